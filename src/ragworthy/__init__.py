@@ -1,0 +1,44 @@
+"""Ragworthy decides whether a retrieval-augmented generation pipeline may ship.
+
+    import ragworthy as rw
+    result = rw.score("answers", gold="gold.jsonl", traces="traces.jsonl")
+    print(result.verdict, result.metrics["answers.precision"].value)
+
+Everything public is in `__all__`; the rest may change.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from ragworthy.names import VERSION as __version__
+
+if TYPE_CHECKING:
+    from ragworthy.api import Result, gate, score
+    from ragworthy.errors import RagworthyError
+    from ragworthy.names import Verdict
+    from ragworthy.runner.trace_writer import TraceWriter
+
+__all__ = ["RagworthyError", "Result", "TraceWriter", "Verdict", "__version__", "gate", "score"]
+
+_HOME = {
+    "RagworthyError": "ragworthy.errors",
+    "Result": "ragworthy.api",
+    "TraceWriter": "ragworthy.runner.trace_writer",
+    "Verdict": "ragworthy.names",
+    "gate": "ragworthy.api",
+    "score": "ragworthy.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `import ragworthy` costs nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'ragworthy' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""`python -m ragworthy`."""
+
+from ragworthy.cli.main import entry
+
+entry()

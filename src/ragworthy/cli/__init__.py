@@ -1,0 +1,1 @@
+"""The command line. `main` parses; each command lives in a module that is imported when it runs."""

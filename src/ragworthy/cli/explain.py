@@ -1,0 +1,108 @@
+"""`explain`, `doctor` and `completion`."""
+
+import argparse
+import inspect
+import json
+from datetime import date
+from pathlib import Path
+
+from ragworthy.errors import CATALOGUE, missing_extra, usage_error
+from ragworthy.metrics.registry import Metric, all_metrics
+from ragworthy.names import DEFAULT_K, Exit
+
+
+def explain(given: argparse.Namespace) -> int:
+    """Print a definition, or the list of all."""
+    topic = given.topic
+    if not topic:
+        for metric in all_metrics().values():
+            print(f"{metric.id + ('@k' if metric.at_k else ''):<26} {metric.definition}")
+        print(f"\n{len(CATALOGUE)} codes, from RW-F01 to RW-X70: ragworthy explain CODE")
+        print("file formats: ragworthy explain schema gold.answers | trace.answers | chunks | lock")
+    elif topic[0] == "schema":
+        print(json.dumps(schema(topic[1] if len(topic) > 1 else ""), indent=2))
+    elif topic[0].upper() in CATALOGUE:
+        entry = CATALOGUE[topic[0].upper()]
+        print(f"{topic[0].upper()} {entry.name}\n  {entry.means}\n  {entry.do}")
+    else:
+        print("\n\n".join(_metric(one) for one in _find(topic[0])))
+    return int(Exit.SHIP)
+
+
+def _find(name: str) -> list[Metric]:
+    base = name.partition("@")[0]
+    found = [
+        metric
+        for metric in all_metrics().values()
+        if base in (metric.id, metric.id.partition(".")[2], *metric.short)
+    ]
+    by_name = [code for code, entry in CATALOGUE.items() if entry.name == name]
+    if by_name:
+        raise usage_error(f"{name} is {by_name[0]}: {CATALOGUE[by_name[0]].means}")
+    if not found:
+        from ragworthy.load.policy import unknown_metric
+
+        raise usage_error(f"{unknown_metric(name)}, and no code either")
+    return found
+
+
+def _metric(metric: Metric) -> str:
+    direction = f"{metric.better} is better"
+    lines = [
+        f"{metric.id}{'@k' if metric.at_k else ''}  ({metric.kind}, {direction})",
+        f"  {inspect.getdoc(metric.of)}",
+        f"  counts        {metric.event}, among the {metric.cases}",
+        f"  undefined     {metric.undefined}",
+        f"  short names   {', '.join(metric.short) or '–'}",
+        f"  source        {metric.source}",
+        f"  defined in    {metric.place}",
+    ]
+    return "\n".join(lines)
+
+
+def schema(name: str) -> dict[str, object]:
+    """The JSON Schema of a file format."""
+    import msgspec
+
+    from ragworthy.load.extras import Lock
+    from ragworthy.records import Chunk, Gold, Trace
+
+    kinds: dict[str, type] = {"gold.answers": Gold, "trace.answers": Trace, "chunks": Chunk, "lock": Lock}
+    if name not in kinds:
+        raise usage_error(f'expected one of {", ".join(kinds)}, got "{name}"')
+    made: dict[str, object] = msgspec.json.schema(kinds[name])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"ragworthy.{name}/1", **made}
+
+
+def doctor(given: argparse.Namespace) -> int:
+    """Say what files can and cannot show."""
+    from ragworthy import flow
+    from ragworthy.doctor import examine
+    from ragworthy.load.policy import DEFAULT_GATES, Answers, find_policy, load_policy
+
+    if given.gold and given.trace:
+        request = flow.Request(
+            gold=Path(given.gold),
+            traces=Path(given.trace),
+            corpus=Path(given.corpus) if given.corpus else None,
+            settings=Answers(ks=(DEFAULT_K,)),
+            gates=DEFAULT_GATES,
+        )
+    elif given.gold or given.trace:
+        raise usage_error("doctor needs --gold and --trace together, or a policy")
+    else:
+        request = flow.from_policy(load_policy(find_policy(given.config), today=date.min))
+    print("\n".join(examine(request)))
+    return int(Exit.SHIP)
+
+
+def completion(given: argparse.Namespace) -> int:
+    """Print a completion script."""
+    try:
+        import shtab
+    except ImportError:
+        raise missing_extra("shtab", "completion", "shell completion") from None
+    from ragworthy.cli.main import parser
+
+    print(shtab.complete(parser(), given.shell))
+    return int(Exit.SHIP)

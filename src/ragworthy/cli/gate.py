@@ -1,0 +1,178 @@
+"""`gate`, `score answers` and `verify`."""
+
+import argparse
+import os
+import sys
+from datetime import date
+from pathlib import Path
+
+from ragworthy import flow
+from ragworthy.errors import usage_error
+from ragworthy.load.policy import (
+    DEFAULT_GATES,
+    Answers,
+    Checker,
+    find_policy,
+    load_policy,
+    parse_gate_text,
+    parse_ks,
+)
+from ragworthy.names import REFUSAL, Exit, Verdict, exit_code
+from ragworthy.report import write as writing
+
+
+def gate(given: argparse.Namespace) -> int:
+    """Run every suite of the policy."""
+    path = find_policy(given.config)
+    policy = load_policy(path, today=date.today())
+    request = flow.from_policy(policy, **_flags(given))
+    if given.baseline:
+        request = request._replace(baseline=Path(given.baseline))
+    if given.selftest:
+        return _selftest(request)
+    default = path.parent / ".ragworthy/receipt.json"
+    return _finish(given, request, Path(given.receipt) if given.receipt else default)
+
+
+def score_answers(given: argparse.Namespace) -> int:
+    """Score the answers suite from files."""
+    if given.profile == "reference":
+        return _reference(given)
+    check = Checker("--k")
+    numbers = [int(part) if part.strip().isdecimal() else part for part in given.k.split(",")]
+    ks = parse_ks(check, numbers, "")
+    check.stop()
+    if given.gates:
+        gates = parse_gate_text(given.gates, default_k=ks[0], evidence=given.evidence)
+    else:
+        gates = tuple(one._replace(evidence=given.evidence) for one in DEFAULT_GATES)
+    settings = Answers(
+        ks=ks,
+        short_substr=given.short_substr,
+        refusals=(REFUSAL, *given.refusal),
+        scu=given.scu_enforced,
+        rule_packs=tuple(given.rule_pack),
+        slices=tuple(given.slice),
+    )
+    request = flow.Request(
+        gold=Path(given.gold),
+        traces=Path(given.trace),
+        corpus=Path(given.corpus) if given.corpus else None,
+        baseline=Path(given.baseline) if given.baseline else None,
+        lock=Path(given.lock) if given.lock else None,
+        settings=settings,
+        gates=gates,
+        **_flags(given),
+    )
+    return _finish(given, request, Path(given.receipt) if given.receipt else None)
+
+
+def _flags(given: argparse.Namespace) -> dict[str, object]:
+    for name in given.output:
+        writing.form_of(Path(name))
+    if given.rows and writing.form_of(Path(given.rows)) != "rows":
+        raise usage_error(f"--rows: expected a .jsonl or .parquet file, got {given.rows}")
+    wants_rows = bool(given.rows) or any(writing.form_of(Path(name)) == "rows" for name in given.output)
+    return {
+        "unfrozen": given.unfrozen,
+        "allow_gold_errors": given.allow_gold_errors,
+        "jobs": given.jobs,
+        "keep_rows": wants_rows,
+    }
+
+
+def _finish(given: argparse.Namespace, request: flow.Request, receipt: Path | None) -> int:
+    """Score, write every file that was asked for, print."""
+    run = flow.score(request, _progress() if sys.stderr.isatty() and not given.quiet else None)
+    report = run.report
+    for name in (*given.output, *([given.rows] if given.rows else [])):
+        writing.write(Path(name), report, run.rows)
+    if receipt is not None:
+        from ragworthy import receipts
+        from ragworthy.report import receipt as form
+
+        form.write(receipt, receipts.make(run, request, receipt.parent))
+    _summary(report)
+    if given.quiet:
+        print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
+    else:
+        print(writing.render(report, given.format, colour=_colour(given)), end="")
+    return int(report["exit_code"])
+
+
+def _summary(report: dict[str, object]) -> None:
+    """Add the Markdown report to the job summary of GitHub Actions."""
+    target = os.environ.get("GITHUB_STEP_SUMMARY")
+    if target:
+        try:
+            with Path(target).open("a", encoding="utf-8") as file:
+                file.write(writing.render(report, "markdown"))
+        except OSError as error:
+            print(f"$GITHUB_STEP_SUMMARY: cannot be written: {error.strerror}", file=sys.stderr)
+
+
+def _colour(given: argparse.Namespace) -> bool:
+    return sys.stdout.isatty() and not given.no_color and not os.environ.get("NO_COLOR")
+
+
+def _progress() -> flow.Progress:
+    """A line on the terminal that tells how far reading has come."""
+    shown = -1
+
+    def told(read: int, total: int) -> None:
+        nonlocal shown
+        percent = min(100, read * 100 // total) if total else 0
+        if percent != shown and total > 4 << 20:
+            shown = percent
+            end = "\r\x1b[K" if percent == 100 else ""
+            print(f"\rreading traces {percent:3d} %{end}", end="", file=sys.stderr, flush=True)
+
+    return told
+
+
+def _selftest(request: flow.Request) -> int:
+    from ragworthy.selftest import selftest
+
+    tried = selftest(request)
+    for one in tried:
+        word = "can fail   " if one.fails else "CANNOT FAIL"
+        print(f"{word}  {one.gate} {one.rule}: {one.damage} → {one.said}")
+    idle = [one for one in tried if not one.fails]
+    print(f"selftest: {len(tried) - len(idle)} of {len(tried)} gates can fail (exit {int(bool(idle))})")
+    return int(Exit.NO_SHIP if idle else Exit.SHIP)
+
+
+def _reference(given: argparse.Namespace) -> int:
+    """Print what the sources' own scorer prints; the exit code follows the verdict."""
+    try:
+        k = int(given.k)
+    except ValueError:
+        raise usage_error(f"--k: expected a whole number, got {given.k}") from None
+    if given.gates is not None and len(given.gates) != 1:
+        raise usage_error("--gates: the reference scorer takes one comma-separated text")
+    for name in given.output:
+        if writing.form_of(Path(name)) not in ("json", "text"):
+            raise usage_error(f"{name}: the reference profile writes .json or .txt only")
+    text, passed = flow.reference(
+        Path(given.gold), Path(given.trace), k, given.gates[0] if given.gates else None
+    )
+    for name in given.output:
+        from ragworthy.files import write_whole
+
+        write_whole(Path(name), text.encode())
+    print(text, end="")
+    return int(exit_code(Verdict.SHIP if passed else Verdict.NO_SHIP))
+
+
+def verify(given: argparse.Namespace) -> int:
+    """Re-derive a verdict."""
+    from ragworthy import receipts
+
+    checked = receipts.check(Path(given.receipt), jobs=given.jobs)
+    if checked.agrees:
+        print(f"verified: {checked.verdict} re-derives byte for byte from {checked.inputs} inputs (exit 0)")
+        return int(Exit.SHIP)
+    for line in checked.differences:
+        print(line)
+    print(f"not verified: the receipt says {checked.verdict}, but it does not re-derive (exit 1)")
+    return int(Exit.NO_SHIP)

@@ -1,0 +1,136 @@
+"""`gold lint | freeze | verify | diff`."""
+
+import argparse
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ragworthy import goldcare
+from ragworthy.errors import CATALOGUE
+from ragworthy.files import write_whole
+from ragworthy.gold import lint as rules
+from ragworthy.names import VERSION, Exit
+from ragworthy.report.show import plural
+
+_SHOWN = 50
+
+
+def lint(given: argparse.Namespace) -> int:
+    """Print what is wrong or doubtful; exit 1 when there is an error."""
+    linted = goldcare.lint(Path(given.gold), short_words=given.short_substr == "word")
+    if given.format == "sarif":
+        text = (
+            json.dumps(rules.sarif(linted.findings, linted.label, VERSION), indent=2, ensure_ascii=False)
+            + "\n"
+        )
+    elif given.format == "json":
+        text = json.dumps(_as_json(linted), indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = _as_text(linted)
+    if given.output:
+        write_whole(Path(given.output), text.encode())
+    else:
+        sys.stdout.write(text)
+    return int(Exit.NO_SHIP if linted.errors else Exit.SHIP)
+
+
+def _as_json(linted: goldcare.Linted) -> dict[str, object]:
+    return {
+        "schema": "ragworthy.lint/1",
+        "items": linted.items,
+        "errors": linted.errors,
+        "rescued_by_short_substr_word": linted.rescued,
+        "findings": [
+            {
+                "level": finding.level,
+                "code": finding.problem.code,
+                "name": finding.name,
+                "qid": finding.qid,
+                "where": finding.problem.where,
+                "field": finding.problem.field,
+                "message": finding.problem.message,
+            }
+            for finding in linted.findings
+        ],
+    }
+
+
+def _as_text(linted: goldcare.Linted) -> str:
+    lines: list[str] = []
+    shown: dict[str, int] = {}
+    for finding in linted.findings:
+        shown[finding.problem.code] = shown.get(finding.problem.code, 0) + 1
+        if shown[finding.problem.code] <= _SHOWN:
+            lines.append(f"{finding.level}: {finding.problem}")
+    for code, count in sorted(shown.items()):
+        if count > _SHOWN:
+            lines.append(f"… and {count - _SHOWN:,} more of {code} (--format json lists all)")
+    if lines:
+        lines.append("")
+    for code in sorted(shown):
+        lines.append(f"{code} {CATALOGUE[code].name}: {plural(shown[code], 'time')}. {CATALOGUE[code].do}")
+    if linted.rescued:
+        lines.append(f'short_substr = "word" would make {plural(linted.rescued, "item")} scorable')
+    warnings = sum(finding.level == "warning" for finding in linted.findings)
+    notes = len(linted.findings) - warnings - linted.errors
+    summary = f"{plural(linted.errors, 'error')}, {plural(warnings, 'warning')}, {plural(notes, 'note')}"
+    lines.append(f"lint: {plural(linted.items, 'item')}, {summary} (exit {int(bool(linted.errors))})")
+    return "\n".join(lines) + "\n"
+
+
+def freeze(given: argparse.Namespace) -> int:
+    """Seal a gold set."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    lock = Path(given.lock) if given.lock else None
+    sealed = goldcare.freeze(Path(given.gold), signers=given.signer, reason=given.reason, now=now, lock=lock)
+    entry = sealed["history"][-1]
+    for kind in ("added", "removed", "changed"):
+        for qid in entry.get(kind, [])[:_SHOWN]:
+            print(f"{kind}: {qid}")
+    print(
+        f"frozen: {plural(sealed['items'], 'item')}, sha256 {sealed['sha256']}, signed by {', '.join(given.signer)}"
+    )
+    print(f"lock: {sealed['path']}")
+    return int(Exit.SHIP)
+
+
+def verify(given: argparse.Namespace) -> int:
+    """Say whether a gold set is the frozen one."""
+    lock = Path(given.lock) if given.lock else None
+    seen = goldcare.verify(Path(given.gold), required=given.signer, lock=lock)
+    for kind, qids in seen.moved.items():
+        for qid in qids[:_SHOWN]:
+            print(f"{kind}: {qid}")
+        if len(qids) > _SHOWN:
+            print(f"{kind}: … and {len(qids) - _SHOWN:,} more")
+    for name in seen.unsigned:
+        print(f"not signed by {name} [RW-L03]")
+    if seen.same and not seen.unsigned:
+        print(f"frozen: the gold set is the one signed by {', '.join(seen.signers)} (exit 0)")
+        return int(Exit.SHIP)
+    if not seen.same and seen.same_items:
+        print("the items are the same, but the bytes of the file differ (order or spacing)")
+    print(f"not frozen: {CATALOGUE['RW-L02'].do} [RW-L02] (exit {int(Exit.INVALID)})")
+    return int(Exit.INVALID)
+
+
+def diff(given: argparse.Namespace) -> int:
+    """Say what changed between two gold sets."""
+    changes = goldcare.diff(Path(given.old), Path(given.new))
+    if given.format == "json":
+        listed = [change._asdict() | {"fields": list(change.fields)} for change in changes]
+        print(
+            json.dumps({"schema": "ragworthy.gold-diff/1", "changes": listed}, indent=2, ensure_ascii=False)
+        )
+        return int(Exit.SHIP)
+    for change in changes:
+        fields = f" ({', '.join(change.fields)})" if change.fields else ""
+        print(f"{change.kind}: {change.qid}{fields}: {change.meaning}")
+    counts = {
+        kind: sum(change.kind == kind for change in changes) for kind in ("added", "removed", "changed")
+    }
+    scored = [change for change in changes if not change.meaning.startswith("not scored")]
+    print(", ".join(f"{count} {kind}" for kind, count in counts.items()))
+    print("runs over the two sets are not comparable" if scored else "runs over the two sets are comparable")
+    return int(Exit.SHIP)

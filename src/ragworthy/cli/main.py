@@ -1,0 +1,235 @@
+"""Parse, dispatch, and turn every ending into an exit code. Imports nothing heavier than the argument parser."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from ragworthy.errors import RagworthyError
+from ragworthy.names import DEFAULT_K, VERSION, Exit
+
+REPORT_AT = "https://github.com/ragworthy/ragworthy/issues"
+DESCRIPTION = "Decide whether a RAG pipeline may ship: scores, gates, one verdict, a receipt."
+EPILOG = (
+    "exit codes: 0 SHIP, 1 NO-SHIP, 2 wrong usage or input, 3 INCONCLUSIVE, 4 INVALID, 70 a defect of ours"
+)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command and flag."""
+    top = argparse.ArgumentParser(prog="ragworthy", description=DESCRIPTION, epilog=EPILOG)
+    top.add_argument("--version", action="version", version=f"ragworthy {VERSION}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    one = _command(
+        commands, "init", "lay down a policy, a tiny gold set and traces to start from", "start:init"
+    )
+    one.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where (default: here)")
+
+    one = _command(commands, "demo", "the whole job on the bundled example", "start:demo")
+    one.add_argument(
+        "--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)"
+    )
+    _quiet(one)
+
+    one = _command(commands, "gate", "run every suite of the policy: one verdict", "gate:gate")
+    one.add_argument(
+        "-c", "--config", metavar="FILE", help="the policy (default: ragworthy.toml or pyproject.toml)"
+    )
+    one.add_argument(
+        "--baseline", metavar="FILE", help="JSON report of an accepted run; overrides the policy"
+    )
+    one.add_argument(
+        "--selftest", action="store_true", help="damage the traces and prove that each gate can fail"
+    )
+    _common(one)
+
+    score = _command(commands, "score", "one suite from files", None)
+    suites = score.add_subparsers(dest="suite", metavar="SUITE", required=True)
+    _answers(
+        _command(
+            suites, "answers", "precision, citations, refusals, constraints, recall", "gate:score_answers"
+        )
+    )
+
+    one = _command(
+        commands,
+        "verify",
+        "re-derive a verdict from its receipt; exit 0 only when every byte agrees",
+        "gate:verify",
+    )
+    one.add_argument("receipt", metavar="RECEIPT", help="a receipt written by gate or score")
+    one.add_argument(
+        "--jobs", type=_jobs, metavar="N", help="how many processes (default: one for each core)"
+    )
+
+    _gold(_command(commands, "gold", "the gold set's own quality, lock and changes", None))
+
+    one = _command(commands, "explain", "definitions of metrics, codes and file formats", "explain:explain")
+    one.add_argument(
+        "topic", nargs="*", metavar="METRIC|CODE|schema NAME", help="what to explain (default: list all)"
+    )
+
+    one = _command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")
+    one.add_argument("-c", "--config", metavar="FILE", help="a policy that names the files")
+    one.add_argument("--gold", metavar="FILE", help="the gold set")
+    one.add_argument("--trace", metavar="FILE", help="the traces")
+    one.add_argument("--corpus", metavar="FILE", help="chunk texts")
+
+    one = _command(commands, "completion", "print a completion script for your shell", "explain:completion")
+    one.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell")
+    return top
+
+
+def _command(
+    group: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str, run: str | None
+) -> argparse.ArgumentParser:
+    made = group.add_parser(name, help=summary, description=summary[:1].upper() + summary[1:] + ".")
+    if run is not None:
+        made.set_defaults(run=run)
+    return made
+
+
+def _quiet(one: argparse.ArgumentParser) -> None:
+    one.add_argument("-q", "--quiet", action="store_true", help="print only the last line")
+    one.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR)")
+
+
+def _common(one: argparse.ArgumentParser) -> None:
+    _quiet(one)
+    one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
+                     help="write a report; format by suffix: .json .md .xml .txt .jsonl .parquet (repeatable)")  # fmt: skip
+    one.add_argument(
+        "--format", choices=("text", "json", "markdown", "junit"), default="text", help="format of stdout"
+    )
+    one.add_argument("--rows", metavar="FILE", help="write every row (.jsonl or .parquet)")
+    one.add_argument("--receipt", metavar="FILE", help="write the receipt here")
+    one.add_argument(
+        "--jobs", type=_jobs, metavar="N", help="how many processes (default: one for each core)"
+    )
+    one.add_argument(
+        "--unfrozen", action="store_true", help="score although the gold set is not the frozen one"
+    )
+    one.add_argument(
+        "--allow-gold-errors", action="store_true", help="score although the gold set has lint errors"
+    )
+
+
+def _answers(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "--gold", required=True, metavar="FILE", help="the gold set (.jsonl, .gz, .zst, .parquet)"
+    )
+    one.add_argument("--trace", required=True, metavar="FILE", help="the traces")
+    one.add_argument(
+        "--k", default=str(DEFAULT_K), metavar="K", help="how many retrieved ids count; several: 1,5,10"
+    )
+    one.add_argument(
+        "--gates", nargs="+", metavar="NAME=VALUE", help="gates, e.g. precision=0.80,chr=0.75, or a TOML file"
+    )
+    one.add_argument("--profile", choices=("default", "reference"), default="default",
+                     help="reference: print what the sources' own scorer prints")  # fmt: skip
+    one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run")
+    one.add_argument("--evidence", choices=("point", "interval"), default="point", help="what decides a gate")
+    one.add_argument("--corpus", metavar="FILE", help="chunk texts, for answers.support")
+    one.add_argument("--scu-enforced", "--scu_enforced", action="store_true", help="check locked constraints")
+    one.add_argument(
+        "--rule-pack", action="append", default=[], metavar="NAME", help="contradiction rules (repeatable)"
+    )
+    one.add_argument(
+        "--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters"
+    )
+    one.add_argument(
+        "--refusal", action="append", default=[], metavar="TEXT", help="another refusal text (repeatable)"
+    )
+    one.add_argument(
+        "--slice", action="append", default=[], metavar="FIELD", help="split by a gold field (repeatable)"
+    )
+    one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
+    _common(one)
+
+
+def _gold(group: argparse.ArgumentParser) -> None:
+    verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
+    one = _command(verbs, "lint", "what is wrong or doubtful about a gold set", "gold:lint")
+    one.add_argument("gold", metavar="GOLD", help="the gold set")
+    one.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="format of stdout")
+    one.add_argument(
+        "--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters"
+    )
+    one.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of stdout")
+
+    one = _command(verbs, "freeze", "seal a gold set with signatures and a reason", "gold:freeze")
+    one.add_argument("gold", metavar="GOLD", help="the gold set")
+    one.add_argument(
+        "--signer", action="append", required=True, metavar="NAME", help="who signs (repeatable)"
+    )
+    one.add_argument("--reason", required=True, metavar="TEXT", help="why it is frozen, or what changed")
+    one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
+
+    one = _command(verbs, "verify", "whether a gold set is the frozen one", "gold:verify")
+    one.add_argument("gold", metavar="GOLD", help="the gold set")
+    one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
+    one.add_argument(
+        "--signer", action="append", default=[], metavar="NAME", help="who must have signed (repeatable)"
+    )
+
+    one = _command(verbs, "diff", "added, removed and changed questions, and what it means", "gold:diff")
+    one.add_argument("old", metavar="OLD", help="the earlier gold set")
+    one.add_argument("new", metavar="NEW", help="the later gold set")
+    one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
+
+
+def _jobs(text: str) -> int:
+    jobs = int(text)
+    if not 1 <= jobs <= 256:
+        raise argparse.ArgumentTypeError("expected a number from 1 to 256")
+    return jobs
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    given = parser().parse_args(argv)
+    module, _, function = given.run.partition(":")
+    try:
+        return int(getattr(import_module(f"ragworthy.cli.{module}"), function)(given))
+    except RagworthyError as error:
+        for line in error.lines():
+            print(line, file=sys.stderr)
+        return int(Exit.USAGE)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(Exit.USAGE)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return int(Exit.INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a user
+        return _defect(error)
+
+
+def _defect(error: Exception) -> int:
+    """Say that it is our fault, where it happened and where to report it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = ""
+    if trace is not None:
+        code = trace.tb_frame.f_code
+        place = f" in {code.co_name} ({os.path.basename(code.co_filename)}:{trace.tb_lineno})"  # noqa: PTH119
+    detail = " ".join(str(error).split())[:300]
+    print(
+        f"a defect of ragworthy {VERSION}: {type(error).__name__}: {detail}{place} [RW-X70]", file=sys.stderr
+    )
+    print(f"  please report it with the command you ran: {REPORT_AT}", file=sys.stderr)
+    return int(Exit.DEFECT)
+
+
+def entry() -> NoReturn:
+    """The console script."""
+    code = main()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)

@@ -1,0 +1,188 @@
+"""Every error and warning code, and the exceptions that carry them.
+
+    RagworthyError            somebody has to do something; exit 2
+    ├── DataError             fix the gold set, the traces or another input file
+    ├── PolicyError           fix the policy or the gates
+    ├── UsageError            fix the command line or the call
+    └── MissingExtra          install an optional part
+
+A code is stable: it keeps its meaning for ever. `explain CODE` prints what stands here.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+MOST_PROBLEMS = 20
+
+
+class Code(NamedTuple):
+    """One line of the catalogue."""
+
+    name: str
+    means: str
+    do: str
+
+
+CATALOGUE: dict[str, Code] = {
+    # files
+    "RW-F01": Code("file_missing", "The file does not exist.", "Check the path; it is relative to the working folder, or to the policy's folder when the policy names it."),
+    "RW-F02": Code("is_a_folder", "A folder stands where a file is expected.", "Name the file inside the folder."),
+    "RW-F03": Code("unreadable", "The file exists but cannot be read.", "Check its permissions."),
+    "RW-F04": Code("empty_file", "The file holds no record.", "Check how it was written; a gate never passes on nothing."),
+    "RW-F05": Code("line_too_long", "One line is longer than 32 MiB.", "JSONL needs one record a line; was a JSON array or a single huge object written instead?"),
+    "RW-F06": Code("not_utf8", "The file is not valid UTF-8.", "Write it as UTF-8 (a BOM is tolerated)."),
+    "RW-F07": Code("bad_json", "The line is not valid JSON.", "Write one JSON object a line; NaN and Infinity are not JSON."),
+    "RW-F08": Code("not_an_object", "The line is JSON, but not an object.", "Write one JSON object a line."),
+    "RW-F09": Code("cut_off", "The last line stops in the middle of a record.", "The writer died or the disk was full: write the file again."),
+    "RW-F10": Code("nul_byte", "The line contains a NUL byte.", "The file is damaged or not UTF-8 (UTF-16?): write it again as UTF-8."),
+    "RW-F11": Code("too_deep", "The JSON is nested too deeply to be read.", "A record is flat; look at what wrote this line."),
+    "RW-F12": Code("bad_compression", "The compressed file is damaged or cut off.", "Compress it again."),
+    "RW-F13": Code("bad_parquet", "The Parquet file cannot be read.", "Check that it is a whole Parquet file."),
+    "RW-F14": Code("cannot_write", "The output cannot be written.", "Check the folder, its permissions and the free space; the old file is untouched."),
+    "RW-F15": Code("extra_missing", "An optional part is not installed.", "Install it with the pip line shown."),
+    "RW-F16": Code("changed_meanwhile", "An input changed while it was being read.", "Let the writer finish, then run again."),
+    "RW-F17": Code("unknown_format", "The output format is not known.", "Use .json .md .xml .txt .jsonl or .parquet."),
+    # gold
+    "RW-G01": Code("gold_qid", "A gold item has no usable qid.", "Give every item a non-empty string as qid."),
+    "RW-G02": Code("gold_qid_repeated", "Two gold items have the same qid.", "Make every qid unique; clone an item under a new qid instead of changing its meaning."),
+    "RW-G03": Code("gold_type", "A gold field has the wrong type.", "Change the value to the type named."),
+    "RW-G04": Code("gold_answerable", "A gold item does not say whether it is answerable.", "Set answerable to true or false (a JSON boolean)."),
+    "RW-G05": Code("gold_empty", "The gold set holds no item.", "An empty gold set can show nothing: add questions."),
+    "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence.", "List the ids of the evidence in gold_citations, or set answerable to false."),
+    "RW-G07": Code("only_short_substr", "Every gold_claim_substr entry of an answerable item is shorter than 5 characters, so no answer can be right.", 'Give a longer piece, or set short_substr = "word" under [answers] in the policy (--short-substr word).'),
+    "RW-G08": Code("unanswerable_with_gold", "An unanswerable item carries gold text or citations.", "Empty both lists, or set answerable to true."),
+    # traces
+    "RW-T01": Code("trace_qid", "A trace has no usable qid.", "Write the qid of the gold item as a string in qid (or q_id)."),
+    "RW-T02": Code("trace_type", "A trace field has the wrong type.", "Change what the pipeline writes; see the trace contract in docs/formats.md."),
+    # other inputs
+    "RW-C01": Code("chunk_record", "A chunk record has the wrong shape.", "Chunks need chunk_id and text, both strings."),
+    "RW-K01": Code("pack", "A rule pack cannot be read or has the wrong shape.", "A pack has an id and [[rule]] tables with locked and claim, both regular expressions."),
+    "RW-B01": Code("baseline_unreadable", "The baseline is not a Ragworthy report.", "Name a JSON report written with -o FILE.json by an accepted run."),
+    "RW-L01": Code("lock_unreadable", "The lock file cannot be read.", "Freeze the gold set again with 'ragworthy gold freeze'."),
+    "RW-L02": Code("gold_not_frozen", "The gold set is not the one that was frozen.", "Restore it, or freeze the change with 'ragworthy gold freeze --signer NAME --reason WHY'; --unfrozen scores it anyway, marked."),
+    "RW-L03": Code("signer_missing", "A required signer has not signed the gold set.", "Have them freeze it: 'ragworthy gold freeze --signer NAME --reason WHY'."),
+    "RW-R01": Code("receipt_unreadable", "The receipt cannot be read.", "Name a receipt written by 'ragworthy gate' or 'score --receipt'."),
+    "RW-R02": Code("receipt_differs", "The receipt does not re-derive.", "The line says which input moved or which part differs; run the gate again on the files you mean."),
+    # policy and gates
+    "RW-P01": Code("policy_syntax", "The policy is not valid TOML.", "Fix the syntax at the place named."),
+    "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy.md lists every key."),
+    "RW-P03": Code("policy_value", "A policy key has a value it cannot take.", "Change the value as the line says."),
+    "RW-P04": Code("policy_unknown_metric", "A gate names a metric that does not exist.", "'ragworthy explain' lists every metric."),
+    "RW-P05": Code("threshold_idle", "The threshold can never fail, or never pass.", "A gate that cannot fail is no gate: choose a threshold inside the metric's range."),
+    "RW-P06": Code("waiver_expired", "A waiver has expired.", "Fix what it waived, or renew it with a new date and reason."),
+    "RW-P07": Code("waiver_idle", "A waiver names no gate of this policy.", "Remove it, or name the gate's metric."),
+    "RW-P08": Code("policy_missing", "No policy was found.", "Run 'ragworthy init', or name one with -c."),
+    "RW-P09": Code("must_pass_unknown", "must_pass names a question that is not in the gold set.", "Fix the qid."),
+    "RW-P10": Code("gate_text", "The text given to --gates cannot be read.", "Write name=value pairs, e.g. precision=0.80,chr=0.75,under=0.05,over=0.10, or name a TOML file."),
+    "RW-P11": Code("policy_key_missing", "The policy lacks a key it needs.", "Add it."),
+    "RW-P12": Code("policy_no_suite", "The policy runs no suite.", "Add a section, e.g. [answers] with gold and traces."),
+    # usage
+    "RW-U01": Code("usage", "The command or call cannot be carried out as given.", "See 'ragworthy COMMAND --help'."),
+    "RW-U02": Code("reference_cannot", "The sources' own scorer stops with an error on this input.", "Score with the default profile, which names the faulty record."),
+    "RW-U03": Code("would_overwrite", "A file is already there.", "Choose another folder; init never overwrites."),
+    # a defect of ours
+    "RW-X70": Code("defect", "Ragworthy itself failed.", "Report it with the command, the version and the lines shown."),
+    # warnings
+    "RW-W01": Code("refusal_not_exact", "A refusal is spelled with other case or blanks around it.", "Make the pipeline emit the refusal text exactly."),
+    "RW-W02": Code("refusal_with_citations", "A refusal carries citations; they are ignored.", "Emit an empty citations list with a refusal."),
+    "RW-W03": Code("near_refusal", "A shipped claim reads like a refusal but is none of the refusal texts, so it counts as an answer.", "Emit the exact refusal text, or add this one to refusals in the policy ('ragworthy doctor' prints the line)."),
+    "RW-W04": Code("repeated_citation", "A citation id is repeated in one answer.", "Harmless for the score; tidy the pipeline."),
+    "RW-W05": Code("no_retrieved_ids", "A trace has no retrieved_ids; nothing it cites can be in scope.", "Write the ranked ids the pipeline saw."),
+    "RW-W06": Code("duplicate_traces", "Several traces have the same qid; the last one was scored.", "Write one trace a question, or start a new file for each run."),
+    "RW-W07": Code("orphan_traces", "Traces whose qid is not in the gold set were left out.", "Check that traces and gold belong together."),
+    "RW-W08": Code("vacuous_containment", "An answerable item has no gold_claim_substr, so any claim counts as containing it.", "Add the minimal text a right claim must contain."),
+    "RW-W09": Code("short_entries", "A gold_claim_substr entry shorter than 5 characters never counts.", 'Remove it, lengthen it, or set short_substr = "word".'),
+    "RW-W10": Code("not_nfc", "Gold text is not in Unicode form NFC.", "Normalise the file; comparison does it anyway."),
+    "RW-W11": Code("duplicate_questions", "The same question text stands under several qids.", "Repeated questions weigh twice: keep one."),
+    "RW-W12": Code("no_unanswerable", "The gold set has no unanswerable question, so wrong answers to them cannot be measured.", "Add questions whose only right answer is the refusal."),
+    "RW-W13": Code("gold_unlocked", "The gold set is not frozen, so nobody can tell whether it changed.", "Run 'ragworthy gold freeze'."),
+    "RW-W14": Code("scu_not_in_use", "Gold items carry constraints that were not checked.", "Use --scu-enforced, scu = true, or a gate on answers.scu_violations."),
+    "RW-W15": Code("small_gold_set", "The gold set is smaller than what its use needs.", "Smoke tests need 10 questions, a release 30."),
+    "RW-W16": Code("unfrozen", "The gold set was scored although it is not the frozen one.", "This run cannot be a baseline."),
+    "RW-W17": Code("unknown_chunks", "Cited ids are not in the corpus given.", "Give the chunk file of the index the run used."),
+    "RW-W18": Code("near_duplicate_questions", "Two questions are worded almost alike.", "Keep one, or make sure that they test different things."),
+    "RW-W19": Code("shared_wording", "An unanswerable question shares its wording with an answerable one.", "Check that it is really unanswerable; if so it is a good hard case."),
+    "RW-W20": Code("thin_slice", "A slice holds too few questions to show anything.", "Add questions to it, or do not gate on it."),
+    "RW-W21": Code("question_missing", "A gold item has no question text.", "Add it; reports and doctor show it."),
+    "RW-W22": Code("baseline_not_shipped", "The baseline's own verdict was not SHIP.", "Compare with an accepted run."),
+    "RW-W23": Code("lowered_gate", "A gate is looser than in the baseline.", "Have the change signed off."),
+    "RW-W24": Code("errored_traces", "The pipeline reported an error instead of an answer; it counts as an empty answer.", "Look at the error field of these traces."),
+    "RW-W25": Code("too_small_for_gate", "The gold set is too small for a gate to mean anything.", "Add questions until the number named."),
+}  # fmt: skip
+
+
+class Problem(NamedTuple):
+    """One thing to mend: where, what was expected, what was found."""
+
+    code: str
+    message: str
+    where: str = ""
+    field: str = ""
+
+    def __str__(self) -> str:
+        parts = [part for part in (self.where, self.field, self.message) if part]
+        return f"{': '.join(parts)} [{self.code}]"
+
+
+class RagworthyError(Exception):
+    """Something that stops the work and that a person can mend."""
+
+    def __init__(self, problems: Iterable[Problem], total: int | None = None, advice: str = "") -> None:
+        self.problems = list(problems)
+        self.advice = advice
+        self.total = len(self.problems) if total is None else total
+        super().__init__("\n".join(self.lines()))
+
+    def lines(self) -> list[str]:
+        """The problems, each with what to do the first time its code appears."""
+        lines: list[str] = []
+        seen: set[str] = set()
+        for problem in self.problems[:MOST_PROBLEMS]:
+            lines.append(str(problem))
+            if problem.code not in seen:
+                seen.add(problem.code)
+                entry = CATALOGUE[problem.code]
+                lines.append(f"  {entry.name}: {entry.do}")
+        hidden = self.total - min(len(self.problems), MOST_PROBLEMS)
+        if hidden > 0:
+            lines.append(f"… and {hidden:,} more")
+        if self.advice:
+            lines.append(self.advice)
+        return lines
+
+
+class DataError(RagworthyError):
+    """An input file has to be mended."""
+
+
+class PolicyError(RagworthyError):
+    """The policy or the gates have to be mended."""
+
+
+class UsageError(RagworthyError):
+    """The command line or the call has to be mended."""
+
+
+class MissingExtra(RagworthyError):
+    """An optional part has to be installed."""
+
+
+def data_error(code: str, message: str, *, where: str = "", field: str = "") -> DataError:
+    """A DataError with one problem."""
+    return DataError([Problem(code, message, where, field)])
+
+
+def policy_error(code: str, message: str, *, where: str = "", field: str = "") -> PolicyError:
+    """A PolicyError with one problem."""
+    return PolicyError([Problem(code, message, where, field)])
+
+
+def usage_error(message: str, *, code: str = "RW-U01") -> UsageError:
+    """A UsageError with one problem."""
+    return UsageError([Problem(code, message)])
+
+
+def missing_extra(package: str, extra: str, needed_for: str) -> MissingExtra:
+    """The error for an optional package that is not installed."""
+    message = f"{needed_for} needs {package}: pip install 'ragworthy[{extra}]'"
+    return MissingExtra([Problem("RW-F15", message)])

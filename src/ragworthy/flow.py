@@ -1,0 +1,484 @@
+"""Read this first: load → measure → summarise → judge → report, for one suite and for a whole policy."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragworthy import gates as g
+from ragworthy.engine.measure import measure, processes
+from ragworthy.engine.shard import Damage, Job, Reader
+from ragworthy.errors import (
+    MOST_PROBLEMS,
+    DataError,
+    PolicyError,
+    Problem,
+    data_error,
+    policy_error,
+    usage_error,
+)
+from ragworthy.files import check_readable, sha256_of, shown_path
+from ragworthy.load.decode import Decoder, record_offset
+from ragworthy.load.extras import (
+    Earlier,
+    Lock,
+    Pack,
+    as_baseline,
+    load_chunks,
+    load_lock,
+    load_pack,
+    load_report,
+)
+from ragworthy.load.extras import lock_path as default_lock
+from ragworthy.load.policy import MISSING_GATE, SCU_GATE, Answers, Policy, load_policy, resolve
+from ragworthy.load.sources import FileSource, Source, open_source
+from ragworthy.metrics import facts as f
+from ragworthy.metrics import reference as ref
+from ragworthy.metrics.registry import Metric, MetricName, all_metrics, find
+from ragworthy.names import Verdict
+from ragworthy.records import Flaw, Gold, Measured, Tally, Trace
+from ragworthy.report import model
+from ragworthy.report.rows import rows as report_rows
+from ragworthy.stats import wilson
+
+MOST_SLICES = 200
+SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
+
+
+class Request(NamedTuple):
+    """One suite to score: what, against what, by which rules."""
+
+    gold: Any
+    traces: Any
+    settings: Answers
+    gates: tuple[g.Gate, ...]
+    corpus: Any = None
+    waivers: tuple[g.Waiver, ...] = ()
+    baseline: Path | None = None
+    lock: Path | None = None
+    signers: tuple[str, ...] = ()
+    policy: Path | None = None
+    unfrozen: bool = False
+    allow_gold_errors: bool = False
+    jobs: int | None = None
+    keep_rows: bool = False
+    most_offenders: int = 10
+    damage: Damage | None = None
+
+
+class Run(NamedTuple):
+    """What came out: the report, and the facts it was made from."""
+
+    report: dict[str, Any]
+    measured: Measured
+    judged: list[g.Judged]
+    ks: tuple[int, ...]
+    names: list[MetricName]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The one verdict."""
+        return Verdict(self.report["verdict"])
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Every question's row, in gold order."""
+        return report_rows(self.measured.qids, self.measured.flags, self.ks, self.names)
+
+
+Progress = Callable[[int, int], None]
+
+
+def gate(path: Path, *, today: date | None, **options: Any) -> Run:
+    """Run every suite of a policy file."""
+    return score(from_policy(load_policy(path, today=today), **options))
+
+
+def from_policy(policy: Policy, **options: Any) -> Request:
+    """What a policy asks for."""
+    settings = policy.answers
+    if settings is None:
+        raise policy_error("RW-P12", "expected a section for a suite, got none", where=str(policy.path))
+    return Request(
+        gold=resolve(policy, settings.gold),
+        traces=resolve(policy, settings.traces),
+        corpus=resolve(policy, settings.corpus) if settings.corpus else None,
+        settings=settings,
+        gates=policy.gates,
+        waivers=policy.waivers,
+        baseline=resolve(policy, policy.baseline) if policy.baseline else None,
+        lock=resolve(policy, settings.lock) if settings.lock else None,
+        signers=policy.signers,
+        policy=policy.path,
+    )._replace(**options)
+
+
+def score(request: Request, progress: Progress | None = None) -> Run:
+    """Score the answers suite: the whole flow on one page."""
+    inputs = _open(request)
+    job = _job(request, inputs)
+    hashes: dict[str, str] = {}
+    total = inputs.gold.size + inputs.traces.size
+    told = _told(progress, inputs.traces.size)
+    job = job._replace(parts=processes(request.jobs, total, inputs.gold.splits and inputs.traces.splits))
+    measured = measure(job, told, partial(_hash_all, inputs, hashes))
+    _stop_on_flaws(measured, inputs)
+    inputs.check_unchanged()
+
+    names = _names(request, job.rules.ks)
+    values = summarise(measured.tally, names, job.rules.ks)
+    judged = g.judge(
+        _gates(request),
+        values,
+        baseline=_baseline(request, inputs, hashes, job.rules),
+        waivers=request.waivers,
+        each=_each(request, measured, job.rules.ks),
+    )
+    frozen = _frozen(request, inputs, hashes)
+    report = model.build(
+        model.Findings(
+            measured=measured,
+            ks=job.rules.ks,
+            names=names,
+            values=values,
+            judged=judged,
+            inputs=[
+                {"role": source.role, "path": source.label, "sha256": hashes[source.role], "records": count}
+                for source, count in inputs.counted(measured)
+            ],
+            settings=_settings(request, job.rules, inputs.packs),
+            frozen=frozen,
+            provenance=_provenance(request, inputs),
+            lines=partial(_lines, inputs),
+            baseline_verdict=inputs.earlier.verdict if inputs.earlier else None,
+            repeated_questions=_repeated_questions(inputs.gold),
+        )
+    )
+    return Run(report, measured, judged, job.rules.ks, names)
+
+
+# load
+
+
+class Inputs(NamedTuple):
+    """Everything that is read, opened."""
+
+    gold: Source
+    traces: Source
+    corpus: Source | None
+    chunks: dict[str, str] | None
+    packs: tuple[Pack, ...]
+    earlier: Earlier | None
+    lock: Lock | None
+    lock_path: Path | None
+
+    def counted(self, measured: Measured) -> list[tuple[Source, int]]:
+        """The record sources with how many records each holds."""
+        counted = [(self.gold, sum(measured.tally.values())), (self.traces, measured.traces)]
+        if self.corpus is not None and self.chunks is not None:
+            counted.append((self.corpus, len(self.chunks)))
+        return counted
+
+    def check_unchanged(self) -> None:
+        """Raise when a file changed while it was being read."""
+        for source in (self.gold, self.traces, self.corpus):
+            if isinstance(source, FileSource):
+                source.check_unchanged()
+
+
+def lock_of(request: Request) -> Path | None:
+    """The lock file of the gold set: the one named, else the one beside it when there is one."""
+    if request.lock is None and isinstance(request.gold, (str, Path)):
+        beside = default_lock(Path(request.gold))
+        return beside if beside.exists() else None
+    return request.lock
+
+
+def _open(request: Request) -> Inputs:
+    gold, traces = open_source("gold", request.gold), open_source("trace", request.traces)
+    corpus = open_source("corpus", request.corpus) if request.corpus is not None else None
+    folder = request.policy.parent if request.policy else Path()
+    lock_path = lock_of(request)
+    return Inputs(
+        gold=gold,
+        traces=traces,
+        corpus=corpus,
+        chunks=load_chunks(corpus) if corpus is not None else None,
+        packs=tuple(load_pack(name, folder) for name in request.settings.rule_packs),
+        earlier=load_report(request.baseline, "answers") if request.baseline is not None else None,
+        lock=load_lock(lock_path) if lock_path is not None else None,
+        lock_path=lock_path,
+    )
+
+
+def reader(source: Source, kind: type) -> Reader:
+    """How the engine reads a source."""
+    return Reader(source.blocks, source.block_at, partial(Decoder, kind), record_offset)
+
+
+def _job(request: Request, inputs: Inputs) -> Job:
+    settings = request.settings
+    depths = [name.k for gate in request.gates if (name := find(gate.metric, default_k=1)) and name.k]
+    rules = f.Rules(
+        ks=tuple(dict.fromkeys((*settings.ks, *depths))),
+        refusals=settings.refusals,
+        short_words=settings.short_substr == "word",
+        scu=_uses_scu(request),
+        contradictions=tuple(rule for pack in inputs.packs for rule in pack.rules),
+        chunks=inputs.chunks,
+    )
+    sliced = [gate.slice.partition("=")[0] for gate in request.gates if gate.slice]
+    return Job(
+        gold=reader(inputs.gold, Gold),
+        traces=reader(inputs.traces, Trace),
+        rules=rules,
+        allow_gold_errors=request.allow_gold_errors,
+        slice_fields=tuple(dict.fromkeys((*settings.slices, *sliced))),
+        watch=frozenset(qid for gate in request.gates for qid in gate.must_pass),
+        keep_rows=request.keep_rows,
+        most_offenders=request.most_offenders,
+        damage=request.damage,
+    )
+
+
+def _hash_all(inputs: Inputs, hashes: dict[str, str]) -> None:
+    for source in (inputs.gold, inputs.traces, inputs.corpus):
+        if source is not None:
+            hashes[source.role] = source.sha256()
+
+
+def _told(progress: Progress | None, total: int) -> Callable[[int], None] | None:
+    if progress is None:
+        return None
+    read = 0
+
+    def told(size: int) -> None:
+        nonlocal read
+        read += size
+        progress(read, total)
+
+    return told
+
+
+def _lines(inputs: Inputs, role: str, offsets: Iterable[int]) -> dict[int, str]:
+    """Places as file:line."""
+    source = inputs.gold if role == "gold" else inputs.traces
+    return {offset: f"{source.label}:{line}" for offset, line in source.lines_at(offsets).items()}
+
+
+def _stop_on_flaws(measured: Measured, inputs: Inputs) -> None:
+    """Raise what is wrong with the files, gold first, each with its line."""
+    if measured.flaw_count:
+        short = sum(
+            n for (flags, _), n in measured.tally.items() if flags & f.ONLY_SHORT and flags & f.RESCUABLE
+        )
+        advice = f'short_substr = "word" would make {short:,} of these items scorable' if short else ""
+        problems = list(_problems(measured.flaws[:MOST_PROBLEMS], inputs))
+        raise DataError(problems, measured.flaw_count, advice)
+    for source, count in ((inputs.gold, sum(measured.tally.values())), (inputs.traces, measured.traces)):
+        if not count:
+            code = "RW-G05" if source.role == "gold" else "RW-F04"
+            raise data_error(code, f"expected {source.role} records, got none", where=source.label)
+
+
+def _problems(flaws: list[Flaw], inputs: Inputs) -> Iterator[Problem]:
+    for flaw in flaws:
+        source = inputs.gold if flaw.role == "gold" else inputs.traces
+        where = source.label
+        if flaw.offset >= 0:
+            where = f"{where}:{source.lines_at([flaw.offset])[flaw.offset]}"
+        yield Problem(flaw.code, flaw.message, where, flaw.field)
+
+
+# summarise
+
+
+def _names(request: Request, ks: tuple[int, ...]) -> list[MetricName]:
+    """Every metric of the suite, once for each k where it has one."""
+    names = []
+    for metric in all_metrics().values():
+        if metric.id.startswith("answers."):
+            names += [MetricName(metric, k) for k in ks] if metric.at_k else [MetricName(metric, None)]
+    return names
+
+
+def apply(metric: Metric, k: int | None, facts: f.Facts) -> bool | None:
+    """A metric's word on one question."""
+    return metric.of(facts) if k is None else metric.of(facts, k=k)
+
+
+def summarise(
+    tally: Tally, names: list[MetricName], ks: tuple[int, ...]
+) -> dict[tuple[str | None, str], g.Value]:
+    """Numerators and denominators of every metric, for the whole and for each slice."""
+    groups: dict[str | None, Counter[f.Facts]] = {None: Counter()}
+    for (flags, slices), count in tally.items():
+        facts = f.unpack(flags, ks)
+        groups[None][facts] += count
+        for name in slices:
+            groups.setdefault(name, Counter())[facts] += count
+    if len(groups) - 1 > MOST_SLICES:
+        message = f"expected at most {MOST_SLICES} slices, got {len(groups) - 1}: slice by a field with fewer values"
+        raise policy_error("RW-P03", message, field="answers.slices")
+    return {(group, name.id): _value(name, counts) for group, counts in groups.items() for name in names}
+
+
+def _value(name: MetricName, counts: Counter[f.Facts]) -> g.Value:
+    metric = name.metric
+    num = den = 0
+    for facts, count in counts.items():
+        word = apply(metric, name.k, facts)
+        if word is not None:
+            den += count
+            num += count * word
+    described = {"better": metric.better, "cases": metric.cases, "event": metric.event}
+    if metric.kind == "count":
+        return g.Value(num, None, **described)
+    if den == 0:
+        return g.Value(0, 0, undefined=metric.undefined, **described)
+    return g.Value(num, den, interval=wilson(num, den), **described)
+
+
+# judge
+
+
+def _uses_scu(request: Request) -> bool:
+    return request.settings.scu or any(gate.metric in SCU_METRICS for gate in request.gates)
+
+
+def _gates(request: Request) -> tuple[g.Gate, ...]:
+    """The gates asked for, and those that always hold."""
+    gates = request.gates
+    if _uses_scu(request) and not any(gate.metric in SCU_METRICS for gate in gates):
+        gates += (SCU_GATE,)
+    if not any(gate.metric == MISSING_GATE.metric for gate in gates):
+        gates += (MISSING_GATE,)
+    return gates
+
+
+def _each(request: Request, measured: Measured, ks: tuple[int, ...]) -> dict[tuple[str, str], bool | None]:
+    """What each must_pass question says, metric by metric."""
+    words: dict[tuple[str, str], bool | None] = {}
+    for gate in request.gates:
+        name = find(gate.metric, default_k=ks[0]) if gate.must_pass else None
+        for qid in gate.must_pass if name is not None else ():
+            if qid not in measured.watched:
+                message = f'expected a qid of the gold set, got "{qid}"'
+                raise PolicyError([Problem("RW-P09", message, field=f"{gate.metric}: must_pass")])
+            words[gate.metric, qid] = (
+                apply(name.metric, name.k, f.unpack(measured.watched[qid], ks)) if name else None
+            )
+    return words
+
+
+def _baseline(request: Request, inputs: Inputs, hashes: dict[str, str], rules: f.Rules) -> g.Baseline | None:
+    earlier = inputs.earlier
+    if earlier is None:
+        return None
+    gold = next((one for one in earlier.suite.get("inputs", []) if one.get("role") == "gold"), {})
+    theirs = earlier.suite.get("settings", {})
+    ours = _settings(request, rules, inputs.packs)
+    unlike = None
+    if gold.get("sha256") != hashes["gold"]:
+        unlike = "it was scored on another gold set"
+    elif earlier.suite.get("profile") != "default":
+        unlike = "it was scored with another profile"
+    elif earlier.suite.get("frozen") == "unfrozen":
+        unlike = "its gold set was not the frozen one"
+    else:
+        moved = [key for key in ours if ours[key] != theirs.get(key) and key not in ("slices", "k")]
+        if moved:
+            unlike = f"it was scored with another setting of {', '.join(moved)}"
+    return as_baseline(earlier, unlike)
+
+
+def _frozen(request: Request, inputs: Inputs, hashes: dict[str, str]) -> model.Frozen:
+    """Whether the gold set is the one that was signed."""
+    if inputs.lock is None:
+        return model.Frozen("unlocked", "")
+    missing = [name for name in request.signers if name not in inputs.lock.signers]
+    if inputs.lock.sha256 != hashes["gold"]:
+        reason = "the gold set is not the frozen one (its SHA-256 differs from the lock)"
+    elif missing:
+        reason = f"the lock lacks the signature of {', '.join(missing)}"
+    else:
+        return model.Frozen("frozen", "")
+    return model.Frozen("unfrozen" if request.unfrozen else "broken", reason)
+
+
+# what goes into the report besides numbers
+
+
+def _settings(request: Request, rules: f.Rules, packs: tuple[Pack, ...]) -> dict[str, Any]:
+    return {
+        "k": list(rules.ks),
+        "refusals": list(rules.refusals),
+        "short_substr": "word" if rules.short_words else "reject",
+        "scu": rules.scu,
+        "rule_packs": [{"id": pack.id, "sha256": pack.sha256} for pack in packs],
+        "slices": list(request.settings.slices),
+        "allow_gold_errors": request.allow_gold_errors,
+        "support": rules.chunks is not None,
+    }
+
+
+def _provenance(request: Request, inputs: Inputs) -> dict[str, Any]:
+    provenance: dict[str, Any] = {}
+    if request.policy is not None:
+        provenance["policy"] = {"path": shown_path(request.policy), "sha256": sha256_of(request.policy)}
+    if inputs.lock is not None and inputs.lock_path is not None:
+        provenance["lock"] = {
+            "path": shown_path(inputs.lock_path),
+            "sha256": sha256_of(inputs.lock_path),
+            "signers": inputs.lock.signers,
+        }
+    if inputs.earlier is not None:
+        provenance["baseline"] = {"path": inputs.earlier.path, "sha256": inputs.earlier.sha256}
+    return provenance
+
+
+_QUESTIONS_UP_TO = 32 << 20
+
+
+def _repeated_questions(source: Source) -> list[tuple[str, str]]:
+    """Pairs of qids with the same question text; only looked for in gold sets of up to 32 MiB ('gold lint' always does)."""
+    if source.size > _QUESTIONS_UP_TO:
+        return []
+    decoder = Decoder(Gold)
+    first: dict[str, str] = {}
+    pairs = []
+    for block in source.blocks():
+        for gold in decoder.records(block):
+            if gold.question:
+                qid = gold.qid or gold.q_id or ""
+                earlier = first.setdefault(gold.question, qid)
+                if earlier != qid:
+                    pairs.append((earlier, qid))
+    return pairs
+
+
+# the reference profile
+
+
+def reference(gold: Path, traces: Path, k: int, gates: str | None) -> tuple[str, bool]:
+    """What the sources' own scorer prints, and whether it says pass."""
+    for path in (gold, traces):
+        check_readable(path)
+    try:
+        printed = ref.score(
+            _plain_lines(gold), _plain_lines(traces), k, ref.DEFAULT_GATES if gates is None else gates
+        )
+        return json.dumps(printed, indent=2) + "\n", bool(printed["pass"])
+    except (TypeError, ValueError, AttributeError, LookupError, RecursionError, OverflowError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise usage_error(f"the reference scorer stops on this input ({reason})", code="RW-U02") from None
+
+
+def _plain_lines(path: Path) -> Iterator[Any]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if line.strip():
+                yield json.loads(line.strip())

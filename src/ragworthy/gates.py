@@ -1,0 +1,210 @@
+"""Gates and the verdict: a small pure judgement of numbers against rules."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import NamedTuple
+
+from ragworthy.names import Outcome, Verdict
+
+
+class Value(NamedTuple):
+    """A metric's value: a rate with numerator and denominator, or a count."""
+
+    num: int
+    den: int | None
+    undefined: str | None = None
+    interval: tuple[float, float] | None = None
+    better: str = "higher"
+    cases: str = ""
+    event: str = ""
+
+    @property
+    def exact(self) -> Fraction | None:
+        """The number itself; None when it is undefined."""
+        if self.undefined is not None:
+            return None
+        return Fraction(self.num) if self.den is None else Fraction(self.num, self.den)
+
+
+class Gate(NamedTuple):
+    """One rule on one metric; thresholds keep the text they were written in."""
+
+    metric: str
+    op: str
+    threshold: str
+    slice: str | None = None
+    min_n: int = 0
+    evidence: str = "point"
+    must_pass: tuple[str, ...] = ()
+    optional: bool = False
+    review: tuple[str, str] | None = None
+    why: str | None = None
+
+
+MIN, MAX, DROP, EACH = ">=", "<=", "drop<=", "each"
+"""The four kinds of gate: at least, at most, not worse than the baseline by more than, and questions one by one."""
+
+
+class Waiver(NamedTuple):
+    """A failing gate that may be ignored for a while, with a name under it."""
+
+    gate: str
+    reason: str
+    owner: str
+    expires: str
+
+
+class Judged(NamedTuple):
+    """What a gate says, and everything needed to show why."""
+
+    gate: Gate
+    outcome: Outcome
+    reason: str
+    value: Value | None
+    baseline: Fraction | None = None
+    previous: str | None = None
+    waiver: Waiver | None = None
+    failing: tuple[str, ...] = ()
+
+    @property
+    def margin(self) -> Fraction | None:
+        """How far the value is on the good side of the threshold; negative on the bad side."""
+        number = None if self.value is None else self.value.exact
+        if number is None or self.gate.op == EACH:
+            return None
+        limit = Fraction(self.gate.threshold)
+        if self.gate.op == DROP:
+            return (
+                None
+                if self.baseline is None or self.value is None
+                else limit - _drop(self.value, self.baseline)
+            )
+        return number - limit if self.gate.op == MIN else limit - number
+
+
+class Baseline(NamedTuple):
+    """What an earlier accepted run says: values by (slice, metric), thresholds by gate, and why it cannot be used."""
+
+    values: Mapping[tuple[str | None, str], Fraction]
+    thresholds: Mapping[tuple[str, str, str | None], str]
+    unlike: str | None = None
+
+
+Values = Mapping[tuple[str | None, str], Value]
+"""Values by (slice, metric id); the slice None is the whole gold set."""
+
+
+def judge(
+    gates: tuple[Gate, ...],
+    values: Values,
+    *,
+    baseline: Baseline | None = None,
+    waivers: tuple[Waiver, ...] = (),
+    each: Mapping[tuple[str, str], bool | None] | None = None,
+) -> list[Judged]:
+    """Every gate's outcome. `each` holds the per-question results that `must_pass` gates ask for."""
+    waived = {waiver.gate: waiver for waiver in waivers}
+    judged = []
+    for gate in gates:
+        value = values.get((gate.slice, gate.metric))
+        one = _judge_one(gate, value, baseline, each or {})
+        if one.outcome in (Outcome.FAIL, Outcome.UNDECIDED):
+            one = one._replace(waiver=waived.get(name_of(gate)) or waived.get(gate.metric))
+        judged.append(one)
+    return judged
+
+
+def name_of(gate: Gate) -> str:
+    """How a waiver names a gate: the metric, with the slice where it has one.
+
+    >>> name_of(Gate("answers.chr", ">=", "0.75", slice="topic=billing"))
+    'answers.chr[topic=billing]'
+    """
+    return f"{gate.metric}[{gate.slice}]" if gate.slice else gate.metric
+
+
+def _judge_one(
+    gate: Gate, value: Value | None, baseline: Baseline | None, each: Mapping[tuple[str, str], bool | None]
+) -> Judged:
+    previous = None if baseline is None else baseline.thresholds.get((gate.metric, gate.op, gate.slice))
+    if value is None:
+        where = f" in slice {gate.slice}" if gate.slice else ""
+        return Judged(gate, Outcome.NOT_MEASURED, f"no such number was measured{where}", None)
+    number = value.exact
+    if number is None:
+        return Judged(gate, Outcome.NOT_MEASURED, value.undefined or "", value, previous=previous)
+    if gate.op == EACH:
+        return _judge_each(gate, value, each)
+    compared: Fraction | None = None
+    if gate.op == DROP:
+        if baseline is None:
+            return Judged(gate, Outcome.NOT_MEASURED, "no baseline was given", value)
+        if baseline.unlike is not None:
+            return Judged(
+                gate, Outcome.NOT_MEASURED, f"the baseline is not comparable: {baseline.unlike}", value
+            )
+        compared = baseline.values.get((gate.slice, gate.metric))
+        if compared is None:
+            return Judged(gate, Outcome.NOT_MEASURED, "the baseline does not have this number", value)
+    outcome, reason = _compare(gate, value, compared)
+    return Judged(gate, outcome, reason, value, baseline=compared, previous=previous)
+
+
+def _judge_each(gate: Gate, value: Value, each: Mapping[tuple[str, str], bool | None]) -> Judged:
+    good = value.better == "higher"
+    failing = tuple(qid for qid in gate.must_pass if each.get((gate.metric, qid)) is not good)
+    if failing:
+        return Judged(
+            gate, Outcome.FAIL, f"must pass, but do not: {', '.join(failing)}", value, failing=failing
+        )
+    return Judged(gate, Outcome.PASS, f"all {len(gate.must_pass)} questions that must pass do", value)
+
+
+def _drop(value: Value, baseline: Fraction) -> Fraction:
+    """How much worse the value is than the baseline; negative when it is better."""
+    number = value.exact or Fraction(0)
+    return baseline - number if value.better == "higher" else number - baseline
+
+
+def _compare(gate: Gate, value: Value, baseline: Fraction | None) -> tuple[Outcome, str]:
+    number, limit = value.exact or Fraction(0), Fraction(gate.threshold)
+    cases = value.den
+    if cases is not None and cases < gate.min_n:
+        return Outcome.UNDECIDED, f"{cases} {value.cases} are fewer than min_n = {gate.min_n}"
+    if gate.review is not None and Fraction(gate.review[0]) <= number <= Fraction(gate.review[1]):
+        return Outcome.UNDECIDED, f"in the review band {gate.review[0]} … {gate.review[1]}: a person decides"
+    if baseline is not None:
+        return (Outcome.PASS, "") if _drop(value, baseline) <= limit else (Outcome.FAIL, "dropped too far")
+    interval = value.interval
+    if gate.evidence == "interval" and interval is not None:
+        low, high = map(Fraction, interval)
+        if (low >= limit) if gate.op == MIN else (high <= limit):
+            return Outcome.PASS, ""
+        if (high < limit) if gate.op == MIN else (low > limit):
+            return Outcome.FAIL, "the whole interval is on the wrong side"
+        return Outcome.UNDECIDED, "the interval straddles the threshold"
+    good = number >= limit if gate.op == MIN else number <= limit
+    return (
+        (Outcome.PASS, "")
+        if good
+        else (Outcome.FAIL, "below the threshold" if gate.op == MIN else "above the threshold")
+    )
+
+
+def verdict(judged: list[Judged], invalid: list[str]) -> Verdict:
+    """The one verdict: INVALID before NO-SHIP before INCONCLUSIVE before SHIP.
+
+    `invalid` lists why the evidence cannot carry a verdict, apart from gates that were not measured.
+
+    >>> verdict([], [])
+    <Verdict.INVALID: 'INVALID'>
+    """
+    counted = [one for one in judged if one.waiver is None]
+    unmeasured = any(one.outcome is Outcome.NOT_MEASURED and not one.gate.optional for one in counted)
+    if invalid or unmeasured or not judged:
+        return Verdict.INVALID
+    if any(one.outcome is Outcome.FAIL for one in counted):
+        return Verdict.NO_SHIP
+    if any(one.outcome is Outcome.UNDECIDED for one in counted):
+        return Verdict.INCONCLUSIVE
+    return Verdict.SHIP

@@ -1,0 +1,215 @@
+"""What is wrong or doubtful about a gold set (spec answers §1.1, operations §10)."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ragworthy.errors import CATALOGUE, Problem
+from ragworthy.metrics import facts as f
+from ragworthy.records import Gold
+from ragworthy.text import clip, words
+
+NEAR = 0.8
+"""Two questions whose word sets overlap this much (Jaccard) are near-duplicates."""
+SHARED = 0.6
+"""An unanswerable question that overlaps this much with an answerable one is worth a look."""
+THIN = 10
+SLICE_VALUES = 30
+_FIXED = frozenset(Gold.__struct_fields__) | {"notes", "id"}
+
+DOUBTS = {
+    f.VACUOUS: ("RW-W08", "gold_claim_substr", "empty: any claim counts as containing it"),
+    f.SHORT_ENTRY: ("RW-W09", "gold_claim_substr", "has entries under 5 characters, which never count"),
+    f.NOT_NFC: ("RW-W10", "", "text that is not in Unicode form NFC"),
+    f.NO_QUESTION: ("RW-W21", "question", "expected a text, got nothing"),
+}
+
+
+class Finding(NamedTuple):
+    """One thing the lint says: an error stops scoring, a warning does not, a note is worth a look."""
+
+    level: str
+    problem: Problem
+    line: int
+    qid: str
+
+    @property
+    def name(self) -> str:
+        """The code's name in words."""
+        return CATALOGUE[self.problem.code].name
+
+
+class Question(NamedTuple):
+    """A gold item as the lint sees it."""
+
+    line: int
+    value: dict[str, Any]
+    gold: Gold
+
+    @property
+    def qid(self) -> str:
+        """The item's id."""
+        return self.gold.qid or self.gold.q_id or ""
+
+
+def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Finding]:
+    """Every finding, in the order of the file."""
+    findings: list[Finding] = []
+
+    def say(level: str, code: str, item: Question, field: str, message: str) -> None:
+        findings.append(
+            Finding(level, Problem(code, message, f"{label}:{item.line}", field), item.line, item.qid)
+        )
+
+    seen: dict[str, int] = {}
+    for item in items:
+        if not item.qid:
+            say("error", "RW-G01", item, "qid", "expected a non-empty string, got nothing")
+        elif item.qid in seen:
+            say("error", "RW-G02", item, "qid", f'expected a unique id, got "{item.qid}" again')
+        seen.setdefault(item.qid, item.line)
+        flags = f.gold_flags(item.gold, short_words=short_words)
+        for bit, (code, field, message) in f.LINT.items():
+            if flags & bit:
+                say("error", code, item, field, message)
+        for bit, (code, field, message) in DOUBTS.items():
+            if flags & bit and not (bit == f.SHORT_ENTRY and (flags & f.ONLY_SHORT or short_words)):
+                say("warning", code, item, field, message)
+    for earlier, item in _repeated(items):
+        say("warning", "RW-W11", item, "question", f"the same text as {earlier.qid} (line {earlier.line})")
+    pairs = near_pairs(items, SHARED)
+    for one, other, overlap in pairs:
+        if overlap >= NEAR and one.gold.question != other.gold.question:
+            text = f"worded like {one.qid} (line {one.line}): overlap {overlap:.2f}"
+            say("note", "RW-W18", other, "question", text)
+    for one, other, overlap in pairs:
+        if one.gold.answerable != other.gold.answerable:
+            closed, opened = (other, one) if one.gold.answerable else (one, other)
+            text = f"unanswerable, but worded like the answerable {opened.qid}: overlap {overlap:.2f}"
+            say("note", "RW-W19", closed, "question", text)
+    findings += _of_the_whole(items, label)
+    return sorted(findings, key=lambda finding: (finding.line, finding.problem.code))
+
+
+def _repeated(items: Iterable[Question]) -> list[tuple[Question, Question]]:
+    first: dict[str, Question] = {}
+    return [
+        (first[item.gold.question], item)
+        for item in items
+        if item.gold.question and first.setdefault(item.gold.question, item) is not item
+    ]
+
+
+def _of_the_whole(items: Sequence[Question], label: str) -> list[Finding]:
+    findings = []
+    if not items:
+        problem = Problem("RW-G05", "expected gold items, got none", label)
+        return [Finding("error", problem, 1, "")]
+    if all(item.gold.answerable for item in items):
+        problem = Problem("RW-W12", "the gold set has no unanswerable question", label)
+        findings.append(Finding("warning", problem, 1, ""))
+    for name, count in thin_slices(items):
+        message = (
+            f"slice {clip(name, 60)} has {count} of {len(items)} questions; fewer than {THIN} show nothing"
+        )
+        findings.append(Finding("note", Problem("RW-W20", message, label), 1, ""))
+    return findings
+
+
+def thin_slices(items: Sequence[Question]) -> list[tuple[str, int]]:
+    """Values of the extra fields (those with few different values) that fewer than ten questions have."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for item in items:
+        for field, value in item.value.items():
+            if field not in _FIXED and isinstance(value, (str, bool)):
+                counts[field][str(value).lower() if isinstance(value, bool) else value] += 1
+    return [
+        (f"{field}={value}", count)
+        for field, values in sorted(counts.items())
+        if 1 < len(values) <= SLICE_VALUES and sum(values.values()) > 2 * len(values)
+        for value, count in sorted(values.items())
+        if count < THIN
+    ]
+
+
+def near_pairs(items: Sequence[Question], least: float) -> list[tuple[Question, Question, float]]:
+    """Pairs of questions whose word sets overlap by at least `least` (Jaccard), found without comparing all pairs.
+
+    Words are ordered from rare to common; two sets that overlap enough must share one of their first few words.
+    """
+    sets = [words(item.gold.question or "") for item in items]
+    frequency = Counter(word for one in sets for word in one)
+    index: dict[str, list[int]] = defaultdict(list)
+    pairs = []
+    for here in sorted(range(len(items)), key=lambda i: (len(sets[i]), i)):
+        mine = sets[here]
+        if len(mine) < 3:
+            continue
+        prefix = sorted(mine, key=lambda word: (frequency[word], word))[
+            : len(mine) - _ceil(least * len(mine)) + 1
+        ]
+        candidates = {
+            there for word in prefix for there in index[word] if len(sets[there]) >= least * len(mine)
+        }
+        for there in sorted(candidates):
+            shared = len(mine & sets[there])
+            overlap = shared / (len(mine) + len(sets[there]) - shared)
+            if overlap >= least:
+                first, second = sorted((here, there))
+                pairs.append((items[first], items[second], overlap))
+        for word in prefix:
+            index[word].append(here)
+    return sorted(pairs, key=lambda pair: (pair[1].line, pair[0].line))
+
+
+def _ceil(value: float) -> int:
+    whole = int(value)
+    return whole if whole == value else whole + 1
+
+
+def sarif(findings: Iterable[Finding], label: str, version: str) -> dict[str, Any]:
+    """The findings in SARIF 2.1.0, as code hosts read it."""
+    found = list(findings)
+    used = sorted({finding.problem.code for finding in found})
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "ragworthy",
+                        "version": version,
+                        "rules": [
+                            {
+                                "id": code,
+                                "name": CATALOGUE[code].name,
+                                "shortDescription": {"text": CATALOGUE[code].means},
+                                "help": {"text": CATALOGUE[code].do},
+                            }
+                            for code in used
+                        ],
+                    }
+                },
+                "results": [
+                    {
+                        "ruleId": finding.problem.code,
+                        "ruleIndex": used.index(finding.problem.code),
+                        "level": finding.level,
+                        "message": {
+                            "text": ": ".join(filter(None, (finding.problem.field, finding.problem.message)))
+                        },
+                        "locations": [
+                            {
+                                "physicalLocation": {
+                                    "artifactLocation": {"uri": label},
+                                    "region": {"startLine": max(1, finding.line)},
+                                }
+                            }
+                        ],
+                    }
+                    for finding in found
+                ],
+            }
+        ],
+    }

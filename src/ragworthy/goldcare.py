@@ -1,0 +1,111 @@
+"""The gold commands: read, then lint, freeze, verify or compare, then write."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy.errors import DataError, Problem
+from ragworthy.files import write_whole
+from ragworthy.gold import lint as rules
+from ragworthy.gold import seal as sealing
+from ragworthy.load.decode import read_items
+from ragworthy.load.extras import load_lock, lock_path
+from ragworthy.load.sources import Source, open_source
+from ragworthy.metrics import facts as f
+from ragworthy.records import Gold
+
+
+def _questions(source: Source) -> tuple[list[rules.Question], list[Problem]]:
+    items, problems = read_items(source, Gold)
+    return [rules.Question(*item) for item in items], problems
+
+
+def _sound(source: Source) -> list[rules.Question]:
+    """The items of a file, which must all be readable and have unique ids."""
+    questions, problems = _questions(source)
+    problems += [
+        finding.problem
+        for finding in rules.lint(questions, source.label, short_words=True)
+        if finding.problem.code in ("RW-G01", "RW-G02", "RW-G05")
+    ]
+    if problems:
+        raise DataError(problems[:20], len(problems))
+    return questions
+
+
+class Linted(NamedTuple):
+    """What the lint found, and in what."""
+
+    findings: list[rules.Finding]
+    items: int
+    label: str
+    rescued: int
+
+    @property
+    def errors(self) -> int:
+        """How many findings stop scoring."""
+        return sum(finding.level == "error" for finding in self.findings)
+
+
+def lint(path: Path, *, short_words: bool) -> Linted:
+    """Every finding about a gold file, unreadable lines included."""
+    source = open_source("gold", path)
+    questions, problems = _questions(source)
+    findings = [
+        rules.Finding("error", problem, int(problem.where.rpartition(":")[2]), "") for problem in problems
+    ] + rules.lint(questions, source.label, short_words=short_words)
+    findings.sort(key=lambda finding: (finding.line, finding.problem.code))
+    flags = [f.gold_flags(question.gold, short_words=short_words) for question in questions]
+    rescued = sum(bool(one & f.ONLY_SHORT and one & f.RESCUABLE) for one in flags)
+    return Linted(findings, len(questions) + len(problems), source.label, rescued)
+
+
+def freeze(
+    path: Path, *, signers: list[str], reason: str, now: str, lock: Path | None = None
+) -> dict[str, Any]:
+    """Seal a gold file; the lock is written beside it."""
+    source = open_source("gold", path)
+    hashes = {item.qid: sealing.item_hash(item.value) for item in _sound(source)}
+    target = lock or lock_path(path)
+    previous = msgspec.to_builtins(load_lock(target)) if target.exists() else None
+    sealed = sealing.seal(
+        gold=path.name,
+        sha256=source.sha256(),
+        items=hashes,
+        signers=signers,
+        reason=reason,
+        frozen_at=now,
+        previous=previous,
+    )
+    write_whole(target, (json.dumps(sealed, indent=1, ensure_ascii=False) + "\n").encode())
+    return sealed | {"path": target}
+
+
+class Verified(NamedTuple):
+    """Whether a gold file is the frozen one."""
+
+    same: bool
+    same_items: bool
+    moved: dict[str, list[str]]
+    signers: list[str]
+    unsigned: list[str]
+
+
+def verify(path: Path, *, required: Sequence[str] = (), lock: Path | None = None) -> Verified:
+    """Compare a gold file with its lock."""
+    source = open_source("gold", path)
+    sealed = load_lock(lock or lock_path(path))
+    hashes = {item.qid: sealing.item_hash(item.value) for item in _sound(source)}
+    moved = sealing.lock_changes(sealed.item_sha256, hashes)
+    unsigned = [name for name in required if name not in sealed.signers]
+    same = source.sha256() == sealed.sha256
+    return Verified(same, not any(moved.values()), moved, sealed.signers, unsigned)
+
+
+def diff(old: Path, new: Path) -> list[sealing.Change]:
+    """What changed between two gold files."""
+    sides = [{item.qid: item.value for item in _sound(open_source("gold", path))} for path in (old, new)]
+    return sealing.changes(*sides)

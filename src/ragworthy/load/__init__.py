@@ -1,0 +1,1 @@
+"""Reading what people and pipelines wrote: records, policy, lock, baseline, packs."""

@@ -1,0 +1,278 @@
+"""Blocks of lines to typed records; where a line is broken, to problems that say exactly what is wrong.
+
+Whole blocks are decoded at once. Only when that fails, or the count does not fit, each line of the block is looked at.
+"""
+
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from ragworthy.errors import Problem
+from ragworthy.load.sources import BOM, Block, Source
+from ragworthy.records import Answer, Chunk, Gold, Trace
+from ragworthy.text import clip, visible
+
+Record = TypeVar("Record", Gold, Trace, Chunk)
+
+
+class Fault(NamedTuple):
+    """A problem at a byte offset; the line number is worked out only when it is shown."""
+
+    offset: int
+    code: str
+    field: str
+    message: str
+
+    def problem(self, source: Source) -> Problem:
+        """The problem with its place in words."""
+        return Problem(self.code, self.message, f"{source.label}:{source.line_at(self.offset)}", self.field)
+
+
+class Decoder(Generic[Record]):
+    """Decodes blocks into records of one type."""
+
+    def __init__(self, kind: type[Record]) -> None:
+        self._all: Callable[[bytes], list[Record]] = msgspec.json.Decoder(kind).decode_lines
+        self._one: Callable[[bytes], Record] = msgspec.json.Decoder(kind).decode
+        self._explain, self._mend = _EXPLAIN[kind]
+        self.faults: list[Fault] = []
+
+    def records(self, block: Block) -> list[Record]:
+        """The records of a block; what cannot be read goes to `faults`."""
+        data = block.data
+        try:
+            if not data.isascii():
+                data.decode()
+            records = self._all(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return self._line_by_line(block)
+        lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        return records if len(records) == lines else self._line_by_line(block)
+
+    def _line_by_line(self, block: Block) -> list[Record]:
+        records: list[Record] = []
+        offset = block.offset
+        for line in lines_of(block.data):
+            if line.strip():
+                record = self._read(line, offset)
+                if record is not None:
+                    records.append(record)
+            offset += len(line)
+        return records
+
+    def _read(self, line: bytes, offset: int) -> Record | None:
+        try:
+            line.decode()
+            return self._one(line)
+        except UnicodeDecodeError as error:
+            byte = line[error.start]
+            message = f"expected UTF-8, got byte 0x{byte:02x} at column {error.start + 1}"
+            self.faults.append(Fault(offset, "RW-F06", "", message))
+        except msgspec.ValidationError:
+            return self._look_closer(line, offset)
+        except msgspec.DecodeError as error:
+            self.faults.append(_bad_json(line, offset, str(error)))
+        except RecursionError:
+            self.faults.append(
+                Fault(offset, "RW-F11", "", "expected a flat record, got JSON nested too deeply")
+            )
+        return None
+
+    def _look_closer(self, line: bytes, offset: int) -> Record | None:
+        try:
+            value = msgspec.json.decode(line)
+        except msgspec.DecodeError as error:
+            self.faults.append(_bad_json(line, offset, str(error)))
+            return None
+        if not isinstance(value, dict):
+            message = f"expected a JSON object, got {described(value)}"
+            self.faults.append(Fault(offset, "RW-F08", "", message))
+            return None
+        found = self._explain(value)
+        if found:
+            self.faults += [Fault(offset, *one) for one in found]
+            return None
+        return self._mend(value)
+
+
+def lines_of(data: bytes) -> list[bytes]:
+    """Lines at \\n only; `bytes.splitlines` would also cut at a lone \\r."""
+    pieces = data.split(b"\n")
+    last = pieces.pop()
+    return [piece + b"\n" for piece in pieces] + ([last] if last else [])
+
+
+def _bad_json(line: bytes, offset: int, reason: str) -> Fault:
+    if b"\x00" in line:
+        message = f"expected JSON, got a NUL byte at column {line.index(0) + 1}"
+        return Fault(offset, "RW-F10", "", message)
+    if not line.endswith(b"\n") and "truncated" in reason:
+        return Fault(
+            offset, "RW-F09", "", "expected a whole record, got the end of the file in the middle of one"
+        )
+    if BOM in line:
+        return Fault(offset, "RW-F07", "", "expected JSON, got a byte order mark inside the file")
+    if "surrogate" in reason or (r"\ud" in line.decode("latin-1").lower() and "truncated" in reason):
+        return Fault(offset, "RW-F07", "", "expected JSON, got half of a surrogate pair (\\ud8xx)")
+    shown = clip(visible(line.decode("utf-8", "replace").strip()), 40)
+    detail = reason.removeprefix("JSON is malformed: ")
+    return Fault(offset, "RW-F07", "", f"expected a JSON object, got {shown} ({detail})")
+
+
+def described(value: Any) -> str:
+    """A JSON value as an error message shows it.
+
+    >>> described(4), described("x"), described(None), described([1])
+    ('4', '"x"', 'null', 'a list')
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{clip(visible(value), 40)}"'
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    return str(value)
+
+
+Found = tuple[str, str, str]
+
+
+def _identity(value: dict[str, Any], code_missing: str, code_type: str) -> list[Found]:
+    key = "qid" if value.get("qid") is not None or "q_id" not in value else "q_id"
+    given = value.get(key)
+    if given is None:
+        return [
+            (
+                code_missing,
+                key,
+                "expected a string, got nothing" if key not in value else "expected a string, got null",
+            )
+        ]
+    if not isinstance(given, str):
+        return [(code_type, key, f"expected a string, got {described(given)}")]
+    return []
+
+
+def _string_list(value: dict[str, Any], field: str, code: str) -> list[Found]:
+    given = value.get(field)
+    if given is None:
+        return []
+    if not isinstance(given, list):
+        return [(code, field, f"expected a list of strings, got {described(given)}")]
+    return [
+        (code, f"{field}[{i}]", f"expected a string, got {described(one)}")
+        for i, one in enumerate(given)
+        if not isinstance(one, str)
+    ]
+
+
+def _explain_gold(value: dict[str, Any]) -> list[Found]:
+    found = _identity(value, "RW-G01", "RW-G03")
+    for other in ("qid", "q_id"):
+        given = value.get(other)
+        if given is not None and not isinstance(given, str) and not any(one[1] == other for one in found):
+            found.append(("RW-G03", other, f"expected a string, got {described(given)}"))
+    answerable = value.get("answerable")
+    if "answerable" not in value:
+        found.append(("RW-G04", "answerable", "expected true or false, got nothing"))
+    elif not isinstance(answerable, bool):
+        found.append(("RW-G04", "answerable", f"expected true or false, got {described(answerable)}"))
+    question = value.get("question")
+    if question is not None and not isinstance(question, str):
+        found.append(("RW-G03", "question", f"expected a string, got {described(question)}"))
+    for field in ("gold_claim_substr", "gold_citations", "constraints"):
+        found += _string_list(value, field, "RW-G03")
+    return found
+
+
+def _explain_trace(value: dict[str, Any]) -> list[Found]:
+    found = _identity(value, "RW-T01", "RW-T02")
+    for other in ("qid", "q_id"):
+        given = value.get(other)
+        if given is not None and not isinstance(given, str) and not any(one[1] == other for one in found):
+            found.append(("RW-T02", other, f"expected a string, got {described(given)}"))
+    found += _string_list(value, "retrieved_ids", "RW-T02")
+    answer = value.get("answer_json")
+    if isinstance(answer, dict):
+        claim = answer.get("claim")
+        if claim is not None and not isinstance(claim, str):
+            found.append(("RW-T02", "answer_json.claim", f"expected a string, got {described(claim)}"))
+    elif answer is not None and answer != []:
+        found.append(("RW-T02", "answer_json", f"expected an object, got {described(answer)}"))
+    return found
+
+
+def _explain_chunk(value: dict[str, Any]) -> list[Found]:
+    return [
+        ("RW-C01", field, f"expected a string, got {described(value[field])}")
+        for field in ("chunk_id", "id", "text")
+        if value.get(field) is not None and not isinstance(value[field], str)
+    ]
+
+
+def _mend_trace(value: dict[str, Any]) -> Trace:
+    """A trace whose answer_json is an empty list: the same as an empty object (spec answers §4)."""
+    return Trace(
+        qid=value.get("qid"),
+        q_id=value.get("q_id"),
+        retrieved_ids=value.get("retrieved_ids"),
+        answer_json=msgspec.convert(value.get("answer_json") or {}, Answer),
+        error=value.get("error"),
+    )
+
+
+_EXPLAIN: dict[type, tuple[Callable[[dict[str, Any]], list[Found]], Callable[[dict[str, Any]], Any]]] = {
+    Gold: (_explain_gold, lambda value: msgspec.convert(value, Gold)),
+    Trace: (_explain_trace, _mend_trace),
+    Chunk: (
+        _explain_chunk,
+        lambda value: Chunk(value.get("chunk_id"), value.get("id"), value.get("text") or ""),
+    ),
+}
+
+
+def record_offset(block: Block, nth: int) -> int:
+    """The byte offset at which the nth record (from 0) of a block starts."""
+    offset = block.offset
+    for line in lines_of(block.data):
+        if line.strip():
+            if nth == 0:
+                return offset
+            nth -= 1
+        offset += len(line)
+    return offset
+
+
+class Item(NamedTuple):
+    """A record with everything its line says: where it stands, all its fields, and the typed part."""
+
+    line: int
+    value: dict[str, Any]
+    record: Any
+
+
+def read_items(source: Source, kind: type[Record]) -> tuple[list[Item], list[Problem]]:
+    """Every record of a file with its line and all fields, and the problems of the lines that have none."""
+    decoder = Decoder(kind)
+    items: list[Item] = []
+    problems: list[Problem] = []
+    line_number = 0
+    for block in source.blocks():
+        for line in lines_of(block.data):
+            line_number += 1
+            if not line.strip():
+                continue
+            record = decoder._read(line, 0)
+            for fault in decoder.faults:
+                problems.append(
+                    Problem(fault.code, fault.message, f"{source.label}:{line_number}", fault.field)
+                )
+            decoder.faults.clear()
+            if record is not None:
+                items.append(Item(line_number, msgspec.json.decode(line), record))
+    return items, problems

@@ -1,0 +1,271 @@
+"""Where lines of JSON come from: plain, gzip and zstd files, Parquet, or records in memory.
+
+A source yields blocks of whole lines. A plain file can be cut into parts, each read by another process; the other
+kinds are one part.
+"""
+
+import gzip
+import hashlib
+import io
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import msgspec
+
+from ragworthy.errors import data_error, missing_extra, usage_error
+from ragworthy.files import check_readable, sha256_of, shown_path
+
+BLOCK = 1 << 17
+LONGEST_LINE = 32 << 20
+BOM = b"\xef\xbb\xbf"
+
+
+class Block(NamedTuple):
+    """Whole lines, and where in the (decompressed) file they start."""
+
+    offset: int
+    data: bytes
+
+
+class Source:
+    """An input with a role ('gold', 'trace' …) that yields blocks of whole lines."""
+
+    splits = False
+    size = 0
+    """Bytes of the whole; 0 where it is not known before reading."""
+
+    def __init__(self, role: str, label: str) -> None:
+        self.role = role
+        self.label = label
+
+    def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
+        """The lines of one part, in order."""
+        raise NotImplementedError
+
+    def sha256(self) -> str:
+        """The hash of the raw bytes of the whole."""
+        raise NotImplementedError
+
+    def block_at(self, offset: int, length: int, part: int, parts: int) -> Block:
+        """A block of `blocks(part, parts)` once more."""
+        for block in self.blocks(part, parts):
+            if block.offset == offset:
+                return block
+        raise data_error("RW-F16", "the input changed while it was being read", where=self.label)
+
+    def line_after(self, offset: int) -> int:
+        """The line that starts where the readable lines end."""
+        line = 1
+        for block in self.blocks() if offset > len(BOM) else ():
+            line += block.data.count(b"\n")
+            if block.offset + len(block.data) >= offset:
+                break
+        return line
+
+    def lines_at(self, offsets: Iterable[int]) -> dict[int, int]:
+        """The physical line, from 1, of each byte offset."""
+        left = sorted(set(offsets), reverse=True)
+        lines: dict[int, int] = {}
+        line = 1
+        for block in self.blocks() if left else ():
+            while left and left[-1] < block.offset + len(block.data):
+                offset = left.pop()
+                lines[offset] = line + block.data.count(b"\n", 0, offset - block.offset)
+            if not left:
+                break
+            line += block.data.count(b"\n")
+        return lines | dict.fromkeys(left, line)
+
+
+class FileSource(Source):
+    """A file; `stamp` tells whether it changed while being read."""
+
+    def __init__(self, role: str, path: Path) -> None:
+        super().__init__(role, shown_path(path))
+        self.path = path
+        check_readable(path)
+        self.stamp = self._stamp()
+        self.size = self.stamp[0]
+
+    def _stamp(self) -> tuple[int, int]:
+        status = self.path.stat()
+        return status.st_size, status.st_mtime_ns
+
+    def sha256(self) -> str:
+        return sha256_of(self.path)
+
+    def check_unchanged(self) -> None:
+        """Raise unless the file is still the one that was opened."""
+        if self._stamp() != self.stamp:
+            raise data_error("RW-F16", "the file changed while it was being read", where=self.label)
+
+
+class PlainFile(FileSource):
+    """An uncompressed JSONL file; parts are byte ranges moved to the next line start."""
+
+    splits = True
+
+    def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
+        begin, end = self.size * part // parts, self.size * (part + 1) // parts
+        with self.path.open("rb", buffering=0) as file:
+            start = _line_start(file, begin)
+            stop = _line_start(file, end) if end < self.size else self.size
+            file.seek(start)
+            yield from _whole_lines(_reads(file, stop - start), start, self)
+
+    def block_at(self, offset: int, length: int, part: int, parts: int) -> Block:
+        with self.path.open("rb", buffering=0) as file:
+            file.seek(offset)
+            return Block(offset, file.read(length))
+
+
+def _line_start(file: IO[bytes], offset: int) -> int:
+    """The first line start at or after an offset."""
+    if offset == 0:
+        return 0
+    file.seek(offset - 1)
+    position = offset - 1
+    while chunk := file.read(BLOCK):
+        found = chunk.find(b"\n")
+        if found >= 0:
+            return position + found + 1
+        position += len(chunk)
+    return position
+
+
+def _reads(file: IO[bytes], length: int) -> Iterator[bytes]:
+    while length > 0 and (chunk := file.read(min(BLOCK, length))):
+        length -= len(chunk)
+        yield chunk
+
+
+def _whole_lines(chunks: Iterable[bytes], offset: int, source: Source) -> Iterator[Block]:
+    """Regroup chunks into blocks that end at a line end; the last block may lack one."""
+    pending: list[bytes] = []
+    held = 0
+    first = offset == 0
+    for chunk in chunks:
+        if first:
+            first = False
+            if chunk.startswith(BOM):
+                chunk = chunk[len(BOM) :]
+                offset += len(BOM)
+        cut = chunk.rfind(b"\n") + 1
+        if cut == 0:
+            pending.append(chunk)
+            held += len(chunk)
+            if held > LONGEST_LINE:
+                message = f"expected lines of at most {LONGEST_LINE >> 20} MiB, got a longer one"
+                raise data_error("RW-F05", message, where=f"{source.label}:{source.line_after(offset)}")
+            continue
+        if pending:
+            pending.append(chunk[:cut])
+            data = b"".join(pending)
+            pending, held = [], 0
+        else:
+            data = chunk[:cut] if cut < len(chunk) else chunk
+        yield Block(offset, data)
+        offset += len(data)
+        if cut < len(chunk):
+            pending.append(chunk[cut:])
+            held = len(chunk) - cut
+    if pending:
+        yield Block(offset, b"".join(pending))
+
+
+class PackedFile(FileSource):
+    """A gzip or zstd file; offsets are those of the unpacked bytes."""
+
+    def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
+        with self.path.open("rb") as raw:
+            yield from _whole_lines(self._unpacked(raw), 0, self)
+
+    def _unpacked(self, raw: IO[bytes]) -> Iterator[bytes]:
+        import zstandard
+
+        stream: IO[bytes]
+        if self.path.suffix == ".gz":
+            stream = gzip.GzipFile(fileobj=raw)
+        else:
+            stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        try:
+            while chunk := stream.read(BLOCK):
+                yield chunk
+        except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+            message = f"expected a whole {self.path.suffix[1:]} file, got: {error}"
+            raise data_error("RW-F12", message, where=self.label) from None
+
+
+class ParquetFile(FileSource):
+    """A Parquet file, read as the JSON lines it stands for; a line number is a row number."""
+
+    def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
+        try:
+            import pyarrow
+            from pyarrow import parquet
+        except ImportError:
+            raise missing_extra("pyarrow", "parquet", f"{self.label}: reading Parquet") from None
+        offset = 0
+        try:
+            for batch in parquet.ParquetFile(self.path).iter_batches(batch_size=2048):
+                data = as_lines(batch.to_pylist())
+                yield Block(offset, data)
+                offset += len(data)
+        except (pyarrow.ArrowException, OSError) as error:
+            message = f"expected a Parquet file, got: {str(error).splitlines()[0]}"
+            raise data_error("RW-F13", message, where=self.label) from None
+
+
+class Memory(Source):
+    """Records given as Python objects, kept as the JSON lines they stand for."""
+
+    def __init__(self, role: str, records: Iterable[Any]) -> None:
+        super().__init__(role, f"<{role}>")
+        self.data = as_lines(records)
+        self.size = len(self.data)
+
+    def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
+        stream = io.BytesIO(self.data)
+        yield from _whole_lines(_reads(stream, self.size), 0, self)
+
+    def sha256(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+
+def as_lines(records: Iterable[Any]) -> bytes:
+    """Records as JSON lines."""
+    encode = msgspec.json.Encoder(enc_hook=_plain).encode
+    try:
+        return b"".join([encode(record) + b"\n" for record in records])
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise usage_error(f"expected records that JSON can hold, got: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    """NumPy scalars and arrays as the Python values they hold."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a value of type {type(value).__name__}")
+
+
+def open_source(role: str, given: Any) -> Source:
+    """The source behind a path, an iterable of records or a data frame."""
+    if isinstance(given, (str, Path)):
+        path = Path(given)
+        if path.suffix in (".gz", ".zst"):
+            return PackedFile(role, path)
+        if path.suffix == ".parquet":
+            return ParquetFile(role, path)
+        return PlainFile(role, path)
+    if isinstance(given, Source):
+        return given
+    for method in ("to_dicts", "to_pylist"):  # polars, pyarrow
+        if hasattr(given, method):
+            return Memory(role, getattr(given, method)())
+    if hasattr(given, "to_dict") and hasattr(given, "columns"):  # pandas
+        return Memory(role, given.to_dict("records"))
+    if isinstance(given, Iterable) and not isinstance(given, (bytes, dict)):
+        return Memory(role, given)
+    raise usage_error(f"{role}: expected a path, records or a data frame, got {type(given).__name__}")

@@ -1,0 +1,223 @@
+"""Metrics of the answers suite (spec answers §3). Each maps the facts of one question to True, False or None.
+
+The value of a rate is the share of True among the questions that are not None; a count is the number of True.
+"""
+
+from ragworthy.metrics.facts import Facts
+from ragworthy.metrics.registry import metric
+from ragworthy.names import Label, Stage
+
+
+@metric(
+    better="higher",
+    short=("precision",),
+    cases="shipped answers",
+    event="right and cited",
+    undefined="nothing was shipped",
+    source="seed000 §2, seed004 §2",
+)
+def precision(facts: Facts) -> bool | None:
+    """Share of shipped answers that are right, properly cited and keep their constraints."""
+    if not facts.shipped:
+        return None
+    return facts.answerable and facts.contains and facts.hit and facts.kept
+
+
+@metric(
+    better="higher",
+    short=("chr",),
+    cases="shipped answers",
+    event="citing gold evidence",
+    undefined="nothing was shipped",
+    source="seed000 §2, seed004 §2",
+)
+def chr(facts: Facts) -> bool | None:
+    """Share of shipped answers that cite gold evidence and nothing outside what was retrieved."""
+    return facts.hit if facts.shipped else None
+
+
+@metric(
+    better="lower",
+    short=("under",),
+    cases="unanswerable questions",
+    event="answered",
+    undefined="no unanswerable question",
+    source="seed000 §2, seed004 §2",
+)
+def under_refusal(facts: Facts) -> bool | None:
+    """Share of unanswerable questions that were answered anyway."""
+    return None if facts.answerable else facts.shipped
+
+
+@metric(
+    better="lower",
+    short=("over",),
+    cases="answerable questions",
+    event="refused",
+    undefined="no answerable question",
+    source="seed000 §2, seed004 §2",
+)
+def over_refusal(facts: Facts) -> bool | None:
+    """Share of answerable questions that were refused."""
+    return facts.refused if facts.answerable else None
+
+
+@metric(
+    better="higher",
+    at_k=True,
+    cases="answerable questions",
+    event="with all gold evidence in the first k",
+    undefined="no answerable question with gold citations",
+    source="seed000 §2, seed004 §2",
+)
+def recall(facts: Facts, *, k: int) -> bool | None:
+    """Share of answerable questions with all gold citations among the first k retrieved."""
+    return k in facts.all_in_top if facts.answerable and facts.evidence else None
+
+
+@metric(
+    better="higher",
+    at_k=True,
+    cases="answerable questions",
+    event="with some gold evidence in the first k",
+    undefined="no answerable question with gold citations",
+    source="example_05 §6.1 (there called recall@k), ruling C-11",
+)
+def hit(facts: Facts, *, k: int) -> bool | None:
+    """Share of answerable questions with at least one gold citation among the first k retrieved."""
+    return k in facts.any_in_top if facts.answerable and facts.evidence else None
+
+
+@metric(
+    better="higher",
+    short=("chr_ub",),
+    at_k=True,
+    cases="shipped answers",
+    event="with gold evidence in the first k",
+    undefined="nothing was shipped",
+    source="seed004 §0 (CHR@k upper bound), ruling C-12",
+)
+def chr_ceiling(facts: Facts, *, k: int) -> bool | None:
+    """Best citation hit rate the shipped answers could have reached with their first k retrieved."""
+    return k in facts.any_in_top if facts.shipped else None
+
+
+@metric(
+    better="higher",
+    cases="shipped answers",
+    event="keeping their constraints",
+    undefined="nothing was shipped",
+    source="seed004 §0",
+)
+def scu(facts: Facts) -> bool | None:
+    """Share of shipped answers that keep their locked constraints."""
+    return facts.kept if facts.shipped else None
+
+
+@metric(
+    better="lower",
+    kind="count",
+    cases="shipped answers with constraints",
+    event="breaking a constraint",
+    undefined="never: a count of nothing is 0",
+    source="seed004 §2",
+)
+def scu_violations(facts: Facts) -> bool | None:
+    """Number of shipped answers that break their locked constraints."""
+    return not facts.kept if facts.shipped and facts.constrained else None
+
+
+@metric(
+    better="higher",
+    cases="traces",
+    event="of the agreed shape",
+    undefined="no trace",
+    source="example_08 §2, gate G5",
+)
+def compliance(facts: Facts) -> bool | None:
+    """Share of traces that refuse, or answer with a non-empty claim and a list of citation ids."""
+    return None if facts.missing else facts.refused or (facts.claim and facts.well_formed)
+
+
+@metric(
+    better="higher",
+    cases="answerable questions",
+    event="with the gold text in the claim",
+    undefined="no answerable question",
+    source="example_08 (claim containment)",
+)
+def containment(facts: Facts) -> bool | None:
+    """Share of answerable questions that were answered with a claim containing the gold text."""
+    return facts.shipped and facts.contains if facts.answerable else None
+
+
+@metric(
+    better="higher",
+    short=("cited_support",),
+    cases="shipped answers to answerable questions",
+    event="whose cited chunks hold the gold text",
+    undefined="needs chunk texts (--corpus) and shipped answers with gold text",
+    source="seed004 §0, ruling C-07",
+)
+def support(facts: Facts) -> bool | None:
+    """Share of shipped answers to answerable questions where a cited chunk's text holds the gold text."""
+    return facts.supported if facts.shipped and facts.supportable else None
+
+
+@metric(
+    better="lower",
+    kind="count",
+    cases="gold questions",
+    event="without a trace",
+    undefined="never: a count of nothing is 0",
+    source="design §5",
+)
+def missing(facts: Facts) -> bool | None:
+    """Number of gold questions without a trace."""
+    return facts.missing
+
+
+def label(facts: Facts) -> Label:
+    """What became of the question: the first label that applies (spec answers §7)."""
+    if facts.missing:
+        return Label.MISSING
+    if facts.refused:
+        return Label.OVER_REFUSAL if facts.answerable else Label.REFUSAL_OK
+    if not facts.answerable:
+        return Label.HALLUCINATION
+    if not facts.claim:
+        return Label.EMPTY_CLAIM
+    if not facts.in_scope:
+        return Label.OUT_OF_SCOPE
+    if not facts.hit:
+        return Label.ANS_NO_HIT
+    if not facts.contains:
+        return Label.ANS_NO_CONTAIN
+    return Label.OK if facts.kept else Label.SCU_VIOLATION
+
+
+def blame(facts: Facts) -> tuple[Stage, str]:
+    """The stage to look at first, and why."""
+    what = label(facts)
+    if what is Label.MISSING:
+        return Stage.PIPELINE, "no trace was written for this question"
+    if what is Label.EMPTY_CLAIM:
+        reason = "the pipeline reported an error" if facts.errored else "the claim is empty"
+        return Stage.PIPELINE if facts.errored else Stage.GENERATION, reason
+    if what is Label.HALLUCINATION:
+        return Stage.REFUSAL, "answered although the gold set says that the corpus has no answer"
+    if what is Label.OVER_REFUSAL:
+        if facts.retrieved:
+            return Stage.REFUSAL, "refused although gold evidence was retrieved"
+        return Stage.RETRIEVAL, "refused, and no gold evidence was retrieved"
+    if what is Label.OUT_OF_SCOPE:
+        return Stage.CITATION, "cites an id that was not retrieved"
+    if what is Label.ANS_NO_HIT:
+        if facts.retrieved:
+            return Stage.CITATION, "gold evidence was retrieved but not cited"
+        return Stage.RETRIEVAL, "no gold evidence was retrieved"
+    if what is Label.ANS_NO_CONTAIN:
+        return Stage.GENERATION, "cites the right evidence, but the claim lacks the gold text"
+    if what is Label.SCU_VIOLATION:
+        return Stage.CONSTRAINTS, "the locked constraints were not echoed or are contradicted"
+    return Stage.PIPELINE, "nothing to blame"

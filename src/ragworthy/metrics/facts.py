@@ -1,0 +1,310 @@
+"""What is established about one question of the answers suite, once, as a set of flags.
+
+The flags of a question are its row. A count per distinct flag set is the tally, which merges exactly, and every
+metric in `answers.py` is a pure function of the flags. Spec answers §3 and §4.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from ragworthy.names import MIN_SUBSTR, REFUSAL
+from ragworthy.records import NO_ANSWER, Gold, Trace
+from ragworthy.text import can_count_when_short, fold, is_nfc, looks_like_refusal, piece_occurs, trim_fold
+
+# What the metrics count.
+ANSWERABLE = 1 << 0
+PRESENT = 1 << 1
+REFUSED = 1 << 2
+ERRORED = 1 << 3
+CLAIM = 1 << 4
+CONTAINS = 1 << 5
+WELL_FORMED = 1 << 6
+IN_SCOPE = 1 << 7
+HIT = 1 << 8
+CONSTRAINED = 1 << 9
+KEPT = 1 << 10
+EVIDENCE = 1 << 11
+SUPPORTABLE = 1 << 12
+SUPPORTED = 1 << 13
+RETRIEVED = 1 << 14
+
+# What is only worth a warning or a lint error.
+VACUOUS = 1 << 16
+SHORT_ENTRY = 1 << 17
+NOT_NFC = 1 << 18
+NOT_EXACT = 1 << 19
+REFUSED_CITING = 1 << 20
+NEAR_REFUSAL = 1 << 21
+REPEATED = 1 << 22
+NO_RETRIEVED = 1 << 23
+UNKNOWN_CHUNK = 1 << 24
+NO_CITATIONS = 1 << 25
+ONLY_SHORT = 1 << 26
+RESCUABLE = 1 << 27
+STRAY_GOLD = 1 << 28
+NO_QUESTION = 1 << 29
+NESTED_CITATION = 1 << 30
+
+# Two flags for each k: all gold citations in the first k, any of them.
+_TOP = 32
+
+LINT = {
+    NO_CITATIONS: (
+        "RW-G06",
+        "gold_citations",
+        "expected at least one id for an answerable question, got none",
+    ),
+    ONLY_SHORT: (
+        "RW-G07",
+        "gold_claim_substr",
+        "expected an entry of 5 characters or more, got only shorter ones",
+    ),
+    STRAY_GOLD: (
+        "RW-G08",
+        "answerable",
+        "expected no gold text or citations for an unanswerable question, got some",
+    ),
+}
+"""Gold errors that stop scoring, unless they are allowed."""
+
+
+class Rules(NamedTuple):
+    """How claims are compared; part of the policy and of the receipt."""
+
+    ks: tuple[int, ...] = (5,)
+    refusals: tuple[str, ...] = (REFUSAL,)
+    short_words: bool = False
+    scu: bool = False
+    contradictions: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = ()
+    chunks: Mapping[str, str] | None = None
+
+
+class Facts(NamedTuple):
+    """The flags of one question, unpacked for the metrics to read."""
+
+    answerable: bool
+    present: bool
+    refused: bool
+    errored: bool
+    claim: bool
+    contains: bool
+    well_formed: bool
+    in_scope: bool
+    hit: bool
+    constrained: bool
+    kept: bool
+    evidence: bool
+    supportable: bool
+    supported: bool
+    retrieved: bool
+    all_in_top: frozenset[int]
+    any_in_top: frozenset[int]
+
+    @property
+    def missing(self) -> bool:
+        """No trace at all."""
+        return not self.present
+
+    @property
+    def shipped(self) -> bool:
+        """There is a trace, and it does not refuse."""
+        return self.present and not self.refused
+
+
+def unpack(flags: int, ks: tuple[int, ...]) -> Facts:
+    """The facts behind a flag set.
+
+    >>> unpack(ANSWERABLE | PRESENT | REFUSED, (5,)).shipped
+    False
+    """
+    ticked = [bool(flags >> bit & 1) for bit in range(15)]
+    all_in = frozenset(k for i, k in enumerate(ks) if flags >> (_TOP + 2 * i) & 1)
+    any_in = frozenset(k for i, k in enumerate(ks) if flags >> (_TOP + 2 * i + 1) & 1)
+    return Facts(*ticked, all_in_top=all_in, any_in_top=any_in)
+
+
+def gold_flags(gold: Gold, *, short_words: bool) -> int:
+    """What the gold item alone establishes; also the whole row of a question without a trace.
+
+    >>> item = Gold(answerable=True, qid="q", question="?", gold_claim_substr=["1990"], gold_citations=["d#1"])
+    >>> bool(gold_flags(item, short_words=False) & ONLY_SHORT), bool(gold_flags(item, short_words=True) & ONLY_SHORT)
+    (True, False)
+    """
+    flags = 0
+    pieces, cited = gold.gold_claim_substr, gold.gold_citations
+    if gold.answerable:
+        flags = ANSWERABLE
+        if not pieces:
+            flags |= VACUOUS
+        elif len(pieces) != 1 or len(pieces[0]) < MIN_SUBSTR or not pieces[0].isascii():
+            flags |= _piece_flags(pieces, short_words)
+        if not cited:
+            flags |= NO_CITATIONS
+    elif pieces or cited:
+        flags = STRAY_GOLD
+    if cited:
+        flags |= EVIDENCE
+    if gold.constraints:
+        flags |= CONSTRAINED
+    question = gold.question
+    if not question:
+        flags |= NO_QUESTION
+    elif not question.isascii() and not is_nfc(question):
+        flags |= NOT_NFC
+    return flags
+
+
+def _piece_flags(pieces: list[str], short_words: bool) -> int:
+    flags = 0
+    folded = [fold(piece) for piece in pieces]
+    if any(len(piece) < MIN_SUBSTR for piece in folded):
+        flags |= SHORT_ENTRY
+    if all(len(piece) < MIN_SUBSTR for piece in folded):
+        rescuable = any(can_count_when_short(piece) for piece in folded)
+        if rescuable:
+            flags |= RESCUABLE
+        if not (rescuable and short_words):
+            flags |= ONLY_SHORT
+    if not all(is_nfc(piece) for piece in pieces):
+        flags |= NOT_NFC
+    return flags
+
+
+def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
+    """A function that establishes what a trace adds to the facts of its question, under these rules."""
+    tops = tuple((k, 1 << (_TOP + 2 * i), 1 << (_TOP + 2 * i + 1)) for i, k in enumerate(rules.ks))
+    any_top = sum(any_in for _, _, any_in in tops)
+    exact = frozenset(rules.refusals)
+    refusals = frozenset(trim_fold(text) for text in rules.refusals)
+    longest = max(map(len, refusals), default=0)
+    short_words, scu, contradictions, chunks = (
+        rules.short_words,
+        rules.scu,
+        rules.contradictions,
+        rules.chunks,
+    )
+
+    def flags_of(gold: Gold, trace: Trace) -> int:
+        flags = PRESENT
+        retrieved = trace.retrieved_ids
+        wanted = gold.gold_citations
+        if retrieved is None:
+            flags |= NO_RETRIEVED
+            retrieved = []
+        elif wanted:
+            for k, all_in, any_in in tops:
+                top = retrieved[:k]
+                if len(wanted) == 1:
+                    if wanted[0] in top:
+                        flags |= all_in | any_in
+                else:
+                    found = sum([one in top for one in wanted])
+                    if found:
+                        flags |= any_in if found < len(wanted) else all_in | any_in
+            if flags & any_top or any([one in retrieved for one in wanted]):
+                flags |= RETRIEVED
+        if trace.error is not None:
+            flags |= ERRORED
+        answer = trace.answer_json or NO_ANSWER
+        claim = answer.claim
+        cited = answer.citations
+        if claim in exact:
+            return flags | REFUSED | REFUSED_CITING if cited else flags | REFUSED
+        text = claim.strip().lower() if claim else ""
+        if not text.isascii():
+            text = unicodedata.normalize("NFC", claim.strip()).lower() if claim else ""
+        if len(text) <= longest and text in refusals:
+            return flags | REFUSED | NOT_EXACT | REFUSED_CITING if cited else flags | REFUSED | NOT_EXACT
+        if text:
+            flags |= CLAIM
+            pieces = gold.gold_claim_substr
+            if not pieces:
+                flags |= CONTAINS
+            else:
+                for piece in pieces:
+                    folded = piece.lower() if piece.isascii() else fold(piece)
+                    if len(folded) >= 5 and folded in text:
+                        flags |= CONTAINS
+                        break
+                else:
+                    if short_words and piece_occurs(pieces, text, short_words=True):
+                        flags |= CONTAINS
+        if cited is None:
+            flags |= WELL_FORMED | IN_SCOPE
+        elif type(cited) is list:
+            in_scope = well_formed = True
+            hit = False
+            for one in cited:
+                if one not in retrieved:
+                    in_scope = False
+                    if type(one) is not str:
+                        well_formed = False
+                        if type(one) in (dict, list):
+                            flags |= NESTED_CITATION
+                elif wanted and one in wanted:
+                    hit = True
+            if well_formed:
+                flags |= WELL_FORMED
+            if in_scope:
+                flags |= IN_SCOPE | HIT if hit else IN_SCOPE
+            if len(cited) > 1 and well_formed and len(set(cited)) < len(cited):
+                flags |= REPEATED
+        else:
+            flags |= IN_SCOPE
+        if not (gold.constraints and scu) or _kept(
+            gold.constraints, answer.constraints_echo, text, contradictions
+        ):
+            flags |= KEPT
+        if chunks is not None:
+            flags |= _support(gold, cited, chunks, short_words)
+        if (not gold.answerable or not (flags & CONTAINS and flags & HIT)) and looks_like_refusal(text):
+            flags |= NEAR_REFUSAL
+        return flags
+
+    return flags_of
+
+
+def _kept(
+    locked: list[str],
+    echo: object,
+    claim: str,
+    contradictions: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...],
+) -> bool:
+    """Whether the echo equals the locked constraints as a set of trimmed texts and no rule of a pack fires."""
+    if not isinstance(echo, list) or not all(isinstance(one, str) for one in echo):
+        return False
+    if {_trimmed(one) for one in echo} != {_trimmed(one) for one in locked}:
+        return False
+    return not contradicted(locked, claim, contradictions)
+
+
+def contradicted(
+    locked: list[str], claim: str, contradictions: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
+) -> bool:
+    """Whether some rule matches a locked constraint and the claim, both lower-cased (spec answers §6)."""
+    lowered = claim.lower()
+    return any(
+        forbidden.search(lowered) and any(lock.search(one.lower()) for one in locked)
+        for lock, forbidden in contradictions
+    )
+
+
+def _trimmed(text: str) -> str:
+    return unicodedata.normalize("NFC", text.strip())
+
+
+def _support(gold: Gold, cited: object, chunks: Mapping[str, str], short_words: bool) -> int:
+    """Whether the text of a cited chunk holds a gold piece that counts."""
+    pieces = gold.gold_claim_substr
+    if not pieces or not gold.answerable:
+        return 0
+    flags = SUPPORTABLE
+    for one in cited if isinstance(cited, list) else ():
+        text = chunks.get(one) if isinstance(one, str) else None
+        if text is None:
+            flags |= UNKNOWN_CHUNK
+        elif piece_occurs(pieces, text, short_words=short_words):
+            flags |= SUPPORTED
+    return flags

@@ -1,0 +1,86 @@
+"""Words that mean one thing everywhere: verdicts, outcomes, exit codes, labels, stages."""
+
+from enum import IntEnum, StrEnum
+
+VERSION = "0.1.0"
+REFUSAL = "not in context"
+DEFAULT_K = 5
+MIN_SUBSTR = 5
+"""A piece of gold text counts from this many characters up (spec answers §1)."""
+
+
+class Verdict(StrEnum):
+    """The one answer to "may this ship?", worst last."""
+
+    SHIP = "SHIP"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    NO_SHIP = "NO-SHIP"
+    INVALID = "INVALID"
+
+
+class Outcome(StrEnum):
+    """What one gate says."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    UNDECIDED = "undecided"
+    NOT_MEASURED = "not_measured"
+
+
+class Exit(IntEnum):
+    """Every exit code of the command line; the meaning is part of the contract with CI."""
+
+    SHIP = 0
+    NO_SHIP = 1
+    USAGE = 2
+    INCONCLUSIVE = 3
+    INVALID = 4
+    DEFECT = 70
+    INTERRUPTED = 130
+
+
+_EXIT = {
+    Verdict.SHIP: Exit.SHIP,
+    Verdict.NO_SHIP: Exit.NO_SHIP,
+    Verdict.INCONCLUSIVE: Exit.INCONCLUSIVE,
+    Verdict.INVALID: Exit.INVALID,
+}
+
+
+def exit_code(verdict: Verdict) -> Exit:
+    """The one place where a verdict becomes an exit code.
+
+    >>> int(exit_code(Verdict.NO_SHIP))
+    1
+    """
+    return _EXIT[verdict]
+
+
+class Label(StrEnum):
+    """What became of one question, in the order offenders are listed; the harmless ones last."""
+
+    HALLUCINATION = "HALLUCINATION"
+    SCU_VIOLATION = "SCU_VIOLATION"
+    OUT_OF_SCOPE = "OUT_OF_SCOPE"
+    ANS_NO_HIT = "ANS_NO_HIT"
+    ANS_NO_CONTAIN = "ANS_NO_CONTAIN"
+    EMPTY_CLAIM = "EMPTY_CLAIM"
+    MISSING = "MISSING"
+    OVER_REFUSAL = "OVER_REFUSAL"
+    OK = "OK"
+    REFUSAL_OK = "REFUSAL_OK"
+
+
+SEVERITY = {label: rank for rank, label in enumerate(Label)}
+HARMLESS = frozenset({Label.OK, Label.REFUSAL_OK})
+
+
+class Stage(StrEnum):
+    """The part of the pipeline to look at first."""
+
+    PIPELINE = "pipeline"
+    RETRIEVAL = "retrieval"
+    CITATION = "citation"
+    GENERATION = "generation"
+    REFUSAL = "refusal"
+    CONSTRAINTS = "constraints"

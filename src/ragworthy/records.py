@@ -1,0 +1,103 @@
+"""The single definition of what is read (gold, traces, chunks) and of what was measured from it.
+
+Optional fields that are never scored (`ts`, `ok`, `notes` …) are allowed in every file and skipped while reading.
+"""
+
+from array import array
+from collections import Counter
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+
+class Gold(msgspec.Struct, frozen=True, gc=False):
+    """One gold question of the answers suite (spec answers §1)."""
+
+    answerable: bool
+    qid: str | None = None
+    q_id: str | None = None
+    question: str | None = None
+    gold_claim_substr: list[str] | None = None
+    gold_citations: list[str] | None = None
+    constraints: list[str] | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """What a pipeline answered. Loosely typed where a wrong type is a finding and not a fault (spec answers §4)."""
+
+    claim: str | None = None
+    citations: Any = None
+    constraints_echo: Any = None
+
+
+class Trace(msgspec.Struct, frozen=True, gc=False):
+    """What a pipeline did for one question in one run (spec answers §2)."""
+
+    qid: str | None = None
+    q_id: str | None = None
+    retrieved_ids: list[str] | None = None
+    answer_json: Answer | None = None
+    error: Any = None
+
+
+class Chunk(msgspec.Struct, frozen=True, gc=False):
+    """A piece of the corpus with its text (spec corpus §4)."""
+
+    chunk_id: str | None = None
+    id: str | None = None
+    text: str = ""
+
+
+NO_ANSWER = Answer()
+
+Ints: TypeAlias = "array[int]"
+Tally: TypeAlias = "Counter[tuple[int, tuple[str, ...]]]"
+"""How many questions have the same flags and slices; merges exactly."""
+
+
+class Flaw(NamedTuple):
+    """A problem found in a record: the input it is in, the place, and what is wrong."""
+
+    role: str
+    offset: int
+    code: str
+    field: str
+    message: str
+
+
+class Note(NamedTuple):
+    """An example of a mark: which question, and where it stands."""
+
+    qid: str
+    role: str
+    offset: int
+
+
+class Offender(NamedTuple):
+    """A question that pulls the result down."""
+
+    severity: int
+    qid: str
+    flags: int
+    claim: str | None
+    citations: Any
+    retrieved_ids: list[str]
+    gold_citations: list[str]
+    question: str | None
+
+
+class Measured(NamedTuple):
+    """The facts of every question, folded; nothing is left out."""
+
+    tally: Tally
+    traces: int
+    traces_replaced: int
+    orphans: int
+    orphan_ids: list[str]
+    flaws: list[Flaw]
+    flaw_count: int
+    notes: dict[int, list[Note]]
+    offenders: list[Offender]
+    watched: dict[str, int]
+    qids: list[str]
+    flags: Ints

@@ -1,0 +1,195 @@
+"""The report for a pull request: at most 60 KB, with a count of what was cut."""
+
+from typing import Any
+
+from ragworthy.report.show import number_of, plural
+from ragworthy.text import clip, visible
+
+LIMIT = 60_000
+_MARK = {"SHIP": "✅", "NO-SHIP": "❌", "INCONCLUSIVE": "❔", "INVALID": "⚠️"}
+_OUTCOME = {
+    "pass": "✅ pass",
+    "fail": "❌ fail",
+    "undecided": "❔ undecided",
+    "not_measured": "⚠️ not measured",
+}
+
+
+def render(report: dict[str, Any], *, limit: int = LIMIT) -> str:
+    """The report as Markdown. The decision and the gates always fit; rows at the end are cut first."""
+    head = _head(report)
+    tail = [
+        "",
+        f"`ragworthy {report['tool']['version']}` · verdict **{report['verdict']}** (exit {report['exit_code']})",
+        "",
+    ]
+    optional: list[list[str]] = []
+    for suite, body in report["suites"].items():
+        head += _metrics(suite, body)
+        optional += [_offenders(body), _warnings(body), _slices(body), _inputs(body)]
+    return _fit(head, optional, tail, limit)
+
+
+def _fit(head: list[str], optional: list[list[str]], tail: list[str], limit: int) -> str:
+    """Head and tail whole; of the sections in between, as many lines as fit."""
+    left = limit - _bytes([*head, *tail]) - 200
+    kept: list[str] = []
+    cut = 0
+    for section in optional:
+        for line in section:
+            size = len(line.encode()) + 1
+            if cut == 0 and size <= left:
+                kept.append(line)
+                left -= size
+            else:
+                cut += 1
+    if cut:
+        kept += [
+            "",
+            f"_{plural(cut, 'more line')} cut to stay under {limit // 1000} KB; the JSON report has them all._",
+        ]
+    text = "\n".join([*head, *kept, *tail])
+    if len(text.encode()) > limit:
+        text = text.encode()[: limit - 100].decode("utf-8", "ignore") + f"\n\n_cut at {limit // 1000} KB_\n"
+    return text
+
+
+def _bytes(lines: list[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)
+
+
+def _head(report: dict[str, Any]) -> list[str]:
+    lines = [f"## {_MARK[report['verdict']]} Ragworthy: {report['verdict']}", ""]
+    lines += [f"- not valid: {cell(reason)}" for reason in report["invalid"]]
+    if report["invalid"]:
+        lines.append("")
+    lines += [
+        "| gate | outcome | value | cases | 95 % interval | threshold | margin |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for gate in report["gates"]:
+        shown = gate["shown"]
+        name = f"{gate['metric']} [{gate['slice']}]" if gate["slice"] else gate["metric"]
+        outcome = "⏸ waived" if "waiver" in gate else _OUTCOME[gate["outcome"]]
+        cells = (
+            name,
+            outcome,
+            shown["value"],
+            shown["cases"],
+            shown["interval"],
+            shown["rule"],
+            shown["margin"],
+        )
+        lines.append("| " + " | ".join(cell(one) for one in cells) + " |")
+    lines.append("")
+    for gate in report["gates"]:
+        notes = [gate["reason"]] if gate["outcome"] != "pass" and gate["reason"] else []
+        if "waiver" in gate:
+            waiver = gate["waiver"]
+            notes = [f"waived until {waiver['expires']} by {waiver['owner']}: {waiver['reason']}"]
+        if "previous" in gate:
+            notes.append(f"the baseline's threshold was {gate['previous']}")
+        notes += [gate["note"]] if gate["note"] else []
+        lines += [f"- `{gate['metric']}`: {cell(note)}" for note in notes]
+    if report["next"]:
+        lines += ["", "**What to do next**", ""]
+        lines += [f"- **{cell(step['pattern'])}**: {cell(step['do'])}" for step in report["next"]]
+    return [*lines, ""]
+
+
+def _metrics(suite: str, body: dict[str, Any]) -> list[str]:
+    counts = body["counts"]
+    lines = [
+        f"### {suite}",
+        "",
+        f"{plural(counts['gold'], 'question')} ({counts['answerable']:,} answerable, {counts['unanswerable']:,} not): "
+        f"{counts['answered']:,} answered, {counts['refused']:,} refused, {counts['missing']:,} missing.",
+        "",
+        "| metric | value | cases | 95 % interval |",
+        "|---|---|---|---|",
+    ]
+    for name, metric in body["metrics"].items():
+        cases = f"{metric['num']}/{metric['den']}" if metric["den"] else ""
+        interval = f"{metric['low']:.3f} … {metric['high']:.3f}" if metric["low"] is not None else ""
+        if metric["undefined"]:
+            interval = metric["undefined"]
+        lines.append(f"| {name} | {number_of(metric)} | {cases} | {cell(interval)} |")
+    labels = ", ".join(f"{label} {count:,}" for label, count in body["labels"].items())
+    return [*lines, "", f"Labels: {labels}", ""]
+
+
+def _offenders(body: dict[str, Any]) -> list[str]:
+    if not body["offenders"]:
+        return []
+    lines = [
+        "### Worst offenders",
+        "",
+        "| qid | label | stage | claim | cites | gold | retrieved |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in body["offenders"]:
+        cells = (
+            one["qid"],
+            one["label"],
+            f"{one['stage']}: {one['why']}",
+            clip(one["claim"] or "", 200),
+            _ids(one["citations"]),
+            _ids(one["gold_citations"]),
+            _ids(one["retrieved_ids"]),
+        )
+        lines.append("| " + " | ".join(cell(text) for text in cells) + " |")
+    return [*lines, ""]
+
+
+def _ids(given: Any) -> str:
+    return ", ".join(str(one) for one in given[:10]) if isinstance(given, list) else str(given)
+
+
+def _warnings(body: dict[str, Any]) -> list[str]:
+    if not body["warnings"]:
+        return []
+    lines = ["### Warnings", ""]
+    for warning in body["warnings"]:
+        where = f"`{cell(warning['where'])}`: " if warning["where"] else ""
+        lines.append(f"- {where}{cell(warning['message'])} ({warning['code']})")
+    return [*lines, ""]
+
+
+def _slices(body: dict[str, Any]) -> list[str]:
+    if not body["slices"]:
+        return []
+    names = [
+        name
+        for name, metric in body["metrics"].items()
+        if metric["den"] is not None and not metric["undefined"]
+    ]
+    lines = ["### Slices", "", "| slice | " + " | ".join(name.partition(".")[2] for name in names) + " |"]
+    lines.append("|---" * (len(names) + 1) + "|")
+    for group, metrics in body["slices"].items():
+        values = [
+            f"{number_of(metrics[name])} ({metrics[name]['num']}/{metrics[name]['den']})" for name in names
+        ]
+        lines.append(f"| {cell(group)} | " + " | ".join(values) + " |")
+    return [*lines, ""]
+
+
+def _inputs(body: dict[str, Any]) -> list[str]:
+    lines = ["### Inputs", ""]
+    for one in body["inputs"]:
+        lines.append(
+            f"- {one['role']} `{cell(one['path'])}`: {plural(one['records'], 'record')}, sha256 `{one['sha256']}`"
+        )
+    return [*lines, f"- gold set: {body['frozen']}", ""]
+
+
+def cell(text: str) -> str:
+    """Text that stays inside its table cell and is never read as Markdown or HTML.
+
+    >>> cell("a|b <script> *x*")
+    'a\\\\|b &lt;script&gt; \\\\*x\\\\*'
+    """
+    line = visible(" ".join(str(text).split()))
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for sign in "\\`*_[]|~#@!":
+        line = line.replace(sign, f"\\{sign}")
+    return line

@@ -1,0 +1,138 @@
+"""The receipt: the canonical record (RFC 8785) from which a verdict re-derives."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ragworthy.errors import data_error, usage_error
+from ragworthy.files import read_text, sha256_of, write_whole
+from ragworthy.names import VERSION
+from ragworthy.records import Tally
+
+SCHEMA = "ragworthy.receipt/1"
+
+
+def build(
+    report: dict[str, Any], tally: Tally, request: dict[str, Any], files: dict[str, Path], root: Path
+) -> bytes:
+    """The canonical bytes. `files` are all inputs by role; their paths are kept relative to `root`."""
+    import rfc8785
+
+    suite = report["suites"]["answers"]
+    body = {
+        "schema": SCHEMA,
+        "tool": {"name": "ragworthy", "version": VERSION},
+        "inputs": [
+            {"role": role, "path": _relative(path, root), "sha256": sha256_of(path)}
+            for role, path in sorted(files.items())
+        ],
+        "request": request,
+        "suites": {
+            "answers": {
+                "profile": suite["profile"],
+                "settings": suite["settings"],
+                "frozen": suite["frozen"],
+                "counts": suite["counts"],
+                "tally": [[flags, list(slices), count] for (flags, slices), count in sorted(tally.items())],
+                "summary": {
+                    name: {"num": metric["num"], "den": metric["den"], "undefined": metric["undefined"]}
+                    for name, metric in suite["metrics"].items()
+                },
+                "labels": suite["labels"],
+            }
+        },
+        "gates": [
+            {
+                key: gate.get(key)
+                for key in (
+                    "metric",
+                    "op",
+                    "threshold",
+                    "slice",
+                    "evidence",
+                    "num",
+                    "den",
+                    "outcome",
+                    "waiver",
+                )
+            }
+            for gate in report["gates"]
+        ],
+        "invalid": report["invalid"],
+        "verdict": report["verdict"],
+        "exit_code": report["exit_code"],
+        "report_sha256": hashlib.sha256(rfc8785.dumps(_derived(report))).hexdigest(),
+    }
+    return rfc8785.dumps(body)
+
+
+def _derived(report: dict[str, Any]) -> dict[str, Any]:
+    """The report without the paths people happened to type."""
+    suite = report["suites"]["answers"]
+    inputs = [{key: one[key] for key in ("role", "sha256", "records")} for one in suite["inputs"]]
+    warnings = [{key: one[key] for key in ("code", "count", "qids")} for one in suite["warnings"]]
+    suites = {"answers": suite | {"inputs": inputs, "warnings": warnings}}
+    return report | {"suites": suites, "provenance": None}
+
+
+def _relative(path: Path, root: Path) -> str:
+    return Path(os.path.relpath(path.absolute(), root.absolute())).as_posix()
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a receipt, with one line end behind the canonical bytes."""
+    write_whole(path, data + b"\n")
+
+
+def read(path: Path) -> tuple[dict[str, Any], bytes]:
+    """A receipt and its bytes."""
+    import rfc8785
+
+    text = read_text(path)
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise data_error("RW-R01", f"expected a receipt, got: {error}", where=str(path)) from None
+    if not isinstance(body, dict) or body.get("schema") != SCHEMA:
+        raise data_error("RW-R01", f'expected schema "{SCHEMA}", got something else', where=str(path))
+    try:
+        canonical = rfc8785.dumps(body)
+    except rfc8785.CanonicalizationError as error:
+        raise data_error("RW-R01", f"expected canonical JSON, got: {error}", where=str(path)) from None
+    if text != canonical.decode() + "\n":
+        raise data_error("RW-R02", "expected canonical JSON, got bytes that were edited", where=str(path))
+    return body, canonical
+
+
+def files_of(body: dict[str, Any], root: Path) -> dict[str, Path]:
+    """The inputs a receipt names, by role."""
+    try:
+        return {one["role"]: root / one["path"] for one in body["inputs"]}
+    except (KeyError, TypeError):
+        raise usage_error(
+            "expected inputs with role and path in the receipt, got something else", code="RW-R01"
+        ) from None
+
+
+def moved(body: dict[str, Any], root: Path) -> list[str]:
+    """Inputs whose bytes are not those of the receipt, in words."""
+    lines = []
+    for one in body["inputs"]:
+        path = root / one["path"]
+        if not path.is_file():
+            lines.append(f"{one['role']}: {one['path']} is not there")
+        elif (now := sha256_of(path)) != one["sha256"]:
+            lines.append(f"{one['role']}: {one['path']} moved: sha256 was {one['sha256']}, is {now}")
+    return lines
+
+
+def differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
+    """The parts in which two receipts differ, in words."""
+    lines = []
+    for key in sorted(ours.keys() | theirs.keys()):
+        if ours.get(key) != theirs.get(key):
+            before, after = (json.dumps(one.get(key), ensure_ascii=False)[:200] for one in (theirs, ours))
+            lines.append(f"{key}: the receipt says {before}, re-derived {after}")
+    return lines

@@ -1,0 +1,73 @@
+"""How numbers become words; every display string is made here."""
+
+from fractions import Fraction
+from typing import Any
+
+PLACES = 4
+
+
+def number(value: Fraction, threshold: Fraction | None = None) -> str:
+    """At most four places, half to even, with more where rounding would reach or cross the threshold.
+
+    >>> number(Fraction(2, 3)), number(Fraction(1)), number(Fraction(15999, 20000), Fraction("0.80"))
+    ('0.6667', '1.0', '0.79995')
+    """
+    if value.denominator == 1 and abs(value) > 1:
+        return str(value.numerator)
+    places = PLACES
+    shown = round(value, places)
+    while threshold is not None and places < 30 and _side(shown, threshold) != _side(value, threshold):
+        places += 1
+        shown = round(value, places)
+    text = f"{'-' if shown < 0 else ''}{_decimal(abs(Fraction(shown)), places)}"
+    return text.rstrip("0") + "0" if text.rstrip("0").endswith(".") else text.rstrip("0")
+
+
+def _side(value: Fraction, threshold: Fraction) -> int:
+    return (value > threshold) - (value < threshold)
+
+
+def _decimal(value: Fraction, places: int) -> str:
+    whole = round(value * 10**places)
+    digits = str(whole).rjust(places + 1, "0")
+    return f"{digits[:-places]}.{digits[-places:]}"
+
+
+def percent(share: float) -> str:
+    """A share as a whole percentage, never shown as 0 % or 100 % unless it is.
+
+    >>> percent(0.1611), percent(0.9999), percent(1.0)
+    ('16 %', '99.9 %', '100 %')
+    """
+    if 0 < share < 0.005 or 0.995 < share < 1:
+        clipped = min(max(share, 0.001), 0.999)
+        return f"{clipped * 100:.1f} %"
+    return f"{share * 100:.0f} %"
+
+
+def signed(value: Fraction) -> str:
+    """A difference with its sign.
+
+    >>> signed(Fraction(1, 20)), signed(Fraction(-1, 3))
+    ('+0.05', '-0.3333')
+    """
+    text = number(value)
+    return text if text.startswith("-") else f"+{text}"
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "question"), plural(1200, "question")
+    ('1 question', '1,200 questions')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def number_of(metric: dict[str, Any]) -> str:
+    """A metric of the report model as people read it."""
+    if metric["undefined"] is not None:
+        return "–"
+    if metric["den"] is None:
+        return str(metric["num"])
+    return number(Fraction(metric["num"], metric["den"]))

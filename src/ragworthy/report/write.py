@@ -1,0 +1,56 @@
+"""Formats by name and by file suffix, and the files they become."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ragworthy.errors import usage_error
+from ragworthy.files import write_whole, write_with
+
+SUFFIXES = {
+    ".json": "json",
+    ".md": "markdown",
+    ".xml": "junit",
+    ".txt": "text",
+    ".jsonl": "rows",
+    ".parquet": "rows",
+}
+
+
+def render(report: dict[str, Any], form: str, *, colour: bool = False) -> str:
+    """The report in one of the formats text, json, markdown, junit."""
+    if form == "json":
+        return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if form == "markdown":
+        from ragworthy.report import markdown
+
+        return markdown.render(report)
+    if form == "junit":
+        from ragworthy.report import junit
+
+        return junit.render(report)
+    from ragworthy.report import text
+
+    return text.render(report, colour=colour)
+
+
+def form_of(path: Path) -> str:
+    """The format a file's suffix stands for."""
+    form = SUFFIXES.get(path.suffix)
+    if form is None:
+        message = f"{path}: expected one of {' '.join(SUFFIXES)}, got {path.suffix or 'no suffix'}"
+        raise usage_error(message, code="RW-F17")
+    return form
+
+
+def write(path: Path, report: dict[str, Any], rows: Callable[[], Any]) -> None:
+    """Write the report, or its rows, in the format of the file's suffix."""
+    form = form_of(path)
+    if form != "rows":
+        write_whole(path, render(report, form).encode("utf-8", "backslashreplace"))
+        return
+    from ragworthy.report import rows as writers
+
+    fill = writers.write_parquet if path.suffix == ".parquet" else writers.write_jsonl
+    write_with(path, lambda beside: fill(beside, rows()))

@@ -1,0 +1,118 @@
+"""What `init` and `demo` lay down: a policy, gold and traces to start from, taken from the bundled example."""
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+from ragworthy.errors import usage_error
+from ragworthy.files import write_whole
+
+POLICY = """\
+# What must hold before this pipeline ships. 'ragworthy gate' reads it; docs: 'ragworthy explain'.
+version = 1
+evidence = "point"                  # or "interval": the 95 % interval decides
+
+[answers]
+gold = "{gold}"
+traces = "{traces}"
+k = 5
+short_substr = "reject"             # or "word": answers under 5 characters count as whole words
+refusals = ["not in context"]       # texts that count as a refusal (trimmed, any case)
+scu = {scu}
+
+[[gate]]
+metric = "answers.precision"
+min = 0.80
+why = "what we ship must be right and cited"
+
+[[gate]]
+metric = "answers.chr"
+min = 0.75
+why = "answers cite the evidence"
+
+[[gate]]
+metric = "answers.under_refusal"
+max = 0.05
+why = "no answer where the corpus has none"
+
+[[gate]]
+metric = "answers.over_refusal"
+max = 0.10
+why = "no refusal where the corpus has the answer"
+"""
+
+TINY = 12
+"""How many questions `init` lays down."""
+
+
+class Laid(NamedTuple):
+    """The files that were written."""
+
+    policy: Path
+    gold: Path
+    traces: list[Path]
+
+
+def example(name: str) -> str:
+    """A file of the bundled example."""
+    return (resources.files("ragworthy") / "examples" / name).read_text(encoding="utf-8")
+
+
+def init(folder: Path) -> Laid:
+    """Lay down a policy, a tiny gold set and traces; never overwrites."""
+    laid = Laid(
+        folder / "ragworthy.toml", folder / "gold/answers.jsonl", [folder / "runs/latest/answers.jsonl"]
+    )
+    gold, traces = _tiny()
+    files = {
+        laid.policy: POLICY.format(
+            gold="gold/answers.jsonl", traces="runs/latest/answers.jsonl", scu="false"
+        ),
+        laid.gold: gold,
+        laid.traces[0]: traces,
+    }
+    _write_new(files)
+    return laid
+
+
+def _tiny() -> tuple[str, str]:
+    """The first questions of each kind that the example's good run gets right."""
+    gold = example("gold.jsonl").splitlines()
+    traces = {json.loads(line)["qid"]: line for line in example("runs/candidate.jsonl").splitlines()}
+    kept: dict[bool, list[str]] = {True: [], False: []}
+    for line in gold:
+        item = json.loads(line)
+        answer = json.loads(traces[item["qid"]])["answer_json"]
+        refused = answer["claim"] == "not in context"
+        right = any(piece.lower() in answer["claim"].lower() for piece in item["gold_claim_substr"])
+        cited = bool(set(answer["citations"]) & set(item["gold_citations"]))
+        if (refused and not item["answerable"]) or (item["answerable"] and right and cited):
+            kept[item["answerable"]].append(line)
+    chosen = kept[True][: TINY * 2 // 3] + kept[False][: TINY // 3]
+    lines = [traces[json.loads(line)["qid"]] for line in chosen]
+    return "\n".join(chosen) + "\n", "\n".join(lines) + "\n"
+
+
+def demo(folder: Path) -> Laid:
+    """Lay down the whole bundled example: its gold set, both recorded runs and a policy for each."""
+    runs = ("candidate", "regressed")
+    files = {folder / "gold.jsonl": example("gold.jsonl"), folder / "chunks.jsonl": example("chunks.jsonl")}
+    for run in runs:
+        files[folder / f"runs/{run}.jsonl"] = example(f"runs/{run}.jsonl")
+        policy = POLICY.format(gold="gold.jsonl", traces=f"runs/{run}.jsonl", scu="true")
+        policy = policy.replace("k = 5\n", 'k = 5\ncorpus = "chunks.jsonl"\nslices = ["topic"]\n')
+        files[folder / f"{run}.toml"] = policy
+    for path, text in files.items():
+        write_whole(path, text.encode())
+    return Laid(
+        folder / "candidate.toml", folder / "gold.jsonl", [folder / f"runs/{run}.jsonl" for run in runs]
+    )
+
+
+def _write_new(files: dict[Path, str]) -> None:
+    there = [path for path in files if path.exists()]
+    if there:
+        raise usage_error(f"{there[0]}: already there", code="RW-U03")
+    for path, text in files.items():
+        write_whole(path, text.encode())
