@@ -137,9 +137,7 @@ def _gates(given: Any, k: int, evidence: str) -> tuple[Any, ...]:
     if given is None:
         return tuple(gate._replace(evidence=evidence) for gate in DEFAULT_GATES)
     if isinstance(given, Mapping):
-        return parse_gate_text(
-            [f"{name}={value}" for name, value in given.items()], default_k=k, evidence=evidence
-        )
+        return parse_gate_text([f"{name}={value}" for name, value in given.items()], default_k=k, evidence=evidence)
     return parse_gate_text([str(given)], default_k=k, evidence=evidence)
 
 

@@ -56,8 +56,9 @@ def examine(request: flow.Request) -> list[str]:
     counts = suite["counts"]
     lines = [
         f"{plural(counts['gold'], 'question')}: {counts['answerable']:,} answerable, {counts['unanswerable']:,} not",
-        f"{plural(suite['inputs'][1]['records'], 'trace')}: {counts['answered']:,} answered, {counts['refused']:,} refused, "
-        f"{counts['missing']:,} missing, {counts['duplicate_traces']:,} replaced, {counts['orphan_traces']:,} of no question",
+        f"{plural(suite['inputs'][1]['records'], 'trace')}: {counts['answered']:,} answered, "
+        f"{counts['refused']:,} refused, {counts['missing']:,} missing, "
+        f"{counts['duplicate_traces']:,} replaced, {counts['orphan_traces']:,} of no question",
         "",
         "What can be measured",
     ]
@@ -65,9 +66,7 @@ def examine(request: flow.Request) -> list[str]:
         if metric["undefined"] is not None:
             lines.append(f"  no   {name}: {metric['undefined']}")
         elif metric["den"] is not None:
-            lines.append(
-                f"  yes  {name}: {number_of(metric)} over {metric['den']:,} cases, true rate {_range(metric)}"
-            )
+            lines.append(f"  yes  {name}: {number_of(metric)} over {metric['den']:,} cases, true rate {_range(metric)}")
         else:
             lines.append(f"  yes  {name}: {metric['value']}")
     lines += ["", "What the gates can show", *_power(run)]
@@ -130,9 +129,7 @@ def _refusals(request: flow.Request) -> list[str]:
     if refusing:
         lines += ["", "Claims that recur and look like refusals, but count as answers"]
         lines += [f"  {one.questions:>6,} ×  {visible(clip(one.claim, 100))}" for one in refusing]
-        texts = ", ".join(
-            _toml(text) for text in (*request.settings.refusals, *(one.claim for one in refusing))
-        )
+        texts = ", ".join(_toml(text) for text in (*request.settings.refusals, *(one.claim for one in refusing)))
         lines += ["  add to [answers] in the policy if they are refusals:", f"    refusals = [{texts}]"]
     if others:
         lines += ["", "Other claims that recur over several questions (is one of them a refusal?)"]

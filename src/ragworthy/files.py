@@ -51,7 +51,11 @@ def read_text(path: Path) -> str:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that it appears whole or not at all."""
-    write_with(path, lambda beside: beside.write_bytes(data) and None)
+    write_with(path, lambda beside: _fill(beside, data))
+
+
+def _fill(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
 
 
 def write_with(path: Path, write: Callable[[Path], None]) -> None:

@@ -4,14 +4,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
+from ragworthy.engine.job import Damage, Job, Reader
 from ragworthy.engine.measure import measure, processes
-from ragworthy.engine.shard import Damage, Job, Reader
 from ragworthy.errors import (
     MOST_PROBLEMS,
     DataError,
@@ -272,9 +271,7 @@ def _lines(inputs: Inputs, role: str, offsets: Iterable[int]) -> dict[int, str]:
 def _stop_on_flaws(measured: Measured, inputs: Inputs) -> None:
     """Raise what is wrong with the files, gold first, each with its line."""
     if measured.flaw_count:
-        short = sum(
-            n for (flags, _), n in measured.tally.items() if flags & f.ONLY_SHORT and flags & f.RESCUABLE
-        )
+        short = sum(n for (flags, _), n in measured.tally.items() if flags & f.ONLY_SHORT and flags & f.RESCUABLE)
         advice = f'short_substr = "word" would make {short:,} of these items scorable' if short else ""
         problems = list(_problems(measured.flaws[:MOST_PROBLEMS], inputs))
         raise DataError(problems, measured.flaw_count, advice)
@@ -310,9 +307,7 @@ def apply(metric: Metric, k: int | None, facts: f.Facts) -> bool | None:
     return metric.of(facts) if k is None else metric.of(facts, k=k)
 
 
-def summarise(
-    tally: Tally, names: list[MetricName], ks: tuple[int, ...]
-) -> dict[tuple[str | None, str], g.Value]:
+def summarise(tally: Tally, names: list[MetricName], ks: tuple[int, ...]) -> dict[tuple[str | None, str], g.Value]:
     """Numerators and denominators of every metric, for the whole and for each slice."""
     groups: dict[str | None, Counter[f.Facts]] = {None: Counter()}
     for (flags, slices), count in tally.items():
@@ -334,12 +329,12 @@ def _value(name: MetricName, counts: Counter[f.Facts]) -> g.Value:
         if word is not None:
             den += count
             num += count * word
-    described = {"better": metric.better, "cases": metric.cases, "event": metric.event}
+    value = g.Value(num, den, better=metric.better, cases=metric.cases, event=metric.event)
     if metric.kind == "count":
-        return g.Value(num, None, **described)
+        return value._replace(den=None)
     if den == 0:
-        return g.Value(0, 0, undefined=metric.undefined, **described)
-    return g.Value(num, den, interval=wilson(num, den), **described)
+        return value._replace(undefined=metric.undefined)
+    return value._replace(interval=wilson(num, den))
 
 
 # judge
@@ -368,9 +363,7 @@ def _each(request: Request, measured: Measured, ks: tuple[int, ...]) -> dict[tup
             if qid not in measured.watched:
                 message = f'expected a qid of the gold set, got "{qid}"'
                 raise PolicyError([Problem("RW-P09", message, field=f"{gate.metric}: must_pass")])
-            words[gate.metric, qid] = (
-                apply(name.metric, name.k, f.unpack(measured.watched[qid], ks)) if name else None
-            )
+            words[gate.metric, qid] = apply(name.metric, name.k, f.unpack(measured.watched[qid], ks)) if name else None
     return words
 
 
@@ -378,7 +371,7 @@ def _baseline(request: Request, inputs: Inputs, hashes: dict[str, str], rules: f
     earlier = inputs.earlier
     if earlier is None:
         return None
-    gold = next((one for one in earlier.suite.get("inputs", []) if one.get("role") == "gold"), {})
+    gold: dict[str, Any] = next((one for one in earlier.suite.get("inputs", []) if one.get("role") == "gold"), {})
     theirs = earlier.suite.get("settings", {})
     ours = _settings(request, rules, inputs.packs)
     unlike = None
@@ -444,7 +437,7 @@ _QUESTIONS_UP_TO = 32 << 20
 
 
 def _repeated_questions(source: Source) -> list[tuple[str, str]]:
-    """Pairs of qids with the same question text; only looked for in gold sets of up to 32 MiB ('gold lint' always does)."""
+    """Pairs of qids with the same question text, in gold sets of up to 32 MiB ('gold lint' has no limit)."""
     if source.size > _QUESTIONS_UP_TO:
         return []
     decoder = Decoder(Gold)
@@ -468,9 +461,7 @@ def reference(gold: Path, traces: Path, k: int, gates: str | None) -> tuple[str,
     for path in (gold, traces):
         check_readable(path)
     try:
-        printed = ref.score(
-            _plain_lines(gold), _plain_lines(traces), k, ref.DEFAULT_GATES if gates is None else gates
-        )
+        printed = ref.score(_plain_lines(gold), _plain_lines(traces), k, ref.DEFAULT_GATES if gates is None else gates)
         return json.dumps(printed, indent=2) + "\n", bool(printed["pass"])
     except (TypeError, ValueError, AttributeError, LookupError, RecursionError, OverflowError) as error:
         reason = f"{type(error).__name__}: {error}"

@@ -74,11 +74,7 @@ class Judged(NamedTuple):
             return None
         limit = Fraction(self.gate.threshold)
         if self.gate.op == DROP:
-            return (
-                None
-                if self.baseline is None or self.value is None
-                else limit - _drop(self.value, self.baseline)
-            )
+            return None if self.baseline is None or self.value is None else limit - _drop(self.value, self.baseline)
         return number - limit if self.gate.op == MIN else limit - number
 
 
@@ -140,9 +136,7 @@ def _judge_one(
         if baseline is None:
             return Judged(gate, Outcome.NOT_MEASURED, "no baseline was given", value)
         if baseline.unlike is not None:
-            return Judged(
-                gate, Outcome.NOT_MEASURED, f"the baseline is not comparable: {baseline.unlike}", value
-            )
+            return Judged(gate, Outcome.NOT_MEASURED, f"the baseline is not comparable: {baseline.unlike}", value)
         compared = baseline.values.get((gate.slice, gate.metric))
         if compared is None:
             return Judged(gate, Outcome.NOT_MEASURED, "the baseline does not have this number", value)
@@ -154,9 +148,7 @@ def _judge_each(gate: Gate, value: Value, each: Mapping[tuple[str, str], bool | 
     good = value.better == "higher"
     failing = tuple(qid for qid in gate.must_pass if each.get((gate.metric, qid)) is not good)
     if failing:
-        return Judged(
-            gate, Outcome.FAIL, f"must pass, but do not: {', '.join(failing)}", value, failing=failing
-        )
+        return Judged(gate, Outcome.FAIL, f"must pass, but do not: {', '.join(failing)}", value, failing=failing)
     return Judged(gate, Outcome.PASS, f"all {len(gate.must_pass)} questions that must pass do", value)
 
 

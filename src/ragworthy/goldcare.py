@@ -58,14 +58,12 @@ def lint(path: Path, *, short_words: bool) -> Linted:
         rules.Finding("error", problem, int(problem.where.rpartition(":")[2]), "") for problem in problems
     ] + rules.lint(questions, source.label, short_words=short_words)
     findings.sort(key=lambda finding: (finding.line, finding.problem.code))
-    flags = [f.gold_flags(question.gold, short_words=short_words) for question in questions]
+    flags = [f.gold_flags(f.Rules(short_words=short_words))(question.gold) for question in questions]
     rescued = sum(bool(one & f.ONLY_SHORT and one & f.RESCUABLE) for one in flags)
     return Linted(findings, len(questions) + len(problems), source.label, rescued)
 
 
-def freeze(
-    path: Path, *, signers: list[str], reason: str, now: str, lock: Path | None = None
-) -> dict[str, Any]:
+def freeze(path: Path, *, signers: list[str], reason: str, now: str, lock: Path | None = None) -> dict[str, Any]:
     """Seal a gold file; the lock is written beside it."""
     source = open_source("gold", path)
     hashes = {item.qid: sealing.item_hash(item.value) for item in _sound(source)}

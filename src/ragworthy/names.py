@@ -21,7 +21,7 @@ class Verdict(StrEnum):
 class Outcome(StrEnum):
     """What one gate says."""
 
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105 - an outcome, not a password
     FAIL = "fail"
     UNDECIDED = "undecided"
     NOT_MEASURED = "not_measured"

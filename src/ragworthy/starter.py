@@ -61,14 +61,10 @@ def example(name: str) -> str:
 
 def init(folder: Path) -> Laid:
     """Lay down a policy, a tiny gold set and traces; never overwrites."""
-    laid = Laid(
-        folder / "ragworthy.toml", folder / "gold/answers.jsonl", [folder / "runs/latest/answers.jsonl"]
-    )
+    laid = Laid(folder / "ragworthy.toml", folder / "gold/answers.jsonl", [folder / "runs/latest/answers.jsonl"])
     gold, traces = _tiny()
     files = {
-        laid.policy: POLICY.format(
-            gold="gold/answers.jsonl", traces="runs/latest/answers.jsonl", scu="false"
-        ),
+        laid.policy: POLICY.format(gold="gold/answers.jsonl", traces="runs/latest/answers.jsonl", scu="false"),
         laid.gold: gold,
         laid.traces[0]: traces,
     }
@@ -105,9 +101,7 @@ def demo(folder: Path) -> Laid:
         files[folder / f"{run}.toml"] = policy
     for path, text in files.items():
         write_whole(path, text.encode())
-    return Laid(
-        folder / "candidate.toml", folder / "gold.jsonl", [folder / f"runs/{run}.jsonl" for run in runs]
-    )
+    return Laid(folder / "candidate.toml", folder / "gold.jsonl", [folder / f"runs/{run}.jsonl" for run in runs])
 
 
 def _write_new(files: dict[Path, str]) -> None:

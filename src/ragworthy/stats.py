@@ -1,4 +1,4 @@
-"""Numbers about numbers: intervals, the cases a gate needs, differences. Exact fractions where something is compared."""
+"""Numbers about numbers: intervals, and the cases a gate needs."""
 
 import math
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def wilson(successes: int, cases: int) -> Interval | None:
     """The Wilson score interval of a rate; None without cases.
 
     >>> wilson(2, 2).low, wilson(0, 20).high
-    (0.3423802275066532, 0.16113012549493322)
+    (0.3423802275066531, 0.16112515805281938)
     """
     if cases == 0:
         return None

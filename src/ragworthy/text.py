@@ -26,12 +26,14 @@ _REFUSAL_LIKE = re.compile(
     | \bno\ (?:\w+\ )?(?:information|answer|mention|evidence|context|data)\b
     | \binsufficient\ (?:information|context|evidence|data)\b
     | \b(?:unanswerable|i\ am\ not\ sure|i'm\ not\ sure|i’m\ not\ sure)\b
-    | ^(?:unknown|n/?a|none|no\ answer|not\ found|unclear)\W*$
+    | ^(?:unknown|n/a|none|no\ answer|not\ found|unclear)\W*$
     | 无法|無法|未提及|没有提|沒有提|不知道|未找到|找不到|信息不足|資訊不足|资料不足|資料不足|没有相关|沒有相關
     """,
     re.VERBOSE,
 )
 _LONGEST_REFUSAL = 300
+_REFUSAL_HINTS = ("not ", "n't", "no ", "unable", "insuff", "unanswer", "unknown", "unclear", "none", "n/a")
+"""Every Latin refusal holds one of these; looking for them is far cheaper than the pattern."""
 
 
 def fold(text: str) -> str:
@@ -115,6 +117,12 @@ def looks_like_refusal(folded: str) -> bool:
     """
     if len(folded) > _LONGEST_REFUSAL:
         return False
+    if folded.isascii():
+        for hint in _REFUSAL_HINTS:
+            if hint in folded:
+                break
+        else:
+            return False
     return _REFUSAL_LIKE.search(" ".join(folded.split())) is not None
 
 
@@ -162,6 +170,4 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(
-        ch if ch.isprintable() else ch.encode("unicode_escape", "backslashreplace").decode() for ch in text
-    )
+    return "".join(ch if ch.isprintable() else ch.encode("unicode_escape", "backslashreplace").decode() for ch in text)

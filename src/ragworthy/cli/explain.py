@@ -32,9 +32,7 @@ def explain(given: argparse.Namespace) -> int:
 def _find(name: str) -> list[Metric]:
     base = name.partition("@")[0]
     found = [
-        metric
-        for metric in all_metrics().values()
-        if base in (metric.id, metric.id.partition(".")[2], *metric.short)
+        metric for metric in all_metrics().values() if base in (metric.id, metric.id.partition(".")[2], *metric.short)
     ]
     by_name = [code for code, entry in CATALOGUE.items() if entry.name == name]
     if by_name:

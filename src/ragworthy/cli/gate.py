@@ -5,6 +5,7 @@ import os
 import sys
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from ragworthy import flow
 from ragworthy.errors import usage_error
@@ -67,7 +68,7 @@ def score_answers(given: argparse.Namespace) -> int:
     return _finish(given, request, Path(given.receipt) if given.receipt else None)
 
 
-def _flags(given: argparse.Namespace) -> dict[str, object]:
+def _flags(given: argparse.Namespace) -> dict[str, Any]:
     for name in given.output:
         writing.form_of(Path(name))
     if given.rows and writing.form_of(Path(given.rows)) != "rows":
@@ -100,7 +101,7 @@ def _finish(given: argparse.Namespace, request: flow.Request, receipt: Path | No
     return int(report["exit_code"])
 
 
-def _summary(report: dict[str, object]) -> None:
+def _summary(report: dict[str, Any]) -> None:
     """Add the Markdown report to the job summary of GitHub Actions."""
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target:
@@ -153,9 +154,7 @@ def _reference(given: argparse.Namespace) -> int:
     for name in given.output:
         if writing.form_of(Path(name)) not in ("json", "text"):
             raise usage_error(f"{name}: the reference profile writes .json or .txt only")
-    text, passed = flow.reference(
-        Path(given.gold), Path(given.trace), k, given.gates[0] if given.gates else None
-    )
+    text, passed = flow.reference(Path(given.gold), Path(given.trace), k, given.gates[0] if given.gates else None)
     for name in given.output:
         from ragworthy.files import write_whole
 

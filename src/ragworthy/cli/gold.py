@@ -20,10 +20,7 @@ def lint(given: argparse.Namespace) -> int:
     """Print what is wrong or doubtful; exit 1 when there is an error."""
     linted = goldcare.lint(Path(given.gold), short_words=given.short_substr == "word")
     if given.format == "sarif":
-        text = (
-            json.dumps(rules.sarif(linted.findings, linted.label, VERSION), indent=2, ensure_ascii=False)
-            + "\n"
-        )
+        text = json.dumps(rules.sarif(linted.findings, linted.label, VERSION), indent=2, ensure_ascii=False) + "\n"
     elif given.format == "json":
         text = json.dumps(_as_json(linted), indent=2, ensure_ascii=False) + "\n"
     else:
@@ -88,9 +85,7 @@ def freeze(given: argparse.Namespace) -> int:
     for kind in ("added", "removed", "changed"):
         for qid in entry.get(kind, [])[:_SHOWN]:
             print(f"{kind}: {qid}")
-    print(
-        f"frozen: {plural(sealed['items'], 'item')}, sha256 {sealed['sha256']}, signed by {', '.join(given.signer)}"
-    )
+    print(f"frozen: {plural(sealed['items'], 'item')}, sha256 {sealed['sha256']}, signed by {', '.join(given.signer)}")
     print(f"lock: {sealed['path']}")
     return int(Exit.SHIP)
 
@@ -120,16 +115,12 @@ def diff(given: argparse.Namespace) -> int:
     changes = goldcare.diff(Path(given.old), Path(given.new))
     if given.format == "json":
         listed = [change._asdict() | {"fields": list(change.fields)} for change in changes]
-        print(
-            json.dumps({"schema": "ragworthy.gold-diff/1", "changes": listed}, indent=2, ensure_ascii=False)
-        )
+        print(json.dumps({"schema": "ragworthy.gold-diff/1", "changes": listed}, indent=2, ensure_ascii=False))
         return int(Exit.SHIP)
     for change in changes:
         fields = f" ({', '.join(change.fields)})" if change.fields else ""
         print(f"{change.kind}: {change.qid}{fields}: {change.meaning}")
-    counts = {
-        kind: sum(change.kind == kind for change in changes) for kind in ("added", "removed", "changed")
-    }
+    counts = {kind: sum(change.kind == kind for change in changes) for kind in ("added", "removed", "changed")}
     scored = [change for change in changes if not change.meaning.startswith("not scored")]
     print(", ".join(f"{count} {kind}" for kind, count in counts.items()))
     print("runs over the two sets are not comparable" if scored else "runs over the two sets are comparable")

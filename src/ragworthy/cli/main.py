@@ -12,9 +12,7 @@ from ragworthy.names import DEFAULT_K, VERSION, Exit
 
 REPORT_AT = "https://github.com/ragworthy/ragworthy/issues"
 DESCRIPTION = "Decide whether a RAG pipeline may ship: scores, gates, one verdict, a receipt."
-EPILOG = (
-    "exit codes: 0 SHIP, 1 NO-SHIP, 2 wrong usage or input, 3 INCONCLUSIVE, 4 INVALID, 70 a defect of ours"
-)
+EPILOG = "exit codes: 0 SHIP, 1 NO-SHIP, 2 wrong usage or input, 3 INCONCLUSIVE, 4 INVALID, 70 a defect of ours"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -23,36 +21,22 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"ragworthy {VERSION}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    one = _command(
-        commands, "init", "lay down a policy, a tiny gold set and traces to start from", "start:init"
-    )
+    one = _command(commands, "init", "lay down a policy, a tiny gold set and traces to start from", "start:init")
     one.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where (default: here)")
 
     one = _command(commands, "demo", "the whole job on the bundled example", "start:demo")
-    one.add_argument(
-        "--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)"
-    )
+    one.add_argument("--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)")
     _quiet(one)
 
     one = _command(commands, "gate", "run every suite of the policy: one verdict", "gate:gate")
-    one.add_argument(
-        "-c", "--config", metavar="FILE", help="the policy (default: ragworthy.toml or pyproject.toml)"
-    )
-    one.add_argument(
-        "--baseline", metavar="FILE", help="JSON report of an accepted run; overrides the policy"
-    )
-    one.add_argument(
-        "--selftest", action="store_true", help="damage the traces and prove that each gate can fail"
-    )
+    one.add_argument("-c", "--config", metavar="FILE", help="the policy (default: ragworthy.toml or pyproject.toml)")
+    one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run; overrides the policy")
+    one.add_argument("--selftest", action="store_true", help="damage the traces and prove that each gate can fail")
     _common(one)
 
     score = _command(commands, "score", "one suite from files", None)
     suites = score.add_subparsers(dest="suite", metavar="SUITE", required=True)
-    _answers(
-        _command(
-            suites, "answers", "precision, citations, refusals, constraints, recall", "gate:score_answers"
-        )
-    )
+    _answers(_command(suites, "answers", "precision, citations, refusals, constraints, recall", "gate:score_answers"))
 
     one = _command(
         commands,
@@ -61,16 +45,12 @@ def parser() -> argparse.ArgumentParser:
         "gate:verify",
     )
     one.add_argument("receipt", metavar="RECEIPT", help="a receipt written by gate or score")
-    one.add_argument(
-        "--jobs", type=_jobs, metavar="N", help="how many processes (default: one for each core)"
-    )
+    one.add_argument("--jobs", type=_jobs, metavar="N", help="how many processes (default: one for each core)")
 
     _gold(_command(commands, "gold", "the gold set's own quality, lock and changes", None))
 
     one = _command(commands, "explain", "definitions of metrics, codes and file formats", "explain:explain")
-    one.add_argument(
-        "topic", nargs="*", metavar="METRIC|CODE|schema NAME", help="what to explain (default: list all)"
-    )
+    one.add_argument("topic", nargs="*", metavar="METRIC|CODE|schema NAME", help="what to explain (default: list all)")
 
     one = _command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")
     one.add_argument("-c", "--config", metavar="FILE", help="a policy that names the files")
@@ -99,32 +79,21 @@ def _quiet(one: argparse.ArgumentParser) -> None:
 
 def _common(one: argparse.ArgumentParser) -> None:
     _quiet(one)
+    suffixes = ".json .md .xml .txt .jsonl .parquet"
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
-                     help="write a report; format by suffix: .json .md .xml .txt .jsonl .parquet (repeatable)")  # fmt: skip
-    one.add_argument(
-        "--format", choices=("text", "json", "markdown", "junit"), default="text", help="format of stdout"
-    )
+                     help=f"write a report (repeatable); format by suffix: {suffixes}")  # fmt: skip
+    one.add_argument("--format", choices=("text", "json", "markdown", "junit"), default="text", help="format of stdout")
     one.add_argument("--rows", metavar="FILE", help="write every row (.jsonl or .parquet)")
     one.add_argument("--receipt", metavar="FILE", help="write the receipt here")
-    one.add_argument(
-        "--jobs", type=_jobs, metavar="N", help="how many processes (default: one for each core)"
-    )
-    one.add_argument(
-        "--unfrozen", action="store_true", help="score although the gold set is not the frozen one"
-    )
-    one.add_argument(
-        "--allow-gold-errors", action="store_true", help="score although the gold set has lint errors"
-    )
+    one.add_argument("--jobs", type=_jobs, metavar="N", help="how many processes (default: one for each core)")
+    one.add_argument("--unfrozen", action="store_true", help="score although the gold set is not the frozen one")
+    one.add_argument("--allow-gold-errors", action="store_true", help="score although the gold set has lint errors")
 
 
 def _answers(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
-        "--gold", required=True, metavar="FILE", help="the gold set (.jsonl, .gz, .zst, .parquet)"
-    )
+    one.add_argument("--gold", required=True, metavar="FILE", help="the gold set (.jsonl, .gz, .zst, .parquet)")
     one.add_argument("--trace", required=True, metavar="FILE", help="the traces")
-    one.add_argument(
-        "--k", default=str(DEFAULT_K), metavar="K", help="how many retrieved ids count; several: 1,5,10"
-    )
+    one.add_argument("--k", default=str(DEFAULT_K), metavar="K", help="how many retrieved ids count; several: 1,5,10")
     one.add_argument(
         "--gates", nargs="+", metavar="NAME=VALUE", help="gates, e.g. precision=0.80,chr=0.75, or a TOML file"
     )
@@ -137,15 +106,9 @@ def _answers(one: argparse.ArgumentParser) -> None:
     one.add_argument(
         "--rule-pack", action="append", default=[], metavar="NAME", help="contradiction rules (repeatable)"
     )
-    one.add_argument(
-        "--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters"
-    )
-    one.add_argument(
-        "--refusal", action="append", default=[], metavar="TEXT", help="another refusal text (repeatable)"
-    )
-    one.add_argument(
-        "--slice", action="append", default=[], metavar="FIELD", help="split by a gold field (repeatable)"
-    )
+    one.add_argument("--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters")
+    one.add_argument("--refusal", action="append", default=[], metavar="TEXT", help="another refusal text (repeatable)")
+    one.add_argument("--slice", action="append", default=[], metavar="FIELD", help="split by a gold field (repeatable)")
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
     _common(one)
 
@@ -155,25 +118,19 @@ def _gold(group: argparse.ArgumentParser) -> None:
     one = _command(verbs, "lint", "what is wrong or doubtful about a gold set", "gold:lint")
     one.add_argument("gold", metavar="GOLD", help="the gold set")
     one.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="format of stdout")
-    one.add_argument(
-        "--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters"
-    )
+    one.add_argument("--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters")
     one.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of stdout")
 
     one = _command(verbs, "freeze", "seal a gold set with signatures and a reason", "gold:freeze")
     one.add_argument("gold", metavar="GOLD", help="the gold set")
-    one.add_argument(
-        "--signer", action="append", required=True, metavar="NAME", help="who signs (repeatable)"
-    )
+    one.add_argument("--signer", action="append", required=True, metavar="NAME", help="who signs (repeatable)")
     one.add_argument("--reason", required=True, metavar="TEXT", help="why it is frozen, or what changed")
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
 
     one = _command(verbs, "verify", "whether a gold set is the frozen one", "gold:verify")
     one.add_argument("gold", metavar="GOLD", help="the gold set")
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
-    one.add_argument(
-        "--signer", action="append", default=[], metavar="NAME", help="who must have signed (repeatable)"
-    )
+    one.add_argument("--signer", action="append", default=[], metavar="NAME", help="who must have signed (repeatable)")
 
     one = _command(verbs, "diff", "added, removed and changed questions, and what it means", "gold:diff")
     one.add_argument("old", metavar="OLD", help="the earlier gold set")
@@ -218,9 +175,7 @@ def _defect(error: Exception) -> int:
         code = trace.tb_frame.f_code
         place = f" in {code.co_name} ({os.path.basename(code.co_filename)}:{trace.tb_lineno})"  # noqa: PTH119
     detail = " ".join(str(error).split())[:300]
-    print(
-        f"a defect of ragworthy {VERSION}: {type(error).__name__}: {detail}{place} [RW-X70]", file=sys.stderr
-    )
+    print(f"a defect of ragworthy {VERSION}: {type(error).__name__}: {detail}{place} [RW-X70]", file=sys.stderr)
     print(f"  please report it with the command you ran: {REPORT_AT}", file=sys.stderr)
     return int(Exit.DEFECT)
 

@@ -1,10 +1,10 @@
 """`init` and `demo`."""
 
 import argparse
-from datetime import date
 from pathlib import Path
 
 from ragworthy import flow, goldcare, receipts, starter
+from ragworthy.load.policy import load_policy
 from ragworthy.names import Exit
 from ragworthy.report import receipt
 from ragworthy.report import write as writing
@@ -27,7 +27,7 @@ def demo(given: argparse.Namespace) -> int:
     goldcare.freeze(laid.gold, signers=["demo"], reason="the bundled gold set", now="2026-01-01T00:00:00Z")
     verdicts = {}
     for name in ("regressed", "candidate"):
-        request = flow.from_policy(starter_policy(folder / f"{name}.toml"), keep_rows=True)
+        request = flow.from_policy(load_policy(folder / f"{name}.toml", today=None), keep_rows=True)
         run = flow.score(request)
         for suffix in ("md", "json", "xml"):
             writing.write(folder / f"{name}.report.{suffix}", run.report, run.rows)
@@ -40,8 +40,3 @@ def demo(given: argparse.Namespace) -> int:
     print(f"check one yourself: ragworthy verify {folder / 'candidate.receipt.json'}")
     print(f"verdict: candidate {verdicts['candidate']}, regressed {verdicts['regressed']} (exit 0)")
     return int(Exit.SHIP)
-
-
-def starter_policy(path: Path) -> flow.Policy:
-    """A policy of the demo."""
-    return flow.load_policy(path, today=date.min)

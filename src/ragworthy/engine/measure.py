@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from ragworthy.engine.shard import Job, Partial, Shard, Stray
+from ragworthy.engine.digest import PLACES, digest
+from ragworthy.engine.job import Job, Joined, Partial, Strays
+from ragworthy.engine.shard import Shard
 from ragworthy.records import Flaw, Ints, Measured, Note, Tally
 
 SMALL = 16 << 20
@@ -19,13 +21,9 @@ def processes(asked: int | None, size: int, splits: bool) -> int:
     """How many processes the work is worth: what was asked for, else one for each core when the files are large."""
     if not splits or size < SMALL:
         return 1
-    return (
-        asked
-        if asked is not None
-        else len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else 1
-    )
+    if asked is not None:
+        return asked
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def measure(
@@ -36,60 +34,56 @@ def measure(
     `meanwhile` is work of the caller's own that is done while other processes are busy.
     """
     if job.parts > 1:
-        return _merge(*_in_processes(job, progress, meanwhile), most=job.most_offenders)
+        return _in_processes(job, progress, meanwhile)
     if meanwhile is not None:
         meanwhile()
     shard = Shard(job, 0)
-    strays = shard.join(progress)
-    return _merge([shard.settle([], [shard.trace_table])], strays, [], most=job.most_offenders)
+    joined = shard.join(progress)
+    tables = [joined.table]
+    return _merge([digest(shard, shard.settle([], tables), tables)], [joined.strays], [], most=job.most_offenders)
 
 
 def _worker(job: Job, part: int, pipe: Any, report: bool) -> None:
+    """One part in a process of its own, in step with the others."""
     try:
         shard = Shard(job, part)
-        strays = shard.join((lambda size: pipe.send(("progress", size))) if report else None)
-        hashes = array("q", map(hash, shard.index))
-        pipe.send(("joined", (strays, shard.trace_table, hashes, shard.flaws, shard.flaw_count)))
+        pipe.send(("joined", shard.join((lambda size: pipe.send(("progress", size))) if report else None)))
         others, tables = pipe.recv()
-        pipe.send(("settled", shard.settle(others, tables)))
+        pipe.send(("settled", digest(shard, shard.settle(others, tables), tables)))
         suspects = pipe.recv()
-        pipe.send(
-            (
-                "named",
-                {qid: shard.index[qid] for qid in shard.index if hash(qid) in suspects} if suspects else {},
-            )
-        )
+        pipe.send(("named", shard.places_of(suspects)))
     except Exception as error:  # noqa: BLE001 - handed to the parent process, which raises it
         pipe.send(("failed", error))
+    pipe.close()
+    os._exit(0)  # the memory goes back at once; taking a million objects apart would be noticed
 
 
-def _in_processes(
-    job: Job, progress: Callable[[int], None] | None, meanwhile: Callable[[], None] | None
-) -> tuple[list[Partial], list[Stray], list[Flaw]]:
+def _in_processes(job: Job, progress: Callable[[int], None] | None, meanwhile: Callable[[], None] | None) -> Measured:
     import multiprocessing
 
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    pipes, workers = [], []
-    for part in range(job.parts):
-        ours, theirs = context.Pipe()
-        worker = context.Process(target=_worker, args=(job, part, theirs, progress is not None), daemon=True)
-        worker.start()
-        theirs.close()
-        pipes.append(ours)
-        workers.append(worker)
+    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    pipes: list[Any] = []
+    workers: list[Any] = []
     try:
+        for part in range(job.parts):
+            ours, theirs = context.Pipe()
+            worker = context.Process(target=_worker, args=(job, part, theirs, progress is not None), daemon=True)
+            worker.start()
+            theirs.close()
+            pipes.append(ours)
+            workers.append(worker)
         if meanwhile is not None:
             meanwhile()
-        joined = [_answer(pipe, "joined", progress) for pipe in pipes]
-        tables = [one[1] for one in joined]
+        joined: list[Joined] = [_answer(pipe, "joined", progress) for pipe in pipes]
+        strays, tables = [one.strays for one in joined], [one.table for one in joined]
         for part, pipe in enumerate(pipes):
-            pipe.send(([stray for i, one in enumerate(joined) if i != part for stray in one[0]], tables))
+            pipe.send(([one for one in strays if one.part != part], tables))
+        suspects = _in_two([one.hashes for one in joined])
         partials: list[Partial] = [_answer(pipe, "settled", None) for pipe in pipes]
-        suspects = _in_two([one[2] for one in joined])
         for pipe in pipes:
             pipe.send(suspects)
-        named = [_answer(pipe, "named", None) for pipe in pipes]
-        return partials, _unplaced(joined, partials), _repeated(named)
+        repeated = _repeated([_answer(pipe, "named", None) for pipe in pipes])
+        return _merge(partials, strays, repeated, most=job.most_offenders)
     finally:
         for pipe in pipes:
             pipe.close()
@@ -115,40 +109,41 @@ def _answer(pipe: Any, wanted: str, progress: Callable[[int], None] | None) -> A
 
 def _in_two(hashes: list[Ints]) -> frozenset[int]:
     """Hashes of ids that stand in more than one part: usually none."""
-    total = sum(map(len, hashes))
-    union: set[int] = set()
-    union.update(*hashes)
-    if len(union) == total:
-        return frozenset()
-    return frozenset(
-        one for one, count in Counter(one for part in hashes for one in part).items() if count > 1
-    )
+    seen = set(hashes[0])
+    twice: set[int] = set()
+    for more in hashes[1:]:
+        if not seen.isdisjoint(more):
+            twice.update(seen.intersection(more))
+        if more is not hashes[-1]:
+            seen.update(more)
+    return frozenset(twice)
 
 
 def _repeated(named: list[dict[str, int]]) -> list[Flaw]:
-    """Gold ids that really stand in two parts, reported for the later one."""
+    """Gold ids that really stand in two parts, reported where they are repeated."""
     seen: set[str] = set()
     flaws: list[Flaw] = []
-    for ids in named:
-        for qid in ids:
+    for places in named:
+        for qid, place in places.items():
             if qid in seen:
-                message = f'expected a unique id, got "{qid}" again'
-                flaws.append(Flaw("gold", -1, "RW-G02", "qid", message))
-        seen.update(ids)
+                flaws.append(Flaw("gold", place, "RW-G02", "qid", f'expected a unique id, got "{qid}" again'))
+        seen.update(places)
     return flaws
 
 
-def _unplaced(joined: list[Any], partials: list[Partial]) -> list[Stray]:
-    """Traces that no part could place: their question is not in the gold set."""
-    placed: set[str] = set()
-    for part, partial in enumerate(partials):
-        if partial.claimed:
-            offered = [stray.qid for i, one in enumerate(joined) if i != part for stray in one[0]]
-            placed.update(offered[at] for at in partial.claimed)
-    return [stray for one in joined for stray in one[0] if stray.qid not in placed]
+def _orphans(strays: list[Strays], partials: list[Partial]) -> tuple[int, list[str]]:
+    """Traces that no part could place: how many, and the first few of their ids."""
+    count = 0
+    names: set[str] = set()
+    for one in strays:
+        masks = [partial.claimed[one.part] for partial in partials if one.part in partial.claimed]
+        left = [qid for qid, *claims in zip(one.qids, *masks, strict=True) if not any(claims)]
+        count += len(left) + sum(one.earlier.get(qid, 0) for qid in left)
+        names.update(sorted(left)[:ORPHANS_SHOWN])
+    return count, sorted(names)[:ORPHANS_SHOWN]
 
 
-def _merge(partials: list[Partial], orphans: list[Stray], more_flaws: list[Flaw], *, most: int) -> Measured:
+def _merge(partials: list[Partial], strays: list[Strays], repeated: list[Flaw], *, most: int) -> Measured:
     tally: Tally = Counter()
     notes: dict[int, list[Note]] = {}
     flags: Ints = array("Q")
@@ -157,20 +152,21 @@ def _merge(partials: list[Partial], orphans: list[Stray], more_flaws: list[Flaw]
     for partial in partials:
         tally.update(partial.tally)
         for mark, some in partial.notes.items():
-            notes.setdefault(mark, []).extend(some)
+            notes[mark] = (notes.get(mark, []) + some)[:PLACES]
         flags.extend(partial.flags)
         qids.extend(partial.qids)
         watched.update(partial.watched)
+    orphans, orphan_ids = _orphans(strays, partials)
     return Measured(
         tally=tally,
         traces=sum(partial.traces for partial in partials),
-        traces_replaced=sum(partial.duplicates for partial in partials),
-        orphans=sum(stray.count for stray in orphans),
-        orphan_ids=sorted({stray.qid for stray in orphans})[:ORPHANS_SHOWN],
-        flaws=sorted([flaw for partial in partials for flaw in partial.flaws] + more_flaws),
-        flaw_count=sum(partial.flaw_count for partial in partials) + len(more_flaws),
+        traces_replaced=sum(partial.replaced for partial in partials),
+        orphans=orphans,
+        orphan_ids=orphan_ids,
+        flaws=sorted([flaw for partial in partials for flaw in partial.flaws] + repeated),
+        flaw_count=sum(partial.flaw_count for partial in partials) + len(repeated),
         notes=notes,
-        offenders=sorted(o for partial in partials for o in partial.offenders)[:most] if most else [],
+        offenders=sorted(one for partial in partials for one in partial.offenders)[:most],
         watched=watched,
         qids=qids,
         flags=flags,

@@ -57,10 +57,9 @@ def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Fi
     findings: list[Finding] = []
 
     def say(level: str, code: str, item: Question, field: str, message: str) -> None:
-        findings.append(
-            Finding(level, Problem(code, message, f"{label}:{item.line}", field), item.line, item.qid)
-        )
+        findings.append(Finding(level, Problem(code, message, f"{label}:{item.line}", field), item.line, item.qid))
 
+    flags_of = f.gold_flags(f.Rules(short_words=short_words))
     seen: dict[str, int] = {}
     for item in items:
         if not item.qid:
@@ -68,7 +67,7 @@ def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Fi
         elif item.qid in seen:
             say("error", "RW-G02", item, "qid", f'expected a unique id, got "{item.qid}" again')
         seen.setdefault(item.qid, item.line)
-        flags = f.gold_flags(item.gold, short_words=short_words)
+        flags = flags_of(item.gold)
         for bit, (code, field, message) in f.LINT.items():
             if flags & bit:
                 say("error", code, item, field, message)
@@ -109,9 +108,7 @@ def _of_the_whole(items: Sequence[Question], label: str) -> list[Finding]:
         problem = Problem("RW-W12", "the gold set has no unanswerable question", label)
         findings.append(Finding("warning", problem, 1, ""))
     for name, count in thin_slices(items):
-        message = (
-            f"slice {clip(name, 60)} has {count} of {len(items)} questions; fewer than {THIN} show nothing"
-        )
+        message = f"slice {clip(name, 60)} has {count} of {len(items)} questions; fewer than {THIN} show nothing"
         findings.append(Finding("note", Problem("RW-W20", message, label), 1, ""))
     return findings
 
@@ -145,12 +142,8 @@ def near_pairs(items: Sequence[Question], least: float) -> list[tuple[Question, 
         mine = sets[here]
         if len(mine) < 3:
             continue
-        prefix = sorted(mine, key=lambda word: (frequency[word], word))[
-            : len(mine) - _ceil(least * len(mine)) + 1
-        ]
-        candidates = {
-            there for word in prefix for there in index[word] if len(sets[there]) >= least * len(mine)
-        }
+        prefix = sorted(mine, key=lambda word: (frequency[word], word))[: len(mine) - _ceil(least * len(mine)) + 1]
+        candidates = {there for word in prefix for there in index[word] if len(sets[there]) >= least * len(mine)}
         for there in sorted(candidates):
             shared = len(mine & sets[there])
             overlap = shared / (len(mine) + len(sets[there]) - shared)
@@ -196,9 +189,7 @@ def sarif(findings: Iterable[Finding], label: str, version: str) -> dict[str, An
                         "ruleId": finding.problem.code,
                         "ruleIndex": used.index(finding.problem.code),
                         "level": finding.level,
-                        "message": {
-                            "text": ": ".join(filter(None, (finding.problem.field, finding.problem.message)))
-                        },
+                        "message": {"text": ": ".join(filter(None, (finding.problem.field, finding.problem.message)))},
                         "locations": [
                             {
                                 "physicalLocation": {

@@ -46,13 +46,9 @@ def changes(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str,
             found.append(Change(qid, "removed", (), "a question less: totals are over another set"))
         elif old[qid] != new[qid]:
             fields = tuple(
-                sorted(
-                    key for key in old[qid].keys() | new[qid].keys() if old[qid].get(key) != new[qid].get(key)
-                )
+                sorted(key for key in old[qid].keys() | new[qid].keys() if old[qid].get(key) != new[qid].get(key))
             )
-            meaning = next(
-                (text for field, text in _MEANINGS if field in fields), "not scored: nothing moves"
-            )
+            meaning = next((text for field, text in _MEANINGS if field in fields), "not scored: nothing moves")
             found.append(Change(qid, "changed", fields, meaning))
     return found
 

@@ -24,10 +24,6 @@ class Fault(NamedTuple):
     field: str
     message: str
 
-    def problem(self, source: Source) -> Problem:
-        """The problem with its place in words."""
-        return Problem(self.code, self.message, f"{source.label}:{source.line_at(self.offset)}", self.field)
-
 
 class Decoder(Generic[Record]):
     """Decodes blocks into records of one type."""
@@ -74,9 +70,7 @@ class Decoder(Generic[Record]):
         except msgspec.DecodeError as error:
             self.faults.append(_bad_json(line, offset, str(error)))
         except RecursionError:
-            self.faults.append(
-                Fault(offset, "RW-F11", "", "expected a flat record, got JSON nested too deeply")
-            )
+            self.faults.append(Fault(offset, "RW-F11", "", "expected a flat record, got JSON nested too deeply"))
         return None
 
     def _look_closer(self, line: bytes, offset: int) -> Record | None:
@@ -93,7 +87,8 @@ class Decoder(Generic[Record]):
         if found:
             self.faults += [Fault(offset, *one) for one in found]
             return None
-        return self._mend(value)
+        mended: Record = self._mend(value)
+        return mended
 
 
 def lines_of(data: bytes) -> list[bytes]:
@@ -108,9 +103,7 @@ def _bad_json(line: bytes, offset: int, reason: str) -> Fault:
         message = f"expected JSON, got a NUL byte at column {line.index(0) + 1}"
         return Fault(offset, "RW-F10", "", message)
     if not line.endswith(b"\n") and "truncated" in reason:
-        return Fault(
-            offset, "RW-F09", "", "expected a whole record, got the end of the file in the middle of one"
-        )
+        return Fault(offset, "RW-F09", "", "expected a whole record, got the end of the file in the middle of one")
     if BOM in line:
         return Fault(offset, "RW-F07", "", "expected JSON, got a byte order mark inside the file")
     if "surrogate" in reason or (r"\ud" in line.decode("latin-1").lower() and "truncated" in reason):
@@ -269,9 +262,7 @@ def read_items(source: Source, kind: type[Record]) -> tuple[list[Item], list[Pro
                 continue
             record = decoder._read(line, 0)
             for fault in decoder.faults:
-                problems.append(
-                    Problem(fault.code, fault.message, f"{source.label}:{line_number}", fault.field)
-                )
+                problems.append(Problem(fault.code, fault.message, f"{source.label}:{line_number}", fault.field))
             decoder.faults.clear()
             if record is not None:
                 items.append(Item(line_number, msgspec.json.decode(line), record))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import DataError, Problem, data_error
+from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
 from ragworthy.files import read_text, sha256_of, shown_path
 from ragworthy.gates import Baseline
 from ragworthy.load.decode import Decoder
@@ -34,7 +34,12 @@ def load_chunks(source: Source) -> dict[str, str]:
                 raise data_error("RW-C01", "expected chunk_id, got a record without it", where=source.label)
             texts[name] = fold(chunk.text)
     if decoder.faults:
-        raise DataError([fault.problem(source) for fault in decoder.faults[:20]], len(decoder.faults))
+        lines = source.lines_at(fault.offset for fault in decoder.faults[:MOST_PROBLEMS])
+        problems = [
+            Problem(fault.code, fault.message, f"{source.label}:{lines[fault.offset]}", fault.field)
+            for fault in decoder.faults[:MOST_PROBLEMS]
+        ]
+        raise DataError(problems, len(decoder.faults))
     if not texts:
         raise data_error("RW-F04", "expected chunks, got none", where=source.label)
     return texts
@@ -67,9 +72,7 @@ def _read_pack(path: Path, label: str) -> Pack:
         for key in ("locked", "claim"):
             text = rule.get(key) if isinstance(rule, dict) else None
             if not isinstance(text, str):
-                raise data_error(
-                    "RW-K01", "expected a pattern, got nothing", where=label, field=f"rule[{i}].{key}"
-                )
+                raise data_error("RW-K01", "expected a pattern, got nothing", where=label, field=f"rule[{i}].{key}")
             try:
                 patterns.append(re.compile(text))
             except re.error as error:
@@ -115,9 +118,7 @@ def load_lock(path: Path) -> Lock:
     except msgspec.MsgspecError as error:
         raise data_error("RW-L01", f"expected a lock file, got: {error}", where=where) from None
     if lock.schema != LOCK_SCHEMA:
-        raise data_error(
-            "RW-L01", f'expected "{LOCK_SCHEMA}", got "{lock.schema}"', where=where, field="schema"
-        )
+        raise data_error("RW-L01", f'expected "{LOCK_SCHEMA}", got "{lock.schema}"', where=where, field="schema")
     return lock
 
 

@@ -128,9 +128,7 @@ class Checker:
                 hint = f" (did you mean {close[0]}?)" if close else f" (one of: {', '.join(KEYS[section])})"
                 self.say("RW-P02", f"{path}{key}", f"expected a known key, got an unknown one{hint}")
 
-    def take(
-        self, table: dict[str, Any], key: str, kind: type | tuple[type, ...], path: str, what: str
-    ) -> Any:
+    def take(self, table: dict[str, Any], key: str, kind: type | tuple[type, ...], path: str, what: str) -> Any:
         """The value of a key when it has the right type, else None."""
         value = table.get(key)
         if value is None:
@@ -151,15 +149,11 @@ class Checker:
                 return None
         return tuple(value)
 
-    def choice(
-        self, table: dict[str, Any], key: str, choices: tuple[str, ...], path: str, default: str
-    ) -> str:
+    def choice(self, table: dict[str, Any], key: str, choices: tuple[str, ...], path: str, default: str) -> str:
         """One of a few words."""
         value = table.get(key, default)
         if value not in choices:
-            self.say(
-                "RW-P03", f"{path}{key}", f"expected {' or '.join(map(_shown, choices))}, got {_shown(value)}"
-            )
+            self.say("RW-P03", f"{path}{key}", f"expected {' or '.join(map(_shown, choices))}, got {_shown(value)}")
             return default
         return str(value)
 
@@ -325,9 +319,7 @@ def _gate(check: Checker, table: dict[str, Any], here: str, default_k: int, evid
             gates.append(common._replace(op=op, threshold=number))
     must_pass = check.strings(table, "must_pass", here)
     if must_pass:
-        gates.append(
-            common._replace(op=EACH, threshold=str(len(must_pass)), must_pass=must_pass, review=None)
-        )
+        gates.append(common._replace(op=EACH, threshold=str(len(must_pass)), must_pass=must_pass, review=None))
     if not gates and not check.problems:
         check.say("RW-P11", here[:-1], "expected one of min, max, max_drop, must_pass, got none")
     return gates
@@ -373,9 +365,7 @@ def _waivers(check: Checker, given: Any, gates: tuple[Gate, ...], today: date | 
     if not isinstance(given, list):
         check.say("RW-P03", "waiver", f"expected [[waiver]] tables, got {_shown(given)}")
         return ()
-    names = {name_of(gate) for gate in gates or DEFAULT_GATES} | {
-        gate.metric for gate in gates or DEFAULT_GATES
-    }
+    names = {name_of(gate) for gate in gates or DEFAULT_GATES} | {gate.metric for gate in gates or DEFAULT_GATES}
     waivers = []
     for i, table in enumerate(given):
         here = f"waiver[{i}]."

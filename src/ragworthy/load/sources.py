@@ -185,7 +185,7 @@ class PackedFile(FileSource):
     def _unpacked(self, raw: IO[bytes]) -> Iterator[bytes]:
         import zstandard
 
-        stream: IO[bytes]
+        stream: Any
         if self.path.suffix == ".gz":
             stream = gzip.GzipFile(fileobj=raw)
         else:

@@ -122,38 +122,39 @@ def unpack(flags: int, ks: tuple[int, ...]) -> Facts:
     ticked = [bool(flags >> bit & 1) for bit in range(15)]
     all_in = frozenset(k for i, k in enumerate(ks) if flags >> (_TOP + 2 * i) & 1)
     any_in = frozenset(k for i, k in enumerate(ks) if flags >> (_TOP + 2 * i + 1) & 1)
-    return Facts(*ticked, all_in_top=all_in, any_in_top=any_in)
+    return Facts._make((*ticked, all_in, any_in))
 
 
-def gold_flags(gold: Gold, *, short_words: bool) -> int:
-    """What the gold item alone establishes; also the whole row of a question without a trace.
+def gold_flags(rules: Rules) -> Callable[[Gold], int]:
+    """A function that tells what a gold item alone establishes: the whole row of a question without a trace.
 
     >>> item = Gold(answerable=True, qid="q", question="?", gold_claim_substr=["1990"], gold_citations=["d#1"])
-    >>> bool(gold_flags(item, short_words=False) & ONLY_SHORT), bool(gold_flags(item, short_words=True) & ONLY_SHORT)
+    >>> bool(gold_flags(Rules())(item) & ONLY_SHORT), bool(gold_flags(Rules(short_words=True))(item) & ONLY_SHORT)
     (True, False)
     """
-    flags = 0
-    pieces, cited = gold.gold_claim_substr, gold.gold_citations
-    if gold.answerable:
-        flags = ANSWERABLE
-        if not pieces:
-            flags |= VACUOUS
-        elif len(pieces) != 1 or len(pieces[0]) < MIN_SUBSTR or not pieces[0].isascii():
-            flags |= _piece_flags(pieces, short_words)
-        if not cited:
-            flags |= NO_CITATIONS
-    elif pieces or cited:
-        flags = STRAY_GOLD
-    if cited:
-        flags |= EVIDENCE
-    if gold.constraints:
-        flags |= CONSTRAINED
-    question = gold.question
-    if not question:
-        flags |= NO_QUESTION
-    elif not question.isascii() and not is_nfc(question):
-        flags |= NOT_NFC
-    return flags
+    short_words = rules.short_words
+
+    def flags_of(gold: Gold) -> int:
+        pieces, cited, question = gold.gold_claim_substr, gold.gold_citations, gold.question
+        if gold.answerable:
+            flags = ANSWERABLE | EVIDENCE if cited else ANSWERABLE | NO_CITATIONS
+            if not pieces:
+                flags |= VACUOUS
+            elif len(pieces) != 1 or len(pieces[0]) < MIN_SUBSTR or not pieces[0].isascii():
+                flags |= _piece_flags(pieces, short_words)
+        elif pieces or cited:
+            flags = STRAY_GOLD | EVIDENCE if cited else STRAY_GOLD
+        else:
+            flags = 0
+        if gold.constraints:
+            flags |= CONSTRAINED
+        if not question:
+            flags |= NO_QUESTION
+        elif not question.isascii() and not is_nfc(question):
+            flags |= NOT_NFC
+        return flags
+
+    return flags_of
 
 
 def _piece_flags(pieces: list[str], short_words: bool) -> int:
@@ -173,48 +174,45 @@ def _piece_flags(pieces: list[str], short_words: bool) -> int:
 
 
 def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
-    """A function that establishes what a trace adds to the facts of its question, under these rules."""
-    tops = tuple((k, 1 << (_TOP + 2 * i), 1 << (_TOP + 2 * i + 1)) for i, k in enumerate(rules.ks))
-    any_top = sum(any_in for _, _, any_in in tops)
-    exact = frozenset(rules.refusals)
+    """A function that establishes what a trace adds to the facts of its question, under these rules.
+
+    It runs once for every trace, so the usual shapes (one piece, one citation) take the shortest way through it.
+    """
+    k, one_k = rules.ks[0], len(rules.ks) == 1
+    found_first = PRESENT | RETRIEVED | 1 << _TOP | 1 << (_TOP + 1)
+    several = _several_tops(rules.ks)
+    exact = rules.refusals
     refusals = frozenset(trim_fold(text) for text in rules.refusals)
     longest = max(map(len, refusals), default=0)
-    short_words, scu, contradictions, chunks = (
-        rules.short_words,
-        rules.scu,
-        rules.contradictions,
-        rules.chunks,
-    )
+    short_words, scu, contradictions, chunks = rules.short_words, rules.scu, rules.contradictions, rules.chunks
 
     def flags_of(gold: Gold, trace: Trace) -> int:
-        flags = PRESENT
-        retrieved = trace.retrieved_ids
-        wanted = gold.gold_citations
-        if retrieved is None:
-            flags |= NO_RETRIEVED
+        retrieved, wanted = trace.retrieved_ids, gold.gold_citations
+        if not retrieved:
+            flags = PRESENT | NO_RETRIEVED if retrieved is None else PRESENT
             retrieved = []
-        elif wanted:
-            for k, all_in, any_in in tops:
-                top = retrieved[:k]
-                if len(wanted) == 1:
-                    if wanted[0] in top:
-                        flags |= all_in | any_in
-                else:
-                    found = sum([one in top for one in wanted])
-                    if found:
-                        flags |= any_in if found < len(wanted) else all_in | any_in
-            if flags & any_top or any([one in retrieved for one in wanted]):
-                flags |= RETRIEVED
+        elif not wanted:
+            flags = PRESENT
+        elif one_k and len(wanted) == 1:
+            one = wanted[0]
+            if one in retrieved[:k]:
+                flags = found_first
+            else:
+                flags = PRESENT | RETRIEVED if one in retrieved else PRESENT
+        else:
+            flags = PRESENT | several(wanted, retrieved)
         if trace.error is not None:
             flags |= ERRORED
         answer = trace.answer_json or NO_ANSWER
-        claim = answer.claim
-        cited = answer.citations
+        claim, cited = answer.claim, answer.citations
         if claim in exact:
             return flags | REFUSED | REFUSED_CITING if cited else flags | REFUSED
-        text = claim.strip().lower() if claim else ""
-        if not text.isascii():
-            text = unicodedata.normalize("NFC", claim.strip()).lower() if claim else ""
+        if claim:
+            text = claim.strip().lower()
+            if not text.isascii():
+                text = trim_fold(claim)
+        else:
+            text = ""
         if len(text) <= longest and text in refusals:
             return flags | REFUSED | NOT_EXACT | REFUSED_CITING if cited else flags | REFUSED | NOT_EXACT
         if text:
@@ -231,39 +229,56 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
                 else:
                     if short_words and piece_occurs(pieces, text, short_words=True):
                         flags |= CONTAINS
-        if cited is None:
-            flags |= WELL_FORMED | IN_SCOPE
-        elif type(cited) is list:
-            in_scope = well_formed = True
-            hit = False
-            for one in cited:
-                if one not in retrieved:
-                    in_scope = False
-                    if type(one) is not str:
-                        well_formed = False
-                        if type(one) in (dict, list):
-                            flags |= NESTED_CITATION
-                elif wanted and one in wanted:
-                    hit = True
-            if well_formed:
-                flags |= WELL_FORMED
-            if in_scope:
-                flags |= IN_SCOPE | HIT if hit else IN_SCOPE
-            if len(cited) > 1 and well_formed and len(set(cited)) < len(cited):
-                flags |= REPEATED
+        if type(cited) is list and len(cited) == 1 and (one := cited[0]) in retrieved:
+            flags |= WELL_FORMED | IN_SCOPE | HIT if wanted and one in wanted else WELL_FORMED | IN_SCOPE
         else:
-            flags |= IN_SCOPE
-        if not (gold.constraints and scu) or _kept(
-            gold.constraints, answer.constraints_echo, text, contradictions
-        ):
+            flags |= _citation_flags(cited, wanted, retrieved)
+        if not scu or not gold.constraints or _kept(gold.constraints, answer.constraints_echo, text, contradictions):
             flags |= KEPT
         if chunks is not None:
             flags |= _support(gold, cited, chunks, short_words)
-        if (not gold.answerable or not (flags & CONTAINS and flags & HIT)) and looks_like_refusal(text):
+        if not (flags & CONTAINS and flags & HIT and gold.answerable) and looks_like_refusal(text):
             flags |= NEAR_REFUSAL
         return flags
 
     return flags_of
+
+
+def _several_tops(ks: tuple[int, ...]) -> Callable[[list[str], list[str]], int]:
+    """The flags of several k, or of several gold citations."""
+    tops = [(k, 1 << (_TOP + 2 * i), 1 << (_TOP + 2 * i + 1)) for i, k in enumerate(ks)]
+
+    def flags_of(wanted: list[str], retrieved: list[str]) -> int:
+        flags = RETRIEVED if any([one in retrieved for one in wanted]) else 0
+        for k, all_in, any_in in tops if flags else ():
+            top = retrieved[:k]
+            found = sum([one in top for one in wanted])
+            if found:
+                flags |= any_in if found < len(wanted) else all_in | any_in
+        return flags
+
+    return flags_of
+
+
+def _citation_flags(cited: object, wanted: list[str] | None, retrieved: list[str]) -> int:
+    """Whether citations are a list of ids, all retrieved, one of them gold."""
+    if cited is None:
+        return WELL_FORMED | IN_SCOPE
+    if not isinstance(cited, list):
+        return IN_SCOPE
+    flags = 0
+    texts = [one for one in cited if type(one) is str]
+    if len(texts) == len(cited):
+        flags = WELL_FORMED
+        if len(set(texts)) < len(texts):
+            flags |= REPEATED
+    elif any(type(one) in (dict, list) for one in cited):
+        flags = NESTED_CITATION
+    if all(one in retrieved for one in cited):
+        flags |= IN_SCOPE
+        if wanted and any(one in wanted for one in cited):
+            flags |= HIT
+    return flags
 
 
 def _kept(

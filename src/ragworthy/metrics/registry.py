@@ -65,9 +65,7 @@ def metric(
         known = _REGISTRY.get(identifier)
         if known is not None and known.of.__code__.co_filename != function.__code__.co_filename:
             raise ValueError(f"metric {identifier} is defined twice")
-        _REGISTRY[identifier] = Metric(
-            identifier, function, better, kind, at_k, short, cases, event, undefined, source
-        )
+        _REGISTRY[identifier] = Metric(identifier, function, better, kind, at_k, short, cases, event, undefined, source)
         return function
 
     return register

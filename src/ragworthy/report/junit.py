@@ -21,9 +21,7 @@ def render(report: dict[str, Any]) -> str:
         if "waiver" in gate:
             skipped += 1
             waiver = gate["waiver"]
-            body = (
-                f"<skipped message={_attr('waived until ' + waiver['expires'] + ': ' + waiver['reason'])}/>"
-            )
+            body = f"<skipped message={_attr('waived until ' + waiver['expires'] + ': ' + waiver['reason'])}/>"
         elif gate["metric"].endswith(".missing") and gate["outcome"] == "fail":
             errors += 1
             body = f'<error type="missing" message={_attr(detail)}/>'
@@ -40,11 +38,7 @@ def render(report: dict[str, Any]) -> str:
             errors += 1
             body = f'<error type="undecided" message={_attr(detail)}/>'
         cases.append(f'    <testcase classname="ragworthy.gates" name={_attr(title)}>{body}</testcase>')
-    broken = [
-        reason
-        for reason in report["invalid"]
-        if "was not measured" not in reason and "no trace" not in reason
-    ]
+    broken = [reason for reason in report["invalid"] if "was not measured" not in reason and "no trace" not in reason]
     for reason in broken:
         errors += 1
         cases.append(
@@ -69,9 +63,7 @@ def _offenders(report: dict[str, Any]) -> str:
     lines = []
     for body in report["suites"].values():
         for one in body["offenders"]:
-            lines.append(
-                f"{one['qid']} {one['label']} {one['stage']}: {one['why']}; claim: {one['claim'] or ''}"
-            )
+            lines.append(f"{one['qid']} {one['label']} {one['stage']}: {one['why']}; claim: {one['claim'] or ''}")
     return "\n".join(lines)
 
 

@@ -158,17 +158,11 @@ def _warnings(body: dict[str, Any]) -> list[str]:
 def _slices(body: dict[str, Any]) -> list[str]:
     if not body["slices"]:
         return []
-    names = [
-        name
-        for name, metric in body["metrics"].items()
-        if metric["den"] is not None and not metric["undefined"]
-    ]
+    names = [name for name, metric in body["metrics"].items() if metric["den"] is not None and not metric["undefined"]]
     lines = ["### Slices", "", "| slice | " + " | ".join(name.partition(".")[2] for name in names) + " |"]
     lines.append("|---" * (len(names) + 1) + "|")
     for group, metrics in body["slices"].items():
-        values = [
-            f"{number_of(metrics[name])} ({metrics[name]['num']}/{metrics[name]['den']})" for name in names
-        ]
+        values = [f"{number_of(metrics[name])} ({metrics[name]['num']}/{metrics[name]['den']})" for name in names]
         lines.append(f"| {cell(group)} | " + " | ".join(values) + " |")
     return [*lines, ""]
 

@@ -59,15 +59,11 @@ def build(found: Findings) -> dict[str, Any]:
         "settings": found.settings,
         "frozen": found.frozen.state,
         "counts": _counts(found, facts),
-        "metrics": {
-            name.id: _metric(found.values[None, name.id], _ledger(name, facts)) for name in found.names
-        },
+        "metrics": {name.id: _metric(found.values[None, name.id], _ledger(name, facts)) for name in found.names},
         "slices": _slices(found),
         "labels": _labels(facts),
         "stages": _stages(facts),
-        "offenders": []
-        if verdict == "SHIP"
-        else [_offender(one, found.ks) for one in found.measured.offenders],
+        "offenders": [] if verdict == "SHIP" else [_offender(one, found.ks) for one in found.measured.offenders],
         "warnings": _warnings(found, facts),
     }
     gates = [_gate(one) for one in found.judged]
@@ -157,9 +153,7 @@ def _number(value: g.Value) -> dict[str, Any]:
 
 def _slices(found: Findings) -> dict[str, Any]:
     names = sorted({group for group, _ in found.values if group is not None})
-    return {
-        group: {name.id: _number(found.values[group, name.id]) for name in found.names} for group in names
-    }
+    return {group: {name.id: _number(found.values[group, name.id]) for name in found.names} for group in names}
 
 
 def _labels(facts: Counter[f.Facts]) -> dict[str, int]:
@@ -202,9 +196,7 @@ def _gate(one: g.Judged) -> dict[str, Any]:
         "metric": gate.metric,
         "op": gate.op,
         "threshold": gate.threshold,
-        "value": None
-        if number is None
-        else (number.numerator if value and value.den is None else float(number)),
+        "value": None if number is None else (number.numerator if value and value.den is None else float(number)),
         "outcome": one.outcome.value,
         "why": gate.why,
         "reason": one.reason or None,
@@ -239,16 +231,17 @@ def _shown(one: g.Judged) -> dict[str, str]:
     gate, value = one.gate, one.value
     number = value.exact if value is not None else None
     limit = Fraction(gate.threshold)
+    whole = value is not None and value.den is None
     if gate.op == g.EACH:
         passing = len(gate.must_pass) - len(one.failing)
         text, rule = f"{passing} of {len(gate.must_pass)} pass", "each must pass"
     elif gate.op == g.DROP:
-        text = "–" if number is None else show.number(number)
+        text = "–" if number is None else show.number(number, whole=whole)
         if one.baseline is not None:
-            text = f"{text} (was {show.number(one.baseline)})"
+            text = f"{text} (was {show.number(one.baseline, whole=whole)})"
         rule = f"drop ≤ {gate.threshold}"
     else:
-        text = "–" if number is None else show.number(number, limit)
+        text = "–" if number is None else show.number(number, limit, whole=whole)
         rule = f"{'≥' if gate.op == g.MIN else '≤'} {gate.threshold}"
     interval = value.interval if value is not None else None
     return {
@@ -256,7 +249,7 @@ def _shown(one: g.Judged) -> dict[str, str]:
         "cases": f"{value.num}/{value.den}" if value is not None and value.den else "",
         "interval": f"{interval[0]:.3f} … {interval[1]:.3f}" if interval else "",
         "rule": rule,
-        "margin": "" if one.margin is None else show.signed(one.margin),
+        "margin": "" if one.margin is None else show.signed(one.margin, whole=whole),
     }
 
 
@@ -328,9 +321,7 @@ def _warnings(found: Findings, facts: Counter[f.Facts]) -> list[dict[str, Any]]:
             entries.append(_warning(found, code, message, marks[mark], measured.notes.get(mark, [])))
     if measured.traces_replaced:
         n = measured.traces_replaced
-        entries.append(
-            _plain("RW-W06", f"{show.plural(n, 'trace was', 'traces were')} replaced by a later one", n)
-        )
+        entries.append(_plain("RW-W06", f"{show.plural(n, 'trace was', 'traces were')} replaced by a later one", n))
     if measured.orphans:
         names = ", ".join(measured.orphan_ids)
         n = measured.orphans
@@ -352,14 +343,14 @@ def _set_warnings(found: Findings, facts: Counter[f.Facts]) -> list[dict[str, An
         entries.append(_plain("RW-W12", "the gold set has no unanswerable question", 0))
     constrained = sum(count for one, count in facts.items() if one.constrained)
     if constrained and not found.settings["scu"]:
-        message = f"{show.plural(constrained, 'gold item carries', 'gold items carry')} constraints that were not checked"
+        message = (
+            f"{show.plural(constrained, 'gold item carries', 'gold items carry')} constraints that were not checked"
+        )
         entries.append(_plain("RW-W14", message, constrained))
     if total < RELEASE:
         use = "a release" if total >= SMOKE else "a smoke test"
         need = RELEASE if total >= SMOKE else SMOKE
-        entries.append(
-            _plain("RW-W15", f"{show.plural(total, 'question')}: {use} needs at least {need}", total)
-        )
+        entries.append(_plain("RW-W15", f"{show.plural(total, 'question')}: {use} needs at least {need}", total))
     if found.frozen.state == "unlocked":
         entries.append(_plain("RW-W13", "the gold set has no lock file", 0))
     if found.frozen.state == "unfrozen":
@@ -368,9 +359,7 @@ def _set_warnings(found: Findings, facts: Counter[f.Facts]) -> list[dict[str, An
         entries.append(_plain("RW-W22", f"the baseline's verdict is {found.baseline_verdict}", 0))
     for one in found.judged:
         if one.previous is not None and _looser(one):
-            message = (
-                f"{g.name_of(one.gate)}: the threshold was {one.previous}, now it is {one.gate.threshold}"
-            )
+            message = f"{g.name_of(one.gate)}: the threshold was {one.previous}, now it is {one.gate.threshold}"
             entries.append(_plain("RW-W23", message, 0))
     return entries
 
@@ -410,17 +399,11 @@ def _next(found: Findings, invalid: list[str]) -> list[dict[str, str]]:
     failed = {one.gate.metric.partition("@")[0] for one in found.judged if one.outcome is Outcome.FAIL}
     steps: list[tuple[str, str]] = []
     if found.values[None, "answers.missing"].num:
-        steps.append(
-            ("questions without a trace", "run the pipeline over the whole gold set and score again")
-        )
+        steps.append(("questions without a trace", "run the pipeline over the whole gold set and score again"))
     if found.frozen.state == "broken":
-        steps.append(
-            ("gold set changed", "restore the gold set, or freeze the change with a signature and a reason")
-        )
+        steps.append(("gold set changed", "restore the gold set, or freeze the change with a signature and a reason"))
     if any(one.outcome is Outcome.NOT_MEASURED and not one.gate.optional for one in found.judged):
-        steps.append(
-            ("a gate was not measured", "give it cases (see the reason beside it), or mark the gate optional")
-        )
+        steps.append(("a gate was not measured", "give it cases (see the reason beside it), or mark the gate optional"))
     if "answers.precision" in failed and "answers.chr" in failed:
         steps.append(
             (
@@ -436,9 +419,7 @@ def _next(found: Findings, invalid: list[str]) -> list[dict[str, str]]:
             )
         )
     elif "answers.chr" in failed:
-        steps.append(
-            ("CHR low", "answers cite other evidence than the gold: check citation choice and retrieval")
-        )
+        steps.append(("CHR low", "answers cite other evidence than the gold: check citation choice and retrieval"))
     if "answers.under_refusal" in failed:
         steps.append(
             (
@@ -457,9 +438,7 @@ def _next(found: Findings, invalid: list[str]) -> list[dict[str, str]]:
             )
         )
     if low or failed & {"answers.recall", "answers.hit"}:
-        steps.append(
-            (f"recall@{found.ks[0]} low", "look for index or manifest drift, then at the retrieval logic")
-        )
+        steps.append((f"recall@{found.ks[0]} low", "look for index or manifest drift, then at the retrieval logic"))
     if failed & {"answers.scu", "answers.scu_violations"}:
         steps.append(("constraints broken", "lock the constraints in the prompt and echo them in the answer"))
     if "answers.compliance" in failed:

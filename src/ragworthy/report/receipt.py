@@ -14,9 +14,7 @@ from ragworthy.records import Tally
 SCHEMA = "ragworthy.receipt/1"
 
 
-def build(
-    report: dict[str, Any], tally: Tally, request: dict[str, Any], files: dict[str, Path], root: Path
-) -> bytes:
+def build(report: dict[str, Any], tally: Tally, request: dict[str, Any], files: dict[str, Path], root: Path) -> bytes:
     """The canonical bytes. `files` are all inputs by role; their paths are kept relative to `root`."""
     import rfc8785
 

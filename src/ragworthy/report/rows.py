@@ -100,9 +100,7 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     with parquet.ParquetWriter(path, schema) as writer:
         batch: list[dict[str, Any]] = []
         for row in rows:
-            batch.append(
-                row | {"metrics": list(row["metrics"].items()), "undefined": list(row["undefined"].items())}
-            )
+            batch.append(row | {"metrics": list(row["metrics"].items()), "undefined": list(row["undefined"].items())})
             if len(batch) == 10_000:
                 writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
                 batch = []

@@ -6,14 +6,14 @@ from typing import Any
 PLACES = 4
 
 
-def number(value: Fraction, threshold: Fraction | None = None) -> str:
+def number(value: Fraction, threshold: Fraction | None = None, *, whole: bool = False) -> str:
     """At most four places, half to even, with more where rounding would reach or cross the threshold.
 
     >>> number(Fraction(2, 3)), number(Fraction(1)), number(Fraction(15999, 20000), Fraction("0.80"))
     ('0.6667', '1.0', '0.79995')
     """
-    if value.denominator == 1 and abs(value) > 1:
-        return str(value.numerator)
+    if whole or (value.denominator == 1 and abs(value) > 1):
+        return str(value)
     places = PLACES
     shown = round(value, places)
     while threshold is not None and places < 30 and _side(shown, threshold) != _side(value, threshold):
@@ -45,13 +45,13 @@ def percent(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-def signed(value: Fraction) -> str:
+def signed(value: Fraction, *, whole: bool = False) -> str:
     """A difference with its sign.
 
     >>> signed(Fraction(1, 20)), signed(Fraction(-1, 3))
     ('+0.05', '-0.3333')
     """
-    text = number(value)
+    text = number(value, whole=whole)
     return text if text.startswith("-") else f"+{text}"
 
 

@@ -26,12 +26,8 @@ def render(report: dict[str, Any], *, colour: bool = False) -> str:
 
 
 def _headline(report: dict[str, Any]) -> str:
-    failing = [
-        gate["metric"] for gate in report["gates"] if gate["outcome"] == "fail" and "waiver" not in gate
-    ]
-    undecided = [
-        gate["metric"] for gate in report["gates"] if gate["outcome"] == "undecided" and "waiver" not in gate
-    ]
+    failing = [gate["metric"] for gate in report["gates"] if gate["outcome"] == "fail" and "waiver" not in gate]
+    undecided = [gate["metric"] for gate in report["gates"] if gate["outcome"] == "undecided" and "waiver" not in gate]
     if report["verdict"] == "SHIP":
         return f": all {plural(len(report['gates']), 'gate')} hold"
     if report["verdict"] == "NO-SHIP":
@@ -52,9 +48,7 @@ def _gates(gates: list[dict[str, Any]], colour: bool) -> list[str]:
         shown = gate["shown"]
         name = f"{gate['metric']}[{visible(gate['slice'])}]" if gate["slice"] else gate["metric"]
         outcome = "waived" if "waiver" in gate else gate["outcome"]
-        table.append(
-            (name, outcome, shown["value"], shown["cases"], shown["interval"], shown["rule"], shown["margin"])
-        )
+        table.append((name, outcome, shown["value"], shown["cases"], shown["interval"], shown["rule"], shown["margin"]))
     widths = [max(len(row[i]) for row in (header, *table)) for i in range(len(header))]
     lines = ["  " + "  ".join(cell.ljust(width) for cell, width in zip(header, widths, strict=True)).rstrip()]
     for gate, row in zip(gates, table, strict=True):
@@ -75,7 +69,7 @@ def _gates(gates: list[dict[str, Any]], colour: bool) -> list[str]:
             lines.append(f"  {name}: the baseline's threshold was {gate['previous']}")
         if gate["note"]:
             lines.append(f"  {name}: {gate['note']}")
-    return lines + [""] if lines[-1] else lines
+    return [*lines, ""] if lines[-1] else lines
 
 
 def _suite(suite: str, body: dict[str, Any]) -> list[str]:
@@ -95,17 +89,13 @@ def _suite(suite: str, body: dict[str, Any]) -> list[str]:
             lines.append(f"  {name:<26} –        {metric['undefined']}")
     lines.append("  " + ", ".join(f"{label} {count:,}" for label, count in body["labels"].items()))
     if body["stages"]:
-        lines.append(
-            "  stages to blame: " + ", ".join(f"{stage} {count:,}" for stage, count in body["stages"].items())
-        )
+        lines.append("  stages to blame: " + ", ".join(f"{stage} {count:,}" for stage, count in body["stages"].items()))
     lines.append("")
     for name, metrics in body["slices"].items():
         parts = [
             f"{metric.partition('.')[2]} {number_of(value)} ({value['num']}/{value['den']})"
             for metric, value in metrics.items()
-            if value["undefined"] is None
-            and value["den"] is not None
-            and not metric.startswith("answers.scu")
+            if value["undefined"] is None and value["den"] is not None and not metric.startswith("answers.scu")
         ]
         lines.append(f"  slice {visible(name)}: " + ", ".join(parts))
     if body["slices"]:

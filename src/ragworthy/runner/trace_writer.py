@@ -52,10 +52,7 @@ class TraceWriter:
         if error is not None:
             trace |= {"answer_json": None, "error": str(error)}
         try:
-            line = (
-                json.dumps(trace, ensure_ascii=False, allow_nan=False).encode("utf-8", "backslashreplace")
-                + b"\n"
-            )
+            line = json.dumps(trace, ensure_ascii=False, allow_nan=False).encode("utf-8", "backslashreplace") + b"\n"
             with self._lock:
                 self._append(line)
                 self.written += 1
@@ -76,9 +73,7 @@ class TraceWriter:
         self.lost += 1
         if self.lost == 1:
             try:
-                warnings.warn(
-                    f"ragworthy: a trace was not written ({self.last_error})", RuntimeWarning, stacklevel=3
-                )
+                warnings.warn(f"ragworthy: a trace was not written ({self.last_error})", RuntimeWarning, stacklevel=3)
             except RuntimeWarning:
                 return  # warnings are errors in this process; the counter still tells
 

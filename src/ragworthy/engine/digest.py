@@ -1,0 +1,114 @@
+"""What one settled part contributes: its tally, the first places of every mark, its worst offenders."""
+
+from array import array
+from collections import Counter
+
+from ragworthy.engine.job import Partial, Table
+from ragworthy.engine.shard import Shard, without_gc
+from ragworthy.errors import MOST_PROBLEMS
+from ragworthy.metrics import facts as f
+from ragworthy.metrics.answers import label
+from ragworthy.names import HARMLESS, SEVERITY
+from ragworthy.records import NO_ANSWER, Note, Offender, Tally, Trace
+
+PLACES = 3
+"""How many places are shown for each kind of mark."""
+GOLD_MARKS = f.VACUOUS | f.SHORT_ENTRY | f.NOT_NFC
+TRACE_MARKS = (
+    f.NOT_EXACT | f.REFUSED_CITING | f.NEAR_REFUSAL | f.REPEATED | f.NO_RETRIEVED | f.UNKNOWN_CHUNK | f.ERRORED
+)
+
+
+def digest(shard: Shard, claimed: dict[int, bytearray], tables: list[Table]) -> Partial:
+    """Sum up a part. A part with flaws only tells them: nothing of it is scored."""
+    with without_gc():
+        tally = _tally(shard)
+        if shard.flaw_count:
+            return _partial(shard, tally, claimed)
+        marks = GOLD_MARKS | TRACE_MARKS | f.NESTED_CITATION
+        distinct = {flags for flags, _ in tally}
+        severity = {flags: SEVERITY[what] for flags in distinct if (what := label(f.unpack(flags, ()))) not in HARMLESS}
+        telling = {flags for flags in distinct if flags & marks or flags in severity}
+        rows = [row for row, flags in enumerate(shard.flags) if flags in telling] if telling else []
+        nested = [row for row in rows if shard.flags[row] & f.NESTED_CITATION]
+        if nested:
+            for row in nested:
+                shard.nested_flaw(_trace_place(shard, row, tables))
+            return _partial(shard, tally, claimed)
+        qids = list(shard.index) if shard.job.keep_rows or rows else []
+        worst = sorted((severity[shard.flags[row]], qids[row], row) for row in rows if shard.flags[row] in severity)
+        return _partial(shard, tally, claimed)._replace(
+            notes=_notes(shard, rows, qids, tables),
+            offenders=_offenders(shard, worst[: shard.job.most_offenders], tables),
+            watched={qid: shard.flags[shard.index[qid]] for qid in shard.job.watch if qid in shard.index},
+            qids=qids if shard.job.keep_rows else [],
+            flags=shard.flags if shard.job.keep_rows else array("Q"),
+        )
+
+
+def _tally(shard: Shard) -> Tally:
+    if shard.job.slice_fields and not shard.flaw_count:
+        return Counter(zip(shard.flags, shard.slices, strict=True))
+    return Counter({(flags, ()): count for flags, count in Counter(shard.flags).items()})
+
+
+def _partial(shard: Shard, tally: Tally, claimed: dict[int, bytearray]) -> Partial:
+    flaws = sorted(shard.flaws)[:MOST_PROBLEMS]
+    return Partial(
+        tally, shard.replaced, claimed, flaws, shard.flaw_count, {}, [], {}, [], array("Q"), shard.traces
+    )  # fmt: skip
+
+
+def _notes(shard: Shard, rows: list[int], qids: list[str], tables: list[Table]) -> dict[int, list[Note]]:
+    """The first few questions, in gold order, that carry each mark."""
+    examples: dict[int, list[int]] = {}
+    for row in rows:
+        left = shard.flags[row] & (GOLD_MARKS | TRACE_MARKS)
+        while left:
+            mark = left & -left
+            left ^= mark
+            kept = examples.setdefault(mark, [])
+            if len(kept) < PLACES:
+                kept.append(row)
+    return {
+        mark: [
+            Note(qids[row], "gold", _gold_place(shard, row))
+            if mark & GOLD_MARKS
+            else Note(qids[row], "trace", _trace_place(shard, row, tables))
+            for row in kept
+        ]
+        for mark, kept in examples.items()
+    }
+
+
+def _gold_place(shard: Shard, row: int) -> int:
+    return shard.gold_table.places(shard.job.gold, shard.part, shard.job.parts, [row])[row]
+
+
+def _trace_place(shard: Shard, row: int, tables: list[Table]) -> int:
+    part, number = shard.place_of(row)
+    return tables[part].places(shard.job.traces, part, shard.job.parts, [number])[number]
+
+
+def _offenders(shard: Shard, worst: list[tuple[int, str, int]], tables: list[Table]) -> list[Offender]:
+    golds = shard.gold_rows([row for _, _, row in worst])
+    found: list[Offender] = []
+    for severity, qid, row in worst:
+        trace = Trace()
+        if shard.flags[row] & f.PRESENT:
+            part, number = shard.place_of(row)
+            trace = next(one for _, one in tables[part].pick(shard.job.traces, part, shard.job.parts, [number]))
+        answer, gold = trace.answer_json or NO_ANSWER, golds[row]
+        found.append(
+            Offender(
+                severity,
+                qid,
+                shard.flags[row],
+                answer.claim,
+                answer.citations,
+                trace.retrieved_ids or [],
+                gold.gold_citations or [],
+                gold.question,
+            )
+        )
+    return found
