@@ -10,7 +10,7 @@ from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics import facts as f
 from ragworthy.records import Trace
-from ragworthy.report.show import number_of, percent, plural
+from ragworthy.report.show import number_of, percent, plural, shown_metrics
 from ragworthy.stats import cases_needed
 from ragworthy.text import clip, looks_like_refusal, trim_fold, visible
 
@@ -62,7 +62,9 @@ def examine(request: flow.Request) -> list[str]:
         "",
         "What can be measured",
     ]
-    for name, metric in suite["metrics"].items():
+    if not suite["settings"]["scu"]:
+        lines.append("  no   answers.scu, answers.scu_violations: constraints are not checked (scu = false)")
+    for name, metric in shown_metrics(suite):
         if metric["undefined"] is not None:
             lines.append(f"  no   {name}: {metric['undefined']}")
         elif metric["den"] is not None:

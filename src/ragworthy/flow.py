@@ -278,16 +278,14 @@ def _stop_on_flaws(measured: Measured, inputs: Inputs) -> None:
     for source, count in ((inputs.gold, sum(measured.tally.values())), (inputs.traces, measured.traces)):
         if not count:
             code = "RW-G05" if source.role == "gold" else "RW-F04"
-            raise data_error(code, f"expected {source.role} records, got none", where=source.label)
+            raise data_error(code, f"expected {source.role} records, got none", where=source.given)
 
 
 def _problems(flaws: list[Flaw], inputs: Inputs) -> Iterator[Problem]:
     for flaw in flaws:
         source = inputs.gold if flaw.role == "gold" else inputs.traces
-        where = source.label
-        if flaw.offset >= 0:
-            where = f"{where}:{source.lines_at([flaw.offset])[flaw.offset]}"
-        yield Problem(flaw.code, flaw.message, where, flaw.field)
+        line = source.lines_at([flaw.offset])[flaw.offset]
+        yield Problem(flaw.code, flaw.message, f"{source.given}:{line}", flaw.field)
 
 
 # summarise

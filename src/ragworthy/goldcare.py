@@ -28,7 +28,7 @@ def _sound(source: Source) -> list[rules.Question]:
     questions, problems = _questions(source)
     problems += [
         finding.problem
-        for finding in rules.lint(questions, source.label, short_words=True)
+        for finding in rules.lint(questions, source.given, short_words=True)
         if finding.problem.code in ("RW-G01", "RW-G02", "RW-G05")
     ]
     if problems:
@@ -56,11 +56,11 @@ def lint(path: Path, *, short_words: bool) -> Linted:
     questions, problems = _questions(source)
     findings = [
         rules.Finding("error", problem, int(problem.where.rpartition(":")[2]), "") for problem in problems
-    ] + rules.lint(questions, source.label, short_words=short_words)
+    ] + rules.lint(questions, source.given, short_words=short_words)
     findings.sort(key=lambda finding: (finding.line, finding.problem.code))
     flags = [f.gold_flags(f.Rules(short_words=short_words))(question.gold) for question in questions]
     rescued = sum(bool(one & f.ONLY_SHORT and one & f.RESCUABLE) for one in flags)
-    return Linted(findings, len(questions) + len(problems), source.label, rescued)
+    return Linted(findings, len(questions) + len(problems), source.given, rescued)
 
 
 def freeze(path: Path, *, signers: list[str], reason: str, now: str, lock: Path | None = None) -> dict[str, Any]:

@@ -58,10 +58,10 @@ def _as_text(linted: goldcare.Linted) -> str:
     shown: dict[str, int] = {}
     for finding in linted.findings:
         shown[finding.problem.code] = shown.get(finding.problem.code, 0) + 1
-        if shown[finding.problem.code] <= _SHOWN:
+        if finding.level == "error" or shown[finding.problem.code] <= _SHOWN:
             lines.append(f"{finding.level}: {finding.problem}")
     for code, count in sorted(shown.items()):
-        if count > _SHOWN:
+        if count > _SHOWN and not code.startswith("RW-G"):
             lines.append(f"… and {count - _SHOWN:,} more of {code} (--format json lists all)")
     if lines:
         lines.append("")

@@ -262,7 +262,7 @@ def read_items(source: Source, kind: type[Record]) -> tuple[list[Item], list[Pro
                 continue
             record = decoder._read(line, 0)
             for fault in decoder.faults:
-                problems.append(Problem(fault.code, fault.message, f"{source.label}:{line_number}", fault.field))
+                problems.append(Problem(fault.code, fault.message, f"{source.given}:{line_number}", fault.field))
             decoder.faults.clear()
             if record is not None:
                 items.append(Item(line_number, msgspec.json.decode(line), record))

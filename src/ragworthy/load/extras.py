@@ -31,17 +31,17 @@ def load_chunks(source: Source) -> dict[str, str]:
         for chunk in decoder.records(block):
             name = chunk.chunk_id or chunk.id
             if not name:
-                raise data_error("RW-C01", "expected chunk_id, got a record without it", where=source.label)
+                raise data_error("RW-C01", "expected chunk_id, got a record without it", where=source.given)
             texts[name] = fold(chunk.text)
     if decoder.faults:
         lines = source.lines_at(fault.offset for fault in decoder.faults[:MOST_PROBLEMS])
         problems = [
-            Problem(fault.code, fault.message, f"{source.label}:{lines[fault.offset]}", fault.field)
+            Problem(fault.code, fault.message, f"{source.given}:{lines[fault.offset]}", fault.field)
             for fault in decoder.faults[:MOST_PROBLEMS]
         ]
         raise DataError(problems, len(decoder.faults))
     if not texts:
-        raise data_error("RW-F04", "expected chunks, got none", where=source.label)
+        raise data_error("RW-F04", "expected chunks, got none", where=source.given)
     return texts
 
 

@@ -36,9 +36,12 @@ class Source:
     size = 0
     """Bytes of the whole; 0 where it is not known before reading."""
 
-    def __init__(self, role: str, label: str) -> None:
+    def __init__(self, role: str, label: str, given: str | None = None) -> None:
         self.role = role
         self.label = label
+        """The name reports show: never an absolute path."""
+        self.given = given or label
+        """The name errors show: the path as it was given."""
 
     def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
         """The lines of one part, in order."""
@@ -53,7 +56,7 @@ class Source:
         for block in self.blocks(part, parts):
             if block.offset == offset:
                 return block
-        raise data_error("RW-F16", "the input changed while it was being read", where=self.label)
+        raise data_error("RW-F16", "the input changed while it was being read", where=self.given)
 
     def line_after(self, offset: int) -> int:
         """The line that starts where the readable lines end."""
@@ -83,7 +86,7 @@ class FileSource(Source):
     """A file; `stamp` tells whether it changed while being read."""
 
     def __init__(self, role: str, path: Path) -> None:
-        super().__init__(role, shown_path(path))
+        super().__init__(role, shown_path(path), str(path))
         self.path = path
         check_readable(path)
         self.stamp = self._stamp()
@@ -99,7 +102,7 @@ class FileSource(Source):
     def check_unchanged(self) -> None:
         """Raise unless the file is still the one that was opened."""
         if self._stamp() != self.stamp:
-            raise data_error("RW-F16", "the file changed while it was being read", where=self.label)
+            raise data_error("RW-F16", "the file changed while it was being read", where=self.given)
 
 
 class PlainFile(FileSource):
@@ -158,7 +161,7 @@ def _whole_lines(chunks: Iterable[bytes], offset: int, source: Source) -> Iterat
             held += len(chunk)
             if held > LONGEST_LINE:
                 message = f"expected lines of at most {LONGEST_LINE >> 20} MiB, got a longer one"
-                raise data_error("RW-F05", message, where=f"{source.label}:{source.line_after(offset)}")
+                raise data_error("RW-F05", message, where=f"{source.given}:{source.line_after(offset)}")
             continue
         if pending:
             pending.append(chunk[:cut])
@@ -195,7 +198,7 @@ class PackedFile(FileSource):
                 yield chunk
         except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
             message = f"expected a whole {self.path.suffix[1:]} file, got: {error}"
-            raise data_error("RW-F12", message, where=self.label) from None
+            raise data_error("RW-F12", message, where=self.given) from None
 
 
 class ParquetFile(FileSource):
@@ -206,7 +209,7 @@ class ParquetFile(FileSource):
             import pyarrow
             from pyarrow import parquet
         except ImportError:
-            raise missing_extra("pyarrow", "parquet", f"{self.label}: reading Parquet") from None
+            raise missing_extra("pyarrow", "parquet", f"{self.given}: reading Parquet") from None
         offset = 0
         try:
             for batch in parquet.ParquetFile(self.path).iter_batches(batch_size=2048):
@@ -215,7 +218,7 @@ class ParquetFile(FileSource):
                 offset += len(data)
         except (pyarrow.ArrowException, OSError) as error:
             message = f"expected a Parquet file, got: {str(error).splitlines()[0]}"
-            raise data_error("RW-F13", message, where=self.label) from None
+            raise data_error("RW-F13", message, where=self.given) from None
 
 
 class Memory(Source):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ragworthy.report.show import number_of, plural
+from ragworthy.report.show import number_of, plural, shown_metrics
 from ragworthy.text import clip, visible
 
 LIMIT = 60_000
@@ -108,7 +108,7 @@ def _metrics(suite: str, body: dict[str, Any]) -> list[str]:
         "| metric | value | cases | 95 % interval |",
         "|---|---|---|---|",
     ]
-    for name, metric in body["metrics"].items():
+    for name, metric in shown_metrics(body):
         cases = f"{metric['num']}/{metric['den']}" if metric["den"] else ""
         interval = f"{metric['low']:.3f} … {metric['high']:.3f}" if metric["low"] is not None else ""
         if metric["undefined"]:

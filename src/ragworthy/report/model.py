@@ -281,7 +281,7 @@ def too_small(one: g.Judged) -> str | None:
 _MARKS: dict[int, tuple[str, str]] = {
     f.NOT_EXACT: ("RW-W01", "{n} spelled with other case or blanks around it"),
     f.REFUSED_CITING: ("RW-W02", "{n} with citations, which are ignored"),
-    f.NEAR_REFUSAL: ("RW-W03", "{n} read like a refusal but count as an answer"),
+    f.NEAR_REFUSAL: ("RW-W03", "{n} reading like a refusal, but counted as an answer"),
     f.REPEATED: ("RW-W04", "{n} repeating a citation id"),
     f.NO_RETRIEVED: ("RW-W05", "{n} without retrieved_ids"),
     f.UNKNOWN_CHUNK: ("RW-W17", "{n} citing ids that are not in the corpus given"),

@@ -64,6 +64,12 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def shown_metrics(suite: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The metrics of a suite as people see them; constraint metrics only where constraints were checked."""
+    checked = suite["settings"]["scu"]
+    return [(name, one) for name, one in suite["metrics"].items() if checked or not name.startswith("answers.scu")]
+
+
 def number_of(metric: dict[str, Any]) -> str:
     """A metric of the report model as people read it."""
     if metric["undefined"] is not None:

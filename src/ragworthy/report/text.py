@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ragworthy.report.show import number_of, plural
+from ragworthy.report.show import number_of, plural, shown_metrics
 from ragworthy.text import clip, visible
 
 _COLOURS = {"SHIP": "32", "NO-SHIP": "31", "INCONCLUSIVE": "33", "INVALID": "35"}
@@ -79,7 +79,7 @@ def _suite(suite: str, body: dict[str, Any]) -> list[str]:
         f"{counts['unanswerable']:,} not), {counts['answered']:,} answered, {counts['refused']:,} refused, "
         f"{counts['missing']:,} missing"
     ]
-    for name, metric in body["metrics"].items():
+    for name, metric in shown_metrics(body):
         if metric["undefined"] is None and metric["den"] is not None:
             low_high = f"{metric['low']:.3f} … {metric['high']:.3f}"
             lines.append(f"  {name:<26} {number_of(metric):<8} {metric['num']}/{metric['den']}  {low_high}")
