@@ -33,11 +33,13 @@ docs: $(VENV)/.dev
 $(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 $(VENV)/.dev: pyproject.toml requirements-dev.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt -e ".[all]"
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 clean:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from ragworthy import flow
 from ragworthy.errors import usage_error
-from ragworthy.load.policy import DEFAULT_GATES, Answers, Checker, find_policy, parse_gate_text, parse_ks
+from ragworthy.load.policy import Answers, find_policy
+from ragworthy.load.rules import DEFAULT_GATES, Checker, parse_gate_text, parse_ks
 from ragworthy.names import DEFAULT_K, REFUSAL, Verdict
 from ragworthy.report import write as writing
 

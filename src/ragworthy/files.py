@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,6 +59,8 @@ def _fill(path: Path, data: bytes) -> None:
 
 def write_with(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a file beside the target, then rename it over the target."""
+    import tempfile
+
     beside: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -12,19 +12,14 @@ from ragworthy import gates as g
 from ragworthy.engine.job import Damage, Job, Reader
 from ragworthy.engine.measure import measure, processes
 from ragworthy.errors import (
-    MOST_PROBLEMS,
-    DataError,
     PolicyError,
     Problem,
-    data_error,
     policy_error,
     usage_error,
 )
 from ragworthy.files import check_readable, sha256_of, shown_path
 from ragworthy.load.decode import Decoder, record_offset
 from ragworthy.load.extras import (
-    Earlier,
-    Lock,
     Pack,
     as_baseline,
     load_chunks,
@@ -33,14 +28,17 @@ from ragworthy.load.extras import (
     load_report,
 )
 from ragworthy.load.extras import lock_path as default_lock
-from ragworthy.load.policy import MISSING_GATE, SCU_GATE, Answers, Policy, load_policy, resolve
-from ragworthy.load.sources import FileSource, Source, open_source
+from ragworthy.load.inputs import Inputs, lines, plain_lines, repeated_questions, stop_on_flaws
+from ragworthy.load.policy import Answers, Policy, load_policy, resolve
+from ragworthy.load.rules import MISSING_GATE, SCU_GATE
+from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics import facts as f
 from ragworthy.metrics import reference as ref
 from ragworthy.metrics.registry import Metric, MetricName, all_metrics, find
 from ragworthy.names import Verdict
-from ragworthy.records import Flaw, Gold, Measured, Tally, Trace
+from ragworthy.records import Gold, Measured, Tally, Trace
 from ragworthy.report import model
+from ragworthy.report.findings import Findings, Frozen
 from ragworthy.report.rows import rows as report_rows
 from ragworthy.stats import wilson
 
@@ -124,7 +122,7 @@ def score(request: Request, progress: Progress | None = None) -> Run:
     told = _told(progress, inputs.traces.size)
     job = job._replace(parts=processes(request.jobs, total, inputs.gold.splits and inputs.traces.splits))
     measured = measure(job, told, partial(_hash_all, inputs, hashes))
-    _stop_on_flaws(measured, inputs)
+    stop_on_flaws(measured, inputs)
     inputs.check_unchanged()
 
     names = _names(request, job.rules.ks)
@@ -138,7 +136,7 @@ def score(request: Request, progress: Progress | None = None) -> Run:
     )
     frozen = _frozen(request, inputs, hashes)
     report = model.build(
-        model.Findings(
+        Findings(
             measured=measured,
             ks=job.rules.ks,
             names=names,
@@ -151,41 +149,15 @@ def score(request: Request, progress: Progress | None = None) -> Run:
             settings=_settings(request, job.rules, inputs.packs),
             frozen=frozen,
             provenance=_provenance(request, inputs),
-            lines=partial(_lines, inputs),
+            lines=partial(lines, inputs),
             baseline_verdict=inputs.earlier.verdict if inputs.earlier else None,
-            repeated_questions=_repeated_questions(inputs.gold),
+            repeated_questions=repeated_questions(inputs.gold),
         )
     )
     return Run(report, measured, judged, job.rules.ks, names)
 
 
 # load
-
-
-class Inputs(NamedTuple):
-    """Everything that is read, opened."""
-
-    gold: Source
-    traces: Source
-    corpus: Source | None
-    chunks: dict[str, str] | None
-    packs: tuple[Pack, ...]
-    earlier: Earlier | None
-    lock: Lock | None
-    lock_path: Path | None
-
-    def counted(self, measured: Measured) -> list[tuple[Source, int]]:
-        """The record sources with how many records each holds."""
-        counted = [(self.gold, sum(measured.tally.values())), (self.traces, measured.traces)]
-        if self.corpus is not None and self.chunks is not None:
-            counted.append((self.corpus, len(self.chunks)))
-        return counted
-
-    def check_unchanged(self) -> None:
-        """Raise when a file changed while it was being read."""
-        for source in (self.gold, self.traces, self.corpus):
-            if isinstance(source, FileSource):
-                source.check_unchanged()
 
 
 def lock_of(request: Request) -> Path | None:
@@ -260,32 +232,6 @@ def _told(progress: Progress | None, total: int) -> Callable[[int], None] | None
         progress(read, total)
 
     return told
-
-
-def _lines(inputs: Inputs, role: str, offsets: Iterable[int]) -> dict[int, str]:
-    """Places as file:line."""
-    source = inputs.gold if role == "gold" else inputs.traces
-    return {offset: f"{source.label}:{line}" for offset, line in source.lines_at(offsets).items()}
-
-
-def _stop_on_flaws(measured: Measured, inputs: Inputs) -> None:
-    """Raise what is wrong with the files, gold first, each with its line."""
-    if measured.flaw_count:
-        short = sum(n for (flags, _), n in measured.tally.items() if flags & f.ONLY_SHORT and flags & f.RESCUABLE)
-        advice = f'short_substr = "word" would make {short:,} of these items scorable' if short else ""
-        problems = list(_problems(measured.flaws[:MOST_PROBLEMS], inputs))
-        raise DataError(problems, measured.flaw_count, advice)
-    for source, count in ((inputs.gold, sum(measured.tally.values())), (inputs.traces, measured.traces)):
-        if not count:
-            code = "RW-G05" if source.role == "gold" else "RW-F04"
-            raise data_error(code, f"expected {source.role} records, got none", where=source.given)
-
-
-def _problems(flaws: list[Flaw], inputs: Inputs) -> Iterator[Problem]:
-    for flaw in flaws:
-        source = inputs.gold if flaw.role == "gold" else inputs.traces
-        line = source.lines_at([flaw.offset])[flaw.offset]
-        yield Problem(flaw.code, flaw.message, f"{source.given}:{line}", flaw.field)
 
 
 # summarise
@@ -386,18 +332,18 @@ def _baseline(request: Request, inputs: Inputs, hashes: dict[str, str], rules: f
     return as_baseline(earlier, unlike)
 
 
-def _frozen(request: Request, inputs: Inputs, hashes: dict[str, str]) -> model.Frozen:
+def _frozen(request: Request, inputs: Inputs, hashes: dict[str, str]) -> Frozen:
     """Whether the gold set is the one that was signed."""
     if inputs.lock is None:
-        return model.Frozen("unlocked", "")
+        return Frozen("unlocked", "")
     missing = [name for name in request.signers if name not in inputs.lock.signers]
     if inputs.lock.sha256 != hashes["gold"]:
         reason = "the gold set is not the frozen one (its SHA-256 differs from the lock)"
     elif missing:
         reason = f"the lock lacks the signature of {', '.join(missing)}"
     else:
-        return model.Frozen("frozen", "")
-    return model.Frozen("unfrozen" if request.unfrozen else "broken", reason)
+        return Frozen("frozen", "")
+    return Frozen("unfrozen" if request.unfrozen else "broken", reason)
 
 
 # what goes into the report besides numbers
@@ -431,26 +377,6 @@ def _provenance(request: Request, inputs: Inputs) -> dict[str, Any]:
     return provenance
 
 
-_QUESTIONS_UP_TO = 32 << 20
-
-
-def _repeated_questions(source: Source) -> list[tuple[str, str]]:
-    """Pairs of qids with the same question text, in gold sets of up to 32 MiB ('gold lint' has no limit)."""
-    if source.size > _QUESTIONS_UP_TO:
-        return []
-    decoder = Decoder(Gold)
-    first: dict[str, str] = {}
-    pairs = []
-    for block in source.blocks():
-        for gold in decoder.records(block):
-            if gold.question:
-                qid = gold.qid or gold.q_id or ""
-                earlier = first.setdefault(gold.question, qid)
-                if earlier != qid:
-                    pairs.append((earlier, qid))
-    return pairs
-
-
 # the reference profile
 
 
@@ -459,15 +385,8 @@ def reference(gold: Path, traces: Path, k: int, gates: str | None) -> tuple[str,
     for path in (gold, traces):
         check_readable(path)
     try:
-        printed = ref.score(_plain_lines(gold), _plain_lines(traces), k, ref.DEFAULT_GATES if gates is None else gates)
+        printed = ref.score(plain_lines(gold), plain_lines(traces), k, ref.DEFAULT_GATES if gates is None else gates)
         return json.dumps(printed, indent=2) + "\n", bool(printed["pass"])
     except (TypeError, ValueError, AttributeError, LookupError, RecursionError, OverflowError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise usage_error(f"the reference scorer stops on this input ({reason})", code="RW-U02") from None
-
-
-def _plain_lines(path: Path) -> Iterator[Any]:
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if line.strip():
-                yield json.loads(line.strip())

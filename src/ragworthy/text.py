@@ -3,18 +3,15 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from ragworthy.names import MIN_SUBSTR
 
-_CJK = re.compile(
+_CJK = (
     "[\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff]"
 )
-_WORD = re.compile(r"\w+")
-
-_REFUSAL_LIKE = re.compile(
-    r"""
+_REFUSAL_LIKE = r"""
     \bnot\ (?:\w+\ ){0,3}in\ (?:the\ |this\ |any\ |your\ |our\ )*(?:\w+\ )?
         (?:context|contexts|documents?|documentation|passages?|text|sources?|excerpts?|materials?)\b
     | \b(?:cannot|can't|can’t|could\ not|couldn't|couldn’t|unable\ to|not\ able\ to)\ (?:be\ )?
@@ -28,12 +25,16 @@ _REFUSAL_LIKE = re.compile(
     | \b(?:unanswerable|i\ am\ not\ sure|i'm\ not\ sure|i’m\ not\ sure)\b
     | ^(?:unknown|n/a|none|no\ answer|not\ found|unclear)\W*$
     | 无法|無法|未提及|没有提|沒有提|不知道|未找到|找不到|信息不足|資訊不足|资料不足|資料不足|没有相关|沒有相關
-    """,
-    re.VERBOSE,
-)
+    """
 _LONGEST_REFUSAL = 300
 _REFUSAL_HINTS = ("not ", "n't", "no ", "unable", "insuff", "unanswer", "unknown", "unclear", "none", "n/a")
 """Every Latin refusal holds one of these; looking for them is far cheaper than the pattern."""
+
+
+@cache
+def _pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    """A pattern, compiled when it is first needed: the command line starts faster without them."""
+    return re.compile(text, flags)
 
 
 def fold(text: str) -> str:
@@ -56,7 +57,7 @@ def trim_fold(text: str) -> str:
 
 def has_cjk(text: str) -> bool:
     """Whether the text holds a Chinese, Japanese or Korean character."""
-    return not text.isascii() and _CJK.search(text) is not None
+    return not text.isascii() and _pattern(_CJK).search(text) is not None
 
 
 def is_nfc(text: str) -> bool:
@@ -123,7 +124,7 @@ def looks_like_refusal(folded: str) -> bool:
                 break
         else:
             return False
-    return _REFUSAL_LIKE.search(" ".join(folded.split())) is not None
+    return _pattern(_REFUSAL_LIKE, re.VERBOSE).search(" ".join(folded.split())) is not None
 
 
 def words(text: str) -> frozenset[str]:
@@ -135,7 +136,7 @@ def words(text: str) -> frozenset[str]:
     ['京城', '北京']
     """
     found: set[str] = set()
-    for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower()):
+    for word in _pattern(r"\w+").findall(unicodedata.normalize("NFKC", text).lower()):
         if has_cjk(word) and len(word) > 1:
             found.update(word[i : i + 2] for i in range(len(word) - 1))
         else:

@@ -21,12 +21,17 @@ def explain(given: argparse.Namespace) -> int:
         print("file formats: ragworthy explain schema gold.answers | trace.answers | chunks | lock")
     elif topic[0] == "schema":
         print(json.dumps(schema(topic[1] if len(topic) > 1 else ""), indent=2))
-    elif topic[0].upper() in CATALOGUE:
-        entry = CATALOGUE[topic[0].upper()]
-        print(f"{topic[0].upper()} {entry.name}\n  {entry.means}\n  {entry.do}")
+    elif code := _code(topic[0]):
+        entry = CATALOGUE[code]
+        print(f"{code} {entry.name}\n  {entry.means}\n  {entry.do}")
     else:
         print("\n\n".join(_metric(one) for one in _find(topic[0])))
     return int(Exit.SHIP)
+
+
+def _code(topic: str) -> str | None:
+    """The code a topic means: the code itself, or its name."""
+    return next((code for code, entry in CATALOGUE.items() if topic.upper() == code or topic == entry.name), None)
 
 
 def _find(name: str) -> list[Metric]:
@@ -34,11 +39,8 @@ def _find(name: str) -> list[Metric]:
     found = [
         metric for metric in all_metrics().values() if base in (metric.id, metric.id.partition(".")[2], *metric.short)
     ]
-    by_name = [code for code, entry in CATALOGUE.items() if entry.name == name]
-    if by_name:
-        raise usage_error(f"{name} is {by_name[0]}: {CATALOGUE[by_name[0]].means}")
     if not found:
-        from ragworthy.load.policy import unknown_metric
+        from ragworthy.load.rules import unknown_metric
 
         raise usage_error(f"{unknown_metric(name)}, and no code either")
     return found
@@ -76,7 +78,8 @@ def doctor(given: argparse.Namespace) -> int:
     """Say what files can and cannot show."""
     from ragworthy import flow
     from ragworthy.doctor import examine
-    from ragworthy.load.policy import DEFAULT_GATES, Answers, find_policy, load_policy
+    from ragworthy.load.policy import Answers, find_policy, load_policy
+    from ragworthy.load.rules import DEFAULT_GATES
 
     if given.gold and given.trace:
         request = flow.Request(

@@ -9,15 +9,8 @@ from typing import Any
 
 from ragworthy import flow
 from ragworthy.errors import usage_error
-from ragworthy.load.policy import (
-    DEFAULT_GATES,
-    Answers,
-    Checker,
-    find_policy,
-    load_policy,
-    parse_gate_text,
-    parse_ks,
-)
+from ragworthy.load.policy import Answers, find_policy, load_policy
+from ragworthy.load.rules import DEFAULT_GATES, Checker, parse_gate_text, parse_ks
 from ragworthy.names import REFUSAL, Exit, Verdict, exit_code
 from ragworthy.report import write as writing
 

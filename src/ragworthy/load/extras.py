@@ -3,7 +3,6 @@
 import json
 import re
 from fractions import Fraction
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
 from ragworthy.files import read_text, sha256_of, shown_path
 from ragworthy.gates import Baseline
 from ragworthy.load.decode import Decoder
-from ragworthy.load.policy import load_toml
+from ragworthy.load.rules import load_toml
 from ragworthy.load.sources import Source
 from ragworthy.records import Chunk
 from ragworthy.text import fold
@@ -57,6 +56,8 @@ def load_pack(name: str, folder: Path) -> Pack:
     """A bundled pack by name, or a TOML file by path."""
     path = folder / name
     if name in BUNDLED_PACKS:
+        from importlib import resources
+
         with resources.as_file(resources.files("ragworthy") / "packs" / f"{name}.toml") as bundled:
             return _read_pack(bundled, name)
     return _read_pack(path, shown_path(path))

@@ -4,10 +4,8 @@ A source yields blocks of whole lines. A plain file can be cut into parts, each 
 kinds are one part.
 """
 
-import gzip
 import hashlib
 import io
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -186,6 +184,9 @@ class PackedFile(FileSource):
             yield from _whole_lines(self._unpacked(raw), 0, self)
 
     def _unpacked(self, raw: IO[bytes]) -> Iterator[bytes]:
+        import gzip
+        import zlib
+
         import zstandard
 
         stream: Any

@@ -1,6 +1,5 @@
 """What a metric says about itself, and the list of all of them."""
 
-import inspect
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -32,7 +31,7 @@ class Metric(NamedTuple):
     @property
     def definition(self) -> str:
         """The first line of the docstring: the sentence that reports show."""
-        return (inspect.getdoc(self.of) or "").partition("\n")[0]
+        return (self.of.__doc__ or "").strip().partition("\n")[0]
 
     @property
     def place(self) -> str:

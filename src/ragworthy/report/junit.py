@@ -1,6 +1,7 @@
 """JUnit XML: one test case a gate. Failure = quality, error = could not be scored, skipped = waived."""
 
 import re
+from collections import Counter
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -8,44 +9,20 @@ _CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(report: dict[str, Any]) -> str:
-    """The gates as a test suite."""
-    failures = errors = skipped = 0
-    cases: list[str] = []
-    for gate in report["gates"]:
-        name = f"{gate['metric']}[{gate['slice']}]" if gate["slice"] else gate["metric"]
-        title = f"{name} {gate['shown']['rule']}"
-        body = ""
-        detail = f"{gate['metric']}: {gate['shown']['value']}, expected {gate['shown']['rule']}"
-        if gate["reason"]:
-            detail += f" ({gate['reason']})"
-        if "waiver" in gate:
-            skipped += 1
-            waiver = gate["waiver"]
-            body = f"<skipped message={_attr('waived until ' + waiver['expires'] + ': ' + waiver['reason'])}/>"
-        elif gate["metric"].endswith(".missing") and gate["outcome"] == "fail":
-            errors += 1
-            body = f'<error type="missing" message={_attr(detail)}/>'
-        elif gate["outcome"] == "fail":
-            failures += 1
-            body = f'<failure type="gate" message={_attr(detail)}>{_text(_offenders(report))}</failure>'
-        elif gate["outcome"] == "not_measured" and gate["optional"]:
-            skipped += 1
-            body = f"<skipped message={_attr(detail)}/>"
-        elif gate["outcome"] == "not_measured":
-            errors += 1
-            body = f'<error type="not_measured" message={_attr(detail)}/>'
-        elif gate["outcome"] == "undecided":
-            errors += 1
-            body = f'<error type="undecided" message={_attr(detail)}/>'
-        cases.append(f'    <testcase classname="ragworthy.gates" name={_attr(title)}>{body}</testcase>')
-    broken = [reason for reason in report["invalid"] if "was not measured" not in reason and "no trace" not in reason]
-    for reason in broken:
-        errors += 1
-        cases.append(
-            '    <testcase classname="ragworthy.evidence" name="evidence">'
-            f'<error type="invalid" message={_attr(reason)}/></testcase>'
-        )
-    counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
+    """The gates as a test suite; what makes the evidence invalid beside them is an error case."""
+    judged = [_judged(gate, report) for gate in report["gates"]]
+    cases = [
+        f'    <testcase classname="ragworthy.gates" name={_attr(_title(gate))}>{body}</testcase>'
+        for gate, (_, body) in zip(report["gates"], judged, strict=True)
+    ]
+    kinds = Counter(kind for kind, _ in judged)
+    for reason in report["invalid"]:
+        if "was not measured" not in reason and "no trace" not in reason:
+            kinds["error"] += 1
+            error = f'<error type="invalid" message={_attr(reason)}/>'
+            cases.append(f'    <testcase classname="ragworthy.evidence" name="evidence">{error}</testcase>')
+    failed, broken, skipped = kinds["failure"], kinds["error"], kinds["skipped"]
+    counts = f'tests="{len(cases)}" failures="{failed}" errors="{broken}" skipped="{skipped}"'
     return "\n".join(
         [
             '<?xml version="1.0" encoding="UTF-8"?>',
@@ -57,6 +34,29 @@ def render(report: dict[str, Any]) -> str:
             "",
         ]
     )
+
+
+def _title(gate: dict[str, Any]) -> str:
+    name = f"{gate['metric']}[{gate['slice']}]" if gate["slice"] else gate["metric"]
+    return f"{name} {gate['shown']['rule']}"
+
+
+def _judged(gate: dict[str, Any], report: dict[str, Any]) -> tuple[str, str]:
+    """What became of a gate, and the element that says so."""
+    detail = f"{gate['metric']}: {gate['shown']['value']}, expected {gate['shown']['rule']}"
+    if gate["reason"]:
+        detail += f" ({gate['reason']})"
+    outcome = gate["outcome"]
+    if "waiver" in gate:
+        waived = f"waived until {gate['waiver']['expires']}: {gate['waiver']['reason']}"
+        return "skipped", f"<skipped message={_attr(waived)}/>"
+    if outcome == "fail" and not gate["metric"].endswith(".missing"):
+        return "failure", f'<failure type="gate" message={_attr(detail)}>{_text(_offenders(report))}</failure>'
+    if outcome == "not_measured" and gate["optional"]:
+        return "skipped", f"<skipped message={_attr(detail)}/>"
+    if outcome != "pass":
+        return "error", f'<error type="{"missing" if outcome == "fail" else outcome}" message={_attr(detail)}/>'
+    return "pass", ""
 
 
 def _offenders(report: dict[str, Any]) -> str:

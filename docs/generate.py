@@ -1,0 +1,391 @@
+"""Write the pages that the code already knows: metrics, codes, commands, policy keys, schemas, the picture.
+
+`make docs` runs it. With `--check` it writes nothing and exits 1, naming the files that are stale.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+from ragworthy.cli.explain import schema
+from ragworthy.cli.main import EPILOG, parser
+from ragworthy.errors import CATALOGUE
+from ragworthy.load.policy import KEYS
+from ragworthy.metrics.registry import Metric, all_metrics
+
+ROOT = Path(__file__).resolve().parents[1]
+WIDTH = 100
+MADE = "<!-- Written by docs/generate.py from the code; change the code and run `make docs`. -->"
+SCHEMAS = ("gold.answers", "trace.answers", "chunks", "lock")
+
+
+# docs/metrics.md
+
+
+def metrics_page() -> str:
+    """Every metric, from what stands above its function."""
+    found = all_metrics().values()
+    lines = [
+        MADE,
+        "# Metrics",
+        "",
+        "Every metric of the `answers` suite. A metric's id is its address: `answers.precision` is the function",
+        "`precision` in `metrics/answers.py`. `ragworthy explain METRIC` prints the same with the line it stands on.",
+        "",
+        "*Shipped* means: there is a trace, and it does not refuse. A rate is the share of its cases for which the",
+        "event holds; a count is the number of them. A rate without cases is undefined, never 0 and never 1.",
+        "",
+        "| Metric | Better | Definition |",
+        "|---|---|---|",
+        *[f"| [`{_full(one)}`](#{_anchor(_full(one))}) | {one.better} | {one.definition} |" for one in found],
+    ]
+    for one in found:
+        lines += ["", *_metric(one)]
+    return "\n".join(lines) + "\n"
+
+
+def _full(metric: Metric) -> str:
+    return f"{metric.id}@k" if metric.at_k else metric.id
+
+
+def _anchor(heading: str) -> str:
+    """The anchor that code hosts give to a heading."""
+    return "".join(ch for ch in heading.lower().replace(" ", "-") if ch.isalnum() or ch in "-_")
+
+
+def _metric(metric: Metric) -> list[str]:
+    short = ", ".join(f"`{name}{'@k' if metric.at_k else ''}`" for name in metric.short)
+    return [
+        f"## {_full(metric)}",
+        "",
+        metric.definition,
+        "",
+        f"- **Kind:** {metric.kind}; {metric.better} is better",
+        f"- **Counts:** {metric.event}",
+        f"- **Cases:** {metric.cases}",
+        f"- **Undefined:** {metric.undefined}",
+        f"- **Short names:** {short or 'none'}",
+        f"- **Source:** {metric.source}",
+        f"- **Place:** `{metric.place.rpartition(':')[0]}`",
+    ]
+
+
+# docs/codes.md
+
+GROUPS = {
+    "F": "Files",
+    "G": "Gold",
+    "T": "Traces",
+    "C": "Chunks",
+    "K": "Rule packs",
+    "B": "Baseline",
+    "L": "Lock",
+    "R": "Receipts",
+    "P": "Policy and gates",
+    "U": "Usage",
+    "X": "A defect of ours",
+    "W": "Warnings",
+}
+
+
+def codes_page() -> str:
+    """Every error and warning code."""
+    lines = [
+        MADE,
+        "# Errors and fixes",
+        "",
+        "An error says where, what was expected, what was found, and its code; the next line says what to do:",
+        "",
+        "```text",
+        "gold.jsonl:17: gold_citations[2]: expected a string, got 4 [RW-G03]",
+        f"  {CATALOGUE['RW-G03'].name}: {CATALOGUE['RW-G03'].do}",
+        "```",
+        "",
+        "A code keeps its meaning for ever. Errors end with exit code 2: nothing was scored. Up to 20 problems are",
+        "shown at once. Warnings stand in the report and change no exit code. `ragworthy explain CODE` prints a line",
+        "of this page.",
+    ]
+    letters = list(dict.fromkeys(code[3] for code in CATALOGUE))
+    for letter in letters:
+        lines += ["", f"## {GROUPS[letter]}", "", "| Code | Name | Meaning | What to do |", "|---|---|---|---|"]
+        for code, entry in CATALOGUE.items():
+            if code[3] == letter:
+                lines.append(f"| {code} | `{entry.name}` | {_cell(entry.means)} | {_cell(entry.do)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+# docs/cli.md
+
+
+def cli_page() -> str:
+    """The help of every command.
+
+    The layout is made here and not by argparse, which lays help out differently from one Python to the next.
+    """
+    top = parser()
+    lines = [
+        MADE,
+        "# Commands",
+        "",
+        "What `--help` says, command by command. `python -m ragworthy` is the same program.",
+        "",
+        f"E{EPILOG[1:]}. [verdicts.md](verdicts.md) explains them.",
+        "",
+        "| Command | What it does |",
+        "|---|---|",
+    ]
+    known = list(commands(top))
+    lines += [f"| [`{one.name}`](#{_anchor(one.name)}) | {one.about} |" for one in known[1:]]
+    for command in known:
+        lines += ["", f"## {command.name}", "", command.about, "", "```text", *_help(command), "```"]
+    return "\n".join(lines) + "\n"
+
+
+class Command(NamedTuple):
+    """One command with its arguments."""
+
+    name: str
+    about: str
+    arguments: list[argparse.Action]
+
+
+def commands(one: argparse.ArgumentParser, name: str = "ragworthy") -> Iterator[Command]:
+    """Every command that does something, in the order of the help."""
+    groups = [action for action in one._actions if isinstance(action, argparse._SubParsersAction)]
+    if not groups or name == "ragworthy":
+        arguments = [action for action in one._actions if action not in groups]
+        yield Command(name, one.description or "", arguments)
+    for group in groups:
+        for word, child in group.choices.items():
+            yield from commands(child, f"{name} {word}")
+
+
+def _help(command: Command) -> list[str]:
+    """Usage, then arguments and options in two columns."""
+    shown = [action for action in command.arguments if action.help != argparse.SUPPRESS]
+    usage = [command.name]
+    if command.name == "ragworthy":
+        usage.append("COMMAND …")
+    if any(action.option_strings and not action.required for action in shown):
+        usage.insert(1, "[options]")
+    usage += [f"{action.option_strings[-1]} {_value(action)}" for action in shown if _needed_option(action)]
+    usage += [_positional(action) for action in shown if not action.option_strings]
+    lines = textwrap.wrap(f"usage: {' '.join(usage)}", WIDTH, subsequent_indent="       ")
+    rows = [(_name(action), _about(action)) for action in shown]
+    column = min(34, max((len(name) for name, _ in rows), default=0) + 4)
+    lines.append("")
+    for name, about in rows:
+        wrapped = textwrap.wrap(about, WIDTH - column) or [""]
+        head = f"  {name}"
+        if len(head) + 2 > column:
+            lines.append(head)
+            head = ""
+        lines += [f"{head:<{column}}{wrapped[0]}".rstrip(), *[" " * column + more for more in wrapped[1:]]]
+    return lines
+
+
+def _needed_option(action: argparse.Action) -> bool:
+    return bool(action.option_strings) and action.required
+
+
+def _value(action: argparse.Action) -> str:
+    if action.nargs == 0:
+        return ""
+    if action.choices is not None:
+        return "|".join(str(choice) for choice in action.choices)
+    name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    return f"{name} …" if action.nargs == "+" else name
+
+
+def _positional(action: argparse.Action) -> str:
+    return {"?": f"[{_value(action)}]", "*": f"[{_value(action)} …]"}.get(str(action.nargs), _value(action))
+
+
+def _name(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return _value(action)
+    return f"{', '.join(action.option_strings)} {_value(action)}".rstrip()
+
+
+def _about(action: argparse.Action) -> str:
+    about = " ".join((action.help or "").split()).replace("%%", "%")
+    return f"{about} (required)" if _needed_option(action) else about
+
+
+# docs/policy-keys.md
+
+
+def keys_page() -> str:
+    """Every key of the policy."""
+    lines = [
+        MADE,
+        "# Policy keys",
+        "",
+        "Every key that `ragworthy.toml` takes, or `[tool.ragworthy]` in `pyproject.toml`. Any other key is an error.",
+        "[policy.md](policy.md) shows how to use them.",
+    ]
+    titles = {"": "Top level", "answers": "[answers]", "freeze": "[freeze]", "gate": "[[gate]]", "waiver": "[[waiver]]"}
+    for section, keys in KEYS.items():
+        lines += ["", f"## {titles[section]}", "", "| Key | Meaning |", "|---|---|"]
+        lines += [f"| `{key}` | {_cell(meaning)} |" for key, meaning in keys.items()]
+    return "\n".join(lines) + "\n"
+
+
+# schemas/*.json
+
+
+def schema_file(name: str) -> str:
+    """The JSON Schema of one file format."""
+    return json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
+
+
+# docs/picture.svg
+
+COLUMNS = 115
+CHARACTER, LINE, MARGIN, BAR = 7.25, 17, 16, 30
+OFFENDERS = 3
+TONES = {"NO-SHIP": "bad", "fail": "bad", "pass": "good"}
+STYLE = """
+  .page { fill: #ffffff; stroke: #d0d7de; }
+  .bar { fill: #f3f5f7; }
+  text { font: 12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #24292f; }
+  .good { fill: #1a7f37; font-weight: 600; }
+  .bad { fill: #c9252d; font-weight: 600; }
+  .dim { fill: #6e7781; }
+  @media (prefers-color-scheme: dark) {
+    .page { fill: #0d1117; stroke: #30363d; }
+    .bar { fill: #161b22; }
+    text { fill: #e6edf3; }
+    .good { fill: #3fb950; }
+    .bad { fill: #ff7b72; }
+    .dim { fill: #8b949e; }
+  }
+"""
+
+
+def picture() -> str:
+    """What `ragworthy demo` prints about the regressed run, as a drawing of a terminal."""
+    lines = ["$ ragworthy demo", *_excerpt(_demo())]
+    width = round(COLUMNS * CHARACTER + 2 * MARGIN)
+    height = BAR + LINE * len(lines) + 2 * MARGIN - 6
+    drawn = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        'role="img" aria-label="ragworthy demo: the verdict on a regressed run">',
+        f"<style>{STYLE}</style>",
+        f'<rect class="page" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="8"/>',
+        f'<rect class="bar" x="1" y="1" width="{width - 2}" height="{BAR - 6}" rx="7"/>',
+        *[f'<circle class="dim" cx="{MARGIN + 16 * i}" cy="13" r="4.5" fill="#8b949e"/>' for i in range(3)],
+    ]
+    for number, line in enumerate(lines):
+        if line:
+            drawn.append(_text(line, BAR + MARGIN + LINE * number))
+    return "\n".join([*drawn, "</svg>", ""])
+
+
+def _text(line: str, y: int) -> str:
+    """One line, piece by piece; each has a fixed place and length, so that columns stay columns in every font."""
+    dim = line.startswith(("$", "──")) or line.strip() == "…"
+    drawn = []
+    word = rf"(?<!\S)(?:{'|'.join(TONES)})\b"
+    for found in re.finditer(rf"{word}|\S+(?: \S+)*?(?= {word}|  |$)|\S+", line):
+        piece = found.group()
+        tone = "dim" if dim else TONES.get(piece)
+        shown = f' class="{tone}"' if tone else ""
+        drawn.append(
+            f'<text{shown} x="{MARGIN + found.start() * CHARACTER:.2f}" y="{y}" '
+            f'textLength="{len(piece) * CHARACTER:.2f}" lengthAdjust="spacingAndGlyphs">{escape(piece)}</text>'
+        )
+    return "\n".join(drawn)
+
+
+def _demo() -> list[str]:
+    """The lines about the regressed run, from the real command."""
+    environment = {**os.environ, "PYTHONUTF8": "1", "NO_COLOR": "1"}
+    environment.pop("GITHUB_STEP_SUMMARY", None)
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-m", "ragworthy", "demo", "--out", "demo-out"],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        )
+    lines = done.stdout.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("── regressed"))
+    end = next(i for i in range(start, len(lines)) if lines[i].startswith("verdict: "))
+    return lines[start : end + 1]
+
+
+def _excerpt(lines: list[str]) -> list[str]:
+    """Verdict and gates, the first offenders, and what to do; what is left out is marked."""
+    suite = next(i for i, line in enumerate(lines) if line.startswith("answers: "))
+    notes = next(i for i, line in enumerate(lines[:suite]) if i > 4 and not line)
+    worst = lines.index("Worst offenders")
+    heads = [i for i in range(worst + 1, len(lines)) if lines[i].startswith("  ") and lines[i][2:3].strip()]
+    todo = lines.index("What to do next")
+    kept = [*lines[: notes + 1], *lines[worst : heads[OFFENDERS]], "  …", "", *lines[todo:]]
+    return [line if len(line) <= COLUMNS else line[: COLUMNS - 1] + "…" for line in kept]
+
+
+# writing and checking
+
+
+def pages() -> dict[str, Callable[[], str]]:
+    """Every generated file by its path from the root."""
+    made: dict[str, Callable[[], str]] = {
+        "docs/metrics.md": metrics_page,
+        "docs/codes.md": codes_page,
+        "docs/cli.md": cli_page,
+        "docs/policy-keys.md": keys_page,
+        "docs/picture.svg": picture,
+    }
+    for name in SCHEMAS:
+        made[f"schemas/{name}.json"] = partial(schema_file, name)
+    return made
+
+
+def stale() -> dict[str, str]:
+    """The files that are not what they should be, with what they should be."""
+    found = {}
+    for name, make in pages().items():
+        path, text = ROOT / name, make()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            found[name] = text
+    return found
+
+
+def main() -> int:
+    """Write what is stale, or with --check only name it."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is stale")
+    check = options.parse_args().check
+    found = stale()
+    for name, text in found.items():
+        if check:
+            print(f"stale: {name}")
+        else:
+            (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
+            (ROOT / name).write_text(text, encoding="utf-8")
+            print(f"wrote {name}")
+    if check and found:
+        print("run: make docs")
+    return int(check and bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

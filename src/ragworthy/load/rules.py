@@ -1,0 +1,361 @@
+"""Gates as people write them: [[gate]] tables, name=value texts, gate files. Every mistake is named by its key."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ragworthy.errors import PolicyError, Problem, data_error, policy_error
+from ragworthy.files import read_text
+from ragworthy.gates import DROP, EACH, MAX, MIN, Gate, name_of
+from ragworthy.metrics import registry
+from ragworthy.names import DEFAULT_K
+
+MOST_KS = 8
+
+DEFAULT_GATES = (
+    Gate("answers.precision", MIN, "0.80"),
+    Gate("answers.chr", MIN, "0.75"),
+    Gate("answers.under_refusal", MAX, "0.05"),
+    Gate("answers.over_refusal", MAX, "0.10"),
+)
+SCU_GATE = Gate("answers.scu_violations", MAX, "0")
+MISSING_GATE = Gate("answers.missing", MAX, "0")
+
+KEYS: dict[str, dict[str, str]] = {
+    "": {
+        "version": "the policy format; 1",
+        "evidence": '"point" (the value decides) or "interval" (the 95 % interval decides)',
+        "baseline": "path of the JSON report of an accepted run, for max_drop",
+        "answers": "the answers suite",
+        "freeze": "who must sign the gold set",
+        "gate": "a rule; repeat [[gate]]",
+        "waiver": "a failing gate that may be ignored for a while; repeat [[waiver]]",
+    },
+    "answers": {
+        "gold": "path of the gold set",
+        "traces": "path of the traces",
+        "corpus": "path of the chunk texts, for answers.support",
+        "lock": "path of the lock file; default: beside the gold set",
+        "k": "how many retrieved ids count, or a list of such numbers; default 5",
+        "short_substr": '"reject" (entries under 5 characters never count) or "word" (they count as whole words)',
+        "refusals": "texts that count as a refusal (trimmed, any case)",
+        "scu": "whether locked constraints are checked",
+        "rule_packs": "contradiction rules: names of bundled packs or paths",
+        "slices": "gold fields to split the numbers by",
+    },
+    "freeze": {"signers": "names that must be among the signers of the lock"},
+    "gate": {
+        "metric": "id or short name of the metric",
+        "min": "the least value that passes",
+        "max": "the greatest value that passes",
+        "max_drop": "how much worse than the baseline the value may be, in absolute points",
+        "slice": 'judge only the questions of this slice, e.g. "topic=billing"',
+        "min_n": "with fewer cases than this the gate is undecided",
+        "evidence": "overrides the policy's evidence for this gate",
+        "must_pass": "qids that must each be good",
+        "optional": "when true, the gate may be unmeasured",
+        "review": "[low, high]: a value inside is for a person to decide",
+        "why": "shown in reports",
+    },
+    "waiver": {
+        "gate": "the gate's metric (with [slice] where it has one)",
+        "reason": "why it may be ignored",
+        "owner": "who answers for it",
+        "expires": "the last day it holds, YYYY-MM-DD",
+    },
+}
+
+
+class Checker:
+    """Collects every problem of a policy instead of stopping at the first."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.problems: list[Problem] = []
+
+    def say(self, code: str, field: str, message: str) -> None:
+        """Note a problem."""
+        self.problems.append(Problem(code, message, self.where, field))
+
+    def stop(self) -> None:
+        """Raise when there are problems."""
+        if self.problems:
+            raise PolicyError(self.problems)
+
+    def known(self, table: dict[str, Any], section: str, path: str) -> None:
+        """Every key must exist."""
+        for key in table:
+            if key not in KEYS[section]:
+                close = _closest(key, KEYS[section], n=1)
+                hint = f" (did you mean {close[0]}?)" if close else f" (one of: {', '.join(KEYS[section])})"
+                self.say("RW-P02", f"{path}{key}", f"expected a known key, got an unknown one{hint}")
+
+    def take(self, table: dict[str, Any], key: str, kind: type | tuple[type, ...], path: str, what: str) -> Any:
+        """The value of a key when it has the right type, else None."""
+        value = table.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            self.say("RW-P03", f"{path}{key}", f"expected {what}, got {shown(value)}")
+            return None
+        return value
+
+    def strings(self, table: dict[str, Any], key: str, path: str) -> tuple[str, ...] | None:
+        """A list of non-empty strings, else None."""
+        value = self.take(table, key, list, path, "a list of strings")
+        if value is None:
+            return None
+        for i, one in enumerate(value):
+            if not isinstance(one, str) or not one.strip():
+                self.say("RW-P03", f"{path}{key}[{i}]", f"expected a non-empty string, got {shown(one)}")
+                return None
+        return tuple(value)
+
+    def choice(self, table: dict[str, Any], key: str, choices: tuple[str, ...], path: str, default: str) -> str:
+        """One of a few words."""
+        value = table.get(key, default)
+        if value not in choices:
+            self.say("RW-P03", f"{path}{key}", f"expected {' or '.join(map(shown, choices))}, got {shown(value)}")
+            return default
+        return str(value)
+
+
+def _closest(word: str, words: Iterable[str], n: int, cutoff: float = 0.6) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(word, list(words), n=n, cutoff=cutoff)
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """A TOML file with its decimals kept exactly."""
+    import tomllib
+
+    text = read_text(path)
+    try:
+        return tomllib.loads(text, parse_float=Decimal)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise policy_error("RW-P01", f"expected TOML, got: {error}", where=path.as_posix()) from None
+
+
+def parse_ks(check: Checker, given: Any, field: str) -> tuple[int, ...]:
+    """One k or several, each at least 1, in the order given."""
+    several = given if isinstance(given, list) else [given]
+    good = [k for k in several if isinstance(k, int) and not isinstance(k, bool) and k >= 1]
+    if len(good) != len(several) or not good or len(set(good)) != len(good) or len(good) > MOST_KS:
+        check.say(
+            "RW-P03",
+            field,
+            f"expected whole numbers from 1 up (at most {MOST_KS}, all different), got {shown(given)}",
+        )
+        return (DEFAULT_K,)
+    return tuple(good)
+
+
+def parse_gates(check: Checker, given: Any, path: str, *, default_k: int, evidence: str) -> tuple[Gate, ...]:
+    """The [[gate]] tables; a table with several limits gives several gates."""
+    if not isinstance(given, list):
+        check.say("RW-P03", path, f"expected [[{path}]] tables, got {shown(given)}")
+        return ()
+    gates: list[Gate] = []
+    for i, table in enumerate(given):
+        here = f"{path}[{i}]."
+        if not isinstance(table, dict):
+            check.say("RW-P03", here[:-1], f"expected a table, got {shown(table)}")
+            continue
+        check.known(table, "gate", here)
+        gates += _gate(check, table, here, default_k, evidence)
+    seen: set[tuple[str, str, str | None]] = set()
+    for gate in gates:
+        key = (gate.metric, gate.op, gate.slice)
+        if key in seen:
+            check.say("RW-P03", path, f"expected one gate for {name_of(gate)} {gate.op}, got two")
+        seen.add(key)
+    return tuple(gates)
+
+
+def _gate(check: Checker, table: dict[str, Any], here: str, default_k: int, evidence: str) -> Iterable[Gate]:
+    name = check.take(table, "metric", str, here, "a metric id")
+    if name is None:
+        if "metric" not in table:
+            check.say("RW-P11", f"{here}metric", "expected a metric id, got nothing")
+        return []
+    found = registry.find(name, default_k=default_k)
+    if found is None:
+        check.say("RW-P04", f"{here}metric", unknown_metric(name))
+        return []
+    min_n = check.take(table, "min_n", int, here, "a whole number") or 0
+    common = Gate(
+        metric=found.id,
+        op="",
+        threshold="",
+        slice=_slice(check, table, here),
+        min_n=min_n,
+        evidence=check.choice(table, "evidence", ("point", "interval"), here, evidence),
+        optional=bool(check.take(table, "optional", bool, here, "true or false")),
+        review=_band(check, table, here),
+        why=check.take(table, "why", str, here, "a text"),
+    )
+    gates = []
+    for key, op in (("min", MIN), ("max", MAX), ("max_drop", DROP)):
+        if key in table:
+            number = _number(table[key])
+            if number is None:
+                check.say("RW-P03", f"{here}{key}", f"expected a number, got {shown(table[key])}")
+                continue
+            idle = idle_threshold(found.metric, op, number)
+            if idle:
+                check.say("RW-P05", f"{here}{key}", idle)
+            gates.append(common._replace(op=op, threshold=number))
+    must_pass = check.strings(table, "must_pass", here)
+    if must_pass:
+        gates.append(common._replace(op=EACH, threshold=str(len(must_pass)), must_pass=must_pass, review=None))
+    if not gates and not check.problems:
+        check.say("RW-P11", here[:-1], "expected one of min, max, max_drop, must_pass, got none")
+    return gates
+
+
+def _band(check: Checker, table: dict[str, Any], here: str) -> tuple[str, str] | None:
+    review = table.get("review")
+    if review is None:
+        return None
+    numbers = [_number(one) for one in review] if isinstance(review, list) else []
+    if len(numbers) != 2 or None in numbers or Fraction(str(numbers[0])) > Fraction(str(numbers[1])):
+        check.say("RW-P03", f"{here}review", f"expected [low, high], got {shown(review)}")
+        return None
+    return str(numbers[0]), str(numbers[1])
+
+
+def _slice(check: Checker, table: dict[str, Any], here: str) -> str | None:
+    text = check.take(table, "slice", str, here, 'a text like "topic=billing"')
+    if text is not None and ("=" not in text or text.startswith("=") or text.endswith("=")):
+        check.say("RW-P03", f"{here}slice", f'expected field=value, got "{text}"')
+        return None
+    return str(text) if text is not None else None
+
+
+def idle_threshold(metric: registry.Metric, op: str, number: str) -> str | None:
+    """Why a threshold could never fail or never pass; None when it can do both."""
+    limit = Fraction(number)
+    lowest, highest = Fraction(0), Fraction(1) if metric.kind == "rate" else None
+    if op == DROP:
+        if limit < 0:
+            return f"expected 0 or more, got {number}"
+        return f"a drop of {number} can never be exceeded" if highest is not None and limit >= 1 else None
+    if op == MIN:
+        if limit <= lowest:
+            return f"min = {number} can never fail: the metric is never below 0"
+        if highest is not None and limit > highest:
+            return f"min = {number} can never pass: the metric is never above 1"
+    else:
+        if highest is not None and limit >= highest:
+            return f"max = {number} can never fail: the metric is never above 1"
+        if limit < lowest:
+            return f"max = {number} can never pass: the metric is never below 0"
+    return None
+
+
+def unknown_metric(name: str) -> str:
+    """The message for a metric that does not exist, with the closest names."""
+    close = _closest(name, registry.every_name(), n=3, cutoff=0.5)
+    hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+    return f'expected a metric, got "{name}"{hint}'
+
+
+def _number(value: Any) -> str | None:
+    """A finite number as the decimal text it was written in."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return f"{value:f}"
+    return None
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, dict):
+        return "a table"
+    return str(value)
+
+
+def load_gate_file(path: Path, *, default_k: int, evidence: str) -> tuple[Gate, ...]:
+    """Gates from a TOML or JSON file: [[gate]] tables, or plain `name = threshold` lines."""
+    where = path.as_posix()
+    if path.suffix == ".json":
+        import json
+
+        try:
+            table = json.loads(read_text(path), parse_float=Decimal)
+        except (ValueError, RecursionError) as error:
+            raise data_error("RW-F07", f"expected JSON, got: {error}", where=where) from None
+        if not isinstance(table, dict):
+            raise policy_error("RW-P03", "expected an object", where=where)
+    else:
+        table = load_toml(path)
+    check = Checker(where)
+    if "gate" in table:
+        check.known({key: 1 for key in table if key != "version"}, "", "")
+        gates = parse_gates(check, table["gate"], "gate", default_k=default_k, evidence=evidence)
+    else:
+        gates = named_gates(check, table, default_k=default_k, evidence=evidence)
+    check.stop()
+    if not gates:
+        raise policy_error("RW-P10", "expected at least one gate, got none", where=where)
+    return gates
+
+
+def named_gates(check: Checker, pairs: dict[str, Any], *, default_k: int, evidence: str) -> tuple[Gate, ...]:
+    """Gates from names and thresholds; the metric's direction gives the comparison."""
+    gates = []
+    for name, value in pairs.items():
+        found = registry.find(name, default_k=default_k)
+        if found is None:
+            check.say("RW-P04", name, unknown_metric(name))
+            continue
+        number = _number(value)
+        if number is None:
+            check.say("RW-P03", name, f"expected a number, got {shown(value)}")
+            continue
+        op = MIN if found.metric.better == "higher" else MAX
+        idle = idle_threshold(found.metric, op, number)
+        if idle:
+            check.say("RW-P05", name, idle)
+        gates.append(Gate(found.id, op, number, evidence=evidence))
+    return tuple(gates)
+
+
+def parse_gate_text(given: list[str], *, default_k: int, evidence: str = "point") -> tuple[Gate, ...]:
+    """Gates as the command line takes them: `precision=0.80,chr=0.75`, blanks for commas, or a TOML or JSON file.
+
+    >>> [(gate.metric, gate.op, gate.threshold) for gate in parse_gate_text(["chr=0.75", "under=0.05"], default_k=5)]
+    [('answers.chr', '>=', '0.75'), ('answers.under_refusal', '<=', '0.05')]
+    """
+    if len(given) == 1 and "=" not in given[0] and given[0].strip():
+        return load_gate_file(Path(given[0]), default_k=default_k, evidence=evidence)
+    check = Checker("--gates")
+    pairs: dict[str, Any] = {}
+    for item in " ".join(given).replace(",", " ").split():
+        name, sign, text = item.partition("=")
+        name = name.rstrip("<>")
+        if not sign or not name or not text:
+            check.say("RW-P10", "", f'expected name=value, got "{item}"')
+            continue
+        try:
+            number = Decimal(text)
+        except ArithmeticError:
+            check.say("RW-P10", name, f'expected a number, got "{text}"')
+            continue
+        if name in pairs:
+            check.say("RW-P10", name, "expected each name once, got it twice")
+        pairs[name] = number
+    gates = named_gates(check, pairs, default_k=default_k, evidence=evidence)
+    check.stop()
+    if not gates:
+        raise policy_error("RW-P10", "expected name=value pairs, got nothing", where="--gates")
+    return gates

@@ -1,0 +1,120 @@
+"""Shared by all tests: the command line in-process, JSONL files, and the example of the sources (seed000 §1)."""
+
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from ragworthy.cli.main import main
+
+# pytest loads this file as `tests.conftest`; type checkers know it as `conftest`. Both names are this module.
+sys.modules.setdefault("conftest", sys.modules[__name__])
+
+ROOT = Path(__file__).parents[1]
+
+Row = dict[str, Any]
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Done]
+
+
+def run_cli(*args: str | Path) -> Done:
+    """Run one command in this process; an exit of the argument parser becomes its code."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main([str(arg) for arg in args])
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
+    """Rows as JSON lines; gives the path back."""
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def cli() -> Cli:
+    return run_cli
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The material beside the repository: seeds, spec, data."""
+    path = ROOT.parent / "shared"
+    if not path.is_dir():
+        pytest.skip("SKIPPED: ../shared is absent")
+    return path
+
+
+def G1() -> Row:
+    return {
+        "qid": "A0001",
+        "question": "Does X support null keys?",
+        "answerable": True,
+        "gold_claim_substr": ["rejects null keys"],
+        "gold_citations": ["p1#2"],
+        "constraints": ["X rejects null keys."],
+    }
+
+
+def G2() -> Row:
+    return {
+        "qid": "A0002",
+        "question": "Explain Z.",
+        "answerable": False,
+        "gold_claim_substr": [],
+        "gold_citations": [],
+    }
+
+
+def G3() -> Row:
+    return {
+        "qid": "A0003",
+        "question": "What domain is allowed?",
+        "answerable": True,
+        "gold_claim_substr": ["only domain example.com"],
+        "gold_citations": ["pB#1"],
+    }
+
+
+def T1() -> Row:
+    return {
+        "qid": "A0001",
+        "q": "Does X support null keys?",
+        "retrieved_ids": ["p1#1", "p1#2", "p2#1"],
+        "answer_json": {"claim": "X rejects null keys.", "citations": ["p1#2"]},
+    }
+
+
+def T2() -> Row:
+    return {
+        "qid": "A0002",
+        "q": "Explain Z.",
+        "retrieved_ids": ["p1#1", "p2#1"],
+        "answer_json": {"claim": "not in context", "citations": []},
+    }
+
+
+def T3() -> Row:
+    return {
+        "qid": "A0003",
+        "q": "What domain is allowed?",
+        "retrieved_ids": ["pB#1", "p1#2"],
+        "answer_json": {"claim": "Only domain example.com is allowed.", "citations": ["pB#1"]},
+    }

@@ -1,0 +1,179 @@
+"""The commands a new user meets, run as they would run them."""
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ragworthy.cli.main import main
+from ragworthy.errors import CATALOGUE
+from ragworthy.metrics.registry import all_metrics
+
+RAGWORTHY = [sys.executable, "-m", "ragworthy"]
+
+
+def test_init_then_gate_then_verify(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "next: ragworthy gate"
+    assert main(["gate"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("SHIP: all 5 gates hold\n")
+    assert out.endswith("verdict: SHIP (exit 0)\n")
+    assert main(["verify", ".ragworthy/receipt.json"]) == 0
+    assert "re-derives byte for byte from 3 inputs" in capsys.readouterr().out
+
+
+def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = tmp_path / "ragworthy.toml"
+    policy.write_text("mine")
+    assert main(["init", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"{policy}: already there [RW-U03]\n  would_overwrite: Choose another folder; init never overwrites.\n"
+    )
+    assert policy.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["ragworthy.toml"]
+
+
+def test_demo_ends_with_a_verdict_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--out", str(tmp_path / "d")]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == "verdict: candidate SHIP, regressed NO-SHIP (exit 0)"
+    for name, verdict in (("candidate", "SHIP"), ("regressed", "NO-SHIP")):
+        report = json.loads((tmp_path / f"d/{name}.report.json").read_text())
+        assert report["verdict"] == verdict
+        assert verdict in (tmp_path / f"d/{name}.report.md").read_text()
+        assert main(["verify", str(tmp_path / f"d/{name}.receipt.json")]) == 0
+
+
+def test_bundled_example_is_what_it_says() -> None:
+    from ragworthy.starter import example
+
+    gold = [json.loads(line) for line in example("gold.jsonl").splitlines()]
+    chunks = {chunk["chunk_id"]: chunk["text"] for chunk in map(json.loads, example("chunks.jsonl").splitlines())}
+    closed = [item for item in gold if not item["answerable"]]
+    assert len(gold) >= 60
+    assert len(closed) * 3 == len(gold)
+    assert sum(bool(item.get("constraints")) for item in gold) >= 12
+    for item in gold:
+        assert set(item["gold_citations"]) <= set(chunks)
+        for piece in item["gold_claim_substr"]:
+            assert any(piece.lower() in chunks[cited].lower() for cited in item["gold_citations"]), item["qid"]
+
+
+@pytest.mark.parametrize("metric", [metric.id for metric in all_metrics().values()])
+def test_explain_prints_definition_source_and_place(metric: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", metric]) == 0
+    out = capsys.readouterr().out
+    known = all_metrics()[metric]
+    assert known.definition in out
+    assert known.source in out
+    assert "src/ragworthy/metrics/answers.py:" in out
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_explain_knows_every_code(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", code.lower()]) == 0
+    out = capsys.readouterr().out
+    assert CATALOGUE[code].name in out and CATALOGUE[code].do in out
+
+
+def test_explain_lists_and_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"]) == 0
+    assert "answers.precision" in capsys.readouterr().out
+    assert main(["explain", "schema", "gold.answers"]) == 0
+    assert json.loads(capsys.readouterr().out)["$id"] == "ragworthy.gold.answers/1"
+    assert main(["explain", "precison"]) == 2
+    assert 'expected a metric, got "precison" (did you mean precision' in capsys.readouterr().err
+
+
+def test_explain_takes_names_of_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "near_refusal"]) == 0
+    assert capsys.readouterr().out.startswith("RW-W03 near_refusal")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_scripts_are_accepted_by_their_shell(
+    shell: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "doctor" in script and "--selftest" in script
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"SKIPPED: {shell} is not on this machine")
+    file = tmp_path / "completion"
+    file.write_text(script)
+    subprocess.run([program, "-n", str(file)], check=True)
+
+
+def test_bash_completes_a_subcommand(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    main(["completion", "bash"])
+    file = tmp_path / "completion"
+    file.write_text(capsys.readouterr().out)
+    script = f"source {file}; COMP_WORDS=(ragworthy go); COMP_CWORD=1; COMP_LINE='ragworthy go'; _shtab_ragworthy; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["gold"]
+
+
+def test_wrong_usage_exits_two(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["score", "poetry"])
+    assert stop.value.code == 2
+    with pytest.raises(SystemExit) as stop:
+        main([])
+    assert stop.value.code == 2
+
+
+def test_a_defect_shows_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ragworthy import flow, starter
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("on purpose")
+
+    laid = starter.init(tmp_path)
+    monkeypatch.setattr(flow, "summarise", broken)
+    assert main(["gate", "-c", str(laid.policy)]) == 70
+    err = capsys.readouterr().err
+    assert "Traceback" not in err
+    assert "ZeroDivisionError: on purpose in broken (test_cli.py:" in err
+    assert "please report it" in err
+
+
+def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
+    subprocess.run([*RAGWORTHY, "init", str(tmp_path)], check=True, capture_output=True)
+    done = subprocess.run(
+        ["bash", "-c", f"{' '.join(RAGWORTHY)} gate -c {tmp_path}/ragworthy.toml | head -1"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "SHIP: all 5 gates hold\n"
+    assert "Traceback" not in done.stderr
+
+
+def test_colours_on_a_terminal_only(tmp_path: Path) -> None:
+    subprocess.run([*RAGWORTHY, "init", str(tmp_path)], check=True, capture_output=True)
+    command = [*RAGWORTHY, "gate", "-c", f"{tmp_path}/ragworthy.toml"]
+
+    def on_terminal(*more: str, **variables: str) -> bytes:
+        ours, theirs = pty.openpty()
+        environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | variables
+        subprocess.run([*command, *more], stdout=theirs, stderr=subprocess.DEVNULL, env=environment, check=True)
+        os.close(theirs)
+        seen = os.read(ours, 65536)
+        os.close(ours)
+        return seen
+
+    assert b"\x1b[" in on_terminal()
+    assert b"\x1b[" not in on_terminal("--no-color")
+    assert b"\x1b[" not in on_terminal(NO_COLOR="1")
+    assert b"\x1b[" not in subprocess.run(command, capture_output=True, check=True).stdout

@@ -1,0 +1,336 @@
+"""The policy file: every error code with its exact text, and what a good policy means."""
+
+import contextlib
+import io
+import json
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ragworthy import starter
+from ragworthy.cli.main import main
+from ragworthy.gates import Gate
+from ragworthy.load.policy import Policy, load_policy
+
+TODAY = date(2026, 6, 30)
+SUITE = 'version = 1\n[answers]\ngold = "gold.jsonl"\ntraces = "traces.jsonl"\n'
+PRECISION = '[[gate]]\nmetric = "answers.precision"\nmin = 0.80\n'
+WAIVER = SUITE + PRECISION + '[[waiver]]\ngate = "precision"\nreason = "r"\nowner = "o"\n'
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def ragworthy(*args: object) -> Ran:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(arg) for arg in args])
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the twelve questions `init` lays down (8 answerable, 4 not; all right)."""
+    monkeypatch.chdir(tmp_path)
+    gold, traces = starter._tiny()
+    Path("gold.jsonl").write_text(gold)
+    Path("traces.jsonl").write_text(traces)
+    return tmp_path
+
+
+def refused(text: str, name: str = "ragworthy.toml") -> str:
+    """What the gate says about a policy it cannot use: exit 2, nothing scored."""
+    Path(name).write_text(text)
+    done = ragworthy("gate")
+    assert (done.code, done.out) == (2, "")
+    return done.err
+
+
+def first_line(text: str) -> str:
+    return refused(text).splitlines()[0]
+
+
+def loaded(text: str) -> Policy:
+    Path("ragworthy.toml").write_text(text)
+    return load_policy(Path("ragworthy.toml"), today=TODAY)
+
+
+def briefly(gates: tuple[Gate, ...]) -> list[tuple[str, str, str]]:
+    return [(gate.metric, gate.op, gate.threshold) for gate in gates]
+
+
+EXACT = {
+    "RW-P01": (
+        "version = = 1\n",
+        "ragworthy.toml: expected TOML, got: Invalid value (at line 1, column 11) [RW-P01]\n"
+        "  policy_syntax: Fix the syntax at the place named.\n",
+    ),
+    "RW-P02": (
+        SUITE + 'trace = "t.jsonl"\n',
+        "ragworthy.toml: answers.trace: expected a known key, got an unknown one (did you mean traces?) [RW-P02]\n"
+        "  policy_unknown_key: Remove it or spell it as shown; docs/policy.md lists every key.\n",
+    ),
+    "RW-P03": (
+        "evidence = 5\n" + SUITE,
+        'ragworthy.toml: evidence: expected "point" or "interval", got 5 [RW-P03]\n'
+        "  policy_value: Change the value as the line says.\n",
+    ),
+    "RW-P04": (
+        SUITE + '[[gate]]\nmetric = "answers.precison"\nmin = 0.8\n',
+        'ragworthy.toml: gate[0].metric: expected a metric, got "answers.precison" '
+        "(did you mean answers.precision or answers.missing or answers.recall@k?) [RW-P04]\n"
+        "  policy_unknown_metric: 'ragworthy explain' lists every metric.\n",
+    ),
+    "RW-P05": (
+        SUITE + '[[gate]]\nmetric = "answers.precision"\nmin = 0\n',
+        "ragworthy.toml: gate[0].min: min = 0 can never fail: the metric is never below 0 [RW-P05]\n"
+        "  threshold_idle: A gate that cannot fail is no gate: choose a threshold inside the metric's range.\n",
+    ),
+    "RW-P06": (
+        WAIVER + "expires = 2001-02-03\n",
+        f"ragworthy.toml: waiver[0].expires: expected a date from {date.today()} on, got 2001-02-03 [RW-P06]\n"
+        "  waiver_expired: Fix what it waived, or renew it with a new date and reason.\n",
+    ),
+    "RW-P07": (
+        SUITE + PRECISION + '[[waiver]]\ngate = "answers.chr"\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n',
+        'ragworthy.toml: waiver[0].gate: expected a gate of this policy, got "answers.chr" [RW-P07]\n'
+        "  waiver_idle: Remove it, or name the gate's metric.\n",
+    ),
+    "RW-P09": (
+        SUITE + '[[gate]]\nmetric = "answers.precision"\nmust_pass = ["H001", "nobody"]\n',
+        'answers.precision: must_pass: expected a qid of the gold set, got "nobody" [RW-P09]\n'
+        "  must_pass_unknown: Fix the qid.\n",
+    ),
+    "RW-P11": (
+        'version = 1\n[answers]\ngold = "gold.jsonl"\n',
+        "ragworthy.toml: answers.traces: expected a path, got nothing [RW-P11]\n  policy_key_missing: Add it.\n",
+    ),
+    "RW-P12": (
+        "version = 1\n",
+        "ragworthy.toml: answers: expected a section for a suite, got none [RW-P12]\n"
+        "  policy_no_suite: Add a section, e.g. [answers] with gold and traces.\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("code", EXACT)
+def test_each_policy_error_has_its_exact_text(code: str) -> None:
+    text, expected = EXACT[code]
+    assert refused(text) == expected
+    assert f"[{code}]" in expected
+
+
+def test_no_policy_is_p08() -> None:
+    done = ragworthy("gate")
+    assert done == Ran(
+        2,
+        "",
+        "expected ragworthy.toml or [tool.ragworthy] in pyproject.toml here, got neither [RW-P08]\n"
+        "  policy_missing: Run 'ragworthy init', or name one with -c.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("versions = 1\n" + SUITE, "versions: expected a known key, got an unknown one (did you mean version?)"),
+        (SUITE + "[freeze]\nsigner = []\n", "freeze.signer: expected a known key, got an unknown one "
+         "(did you mean signers?)"),
+        (SUITE + PRECISION + "minimum = 1\n", "gate[0].minimum: expected a known key, got an unknown one "
+         "(did you mean min?)"),
+        (SUITE + PRECISION + PRECISION.replace("min", "zzz"), "gate[1].zzz: expected a known key, got an unknown one "
+         "(one of: metric, min, max, max_drop, slice, min_n, evidence, must_pass, optional, review, why)"),
+        (SUITE + '[[waiver]]\nuntil = 1\n', "waiver[0].until: expected a known key, got an unknown one "
+         "(one of: gate, reason, owner, expires)"),
+        (SUITE + "[retrieval]\n", "retrieval: expected a known key, got an unknown one "
+         "(one of: version, evidence, baseline, answers, freeze, gate, waiver)"),
+    ],
+)  # fmt: skip
+def test_unknown_keys_are_named_with_their_path_and_a_suggestion(text: str, line: str) -> None:
+    assert f"ragworthy.toml: {line} [RW-P02]" in refused(text).splitlines()
+
+
+def test_every_problem_is_listed_with_its_advice_once() -> None:
+    err = refused('version = 2\n[answers]\ngold = 1\ntracez = "x"\nk = 0\n[[gate]]\nmetric = "chr"\nmin = 1.5\n')
+    assert [line.rpartition("[")[2] for line in err.splitlines() if not line.startswith("  ")] == [
+        "RW-P03]", "RW-P02]", "RW-P11]", "RW-P03]", "RW-P03]", "RW-P05]",
+    ]  # fmt: skip
+    assert err.count("  policy_value:") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('version = "1"\n' + SUITE[12:], 'version: expected 1, got "1"'),
+        ("version = true\n" + SUITE[12:], "version: expected 1, got true"),
+        ("baseline = 3\n" + SUITE, "baseline: expected a path, got 3"),
+        ("answers = 3\nversion = 1\n", "answers: expected a table, got 3"),
+        (SUITE + "corpus = []\n", "answers.corpus: expected a path, got []"),
+        (SUITE + 'short_substr = "words"\n', 'answers.short_substr: expected "reject" or "word", got "words"'),
+        (SUITE + 'refusals = "none"\n', 'answers.refusals: expected a list of strings, got "none"'),
+        (SUITE + 'refusals = ["a", 2]\n', "answers.refusals[1]: expected a non-empty string, got 2"),
+        (SUITE + 'refusals = [" "]\n', 'answers.refusals[0]: expected a non-empty string, got " "'),
+        (SUITE + "refusals = []\n", "answers.refusals: expected at least one text, got an empty list"),
+        (SUITE + 'scu = "yes"\n', 'answers.scu: expected true or false, got "yes"'),
+        (SUITE + "k = true\n", "answers.k: expected whole numbers from 1 up (at most 8, all different), got true"),
+        (SUITE + "k = 0\n", "answers.k: expected whole numbers from 1 up (at most 8, all different), got 0"),
+        (SUITE + "k = [5, 5]\n", "answers.k: expected whole numbers from 1 up (at most 8, all different), got [5, 5]"),
+        (SUITE + "k = []\n", "answers.k: expected whole numbers from 1 up (at most 8, all different), got []"),
+        (SUITE + "[gate]\n", "gate: expected [[gate]] tables, got a table"),
+        ("gate = [1]\n" + SUITE, "gate[0]: expected a table, got 1"),
+        (SUITE + '[[gate]]\nmetric = "chr"\nmin = "0.8"\n', 'gate[0].min: expected a number, got "0.8"'),
+        (SUITE + '[[gate]]\nmetric = "chr"\nmin = true\n', "gate[0].min: expected a number, got true"),
+        (SUITE + '[[gate]]\nmetric = "chr"\nmin = nan\n', "gate[0].min: expected a number, got NaN"),
+        (SUITE + '[[gate]]\nmetric = "chr"\nmax_drop = inf\n', "gate[0].max_drop: expected a number, got Infinity"),
+        (SUITE + PRECISION + 'min_n = "5"\n', 'gate[0].min_n: expected a whole number, got "5"'),
+        (SUITE + PRECISION + 'slice = "billing"\n', 'gate[0].slice: expected field=value, got "billing"'),
+        (SUITE + PRECISION + "review = [0.9, 0.7]\n", "gate[0].review: expected [low, high], got [0.9, 0.7]"),
+        (SUITE + PRECISION + "must_pass = [3]\n", "gate[0].must_pass[0]: expected a non-empty string, got 3"),
+        (SUITE + PRECISION + PRECISION, "gate: expected one gate for answers.precision >=, got two"),
+        (SUITE + "[waiver]\n", "waiver: expected [[waiver]] tables, got a table"),
+        (WAIVER + 'expires = "2999-01-01"\n',
+         'waiver[0].expires: expected a date like 2026-12-31, got "2999-01-01"'),
+        (WAIVER + 'expires = 2999-01-01T00:00:00\n',
+         "waiver[0].expires: expected a date like 2026-12-31, got 2999-01-01 00:00:00"),
+        (SUITE + '[freeze]\nsigners = "Ada"\n', 'freeze.signers: expected a list of strings, got "Ada"'),
+    ],
+)  # fmt: skip
+def test_wrong_values_are_named_with_their_path(text: str, line: str) -> None:
+    assert first_line(text) == f"ragworthy.toml: {line} [RW-P03]"
+
+
+def test_min_n_below_zero_is_an_error() -> None:
+    assert first_line(SUITE + PRECISION + "min_n = -5\n").startswith("ragworthy.toml: gate[0].min_n: expected ")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (SUITE[12:], "version: expected 1, got nothing"),
+        (SUITE + "[[gate]]\nmin = 1\n", "gate[0].metric: expected a metric id, got nothing"),
+        (SUITE + '[[gate]]\nmetric = "chr"\n', "gate[0]: expected one of min, max, max_drop, must_pass, got none"),
+        (SUITE + PRECISION + '[[waiver]]\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n',
+         "waiver[0].gate: expected a text, got nothing"),
+        (WAIVER,
+         "waiver[0].expires: expected a date, got nothing"),
+    ],
+)  # fmt: skip
+def test_missing_keys_are_named_with_their_path(text: str, line: str) -> None:
+    assert first_line(text) == f"ragworthy.toml: {line} [RW-P11]"
+
+
+@pytest.mark.parametrize(
+    ("metric", "rule", "why"),
+    [
+        ("answers.precision", "min = 0", "min = 0 can never fail: the metric is never below 0"),
+        ("answers.precision", "min = -0.5", "min = -0.5 can never fail: the metric is never below 0"),
+        ("answers.precision", "min = 1.01", "min = 1.01 can never pass: the metric is never above 1"),
+        ("answers.over_refusal", "max = 1.0", "max = 1.0 can never fail: the metric is never above 1"),
+        ("answers.over_refusal", "max = -0.1", "max = -0.1 can never pass: the metric is never below 0"),
+        ("answers.scu_violations", "max = -1", "max = -1 can never pass: the metric is never below 0"),
+        ("answers.chr", "max_drop = 1", "a drop of 1 can never be exceeded"),
+        ("answers.chr", "max_drop = -0.1", "expected 0 or more, got -0.1"),
+    ],
+)
+def test_thresholds_that_never_fail_or_never_pass(metric: str, rule: str, why: str) -> None:
+    text = f'{SUITE}[[gate]]\nmetric = "{metric}"\n{rule}\n'
+    assert first_line(text) == f"ragworthy.toml: gate[0].{rule.split()[0]}: {why} [RW-P05]"
+
+
+@pytest.mark.parametrize("rule", ["min = 1", "min = 0.0001", "max = 0", "max = 0.9999", "max_drop = 0"])
+def test_thresholds_at_the_edge_that_can_do_both(rule: str) -> None:
+    assert len(loaded(f'{SUITE}[[gate]]\nmetric = "chr"\n{rule}\n').gates) == 1
+
+
+def test_a_policy_with_an_empty_list_of_gates_is_an_error() -> None:
+    assert "[RW-P11]" in refused("gate = []\n" + SUITE)
+
+
+@pytest.mark.parametrize("written", ["0.80", "0.8", "0.05", "0.123456789012345678901234567890", "1"])
+def test_decimals_are_kept_as_written(written: str) -> None:
+    [gate] = loaded(f'{SUITE}[[gate]]\nmetric = "chr"\nmin = {written}\n').gates
+    assert gate.threshold == written
+    assert json.loads(ragworthy("gate", "--format", "json").out)["gates"][0]["threshold"] == written
+
+
+def test_without_gates_the_sources_gates_hold_under_the_policys_evidence() -> None:
+    policy = loaded('evidence = "interval"\n' + SUITE)
+    assert briefly(policy.gates) == [
+        ("answers.precision", ">=", "0.80"),
+        ("answers.chr", ">=", "0.75"),
+        ("answers.under_refusal", "<=", "0.05"),
+        ("answers.over_refusal", "<=", "0.10"),
+    ]
+    assert {gate.evidence for gate in policy.gates} == {"interval"}
+
+
+def test_every_key_is_read() -> None:
+    policy = loaded(
+        'evidence = "interval"\nbaseline = "b.json"\n'
+        + SUITE
+        + 'corpus = "c.jsonl"\nlock = "l.lock"\nk = [3, 10]\nshort_substr = "word"\nrefusals = ["No."]\nscu = true\n'
+        'rule_packs = ["wfgy-neg-4"]\nslices = ["topic"]\n[freeze]\nsigners = ["Ada"]\n'
+        '[[gate]]\nmetric = "recall@k"\nmin = 0.7\nmax_drop = 0.02\nslice = "topic=a=b"\nmin_n = 4\n'
+        'evidence = "point"\noptional = true\nreview = [0.6, 0.7]\nwhy = "because"\nmust_pass = ["q1"]\n'
+        '[[waiver]]\ngate = "answers.recall@3[topic=a=b]"\nreason = "r"\nowner = "o"\nexpires = 2026-06-30\n'
+    )
+    assert policy.answers is not None
+    assert policy.answers._asdict() == {
+        "gold": "gold.jsonl", "traces": "traces.jsonl", "corpus": "c.jsonl", "lock": "l.lock", "ks": (3, 10),
+        "short_substr": "word", "refusals": ("No.",), "scu": True, "rule_packs": ("wfgy-neg-4",), "slices": ("topic",),
+    }  # fmt: skip
+    assert (policy.baseline, policy.signers) == ("b.json", ("Ada",))
+    assert briefly(policy.gates) == [
+        ("answers.recall@3", ">=", "0.7"), ("answers.recall@3", "drop<=", "0.02"), ("answers.recall@3", "each", "1"),
+    ]  # fmt: skip
+    assert policy.gates[0] == Gate(
+        "answers.recall@3", ">=", "0.7", "topic=a=b", 4, "point", (), True, ("0.6", "0.7"), "because"
+    )
+    assert policy.waivers[0].gate == "answers.recall@3[topic=a=b]"
+
+
+def test_pyproject_holds_a_policy_under_its_tool_table() -> None:
+    section = SUITE.replace("[answers]", "[tool.ragworthy.answers]").replace("version", "[tool.ragworthy]\nversion")
+    Path("pyproject.toml").write_text('[project]\nname = "x"\n' + section)
+    assert ragworthy("gate", "-q") == Ran(0, "verdict: SHIP (exit 0)\n", "")
+    Path("ragworthy.toml").write_text("nonsense = 1\n")  # ragworthy.toml wins where both are there
+    assert ragworthy("gate").code == 2
+
+
+@pytest.mark.parametrize("text", ["[project]\n", "tool = 3\n", "[tool]\nragworthy = 3\n", "[tool]\nragworthy = [1]\n"])
+def test_a_pyproject_without_the_table_is_p08(text: str) -> None:
+    Path("pyproject.toml").write_text(text)
+    done = ragworthy("gate", "-c", "pyproject.toml")
+    assert (done.code, done.err.splitlines()[0]) == (
+        2, "pyproject.toml: expected a table [tool.ragworthy], got none [RW-P08]",
+    )  # fmt: skip
+
+
+def test_paths_are_relative_to_the_policys_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("ragworthy.toml").write_text(SUITE)
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    assert ragworthy("gate", "-q", "-c", "../ragworthy.toml") == Ran(0, "verdict: SHIP (exit 0)\n", "")
+    assert (folder / ".ragworthy/receipt.json").is_file()
+
+
+def test_several_k_from_the_policy_and_from_gates() -> None:
+    Path("ragworthy.toml").write_text(SUITE + 'k = [5, 1]\n[[gate]]\nmetric = "answers.recall@10"\nmin = 0.5\n')
+    done = ragworthy("gate", "--format", "json")
+    metrics = json.loads(done.out)["suites"]["answers"]["metrics"]
+    assert done.code == 0
+    assert [name for name in metrics if "recall" in name] == [
+        "answers.recall@5", "answers.recall@1", "answers.recall@10",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [8, 12, 20])
+def test_gates_on_many_depths_are_judged_or_refused_but_never_a_defect(count: int) -> None:
+    gates = "".join(f'[[gate]]\nmetric = "answers.hit@{k}"\nmin = 0.01\n' for k in range(1, count + 1))
+    Path("ragworthy.toml").write_text(SUITE + gates)
+    assert ragworthy("gate", "-q").code in (0, 2)
