@@ -1,4 +1,4 @@
-"""Shared by all tests: the command line in-process, JSONL files, and the example of the sources (seed000 §1)."""
+"""Shared by all tests: the command line in-process, JSONL files, the sources' own example (seed000 §1)."""
 
 import contextlib
 import io

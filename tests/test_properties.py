@@ -1,5 +1,5 @@
-"""What must hold for every gold set and every run: the invariants of spec answers §3, the ledger, the rows, and an
-independent oracle written straight from the formulas.
+"""What must hold for every gold set and every run: the invariants of spec answers §3, the ledger, the rows,
+and an independent oracle written straight from the formulas.
 """
 
 import random
@@ -8,11 +8,11 @@ import unicodedata
 from typing import Any, NamedTuple
 
 import pytest
-from conftest import Row
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ragworthy
+from conftest import Row
 
 STEADY = settings(
     max_examples=300,
@@ -25,7 +25,8 @@ ABSENT = object()
 
 CHUNKS = ["d#1", "d#2", "d#3", "p1#2", "é#1", "长#1", " d#1"]
 LONG_PIECES = [
-    "alpha beta", "Rejects NULL keys", "caf\u00e9 rules", "cafe\u0301 rules", "İİİ", " null", "只允许一个域名",
+    "alpha beta", "Rejects NULL keys", "caf\u00e9 rules", "cafe\u0301 rules", "İİİ", " null",
+    "只允许一个域名",
 ]  # fmt: skip
 SHORT_PIECES = ["null", "1990", "Rome", "北京", "京", "C++", "é"]
 CLAIMS = [
@@ -135,12 +136,13 @@ class Case(NamedTuple):
 
 @st.composite
 def cases(draw: st.DrawFn, *, repeat: bool = True, short: bool = False) -> Case:
-    """Clean gold and messy traces: some missing, some unknown and (with `repeat`) some questions traced twice."""
+    """Clean gold and messy traces: some missing, some unknown and (with `repeat`) some repeated."""
     gold = [draw(gold_items(f"q{i}", short)) for i in range(draw(st.integers(1, 6)))]
     traces = [draw(traces_of(item)) for item in gold if draw(st.integers(0, 6))]
     if repeat:
         traces += [draw(traces_of(item)) for item in draw(st.lists(st.sampled_from(gold), max_size=2))]
-    traces += [{"qid": f"unknown{i}", "answer_json": {"claim": "Alpha beta"}} for i in range(draw(st.integers(0, 2)))]
+    strangers = draw(st.integers(0, 2))
+    traces += [{"qid": f"unknown{i}", "answer_json": {"claim": "Alpha beta"}} for i in range(strangers)]
     if not traces:
         traces = [{"qid": "unknown", "retrieved_ids": []}]  # a file without any trace is an error of its own
     return Case(gold, draw(st.permutations(traces)))
@@ -333,14 +335,15 @@ def same_form(text: str) -> str:
 
 
 def occurs(piece: str, text: str, short: bool) -> bool:
-    """Five characters or more: anywhere. Shorter ones (§1.1, "word"): as a word, or two CJK characters or more."""
+    """From five characters up anywhere; shorter ones (§1.1, "word") as a word, or as two CJK characters."""
     piece, text = same_form(piece), same_form(text)
     if len(piece) >= 5 or not short:
         return len(piece) >= 5 and piece in text
     if len(piece) >= 2 and any("\u4e00" <= letter <= "\u9fff" for letter in piece):
         return piece in text
     padded = f" {text} "
-    around = [padded[i - 1] + padded[i + len(piece)] for i in range(1, len(text) + 1) if padded.startswith(piece, i)]
+    starts = [i for i in range(1, len(text) + 1) if padded.startswith(piece, i)]
+    around = [padded[i - 1] + padded[i + len(piece)] for i in starts]
     return any(not re.search(r"\w", pair) for pair in around)
 
 
@@ -349,12 +352,20 @@ class Expected(NamedTuple):
     labels: dict[str, str]
 
 
-def oracle(case: Case, k: int = 5, *, scu: bool = False, short: bool = False, corpus: bool = False) -> Expected:
+def oracle(
+    case: Case,
+    k: int = 5,
+    *,
+    scu: bool = False,
+    short: bool = False,
+    corpus: bool = False,
+) -> Expected:
     last = {trace.get("qid") or trace.get("q_id"): trace for trace in case.traces}
     texts = {chunk["chunk_id"]: chunk["text"] for chunk in CORPUS}
-    names = (
-        "precision chr under_refusal over_refusal recall hit chr_ceiling scu compliance containment support"
-    ).split()
+    names = [
+        "precision", "chr", "under_refusal", "over_refusal", "recall", "hit", "chr_ceiling", "scu",
+        "compliance", "containment", "support",
+    ]  # fmt: skip
     num, den = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     labels: dict[str, str] = {}
     missing = violations = 0
@@ -372,15 +383,16 @@ def oracle(case: Case, k: int = 5, *, scu: bool = False, short: bool = False, co
         cited = [] if cited is None else cited
         wanted, pieces = set(x.get("gold_citations") or []), x.get("gold_claim_substr") or []
         locks = {unicodedata.normalize("NFC", one.strip()) for one in x.get("constraints") or []}
-        echo = answer.get("constraints_echo")
+        echo: Any = answer.get("constraints_echo")
         M = trace is None
         R = not M and claim.strip().lower() == "not in context"
         S = not M and not R
         text = claim.strip()
         C = bool(text) and (not pieces or any(occurs(piece, text, short) for piece in pieces))
         H = isinstance(cited, list) and bool(set(cited) & wanted) and set(cited) <= set(retrieved)
-        echoed = isinstance(echo, list) and all(isinstance(one, str) for one in echo)
-        K = not (scu and locks) or (echoed and {unicodedata.normalize("NFC", one.strip()) for one in echo} == locks)
+        strings = isinstance(echo, list) and all(isinstance(one, str) for one in echo)
+        echoed = {unicodedata.normalize("NFC", one.strip()) for one in echo} if strings else set()
+        K = not scu or not locks or echoed == locks
         ids_only = isinstance(cited, list) and all(isinstance(one, str) for one in cited)
         top = set(retrieved[:k])
         count("precision", S, A and C and H and K)
@@ -393,7 +405,8 @@ def oracle(case: Case, k: int = 5, *, scu: bool = False, short: bool = False, co
         count("scu", S, K)
         count("compliance", S or R, R or (bool(text) and ids_only))
         count("containment", A, S and C)
-        held = [texts.get(one, "") for one in cited if isinstance(one, str)] if isinstance(cited, list) else []
+        listed = cited if isinstance(cited, list) else []
+        held = [texts.get(one, "") for one in listed if isinstance(one, str)]
         count("support", corpus and S and A, any(occurs(p, one, short) for p in pieces for one in held))
         missing += M
         violations += S and bool(locks) and not K
@@ -412,46 +425,49 @@ def oracle(case: Case, k: int = 5, *, scu: bool = False, short: bool = False, co
     return Expected(found, labels)
 
 
-WORST_FIRST = (
-    "HALLUCINATION SCU_VIOLATION OUT_OF_SCOPE ANS_NO_HIT ANS_NO_CONTAIN EMPTY_CLAIM MISSING OVER_REFUSAL"
-).split()
+WORST_FIRST = [
+    "HALLUCINATION", "SCU_VIOLATION", "OUT_OF_SCOPE", "ANS_NO_HIT", "ANS_NO_CONTAIN", "EMPTY_CLAIM",
+    "MISSING", "OVER_REFUSAL",
+]  # fmt: skip
 
 
-def agree(case: Case, result: ragworthy.Result, expected: Expected) -> None:
+def agree(result: ragworthy.Result, expected: Expected) -> None:
     assert pairs(result) == expected.pairs
     assert {row["qid"]: row["label"] for row in result.rows()} == expected.labels
     if any(gate["outcome"] == "fail" for gate in result.gates):
-        worst = [(WORST_FIRST.index(what), qid) for qid, what in expected.labels.items() if what in WORST_FIRST]
+        bad = {qid: what for qid, what in expected.labels.items() if what in WORST_FIRST}
+        worst = [(WORST_FIRST.index(what), qid) for qid, what in bad.items()]
         listed = [one["qid"] for one in suite(result)["offenders"]]
         assert listed == [qid for _, qid in sorted(worst)[:10]]
 
 
-@settings(STEADY, max_examples=1000)
+@settings(STEADY, max_examples=700)
 @given(case=cases(), k=st.sampled_from([1, 2, 3, 5]), scu=st.booleans())
 def test_oracle(case: Case, k: int, scu: bool) -> None:
-    agree(case, score(case, k=k, scu=scu), oracle(case, k, scu=scu))
+    agree(score(case, k=k, scu=scu), oracle(case, k, scu=scu))
 
 
 @settings(STEADY, max_examples=400)
 @given(case=cases(short=True))
 def test_oracle_with_short_answers(case: Case) -> None:
-    agree(case, score(case, short_substr="word"), oracle(case, short=True))
+    agree(score(case, short_substr="word"), oracle(case, short=True))
 
 
 @STEADY
 @given(case=cases())
 def test_oracle_of_support(case: Case) -> None:
     """The denominator is S∩A (spec §3, `cited_support`), items without gold text included."""
-    agree(case, score(case, corpus=CORPUS), oracle(case, corpus=True))
+    agree(score(case, corpus=CORPUS), oracle(case, corpus=True))
 
 
 @STEADY
 @given(case=cases(short=True))
 def test_oracle_of_support_where_every_item_has_gold_text(case: Case) -> None:
     text = {item["qid"]: item.get("gold_claim_substr") or ["alpha beta"] for item in case.gold}
-    gold = [item | {"gold_claim_substr": text[item["qid"]] if item["answerable"] else []} for item in case.gold]
+    text |= {item["qid"]: [] for item in case.gold if not item["answerable"]}
+    gold = [item | {"gold_claim_substr": text[item["qid"]]} for item in case.gold]
     full = Case(gold, case.traces)
-    agree(full, score(full, corpus=CORPUS, short_substr="word"), oracle(full, short=True, corpus=True))
+    agree(score(full, corpus=CORPUS, short_substr="word"), oracle(full, short=True, corpus=True))
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -475,7 +491,7 @@ def test_oracle_on_a_gold_set_of_many_blocks(seed: int) -> None:
     chance.shuffle(traces)
     case = Case(gold, traces)
     result = score(case)
-    agree(case, result, oracle(case))
+    agree(result, oracle(case))
     counts = suite(result)["counts"]
     known = {trace["qid"] for trace in traces} - {f"unknown{i}" for i in range(50)}
     assert counts["orphan_traces"] == 50

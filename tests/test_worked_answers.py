@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from conftest import G1, G2, G3, T1, T2, T3, Done, Row, run_cli, write_jsonl
 
+from conftest import G1, G2, G3, T1, T2, T3, Done, Row, run_cli, write_jsonl
 from ragworthy.load.extras import load_pack
 from ragworthy.metrics.facts import contradicted
 
@@ -175,7 +175,7 @@ def test_w02_scu_is_off_without_being_asked_for(bench: Bench) -> None:
     assert (by_gate.ratio("scu_violations"), by_gate.ratio("precision")) == ((1, None), (1, 2))
 
 
-# W-03, W-04: missing traces. The examples say "gate missing ≤ 0 fails"; design §5 makes the verdict INVALID, exit 4.
+# W-03, W-04: missing traces. The examples say "gate missing ≤ 0 fails"; design §5 makes that INVALID, exit 4.
 
 
 def test_w03_missing_trace_answerable(bench: Bench) -> None:
@@ -356,7 +356,14 @@ def test_w08_containment_default(bench: Bench, gold: list[Row], warning: str | N
     assert scored.warned() & {"short_entries", "vacuous_containment"} == ({warning} if warning else set())
 
 
-@pytest.mark.parametrize(("value", "code"), [(["null"], "RW-G07"), ([""], "RW-G07"), ("rejects null keys", "RW-G03")])
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (["null"], "RW-G07"),
+        ([""], "RW-G07"),
+        ("rejects null keys", "RW-G03"),
+    ],
+)
 def test_w08_containment_lint(bench: Bench, value: Any, code: str) -> None:
     assert code in bench.refused(pieces(value), [T1()])
 
@@ -474,7 +481,7 @@ def test_w13_all_refuse(bench: Bench) -> None:
     printed = bench.reference(EXAMPLE_GOLD, traces)
     assert shown(printed, "answered", "precision", "chr", "over_refusal", "pass") == (0, 1.0, 1.0, 1.0, False)
     scored = bench.score(EXAMPLE_GOLD, traces)
-    # The example says "fail"; a gate that was not measured makes the verdict INVALID (design §5, which stands).
+    # The example says "fail"; by design §5, which stands, a gate that was not measured makes it INVALID.
     assert (scored.outcome("precision"), scored.outcome("chr")) == ("not_measured", "not_measured")
     assert (scored.outcome("over_refusal"), scored.ratio("over_refusal")) == ("fail", (2, 2))
     assert (scored.code, scored.report["verdict"]) == (4, "INVALID")
@@ -532,7 +539,8 @@ def crowd(right: int, wrong: int, refused: int, answered: int) -> tuple[list[Row
     for i in range(right + wrong):
         qid = f"Q{i:05d}"
         gold.append(G1() | {"qid": qid, "question": f"Question {qid}?"})
-        traces.append(claiming("X rejects null keys." if i < right else "No idea, really.", T1) | {"qid": qid})
+        claim = "X rejects null keys." if i < right else "No idea, really."
+        traces.append(claiming(claim, T1) | {"qid": qid})
     for i in range(refused + answered):
         qid = f"U{i:05d}"
         gold.append(G2() | {"qid": qid, "question": f"Question {qid}?"})
@@ -571,8 +579,8 @@ def test_w16_rounding(bench: Bench) -> None:
     printed = bench.reference(*made)
     assert shown(printed, "precision", "pass") == (0.8, False)  # rounded for print, compared unrounded
     scored = bench.score(*made)
-    # The example lets the default print 0.8. Design §5 and §7 stand: `value` is the exact number, and what people
-    # see never rounds across a threshold. 15999/20000 = 0.79995 < 0.80.
+    # The example lets the default print 0.8. Design §5 and §7 stand: `value` is the exact number, and what
+    # people see never rounds across a threshold. 15999/20000 = 0.79995 < 0.80.
     assert (scored.ratio("precision"), scored.value("precision")) == ((15999, 20000), 0.79995)
     gate = scored.gate("precision")
     assert (gate["value"], gate["threshold"], gate["outcome"]) == (0.79995, "0.80", "fail")

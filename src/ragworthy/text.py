@@ -14,8 +14,8 @@ _CJK = (
 _REFUSAL_LIKE = r"""
     \bnot\ (?:\w+\ ){0,3}in\ (?:the\ |this\ |any\ |your\ |our\ )*(?:\w+\ )?
         (?:context|contexts|documents?|documentation|passages?|text|sources?|excerpts?|materials?)\b
-    | \b(?:cannot|can't|can’t|could\ not|couldn't|couldn’t|unable\ to|not\ able\ to)\ (?:be\ )?
-        (?:answer|answered|find|found|determine|determined|locate|help|provide|tell|say|confirm)\b
+    | \b(?:cannot|can't|can’t|could\ not|couldn't|couldn’t|unable\ to|not\ able\ to)\ (?:be\ )?(?:\w+ly\ )?
+        (?:answer|answered|find|found|determine|determined|locate|help|provide|tell|say|confirm|confirmed)\b
     | \b(?:do|does|did)(?:\ not|n't|n’t)\ (?:\w+\ )?
         (?:contain|provide|mention|specify|state|include|know|say|have\ (?:enough|any|the|that|this))\b
     | \b(?:is|are|was|were)(?:\ not|n't|n’t)\ (?:\w+\ )?
@@ -23,10 +23,11 @@ _REFUSAL_LIKE = r"""
     | \bno\ (?:\w+\ )?(?:information|answer|mention|evidence|context|data)\b
     | \binsufficient\ (?:information|context|evidence|data)\b
     | \b(?:unanswerable|i\ am\ not\ sure|i'm\ not\ sure|i’m\ not\ sure)\b
-    | ^(?:unknown|n/a|none|no\ answer|not\ found|unclear)\W*$
+    | ^\W*(?:evidence\W+|answer\W+)?(?:unknown|n/a|none|no\ answer|not\ found|unclear)\W*$
     | 无法|無法|未提及|没有提|沒有提|不知道|未找到|找不到|信息不足|資訊不足|资料不足|資料不足|没有相关|沒有相關
     """
-_LONGEST_REFUSAL = 300
+_OPENING = 240
+"""A refusal says so at once: what comes later in a claim is not looked at."""
 _REFUSAL_HINTS = ("not ", "n't", "no ", "unable", "insuff", "unanswer", "unknown", "unclear", "none", "n/a")
 """Every Latin refusal holds one of these; looking for them is far cheaper than the pattern."""
 
@@ -116,8 +117,7 @@ def looks_like_refusal(folded: str) -> bool:
     >>> looks_like_refusal("i could not find this in the documentation.")
     True
     """
-    if len(folded) > _LONGEST_REFUSAL:
-        return False
+    folded = folded[:_OPENING]
     if folded.isascii():
         for hint in _REFUSAL_HINTS:
             if hint in folded:

@@ -69,17 +69,29 @@ class Shard:
                 matched += self._serve()
                 matched += self._match(records, first, may_wait=more)
                 if len(self._waiting) > MOST_WAITING:
-                    more = _drain(gold)
+                    more = self._read_all(gold)
                     matched += self._serve()
                     self._give_up()
                 if progress is not None:
                     progress(size)
-            _drain(gold)
+            self._read_all(gold)
             self._serve()
             self._give_up()
         strays = Strays(self.part, list(self._strays), array("q", self._strays.values()), self._earlier)
+        self._strays = {}
         hashes = array("q", map(hash, self.index)) if self.job.parts > 1 else array("q")
         return Joined(strays, self.trace_table, hashes)
+
+    def _read_all(self, gold: Iterator[bool]) -> bool:
+        """Read the rest of the gold set, without the texts that scoring does not need; nothing more is to come."""
+        forget = msgspec.structs.force_setattr
+        start = len(self.items)
+        for _ in gold:
+            for item in self.items[start:]:
+                if item is not None:
+                    forget(item, "question", None)
+            start = len(self.items)
+        return False
 
     def _gold_blocks(self) -> Iterator[bool]:
         """Take in the gold set, a block at each step."""
@@ -205,8 +217,11 @@ class Shard:
         gold_flags, facts = f.gold_flags(self.job.rules), self._facts
         for number, trace in table.pick(self.job.traces, part, self.job.parts, rows):
             row = rows[number]
-            gold = self.items[row] or golds[row]
-            self.flags[row] = gold_flags(gold) | facts(gold, trace)
+            gold = self.items[row]
+            if gold is not None:
+                self.flags[row] |= facts(gold, trace)
+            else:
+                self.flags[row] = gold_flags(golds[row]) | facts(golds[row], trace)
 
     def gold_rows(self, rows: list[int]) -> dict[int, Gold]:
         """Gold items once more; those already scored were let go to save memory."""
@@ -262,13 +277,6 @@ def _spoiled(facts: Callable[[Gold, Trace], int], damage: Damage) -> Callable[[G
         return 0 if damaged is None else facts(gold, damaged)
 
     return flags_of
-
-
-def _drain(gold: Iterator[bool]) -> bool:
-    """Read the rest of the gold set; nothing more is to come."""
-    for _ in gold:
-        continue
-    return False
 
 
 def _slicer(fields: tuple[str, ...]) -> Callable[[bytes], list[tuple[str, ...]]] | None:

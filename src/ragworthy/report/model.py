@@ -221,7 +221,7 @@ def _shown(one: g.Judged) -> dict[str, str]:
     return {
         "value": text,
         "cases": f"{value.num}/{value.den}" if value is not None and value.den else "",
-        "interval": f"{interval[0]:.3f} … {interval[1]:.3f}" if interval else "",
+        "interval": " … ".join(show.bound(one, limit) for one in interval) if interval else "",
         "rule": rule,
         "margin": "" if one.margin is None else show.signed(one.margin, whole=whole),
     }

@@ -45,6 +45,19 @@ def percent(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
+def bound(value: float, threshold: Fraction) -> str:
+    """An end of an interval: three places, more where rounding would reach or cross the threshold.
+
+    >>> bound(0.342380, Fraction("0.80")), bound(0.79996, Fraction("0.80"))
+    ('0.342', '0.79996')
+    """
+    for places in range(3, 17):
+        text = f"{value:.{places}f}"
+        if _side(Fraction(text), threshold) == _side(Fraction(value), threshold):
+            return text
+    return repr(value)
+
+
 def signed(value: Fraction, *, whole: bool = False) -> str:
     """A difference with its sign.
 

@@ -18,7 +18,7 @@ def render(report: dict[str, Any], *, colour: bool = False) -> str:
         lines.append("")
     lines += _gates(report["gates"], colour)
     for suite, body in report["suites"].items():
-        lines += _suite(suite, body)
+        lines += _suite(suite, body, [gate["metric"] for gate in report["gates"]])
     if report["next"]:
         lines += ["What to do next", *[f"  {step['pattern']}: {step['do']}" for step in report["next"]], ""]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
@@ -41,65 +41,63 @@ def _paint(text: str, code: str, colour: bool) -> str:
     return f"\x1b[1;{code}m{text}\x1b[0m" if colour else text
 
 
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows in columns, two blanks apart."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    cells = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in (header, *rows)]
+    return ["  " + "  ".join(row).rstrip() for row in cells]
+
+
+def _name(gate: dict[str, Any]) -> str:
+    return f"{gate['metric']}[{visible(gate['slice'])}]" if gate["slice"] else str(gate["metric"])
+
+
 def _gates(gates: list[dict[str, Any]], colour: bool) -> list[str]:
     header = ("gate", "outcome", "value", "cases", "95 % interval", "threshold", "margin")
-    table = []
+    rows = []
     for gate in gates:
         shown = gate["shown"]
-        name = f"{gate['metric']}[{visible(gate['slice'])}]" if gate["slice"] else gate["metric"]
         outcome = "waived" if "waiver" in gate else gate["outcome"]
-        table.append((name, outcome, shown["value"], shown["cases"], shown["interval"], shown["rule"], shown["margin"]))
-    widths = [max(len(row[i]) for row in (header, *table)) for i in range(len(header))]
-    lines = ["  " + "  ".join(cell.ljust(width) for cell, width in zip(header, widths, strict=True)).rstrip()]
-    for gate, row in zip(gates, table, strict=True):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        cells[1] = _paint(cells[1], _OUTCOMES[gate["outcome"]], colour) if colour else cells[1]
-        lines.append("  " + "  ".join(cells).rstrip())
+        rows.append((_name(gate), outcome, *(shown[key] for key in ("value", "cases", "interval", "rule", "margin"))))
+    lines = _table(header, rows)
+    if colour:
+        for nth, gate in enumerate(gates, 1):
+            word = rows[nth - 1][1]
+            lines[nth] = lines[nth].replace(f" {word}", f" {_paint(word, _OUTCOMES[gate['outcome']], colour)}", 1)
     lines.append("")
-    for gate in gates:
-        name = f"{gate['metric']}[{visible(gate['slice'])}]" if gate["slice"] else gate["metric"]
-        if "waiver" in gate:
-            waiver = gate["waiver"]
-            lines.append(
-                f"  {name}: waived until {waiver['expires']} by {visible(waiver['owner'])}: {visible(waiver['reason'])}"
-            )
-        elif gate["outcome"] != "pass" and gate["reason"]:
-            lines.append(f"  {name}: {gate['reason']}")
-        if "previous" in gate:
-            lines.append(f"  {name}: the baseline's threshold was {gate['previous']}")
-        if gate["note"]:
-            lines.append(f"  {name}: {gate['note']}")
-    return [*lines, ""] if lines[-1] else lines
+    notes = [f"  {_name(gate)}: {note}" for gate in gates for note in _notes(gate)]
+    return [*lines, *notes, ""] if notes else lines
 
 
-def _suite(suite: str, body: dict[str, Any]) -> list[str]:
+def _notes(gate: dict[str, Any]) -> list[str]:
+    """What the table has no room for."""
+    notes = []
+    if "waiver" in gate:
+        waiver = gate["waiver"]
+        notes.append(f"waived until {waiver['expires']} by {visible(waiver['owner'])}: {visible(waiver['reason'])}")
+    elif gate["outcome"] != "pass" and gate["reason"] and not gate["reason"].endswith(" the threshold"):
+        notes.append(visible(gate["reason"]))
+    if "previous" in gate:
+        notes.append(f"the baseline's threshold was {gate['previous']}")
+    if gate["note"]:
+        notes.append(gate["note"])
+    return notes
+
+
+def _suite(suite: str, body: dict[str, Any], gated: list[str]) -> list[str]:
     counts = body["counts"]
     lines = [
         f"{suite}: {plural(counts['gold'], 'question')} ({counts['answerable']:,} answerable, "
         f"{counts['unanswerable']:,} not), {counts['answered']:,} answered, {counts['refused']:,} refused, "
-        f"{counts['missing']:,} missing"
+        f"{counts['missing']:,} missing",
+        "",
     ]
-    for name, metric in shown_metrics(body):
-        if metric["undefined"] is None and metric["den"] is not None:
-            low_high = f"{metric['low']:.3f} … {metric['high']:.3f}"
-            lines.append(f"  {name:<26} {number_of(metric):<8} {metric['num']}/{metric['den']}  {low_high}")
-        elif metric["undefined"] is None:
-            lines.append(f"  {name:<26} {metric['value']}")
-        else:
-            lines.append(f"  {name:<26} –        {metric['undefined']}")
-    lines.append("  " + ", ".join(f"{label} {count:,}" for label, count in body["labels"].items()))
+    lines += _table(("metric", "value", "cases", "95 % interval"), [_metric(*one) for one in shown_metrics(body)])
+    lines += ["", "  " + ", ".join(f"{label} {count:,}" for label, count in body["labels"].items())]
     if body["stages"]:
         lines.append("  stages to blame: " + ", ".join(f"{stage} {count:,}" for stage, count in body["stages"].items()))
     lines.append("")
-    for name, metrics in body["slices"].items():
-        parts = [
-            f"{metric.partition('.')[2]} {number_of(value)} ({value['num']}/{value['den']})"
-            for metric, value in metrics.items()
-            if value["undefined"] is None and value["den"] is not None and not metric.startswith("answers.scu")
-        ]
-        lines.append(f"  slice {visible(name)}: " + ", ".join(parts))
-    if body["slices"]:
-        lines.append("")
+    lines += _slices(body, gated)
     if body["offenders"]:
         lines.append("Worst offenders")
         for one in body["offenders"]:
@@ -112,6 +110,29 @@ def _suite(suite: str, body: dict[str, Any]) -> list[str]:
             lines.append(f"  {where}{visible(warning['message'])} [{warning['code']}]")
         lines.append("")
     return lines
+
+
+def _metric(name: str, metric: dict[str, Any]) -> tuple[str, str, str, str]:
+    if metric["undefined"] is not None:
+        return name, "–", "", metric["undefined"]
+    if metric["den"] is None:
+        return name, str(metric["value"]), "", ""
+    return name, number_of(metric), f"{metric['num']}/{metric['den']}", f"{metric['low']:.3f} … {metric['high']:.3f}"
+
+
+def _slices(body: dict[str, Any], gated: list[str]) -> list[str]:
+    """The gated rates of every slice."""
+    names = [name for name in body["metrics"] if name in gated and body["metrics"][name]["den"] is not None]
+    if not body["slices"] or not names:
+        return []
+    rows = [
+        (
+            visible(group),
+            *(f"{number_of(metrics[name])} ({metrics[name]['num']}/{metrics[name]['den']})" for name in names),
+        )
+        for group, metrics in body["slices"].items()
+    ]
+    return [*_table(("slice", *(name.partition(".")[2] for name in names)), rows), ""]
 
 
 def _offender(one: dict[str, Any]) -> list[str]:
