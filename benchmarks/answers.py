@@ -591,8 +591,15 @@ def machine() -> str:
     return f"{versions}, {cores} cores, load {load:.1f} at the start"
 
 
+def _keep_bytecode(folder: Path) -> None:
+    """Let every process find compiled modules, as after an install; else a cold start times the compiler."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str((folder / "bytecode").resolve())
+
+
 def bench(folder: Path, questions: int, jobs: int | None, *, with_seed: bool) -> list[Row]:
     """Generate, run everything, and give the table."""
+    _keep_bytecode(folder)
     seed = sources_scorer(folder) if with_seed else None
     if with_seed and seed is None:
         print(f"{SOURCE} is not there: the rows of the sources' scorer are skipped")

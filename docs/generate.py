@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 from ragworthy.cli.explain import schema
 from ragworthy.cli.main import EPILOG, parser
 from ragworthy.errors import CATALOGUE
-from ragworthy.load.policy import KEYS
+from ragworthy.load.rules import KEYS
 from ragworthy.metrics.registry import Metric, all_metrics
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -196,6 +196,21 @@ def packed(data: bytes, suffix: str) -> bytes:
     return data
 
 
+def as_parquet(records: list[Any]) -> bytes:
+    """Records as a Parquet file; empty where pyarrow is missing or the records do not fit columns."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        fields = dict.fromkeys(field for one in records for field in one)
+        table = pa.Table.from_pylist([{field: one.get(field) for field in fields} for one in records])
+        out = io.BytesIO()
+        parquet.write_table(table, out, compression=None)
+        return out.getvalue()
+    except (ImportError, TypeError, ValueError, AttributeError, OverflowError, NotImplementedError):
+        return b""
+
+
 def make_case(rng: random.Random) -> Case:
     """A case: damaged gold, damaged traces, or both, plain or compressed."""
     sides: dict[str, tuple[list[Json], str]] = {"gold": (GOLD, ""), "trace": (TRACES, "")}
@@ -204,8 +219,7 @@ def make_case(rng: random.Random) -> Case:
     names = {}
     for role, (records, _) in sides.items():
         other = encoded(TRACES if role == "gold" else GOLD, rng)
-        suffix = rng.choice(("", "", "", "", ".gz", ".zst"))
-        name = names[role] = f"{role}.jsonl{suffix}"
+        suffix = rng.choice((".jsonl",) * 7 + (".jsonl.gz", ".jsonl.zst", ".parquet"))
         hit = target in (role, "both")
         how = rng.random()
         listed: list[Any] = list(records)
@@ -214,9 +228,15 @@ def make_case(rng: random.Random) -> Case:
         data = encoded(listed, rng)
         if hit and (how >= 0.5 or how < 0.1):
             data = spoil(data, other, rng)
-        stored = packed(data, suffix)
-        if suffix and hit and rng.random() < 0.5:
+        if suffix == ".parquet":
+            kept = [{key: one[key] for key in one if key not in ("topic", "notes")} for one in records]
+            stored = as_parquet(swap_types(kept, rng) if how < 0.3 else kept)
+            suffix = ".parquet" if stored else ".jsonl"
+        if suffix != ".parquet":
+            stored = packed(data, Path(f"x{suffix}").suffix)
+        if suffix != ".jsonl" and hit and rng.random() < 0.5:
             stored = spoil(stored, other, rng)
+        name = names[role] = f"{role}{suffix}"
         files[name] = stored
     flags = list(rng.choice(FLAGS))
     if "--corpus" in flags and rng.random() < 0.7:

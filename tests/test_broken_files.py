@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -1137,3 +1138,33 @@ def test_one_process_and_two_say_the_same(case: str, large: tuple[list[str], lis
         assert (jobs, done.stderr) == (jobs, said(*lines))
         assert (done.returncode, done.stdout) == (2, "")
         assert (tmp_path / "started").read_text() == str(jobs if jobs > 1 else 0)
+
+
+MANY = 10_000
+ALL_WRONG: dict[str, tuple[Callable[[int], str], Callable[[int], str], str]] = {
+    "no qid": (gold_line, lambda i: trace_line(i, qid=""), "trace.jsonl"),
+    "no qid, gzip": (gold_line, lambda i: trace_line(i, qid=""), "trace.jsonl.gz"),
+    "gold repeated": (lambda i: gold_line(i // 2), trace_line, "trace.jsonl"),
+    "gold without citations": (lambda i: gold_line(i * 5 + 1, gold_citations=[]), trace_line, "trace.jsonl"),
+    "objects as citations": (gold_line, nested, "trace.jsonl"),
+    "objects as citations, gzip": (gold_line, nested, "trace.jsonl.gz"),
+}
+
+
+@pytest.mark.parametrize("case", ALL_WRONG)
+def test_a_file_that_is_all_wrong_takes_no_longer(case: str, tmp_path: Path, attempt: Attempt) -> None:
+    """Only 20 problems are shown, so looking for the others' places would be time lost."""
+    gold, trace, name = ALL_WRONG[case]
+    sound, wrong = tmp_path / "sound", tmp_path / "wrong"
+    taken = []
+    for folder, makers in ((sound, (gold_line, trace_line)), (wrong, (gold, trace))):
+        folder.mkdir()
+        (folder / "gold.jsonl").write_text(dump(*map(makers[0], range(MANY))))
+        text = dump(*map(makers[1], range(MANY))).encode()
+        (folder / name).write_bytes(gzip.compress(text, 1) if name.endswith(".gz") else text)
+        start = time.perf_counter()
+        done = attempt("score", "answers", "--gold", "gold.jsonl", "--trace", name, "-q", cwd=folder)
+        taken.append(time.perf_counter() - start)
+        assert done.code == (0 if folder == sound else 2)
+    assert done.err.splitlines()[-1].startswith("… and ")
+    assert taken[1] < 8 * taken[0] + 1

@@ -6,6 +6,7 @@ import importlib
 import io
 import json
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -185,6 +186,19 @@ def test_faults_are_the_same_in_every_format(form: str, tmp_path: Path, monkeypa
     assert said == [f"{i + 1}: qid: expected a string, got {i} [RW-G03]" for i in range(len(GOLD))]
 
 
+def test_parquet_text_that_is_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gold.jsonl").write_bytes(as_jsonl(GOLD))
+    bad = pa.StringArray.from_buffers(
+        2, pa.py_buffer(bytes([0, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0])), pa.py_buffer(b"A1\xff\xfe")
+    )
+    parquet.write_table(pa.table({"qid": bad}), "trace.parquet")
+    code, out, err = called(*ARGS[:-1], "trace.parquet")
+    assert (code, out) == (2, "")
+    assert err.startswith("trace.parquet")
+    assert "[RW-F06]" in err or "[RW-F13]" in err
+
+
 def many(count: int) -> tuple[list[Json], list[Json]]:
     gold = [
         {"qid": f"q{i}", "question": f"Number {i}?", "answerable": True, "gold_claim_substr": [f"answer {i}"],
@@ -287,7 +301,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def called(*args: str) -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*ARGS, *args])
+        code = main([*args] if args[:1] == ("score",) else [*ARGS, *args])
     return code, out.getvalue(), err.getvalue()
 
 
@@ -445,15 +459,27 @@ def test_a_disk_that_is_full(flag: str, suffix: str, open_folder: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "junit"])
-def test_a_full_stdout_is_an_error(form: str, here: Path) -> None:
+def test_a_full_stdout_is_an_error(form: str, buffered: bool, here: Path) -> None:
     """Where the report cannot be printed, nobody may take the exit code for a verdict."""
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    line = [sys.executable, *([] if buffered else ["-u"]), "-m", "ragworthy", *ARGS, "--format", form]
     with open("/dev/full", "w") as full:
-        line = [sys.executable, "-m", "ragworthy", *ARGS, "--format", form]
-        done = subprocess.run(line, cwd=here, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=env, check=False)
     assert "Traceback" not in done.stderr
     assert "No space left on device [RW-F14]" in done.stderr
     assert done.returncode == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_defect(closed: str, here: Path) -> None:
+    """Whoever closes stdout or stderr wants the exit code only."""
+    line = f"{shlex.join([sys.executable, '-m', 'ragworthy', *ARGS])} {closed}"
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 1
 
 
 def test_nothing_is_written_when_the_input_is_broken(here: Path) -> None:

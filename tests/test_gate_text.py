@@ -113,6 +113,13 @@ def test_gates_that_are_errors(given: list[str], line: str) -> None:
     assert done.err.startswith(line)
 
 
+@pytest.mark.parametrize("text", ["precision<=0.80", "under>=0.05"])
+def test_a_comparison_against_the_metrics_direction_is_not_turned_round(text: str) -> None:
+    done = scored(text)
+    assert (done.code, done.out) == (2, "")
+    assert "[RW-P" in done.err
+
+
 def test_two_names_of_one_metric_are_a_duplicate_too() -> None:
     done = scored("under=0.05", "under_refusal=0.50")
     assert (done.code, done.out) == (2, "")

@@ -184,7 +184,9 @@ def test_a_waiver_lets_a_failing_gate_pass_with_a_name_under_it() -> None:
     assert report["gates"][0]["waiver"] == {
         "gate": "answers.precision", "reason": "DOC-12", "owner": "search", "expires": "2999-01-01",
     }  # fmt: skip
-    assert "answers.precision: waived until 2999-01-01 by search: DOC-12" in ragworthy("gate").out
+    text = ragworthy("gate").out
+    assert "answers.precision: waived until 2999-01-01 by search: DOC-12" in text
+    assert not text.startswith("SHIP: all 2 gates hold")  # one of them does not
 
 
 def test_an_expired_waiver_and_one_that_names_no_gate_are_errors() -> None:
@@ -239,6 +241,20 @@ def test_a_lowered_gate_is_shown_with_its_previous_value() -> None:
     assert warning in [one["message"] for one in report["suites"]["answers"]["warnings"]]
     for name in ("now.md", "now.txt"):
         assert "the baseline's threshold was 0.90" in Path(name).read_text()
+
+
+@pytest.mark.parametrize("threshold", ["high", "nan", "1/0", "\x1b[31m0.9", None])
+def test_a_baseline_whose_thresholds_are_no_numbers_is_an_error_and_never_a_defect(threshold: str | None) -> None:
+    lay(right=5)
+    gate = '[[gate]]\nmetric = "precision"\nmin = 0.9\n'
+    gated(SUITE + gate, "-o", "base.json")
+    base = json.loads(Path("base.json").read_text())
+    base["gates"][0]["threshold"] = threshold
+    Path("base.json").write_text(json.dumps(base))
+    Path("ragworthy.toml").write_text(f'baseline = "base.json"\n{SUITE}{gate.replace("0.9", "0.8")}')
+    done = ragworthy("gate")
+    assert (done.code, done.out) == (2, "")
+    assert "[RW-B01]" in done.err
 
 
 KINDS = {

@@ -30,7 +30,7 @@ from ragworthy.load.extras import (
 from ragworthy.load.extras import lock_path as default_lock
 from ragworthy.load.inputs import Inputs, lines, plain_lines, repeated_questions, stop_on_flaws
 from ragworthy.load.policy import Answers, Policy, load_policy, resolve
-from ragworthy.load.rules import MISSING_GATE, SCU_GATE
+from ragworthy.load.rules import MISSING_GATE, MOST_KS, SCU_GATE
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics import facts as f
 from ragworthy.metrics import reference as ref
@@ -56,6 +56,7 @@ class Request(NamedTuple):
     corpus: Any = None
     waivers: tuple[g.Waiver, ...] = ()
     baseline: Path | None = None
+    baseline_override: bool = False
     lock: Path | None = None
     signers: tuple[str, ...] = ()
     policy: Path | None = None
@@ -65,6 +66,10 @@ class Request(NamedTuple):
     keep_rows: bool = False
     most_offenders: int = 10
     damage: Damage | None = None
+
+    def with_baseline(self, path: Path) -> "Request":
+        """The same with another baseline than the policy's."""
+        return self._replace(baseline=path, baseline_override=True)
 
 
 class Run(NamedTuple):
@@ -193,8 +198,11 @@ def reader(source: Source, kind: type) -> Reader:
 def _job(request: Request, inputs: Inputs) -> Job:
     settings = request.settings
     depths = [name.k for gate in request.gates if (name := find(gate.metric, default_k=1)) and name.k]
+    ks = tuple(dict.fromkeys((*settings.ks, *depths)))
+    if len(ks) > MOST_KS:
+        raise policy_error("RW-P03", f"expected at most {MOST_KS} different k, got {len(ks)}", field="k")
     rules = f.Rules(
-        ks=tuple(dict.fromkeys((*settings.ks, *depths))),
+        ks=ks,
         refusals=settings.refusals,
         short_words=settings.short_substr == "word",
         scu=_uses_scu(request),
@@ -334,8 +342,11 @@ def _baseline(request: Request, inputs: Inputs, hashes: dict[str, str], rules: f
 
 def _frozen(request: Request, inputs: Inputs, hashes: dict[str, str]) -> Frozen:
     """Whether the gold set is the one that was signed."""
-    if inputs.lock is None:
+    if inputs.lock is None and not request.signers:
         return Frozen("unlocked", "")
+    if inputs.lock is None:
+        reason = f"the policy asks for the signature of {', '.join(request.signers)}, but the gold set has no lock"
+        return Frozen("unfrozen" if request.unfrozen else "broken", reason)
     missing = [name for name in request.signers if name not in inputs.lock.signers]
     if inputs.lock.sha256 != hashes["gold"]:
         reason = "the gold set is not the frozen one (its SHA-256 differs from the lock)"

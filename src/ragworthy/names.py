@@ -6,7 +6,7 @@ VERSION = "0.1.0"
 REFUSAL = "not in context"
 DEFAULT_K = 5
 MIN_SUBSTR = 5
-"""A piece of gold text counts from this many characters up (spec answers §1)."""
+"""A piece of gold text counts from this many characters up."""
 
 
 class Verdict(StrEnum):

@@ -43,6 +43,8 @@ def files(request: flow.Request) -> dict[str, Path]:
 def _options(request: flow.Request) -> dict[str, Any]:
     """What the files do not say: for a policy only the flags, else the settings and gates too."""
     options: dict[str, Any] = {"unfrozen": request.unfrozen, "allow_gold_errors": request.allow_gold_errors}
+    if request.policy is not None:
+        options["baseline_from_command_line"] = request.baseline_override
     if request.policy is None:
         settings = request.settings
         options |= {
@@ -63,7 +65,8 @@ def _request(body: dict[str, Any], root: Path) -> flow.Request:
     options = body["request"]
     flags = {"unfrozen": options["unfrozen"], "allow_gold_errors": options["allow_gold_errors"]}
     if "policy" in found:
-        return flow.from_policy(load_policy(found["policy"], today=None), **flags)
+        asked = flow.from_policy(load_policy(found["policy"], today=None), **flags)
+        return asked.with_baseline(found["baseline"]) if options["baseline_from_command_line"] else asked
     settings = Answers(
         ks=tuple(options["k"]),
         short_substr=options["short_substr"],

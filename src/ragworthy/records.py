@@ -11,7 +11,7 @@ import msgspec
 
 
 class Gold(msgspec.Struct, frozen=True, gc=False):
-    """One gold question of the answers suite (spec answers §1)."""
+    """One gold question of the answers suite."""
 
     answerable: bool
     qid: str | None = None
@@ -23,7 +23,7 @@ class Gold(msgspec.Struct, frozen=True, gc=False):
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What a pipeline answered. Loosely typed where a wrong type is a finding and not a fault (spec answers §4)."""
+    """What a pipeline answered. Loosely typed where a wrong type is a finding and not a fault."""
 
     claim: str | None = None
     citations: Any = None
@@ -31,7 +31,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Trace(msgspec.Struct, frozen=True, gc=False):
-    """What a pipeline did for one question in one run (spec answers §2)."""
+    """What a pipeline did for one question in one run."""
 
     qid: str | None = None
     q_id: str | None = None
@@ -41,7 +41,7 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
-    """A piece of the corpus with its text (spec corpus §4)."""
+    """A piece of the corpus with its text."""
 
     chunk_id: str | None = None
     id: str | None = None

@@ -23,8 +23,8 @@ def _wrong_answer(gold: Gold, trace: Trace) -> Trace:
     return _answer(trace, claim=_WRONG, citations=[_NOWHERE])
 
 
-def _refused(gold: Gold, trace: Trace) -> Trace:
-    return _answer(trace, claim=REFUSAL, citations=[])
+def _refused(text: str) -> Callable[[Gold, Trace], Trace]:
+    return lambda gold, trace: _answer(trace, claim=text, citations=[])
 
 
 def _nothing_retrieved(gold: Gold, trace: Trace) -> Trace:
@@ -47,7 +47,7 @@ DAMAGE: dict[str, tuple[str, Callable[[Gold, Trace], Trace | None]]] = {
     "answers.precision": ("every claim and citation made wrong", _wrong_answer),
     "answers.chr": ("every citation moved", _wrong_answer),
     "answers.under_refusal": ("every question answered", _wrong_answer),
-    "answers.over_refusal": ("every question refused", _refused),
+    "answers.over_refusal": ("every question refused", _refused(REFUSAL)),
     "answers.recall": ("everything retrieved thrown away", _nothing_retrieved),
     "answers.hit": ("everything retrieved thrown away", _nothing_retrieved),
     "answers.chr_ceiling": ("everything retrieved thrown away", _nothing_retrieved),
@@ -75,7 +75,10 @@ def selftest(request: flow.Request) -> list[Tried]:
     tried = []
     sound = flow.score(request)
     for nth, judged in enumerate(sound.judged):
-        what, damage = DAMAGE[judged.gate.metric.partition("@")[0]]
+        metric = judged.gate.metric.partition("@")[0]
+        what, damage = DAMAGE[metric]
+        if metric == "answers.over_refusal":
+            damage = _refused(request.settings.refusals[0])
         after = flow.score(request._replace(damage=damage, jobs=1)).judged[nth]
         fails = after.outcome is Outcome.FAIL and after.waiver is None
         said = "waived" if after.waiver is not None else after.outcome.value

@@ -71,7 +71,11 @@ def schema(name: str) -> dict[str, object]:
     if name not in kinds:
         raise usage_error(f'expected one of {", ".join(kinds)}, got "{name}"')
     made: dict[str, object] = msgspec.json.schema(kinds[name])
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"ragworthy.{name}/1", **made}
+    head: dict[str, object] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"ragworthy.{name}/1"}
+    aliases = {"chunks": ("chunk_id", "id"), "lock": ()}.get(name, ("qid", "q_id"))
+    if aliases:
+        head["anyOf"] = [{"required": [alias]} for alias in aliases]
+    return head | made
 
 
 def doctor(given: argparse.Namespace) -> int:

@@ -21,8 +21,10 @@ def gate(given: argparse.Namespace) -> int:
     policy = load_policy(path, today=date.today())
     request = flow.from_policy(policy, **_flags(given))
     if given.baseline:
-        request = request._replace(baseline=Path(given.baseline))
+        request = request.with_baseline(Path(given.baseline))
     if given.selftest:
+        if given.output or given.rows or given.receipt:
+            raise usage_error("--selftest judges damaged traces: it writes no reports, rows or receipts")
         return _selftest(request)
     default = path.parent / ".ragworthy/receipt.json"
     return _finish(given, request, Path(given.receipt) if given.receipt else default)

@@ -100,13 +100,14 @@ def verify(given: argparse.Namespace) -> int:
         if len(qids) > _SHOWN:
             print(f"{kind}: … and {len(qids) - _SHOWN:,} more")
     for name in seen.unsigned:
-        print(f"not signed by {name} [RW-L03]")
+        print(f"not signed by {name}")
     if seen.same and not seen.unsigned:
         print(f"frozen: the gold set is the one signed by {', '.join(seen.signers)} (exit 0)")
         return int(Exit.SHIP)
     if not seen.same and seen.same_items:
         print("the items are the same, but the bytes of the file differ (order or spacing)")
-    print(f"not frozen: {CATALOGUE['RW-L02'].do} [RW-L02] (exit {int(Exit.INVALID)})")
+    code = "RW-L02" if not seen.same else "RW-L03"
+    print(f"not frozen: {CATALOGUE[code].do} [{code}] (exit {int(Exit.INVALID)})")
     return int(Exit.INVALID)
 
 

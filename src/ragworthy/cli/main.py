@@ -12,7 +12,10 @@ from ragworthy.names import DEFAULT_K, VERSION, Exit
 
 REPORT_AT = "https://github.com/ragworthy/ragworthy/issues"
 DESCRIPTION = "Decide whether a RAG pipeline may ship: scores, gates, one verdict, a receipt."
-EPILOG = "exit codes: 0 SHIP, 1 NO-SHIP, 2 wrong usage or input, 3 INCONCLUSIVE, 4 INVALID, 70 a defect of ours"
+EPILOG = (
+    "exit codes: 0 SHIP, 1 NO-SHIP, 2 wrong usage or input, 3 INCONCLUSIVE, 4 INVALID, "
+    "70 a defect of ours, 130 interrupted"
+)
 
 
 def parser() -> argparse.ArgumentParser:

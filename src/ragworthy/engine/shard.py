@@ -104,6 +104,8 @@ class Shard:
             records: list[Gold] = decoder.records(block)
             self._take_faults("gold", decoder)
             qids = [gold.qid or gold.q_id or "" for gold in records]
+            if not all(qids) or len(set(qids)) < len(qids) or not self.index.keys().isdisjoint(qids):
+                self._identity_flaws(block, qids)
             self.index.update(zip(qids, range(start, start + len(qids)), strict=True))
             self.items += records
             flags = list(map(gold_flags, records))
@@ -111,8 +113,6 @@ class Shard:
             self.taken.extend([-1] * len(records))
             if sliced is not None:
                 self.slices += sliced(block.data)
-            if len(self.index) != len(self.items) or "" in self.index:
-                self._identity_flaws(block, qids, start)
             if not job.allow_gold_errors and any([one & _LINT_MASK for one in flags]):
                 self._lint_flaws(block, flags)
             yield True
@@ -239,16 +239,17 @@ class Shard:
             self._flaw(Flaw(role, *fault))
         decoder.faults.clear()
 
-    def _identity_flaws(self, block: Any, qids: list[str], start: int) -> None:
+    def _identity_flaws(self, block: Any, qids: list[str]) -> None:
         """Report ids that are empty or repeated, where they are repeated."""
-        seen = {qid for qid, row in self.index.items() if row < start}
+        seen: set[str] = set()
         for nth, qid in enumerate(qids):
+            code = message = ""
             if not qid:
-                place = self.job.gold.offset_of(block, nth)
-                self._flaw(Flaw("gold", place, "RW-G01", "qid", "expected a non-empty string, got nothing"))
-            elif qid in seen:
-                place = self.job.gold.offset_of(block, nth)
-                self._flaw(Flaw("gold", place, "RW-G02", "qid", f'expected a unique id, got "{qid}" again'))
+                code, message = "RW-G01", "expected a non-empty string, got nothing"
+            elif qid in self.index or qid in seen:
+                code, message = "RW-G02", f'expected a unique id, got "{qid}" again'
+            if code:
+                self._flaw(Flaw("gold", self.job.gold.offset_of(block, nth), code, "qid", message))
             seen.add(qid)
 
     def _lint_flaws(self, block: Any, flags: list[int]) -> None:

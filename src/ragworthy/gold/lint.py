@@ -1,4 +1,4 @@
-"""What is wrong or doubtful about a gold set (spec answers §1.1, operations §10)."""
+"""What is wrong or doubtful about a gold set."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Freezing a gold set, and what has changed since (spec operations §11)."""
+"""Freezing a gold set, and what has changed since."""
 
 import hashlib
 import json

@@ -209,7 +209,7 @@ def _explain_chunk(value: dict[str, Any]) -> list[Found]:
 
 
 def _mend_trace(value: dict[str, Any]) -> Trace:
-    """A trace whose answer_json is an empty list: the same as an empty object (spec answers §4)."""
+    """A trace whose answer_json is an empty list: the same as an empty object."""
     return Trace(
         qid=value.get("qid"),
         q_id=value.get("q_id"),

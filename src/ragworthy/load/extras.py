@@ -86,7 +86,7 @@ def _read_pack(path: Path, label: str) -> Pack:
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True):
-    """The seal of a frozen gold set (spec operations §11)."""
+    """The seal of a frozen gold set."""
 
     schema: str
     gold: str

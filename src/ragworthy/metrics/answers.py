@@ -1,4 +1,4 @@
-"""Metrics of the answers suite (spec answers §3). Each maps the facts of one question to True, False or None.
+"""Metrics of the answers suite. Each maps the facts of one question to True, False or None.
 
 The value of a rate is the share of True among the questions that are not None; a count is the number of True.
 """
@@ -14,7 +14,7 @@ from ragworthy.names import Label, Stage
     cases="shipped answers",
     event="right and cited",
     undefined="nothing was shipped",
-    source="seed000 §2, seed004 §2",
+    source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def precision(facts: Facts) -> bool | None:
     """Share of shipped answers that are right, properly cited and keep their constraints."""
@@ -29,7 +29,7 @@ def precision(facts: Facts) -> bool | None:
     cases="shipped answers",
     event="citing gold evidence",
     undefined="nothing was shipped",
-    source="seed000 §2, seed004 §2",
+    source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def chr(facts: Facts) -> bool | None:
     """Share of shipped answers that cite gold evidence and nothing outside what was retrieved."""
@@ -42,7 +42,7 @@ def chr(facts: Facts) -> bool | None:
     cases="unanswerable questions",
     event="answered",
     undefined="no unanswerable question",
-    source="seed000 §2, seed004 §2",
+    source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def under_refusal(facts: Facts) -> bool | None:
     """Share of unanswerable questions that were answered anyway."""
@@ -55,7 +55,7 @@ def under_refusal(facts: Facts) -> bool | None:
     cases="answerable questions",
     event="refused",
     undefined="no answerable question",
-    source="seed000 §2, seed004 §2",
+    source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def over_refusal(facts: Facts) -> bool | None:
     """Share of answerable questions that were refused."""
@@ -68,7 +68,7 @@ def over_refusal(facts: Facts) -> bool | None:
     cases="answerable questions",
     event="with all gold evidence in the first k",
     undefined="no answerable question with gold citations",
-    source="seed000 §2, seed004 §2",
+    source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def recall(facts: Facts, *, k: int) -> bool | None:
     """Share of answerable questions with all gold citations among the first k retrieved."""
@@ -81,7 +81,7 @@ def recall(facts: Facts, *, k: int) -> bool | None:
     cases="answerable questions",
     event="with some gold evidence in the first k",
     undefined="no answerable question with gold citations",
-    source="example_05 §6.1 (there called recall@k), ruling C-11",
+    source="ProblemMap examples/example_05 §6.1, where it is called recall@k",
 )
 def hit(facts: Facts, *, k: int) -> bool | None:
     """Share of answerable questions with at least one gold citation among the first k retrieved."""
@@ -95,7 +95,7 @@ def hit(facts: Facts, *, k: int) -> bool | None:
     cases="shipped answers",
     event="with gold evidence in the first k",
     undefined="nothing was shipped",
-    source="seed004 §0 (CHR@k upper bound), ruling C-12",
+    source="ProblemMap eval/README.md §0, CHR@k (upper bound)",
 )
 def chr_ceiling(facts: Facts, *, k: int) -> bool | None:
     """Best citation hit rate the shipped answers could have reached with their first k retrieved."""
@@ -107,7 +107,7 @@ def chr_ceiling(facts: Facts, *, k: int) -> bool | None:
     cases="shipped answers",
     event="keeping their constraints",
     undefined="nothing was shipped",
-    source="seed004 §0",
+    source="ProblemMap eval/README.md §0",
 )
 def scu(facts: Facts) -> bool | None:
     """Share of shipped answers that keep their locked constraints."""
@@ -120,7 +120,7 @@ def scu(facts: Facts) -> bool | None:
     cases="shipped answers with constraints",
     event="breaking a constraint",
     undefined="never: a count of nothing is 0",
-    source="seed004 §2",
+    source="ProblemMap eval/README.md §2",
 )
 def scu_violations(facts: Facts) -> bool | None:
     """Number of shipped answers that break their locked constraints."""
@@ -132,7 +132,7 @@ def scu_violations(facts: Facts) -> bool | None:
     cases="traces",
     event="of the agreed shape",
     undefined="no trace",
-    source="example_08 §2, gate G5",
+    source="ProblemMap examples/example_08 §2, gate G5",
 )
 def compliance(facts: Facts) -> bool | None:
     """Share of traces that refuse, or answer with a non-empty claim and a list of citation ids."""
@@ -144,7 +144,7 @@ def compliance(facts: Facts) -> bool | None:
     cases="answerable questions",
     event="with the gold text in the claim",
     undefined="no answerable question",
-    source="example_08 (claim containment)",
+    source="ProblemMap examples/example_08, claim containment",
 )
 def containment(facts: Facts) -> bool | None:
     """Share of answerable questions that were answered with a claim containing the gold text."""
@@ -156,8 +156,8 @@ def containment(facts: Facts) -> bool | None:
     short=("cited_support",),
     cases="shipped answers to answerable questions",
     event="whose cited chunks hold the gold text",
-    undefined="needs chunk texts (--corpus) and shipped answers with gold text",
-    source="seed004 §0, ruling C-07",
+    undefined="needs chunk texts (--corpus) and shipped answers to answerable questions",
+    source="ProblemMap eval/README.md §0, where CHR is described so",
 )
 def support(facts: Facts) -> bool | None:
     """Share of shipped answers to answerable questions where a cited chunk's text holds the gold text."""
@@ -170,7 +170,7 @@ def support(facts: Facts) -> bool | None:
     cases="gold questions",
     event="without a trace",
     undefined="never: a count of nothing is 0",
-    source="design §5",
+    source="Ragworthy: every question needs a trace",
 )
 def missing(facts: Facts) -> bool | None:
     """Number of gold questions without a trace."""
@@ -178,7 +178,7 @@ def missing(facts: Facts) -> bool | None:
 
 
 def label(facts: Facts) -> Label:
-    """What became of the question: the first label that applies (spec answers §7)."""
+    """What became of the question: the first label that applies."""
     if facts.missing:
         return Label.MISSING
     if facts.refused:

@@ -1,7 +1,7 @@
 """What is established about one question of the answers suite, once, as a set of flags.
 
 The flags of a question are its row. A count per distinct flag set is the tally, which merges exactly, and every
-metric in `answers.py` is a pure function of the flags. Spec answers §3 and §4.
+metric in `answers.py` is a pure function of the flags.
 """
 
 import re
@@ -298,7 +298,7 @@ def _kept(
 def contradicted(
     locked: list[str], claim: str, contradictions: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
 ) -> bool:
-    """Whether some rule matches a locked constraint and the claim, both lower-cased (spec answers §6)."""
+    """Whether some rule matches a locked constraint and the claim, both lower-cased."""
     lowered = claim.lower()
     return any(
         forbidden.search(lowered) and any(lock.search(one.lower()) for one in locked)
@@ -312,9 +312,9 @@ def _trimmed(text: str) -> str:
 
 def _support(gold: Gold, cited: object, chunks: Mapping[str, str], short_words: bool) -> int:
     """Whether the text of a cited chunk holds a gold piece that counts."""
-    pieces = gold.gold_claim_substr
-    if not pieces or not gold.answerable:
+    if not gold.answerable:
         return 0
+    pieces = gold.gold_claim_substr or []
     flags = SUPPORTABLE
     for one in cited if isinstance(cited, list) else ():
         text = chunks.get(one) if isinstance(one, str) else None

@@ -1,4 +1,4 @@
-"""The answers suite as the sources' own scorer reads it, quirks and all (spec answers §4, profile `reference`).
+"""The answers suite as the sources' own scorer reads it, quirks and all.
 
 It works on plain decoded JSON, because that program gives a meaning to values that the records refuse. Where it stops
 with an error, so does this: with the built-in error of the same cause.

@@ -13,7 +13,7 @@ from ragworthy.report import show
 from ragworthy.report.findings import Findings
 
 SMOKE, RELEASE = 10, 30
-"""Gold sets below these sizes are fit for a smoke test, or not even that (spec operations §10)."""
+"""Gold sets below these sizes are fit for a smoke test, or not even that."""
 
 _MARKS: dict[int, tuple[str, str]] = {
     f.NOT_EXACT: ("RW-W01", "{n} spelled with other case or blanks around it"),
@@ -126,14 +126,15 @@ def _plain(code: str, message: str, count: int, qids: list[str] | None = None) -
     }
 
 
-# what to do next (spec answers §9)
+# what to do next
 
 RECALL_LOW = Fraction(7, 10)
 
 
 def next_steps(found: Findings) -> list[dict[str, str]]:
     """What the pattern of failures means and what to do, most telling first."""
-    failed = {one.gate.metric.partition("@")[0] for one in found.judged if one.outcome is Outcome.FAIL}
+    failing = [one for one in found.judged if one.outcome is Outcome.FAIL]
+    failed = {one.gate.metric.partition("@")[0] for one in failing if one.gate.op != g.EACH}
     steps: list[tuple[str, str]] = []
     if found.values[None, "answers.missing"].num:
         steps.append(("questions without a trace", "run the pipeline over the whole gold set and score again"))
@@ -182,12 +183,10 @@ def next_steps(found: Findings) -> list[dict[str, str]]:
         steps.append(("answers of the wrong shape", "emit a non-empty claim and a list of citation ids"))
     near = sum(count for (flags, _), count in found.measured.tally.items() if flags & f.NEAR_REFUSAL)
     if near and ("answers.under_refusal" in failed or "answers.precision" in failed):
-        steps.append(
-            (
-                "near-refusals",
-                f"{show.plural(near, 'claim reads', 'claims read')} like a refusal; 'ragworthy doctor' lists them",
-            )
-        )
+        alike = show.plural(near, "claim reads", "claims read")
+        steps.append(("near-refusals", f"{alike} like a refusal; 'ragworthy doctor' lists those that recur"))
+    if any(one.gate.op == g.EACH for one in failing):
+        steps.append(("questions that must pass do not", "look at each of them by its qid in the rows (--rows FILE)"))
     if any(one.outcome is Outcome.UNDECIDED for one in found.judged):
         steps.append(
             (

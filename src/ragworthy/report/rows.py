@@ -1,4 +1,4 @@
-"""Rows: one object a question, in gold order (design §7)."""
+"""Rows: one object a question, in gold order."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -29,7 +29,9 @@ def _headline(report: dict[str, Any]) -> str:
     failing = [gate["metric"] for gate in report["gates"] if gate["outcome"] == "fail" and "waiver" not in gate]
     undecided = [gate["metric"] for gate in report["gates"] if gate["outcome"] == "undecided" and "waiver" not in gate]
     if report["verdict"] == "SHIP":
-        return f": all {plural(len(report['gates']), 'gate')} hold"
+        waived = sum("waiver" in gate for gate in report["gates"])
+        held = plural(len(report["gates"]) - waived, "gate holds", "gates hold")
+        return f": {held}, {waived} waived" if waived else f": all {held}"
     if report["verdict"] == "NO-SHIP":
         return f": {', '.join(failing)} {'fails' if len(failing) == 1 else 'fail'}"
     if report["verdict"] == "INCONCLUSIVE":
