@@ -142,4 +142,4 @@ def _refusals(request: flow.Request) -> list[str]:
 def _toml(text: str) -> str:
     """A text as a TOML basic string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(ch if ch.isprintable() else f"\\u{ord(ch):04x}" for ch in escaped) + '"'
+    return '"' + "".join(ch if ch.isprintable() else f"\\U{ord(ch):08x}" for ch in escaped) + '"'

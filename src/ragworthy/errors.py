@@ -12,6 +12,8 @@ A code is stable: it keeps its meaning for ever. `explain CODE` prints what stan
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ragworthy.text import visible
+
 MOST_PROBLEMS = 20
 
 
@@ -121,7 +123,7 @@ class Problem(NamedTuple):
 
     def __str__(self) -> str:
         parts = [part for part in (self.where, self.field, self.message) if part]
-        return f"{': '.join(parts)} [{self.code}]"
+        return visible(f"{': '.join(parts)} [{self.code}]")
 
 
 class RagworthyError(Exception):

@@ -25,9 +25,9 @@ def sha256_of(path: Path) -> str:
 def check_readable(path: Path) -> None:
     """Raise a DataError unless the path is a file that can be opened."""
     where = str(path)
-    if path.is_dir():
-        raise data_error("RW-F02", "expected a file, got a folder", where=where)
     try:
+        if path.is_dir():
+            raise data_error("RW-F02", "expected a file, got a folder", where=where)
         with path.open("rb"):
             return
     except FileNotFoundError:
@@ -71,7 +71,7 @@ def write_with(path: Path, write: Callable[[Path], None]) -> None:
         beside.chmod(0o666 & ~_umask())
         beside.replace(path)
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = os.strerror(error.errno) if error.errno else str(error)
         raise data_error("RW-F14", f"cannot be written: {reason}", where=str(path)) from None
     finally:
         if beside is not None:

@@ -18,7 +18,7 @@ from ragworthy.errors import (
     usage_error,
 )
 from ragworthy.files import check_readable, sha256_of, shown_path
-from ragworthy.load.decode import Decoder, record_offset
+from ragworthy.load.decode import Decoder, record_offsets
 from ragworthy.load.extras import (
     Pack,
     as_baseline,
@@ -192,7 +192,7 @@ def _open(request: Request) -> Inputs:
 
 def reader(source: Source, kind: type) -> Reader:
     """How the engine reads a source."""
-    return Reader(source.blocks, source.block_at, partial(Decoder, kind), record_offset)
+    return Reader(source.blocks, source.block_at, partial(Decoder, kind), partial(record_offsets, kind))
 
 
 def _job(request: Request, inputs: Inputs) -> Job:
@@ -323,15 +323,15 @@ def _baseline(request: Request, inputs: Inputs, hashes: dict[str, str], rules: f
     earlier = inputs.earlier
     if earlier is None:
         return None
-    gold: dict[str, Any] = next((one for one in earlier.suite.get("inputs", []) if one.get("role") == "gold"), {})
-    theirs = earlier.suite.get("settings", {})
+    gold = next((one.sha256 for one in earlier.suite.inputs if one.role == "gold"), None)
+    theirs = earlier.suite.settings
     ours = _settings(request, rules, inputs.packs)
     unlike = None
-    if gold.get("sha256") != hashes["gold"]:
+    if gold != hashes["gold"]:
         unlike = "it was scored on another gold set"
-    elif earlier.suite.get("profile") != "default":
+    elif earlier.suite.profile != "default":
         unlike = "it was scored with another profile"
-    elif earlier.suite.get("frozen") == "unfrozen":
+    elif earlier.suite.frozen in ("unfrozen", "broken"):
         unlike = "its gold set was not the frozen one"
     else:
         moved = [key for key in ours if ours[key] != theirs.get(key) and key not in ("slices", "k")]

@@ -26,11 +26,7 @@ def _questions(source: Source) -> tuple[list[rules.Question], list[Problem]]:
 def _sound(source: Source) -> list[rules.Question]:
     """The items of a file, which must all be readable and have unique ids."""
     questions, problems = _questions(source)
-    problems += [
-        finding.problem
-        for finding in rules.lint(questions, source.given, short_words=True)
-        if finding.problem.code in ("RW-G01", "RW-G02", "RW-G05")
-    ]
+    problems += [finding.problem for finding in rules.identities(questions, source.given)]
     if problems:
         raise DataError(problems[:20], len(problems))
     return questions
@@ -60,7 +56,8 @@ def lint(path: Path, *, short_words: bool) -> Linted:
     findings.sort(key=lambda finding: (finding.line, finding.problem.code))
     flags = [f.gold_flags(f.Rules(short_words=short_words))(question.gold) for question in questions]
     rescued = sum(bool(one & f.ONLY_SHORT and one & f.RESCUABLE) for one in flags)
-    return Linted(findings, len(questions) + len(problems), source.given, rescued)
+    unreadable = {problem.where for problem in problems}
+    return Linted(findings, len(questions) + len(unreadable), source.given, rescued)
 
 
 def freeze(path: Path, *, signers: list[str], reason: str, now: str, lock: Path | None = None) -> dict[str, Any]:

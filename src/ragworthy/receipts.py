@@ -1,5 +1,6 @@
 """Making receipts, and re-deriving verdicts from them."""
 
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,10 +60,10 @@ def _options(request: flow.Request) -> dict[str, Any]:
     return options
 
 
-def _request(body: dict[str, Any], root: Path) -> flow.Request:
+def _request(given: receipt.Receipt, root: Path) -> flow.Request:
     """The request a receipt was made from."""
-    found = receipt.files_of(body, root)
-    options = body["request"]
+    found = receipt.files_of(given, root)
+    options = given.request
     flags = {"unfrozen": options["unfrozen"], "allow_gold_errors": options["allow_gold_errors"]}
     if "policy" in found:
         asked = flow.from_policy(load_policy(found["policy"], today=None), **flags)
@@ -72,7 +73,7 @@ def _request(body: dict[str, Any], root: Path) -> flow.Request:
         short_substr=options["short_substr"],
         refusals=tuple(options["refusals"]),
         scu=options["scu"],
-        rule_packs=tuple(options["rule_packs"]),
+        rule_packs=tuple(str(found.get(f"pack:{name}", name)) for name in options["rule_packs"]),
         slices=tuple(options["slices"]),
     )
     gates = tuple(
@@ -112,25 +113,24 @@ class Checked(NamedTuple):
 
 def check(path: Path, *, jobs: int | None = None) -> Checked:
     """Recompute a receipt from the files it names, and say what differs."""
-    body, canonical = receipt.read(path)
+    given, body, canonical = receipt.read(path)
     root = path.parent
-    verdict, inputs = str(body.get("verdict")), len(body["inputs"])
-    made_by = body.get("tool", {}).get("version")
-    if made_by != VERSION:
-        message = f"tool: the receipt was made by version {made_by}, this is {VERSION}"
-        return Checked(verdict, inputs, [message, *receipt.moved(body, root)])
-    moved = receipt.moved(body, root)
+    nothing = Checked(given.verdict, len(given.inputs), [])
+    moved = receipt.moved(given, root)
+    if given.tool.version != VERSION:
+        made_by = f"tool: the receipt was made by version {given.tool.version}, this is {VERSION}"
+        return nothing._replace(differences=[made_by, *moved])
     if moved:
-        return Checked(verdict, inputs, moved)
+        return nothing._replace(differences=moved)
     try:
-        request = _request(body, root)._replace(jobs=jobs)
+        request = _request(given, root)._replace(jobs=jobs)
         again = make(flow.score(request), request, root)
     except RagworthyError as error:
-        return Checked(verdict, inputs, error.lines())
+        return nothing._replace(differences=error.lines())
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        return Checked(verdict, inputs, [f"the receipt's request cannot be read: {error!r}"])
+        return nothing._replace(
+            differences=[f"request: expected what the command was given, got something else ({error})"]
+        )
     if again == canonical:
-        return Checked(verdict, inputs, [])
-    import json
-
-    return Checked(verdict, inputs, receipt.differences(json.loads(again), body))
+        return nothing
+    return nothing._replace(differences=receipt.differences(json.loads(again), body))

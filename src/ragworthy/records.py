@@ -43,9 +43,9 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
 class Chunk(msgspec.Struct, frozen=True, gc=False):
     """A piece of the corpus with its text."""
 
+    text: str
     chunk_id: str | None = None
     id: str | None = None
-    text: str = ""
 
 
 NO_ANSWER = Answer()

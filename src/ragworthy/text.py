@@ -28,7 +28,20 @@ _REFUSAL_LIKE = r"""
     """
 _OPENING = 240
 """A refusal says so at once: what comes later in a claim is not looked at."""
-_REFUSAL_HINTS = ("not ", "n't", "no ", "unable", "insuff", "unanswer", "unknown", "unclear", "none", "n/a")
+_REFUSAL_HINTS = (
+    "not",
+    "n't",
+    "no ",
+    "no\n",
+    "no\t",
+    "unable",
+    "insuff",
+    "unanswer",
+    "unknown",
+    "unclear",
+    "none",
+    "n/a",
+)
 """Every Latin refusal holds one of these; looking for them is far cheaper than the pattern."""
 
 

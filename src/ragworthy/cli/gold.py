@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ragworthy import goldcare
-from ragworthy.errors import CATALOGUE
+from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import lint as rules
 from ragworthy.names import VERSION, Exit
 from ragworthy.report.show import plural
+from ragworthy.text import visible
 
 _SHOWN = 50
 
@@ -60,8 +61,9 @@ def _as_text(linted: goldcare.Linted) -> str:
         shown[finding.problem.code] = shown.get(finding.problem.code, 0) + 1
         if finding.level == "error" or shown[finding.problem.code] <= _SHOWN:
             lines.append(f"{finding.level}: {finding.problem}")
+    listed = {finding.problem.code for finding in linted.findings if finding.level == "error"}
     for code, count in sorted(shown.items()):
-        if count > _SHOWN and not code.startswith("RW-G"):
+        if count > _SHOWN and code not in listed:
             lines.append(f"… and {count - _SHOWN:,} more of {code} (--format json lists all)")
     if lines:
         lines.append("")
@@ -78,14 +80,20 @@ def _as_text(linted: goldcare.Linted) -> str:
 
 def freeze(given: argparse.Namespace) -> int:
     """Seal a gold set."""
+    if not all(name.strip() for name in given.signer):
+        raise usage_error("--signer: expected a name, got nothing")
+    if not given.reason.strip():
+        raise usage_error("--reason: expected a text, got nothing")
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     lock = Path(given.lock) if given.lock else None
     sealed = goldcare.freeze(Path(given.gold), signers=given.signer, reason=given.reason, now=now, lock=lock)
     entry = sealed["history"][-1]
     for kind in ("added", "removed", "changed"):
         for qid in entry.get(kind, [])[:_SHOWN]:
-            print(f"{kind}: {qid}")
-    print(f"frozen: {plural(sealed['items'], 'item')}, sha256 {sealed['sha256']}, signed by {', '.join(given.signer)}")
+            print(f"{kind}: {visible(qid)}")
+    print(
+        f"frozen: {plural(sealed['items'], 'item')}, sha256 {sealed['sha256']}, signed by {visible(', '.join(given.signer))}"
+    )
     print(f"lock: {sealed['path']}")
     return int(Exit.SHIP)
 
@@ -96,13 +104,13 @@ def verify(given: argparse.Namespace) -> int:
     seen = goldcare.verify(Path(given.gold), required=given.signer, lock=lock)
     for kind, qids in seen.moved.items():
         for qid in qids[:_SHOWN]:
-            print(f"{kind}: {qid}")
+            print(f"{kind}: {visible(qid)}")
         if len(qids) > _SHOWN:
             print(f"{kind}: … and {len(qids) - _SHOWN:,} more")
     for name in seen.unsigned:
-        print(f"not signed by {name}")
+        print(f"not signed by {visible(name)}")
     if seen.same and not seen.unsigned:
-        print(f"frozen: the gold set is the one signed by {', '.join(seen.signers)} (exit 0)")
+        print(f"frozen: the gold set is the one signed by {visible(', '.join(seen.signers))} (exit 0)")
         return int(Exit.SHIP)
     if not seen.same and seen.same_items:
         print("the items are the same, but the bytes of the file differ (order or spacing)")
@@ -120,7 +128,7 @@ def diff(given: argparse.Namespace) -> int:
         return int(Exit.SHIP)
     for change in changes:
         fields = f" ({', '.join(change.fields)})" if change.fields else ""
-        print(f"{change.kind}: {change.qid}{fields}: {change.meaning}")
+        print(visible(f"{change.kind}: {change.qid}{fields}: {change.meaning}"))
     counts = {kind: sum(change.kind == kind for change in changes) for kind in ("added", "removed", "changed")}
     scored = [change for change in changes if not change.meaning.startswith("not scored")]
     print(", ".join(f"{count} {kind}" for kind, count in counts.items()))

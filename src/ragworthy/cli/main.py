@@ -161,6 +161,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(Exit.USAGE)
+    except OSError as error:
+        print(f"cannot write: {error.strerror} [RW-F14]", file=sys.stderr)
+        return int(Exit.USAGE)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return int(Exit.INTERRUPTED)
@@ -184,10 +187,19 @@ def _defect(error: Exception) -> int:
 
 
 def entry() -> NoReturn:
-    """The console script."""
+    """The console script: sound streams first, then the command."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     code = main()
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print(f"stdout: cannot be written: {error.strerror} [RW-F14]", file=sys.stderr)
+        os._exit(int(Exit.USAGE))  # an ordinary exit would try to flush again
     sys.exit(code)

@@ -23,18 +23,15 @@ def digest(shard: Shard, claimed: dict[int, bytearray], tables: list[Table]) -> 
     """Sum up a part. A part with flaws only tells them: nothing of it is scored."""
     with without_gc():
         tally = _tally(shard)
+        if any(flags & f.NESTED_CITATION for flags, _ in tally):
+            _report_nested(shard, tables)
         if shard.flaw_count:
             return _partial(shard, tally, claimed)
-        marks = GOLD_MARKS | TRACE_MARKS | f.NESTED_CITATION
+        marks = GOLD_MARKS | TRACE_MARKS
         distinct = {flags for flags, _ in tally}
         severity = {flags: SEVERITY[what] for flags in distinct if (what := label(f.unpack(flags, ()))) not in HARMLESS}
         telling = {flags for flags in distinct if flags & marks or flags in severity}
         rows = [row for row, flags in enumerate(shard.flags) if flags in telling] if telling else []
-        nested = [row for row in rows if shard.flags[row] & f.NESTED_CITATION]
-        if nested:
-            for row in nested:
-                shard.nested_flaw(_trace_place(shard, row, tables))
-            return _partial(shard, tally, claimed)
         qids = list(shard.index) if shard.job.keep_rows or rows else []
         worst = sorted((severity[shard.flags[row]], qids[row], row) for row in rows if shard.flags[row] in severity)
         return _partial(shard, tally, claimed)._replace(
@@ -53,10 +50,25 @@ def _tally(shard: Shard) -> Tally:
 
 
 def _partial(shard: Shard, tally: Tally, claimed: dict[int, bytearray]) -> Partial:
-    flaws = sorted(shard.flaws)[:MOST_PROBLEMS]
+    flaws = [flaw for role in ("gold", "trace") for flaw in sorted(shard.flaws[role])][:MOST_PROBLEMS]
     return Partial(
         tally, shard.replaced, claimed, flaws, shard.flaw_count, {}, [], {}, [], array("Q"), shard.traces
     )  # fmt: skip
+
+
+def _report_nested(shard: Shard, tables: list[Table]) -> None:
+    """Citation lists that hold objects or lists: the first ones with their place, in the order of the trace file."""
+    rows = [row for row, flags in enumerate(shard.flags) if flags & f.NESTED_CITATION]
+    first = sorted(map(shard.place_of, rows))[:MOST_PROBLEMS]
+    found: list[tuple[int, str]] = []
+    for part in sorted({part for part, _ in first}):
+        numbers = [number for of, number in first if of == part]
+        places = tables[part].places(shard.job.traces, part, shard.job.parts, numbers)
+        for number, trace in tables[part].pick(shard.job.traces, part, shard.job.parts, numbers):
+            cited = trace.answer_json.citations
+            nth = next(i for i, one in enumerate(cited) if isinstance(one, (dict, list)))
+            found.append((places[number], f"answer_json.citations[{nth}]"))
+    shard.nested_flaws(found, len(rows))
 
 
 def _notes(shard: Shard, rows: list[int], qids: list[str], tables: list[Table]) -> dict[int, list[Note]]:

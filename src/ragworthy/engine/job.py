@@ -17,7 +17,7 @@ class Reader(NamedTuple):
     blocks: Callable[[int, int], Iterator[Any]]
     block_at: Callable[[int, int, int, int], Any]
     decoder: Callable[[], Any]
-    offset_of: Callable[[Any, int], int]
+    offsets: Callable[[Any], list[int]]
 
 
 class Job(NamedTuple):
@@ -62,8 +62,9 @@ class Table:
         found: dict[int, int] = {}
         for at, wanted in self._by_block(numbers):
             block = reader.block_at(self.offsets[at], self.lengths[at], part, parts)
+            offsets = reader.offsets(block)
             for number in wanted:
-                found[number] = reader.offset_of(block, number - self.firsts[at])
+                found[number] = offsets[number - self.firsts[at]]
         return found
 
     def _by_block(self, numbers: Iterable[int]) -> list[tuple[int, list[int]]]:

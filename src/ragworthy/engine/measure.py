@@ -10,7 +10,7 @@ from typing import Any
 from ragworthy.engine.digest import PLACES, digest
 from ragworthy.engine.job import Job, Joined, Partial, Strays
 from ragworthy.engine.shard import Shard
-from ragworthy.records import Flaw, Ints, Measured, Note, Tally
+from ragworthy.records import Ints, Measured, Note, Tally
 
 SMALL = 16 << 20
 """Below this many bytes a second process costs more than it saves."""
@@ -34,13 +34,15 @@ def measure(
     `meanwhile` is work of the caller's own that is done while other processes are busy.
     """
     if job.parts > 1:
-        return _in_processes(job, progress, meanwhile)
+        together = _in_processes(job, progress, meanwhile)
+        # With something wrong in the files, one process goes through them again: problems in the order of the file.
+        return together or measure(job._replace(parts=1), progress)
     if meanwhile is not None:
         meanwhile()
     shard = Shard(job, 0)
     joined = shard.join(progress)
     tables = [joined.table]
-    return _merge([digest(shard, shard.settle([], tables), tables)], [joined.strays], [], most=job.most_offenders)
+    return _merge([digest(shard, shard.settle([], tables), tables)], [joined.strays], job.most_offenders)
 
 
 def _worker(job: Job, part: int, pipe: Any, report: bool) -> None:
@@ -50,15 +52,16 @@ def _worker(job: Job, part: int, pipe: Any, report: bool) -> None:
         pipe.send(("joined", shard.join((lambda size: pipe.send(("progress", size))) if report else None)))
         others, tables = pipe.recv()
         pipe.send(("settled", digest(shard, shard.settle(others, tables), tables)))
-        suspects = pipe.recv()
-        pipe.send(("named", shard.places_of(suspects)))
-    except Exception as error:  # noqa: BLE001 - handed to the parent process, which raises it
-        pipe.send(("failed", error))
+    except Exception:  # noqa: BLE001 - the parent does the work again and meets the same error itself
+        pipe.send(("failed", None))
     pipe.close()
     os._exit(0)  # the memory goes back at once; taking a million objects apart would be noticed
 
 
-def _in_processes(job: Job, progress: Callable[[int], None] | None, meanwhile: Callable[[], None] | None) -> Measured:
+def _in_processes(
+    job: Job, progress: Callable[[int], None] | None, meanwhile: Callable[[], None] | None
+) -> Measured | None:
+    """The merged result of one process a part; None where something is wrong with the files or with a process."""
     import multiprocessing
 
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
@@ -78,12 +81,13 @@ def _in_processes(job: Job, progress: Callable[[int], None] | None, meanwhile: C
         strays, tables = [one.strays for one in joined], [one.table for one in joined]
         for part, pipe in enumerate(pipes):
             pipe.send(([one for one in strays if one.part != part], tables))
-        suspects = _in_two([one.hashes for one in joined])
+        repeated = _in_two([one.hashes for one in joined])
         partials: list[Partial] = [_answer(pipe, "settled", None) for pipe in pipes]
-        for pipe in pipes:
-            pipe.send(suspects)
-        repeated = _repeated([_answer(pipe, "named", None) for pipe in pipes])
-        return _merge(partials, strays, repeated, most=job.most_offenders)
+        if repeated or any(partial.flaw_count for partial in partials):
+            return None
+        return _merge(partials, strays, job.most_offenders)
+    except (EOFError, BrokenPipeError):
+        return None
     finally:
         for pipe in pipes:
             pipe.close()
@@ -94,41 +98,26 @@ def _in_processes(job: Job, progress: Callable[[int], None] | None, meanwhile: C
 
 
 def _answer(pipe: Any, wanted: str, progress: Callable[[int], None] | None) -> Any:
+    """The next answer of a worker; EOFError where it failed or was killed."""
     while True:
-        try:
-            kind, value = pipe.recv()
-        except EOFError:
-            raise MemoryError("a worker process was killed; try --jobs 1") from None
+        kind, value = pipe.recv()
         if kind == "failed":
-            raise value
+            raise EOFError
         if kind == wanted:
             return value
         if progress is not None:
             progress(value)
 
 
-def _in_two(hashes: list[Ints]) -> frozenset[int]:
-    """Hashes of ids that stand in more than one part: usually none."""
+def _in_two(hashes: list[Ints]) -> bool:
+    """Whether an id may stand in more than one part (equal hashes; one process then looks closely)."""
     seen = set(hashes[0])
-    twice: set[int] = set()
     for more in hashes[1:]:
         if not seen.isdisjoint(more):
-            twice.update(seen.intersection(more))
+            return True
         if more is not hashes[-1]:
             seen.update(more)
-    return frozenset(twice)
-
-
-def _repeated(named: list[dict[str, int]]) -> list[Flaw]:
-    """Gold ids that really stand in two parts, reported where they are repeated."""
-    seen: set[str] = set()
-    flaws: list[Flaw] = []
-    for places in named:
-        for qid, place in places.items():
-            if qid in seen:
-                flaws.append(Flaw("gold", place, "RW-G02", "qid", f'expected a unique id, got "{qid}" again'))
-        seen.update(places)
-    return flaws
+    return False
 
 
 def _orphans(strays: list[Strays], partials: list[Partial]) -> tuple[int, list[str]]:
@@ -143,7 +132,7 @@ def _orphans(strays: list[Strays], partials: list[Partial]) -> tuple[int, list[s
     return count, sorted(names)[:ORPHANS_SHOWN]
 
 
-def _merge(partials: list[Partial], strays: list[Strays], repeated: list[Flaw], *, most: int) -> Measured:
+def _merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured:
     tally: Tally = Counter()
     notes: dict[int, list[Note]] = {}
     flags: Ints = array("Q")
@@ -163,8 +152,8 @@ def _merge(partials: list[Partial], strays: list[Strays], repeated: list[Flaw], 
         traces_replaced=sum(partial.replaced for partial in partials),
         orphans=orphans,
         orphan_ids=orphan_ids,
-        flaws=sorted([flaw for partial in partials for flaw in partial.flaws] + repeated),
-        flaw_count=sum(partial.flaw_count for partial in partials) + len(repeated),
+        flaws=[flaw for partial in partials for flaw in partial.flaws],
+        flaw_count=sum(partial.flaw_count for partial in partials),
         notes=notes,
         offenders=sorted(one for partial in partials for one in partial.offenders)[:most],
         watched=watched,

@@ -43,8 +43,9 @@ class Shard:
         self.trace_table = Table()
         self.traces = 0
         self.replaced = 0
-        self.flaws: list[Flaw] = []
+        self.flaws: dict[str, list[Flaw]] = {"gold": [], "trace": []}
         self.flaw_count = 0
+        self._nameless: list[int] = []
         self._waiting: dict[str, tuple[int, Trace]] = {}
         self._late: dict[int, int] = {}
         self._strays: dict[str, int] = {}
@@ -102,19 +103,19 @@ class Shard:
             start = len(self.items)
             self.gold_table.enter(block, start)
             records: list[Gold] = decoder.records(block)
-            self._take_faults("gold", decoder)
+            full = self._take_faults("gold", decoder)
             qids = [gold.qid or gold.q_id or "" for gold in records]
             if not all(qids) or len(set(qids)) < len(qids) or not self.index.keys().isdisjoint(qids):
-                self._identity_flaws(block, qids)
+                self._gold_flaws(block, self._identity_flaws(qids), full)
             self.index.update(zip(qids, range(start, start + len(qids)), strict=True))
             self.items += records
             flags = list(map(gold_flags, records))
             self.flags.extend(flags)
             self.taken.extend([-1] * len(records))
             if sliced is not None:
-                self.slices += sliced(block.data)
+                self.slices += sliced(block.data) if not self.flaw_count else [()] * len(records)
             if not job.allow_gold_errors and any([one & _LINT_MASK for one in flags]):
-                self._lint_flaws(block, flags)
+                self._gold_flaws(block, _lint_flaws(flags), full)
             yield True
 
     def _trace_blocks(self) -> Iterator[tuple[list[Trace], int, int]]:
@@ -123,9 +124,15 @@ class Shard:
             first = self.traces
             self.trace_table.enter(block, first)
             records: list[Trace] = decoder.records(block)
-            self._take_faults("trace", decoder)
+            full = self._take_faults("trace", decoder)
             self.traces += len(records)
             yield records, first, len(block.data)
+            if self._nameless:
+                offsets = [] if full else job.traces.offsets(block)
+                places = [-1 if full else offsets[number - first] for number in self._nameless]
+                for place in places:
+                    self._flaw(Flaw("trace", place, "RW-T01", "qid", "expected a non-empty string, got nothing"), full)
+                self._nameless.clear()
 
     def _match(self, records: list[Trace], first: int, *, may_wait: bool) -> int:
         """Score the traces whose gold item has been read; the number of questions that got their first trace."""
@@ -150,8 +157,7 @@ class Shard:
 
     def _set_aside(self, qid: str | None, number: int, trace: Trace, may_wait: bool) -> None:
         if not qid:
-            place = self.trace_table.places(self.job.traces, self.part, self.job.parts, [number])[number]
-            self._flaw(Flaw("trace", place, "RW-T01", "qid", "expected a non-empty string, got nothing"))
+            self._nameless.append(number)
             return
         if qid in self._waiting or qid in self._strays:
             self._earlier[qid] = self._earlier.get(qid, 0) + 1
@@ -227,47 +233,56 @@ class Shard:
         """Gold items once more; those already scored were let go to save memory."""
         return dict(self.gold_table.pick(self.job.gold, self.part, self.job.parts, rows))
 
-    # problems
+    # problems: the first few of each file are kept with their place, all are counted
 
-    def _flaw(self, flaw: Flaw) -> None:
+    def _flaw(self, flaw: Flaw, full: bool) -> None:
         self.flaw_count += 1
-        if len(self.flaws) < MOST_PROBLEMS * 2:
-            self.flaws.append(flaw)
+        if not full:
+            self.flaws[flaw.role].append(flaw)
 
-    def _take_faults(self, role: str, decoder: Any) -> None:
+    def _take_faults(self, role: str, decoder: Any) -> bool:
+        """Note what the decoder could not read; tells whether earlier blocks gave enough problems to show."""
+        self.flaws[role] = sorted(self.flaws[role])[:MOST_PROBLEMS]
+        full = len(self.flaws[role]) == MOST_PROBLEMS
         for fault in decoder.faults:
-            self._flaw(Flaw(role, *fault))
+            self._flaw(Flaw(role, *fault), full)
         decoder.faults.clear()
+        return full
 
-    def _identity_flaws(self, block: Any, qids: list[str]) -> None:
-        """Report ids that are empty or repeated, where they are repeated."""
+    def _gold_flaws(self, block: Any, found: list[tuple[int, str, str, str]], full: bool) -> None:
+        """Note problems of gold items, given as (number in the block, code, field, message)."""
+        offsets = [] if full else self.job.gold.offsets(block)
+        for nth, code, field, message in found:
+            self._flaw(Flaw("gold", -1 if full else offsets[nth], code, field, message), full)
+
+    def _identity_flaws(self, qids: list[str]) -> list[tuple[int, str, str, str]]:
+        """Ids that are empty or repeated, where they are repeated."""
+        found: list[tuple[int, str, str, str]] = []
         seen: set[str] = set()
         for nth, qid in enumerate(qids):
-            code = message = ""
             if not qid:
-                code, message = "RW-G01", "expected a non-empty string, got nothing"
+                found.append((nth, "RW-G01", "qid", "expected a non-empty string, got nothing"))
             elif qid in self.index or qid in seen:
-                code, message = "RW-G02", f'expected a unique id, got "{qid}" again'
-            if code:
-                self._flaw(Flaw("gold", self.job.gold.offset_of(block, nth), code, "qid", message))
+                found.append((nth, "RW-G02", "qid", f'expected a unique id, got "{qid}" again'))
             seen.add(qid)
+        return found
 
-    def _lint_flaws(self, block: Any, flags: list[int]) -> None:
-        for nth, one in enumerate(flags):
-            for bit, (code, field, message) in f.LINT.items():
-                if one & bit:
-                    self._flaw(Flaw("gold", self.job.gold.offset_of(block, nth), code, field, message))
+    def nested_flaws(self, places: list[tuple[int, str]], count: int) -> None:
+        """Note citation lists that hold objects, which only the scored traces show: (place, what was found)."""
+        self.flaw_count += count
+        for place, field in places:
+            self.flaws["trace"].append(
+                Flaw("trace", place, "RW-T02", field, "expected a string, got an object or a list")
+            )
 
-    def places_of(self, hashes: frozenset[int]) -> dict[str, int]:
-        """Ids with one of these hashes, and where they stand."""
-        rows = {row: qid for qid, row in self.index.items() if hash(qid) in hashes} if hashes else {}
-        places = self.gold_table.places(self.job.gold, self.part, self.job.parts, rows)
-        return {rows[row]: place for row, place in places.items()}
 
-    def nested_flaw(self, place: int) -> None:
-        """Report a citation list that holds objects, which only the second look shows."""
-        message = "expected a list of strings, got a list holding objects"
-        self._flaw(Flaw("trace", place, "RW-T02", "answer_json.citations", message))
+def _lint_flaws(flags: list[int]) -> list[tuple[int, str, str, str]]:
+    return [
+        (nth, code, field, message)
+        for nth, one in enumerate(flags)
+        for bit, (code, field, message) in f.LINT.items()
+        if one & bit
+    ]
 
 
 def _spoiled(facts: Callable[[Gold, Trace], int], damage: Damage) -> Callable[[Gold, Trace], int]:

@@ -52,42 +52,59 @@ class Question(NamedTuple):
         return self.gold.qid or self.gold.q_id or ""
 
 
-def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Finding]:
-    """Every finding, in the order of the file."""
-    findings: list[Finding] = []
+def _finding(level: str, code: str, item: Question, label: str, field: str, message: str) -> Finding:
+    return Finding(level, Problem(code, message, f"{label}:{item.line}", field), item.line, item.qid)
 
-    def say(level: str, code: str, item: Question, field: str, message: str) -> None:
-        findings.append(Finding(level, Problem(code, message, f"{label}:{item.line}", field), item.line, item.qid))
 
-    flags_of = f.gold_flags(f.Rules(short_words=short_words))
-    seen: dict[str, int] = {}
+def identities(items: Sequence[Question], label: str) -> list[Finding]:
+    """Ids that are missing or repeated, and a set without items: what stands in the way of telling items apart."""
+    if not items:
+        return [Finding("error", Problem("RW-G05", "expected gold items, got none", label), 1, "")]
+    found: list[Finding] = []
+    seen: set[str] = set()
     for item in items:
         if not item.qid:
-            say("error", "RW-G01", item, "qid", "expected a non-empty string, got nothing")
+            message = "expected a non-empty string, got nothing"
+            found.append(_finding("error", "RW-G01", item, label, "qid", message))
         elif item.qid in seen:
-            say("error", "RW-G02", item, "qid", f'expected a unique id, got "{item.qid}" again')
-        seen.setdefault(item.qid, item.line)
+            message = f'expected a unique id, got "{item.qid}" again'
+            found.append(_finding("error", "RW-G02", item, label, "qid", message))
+        seen.add(item.qid)
+    return found
+
+
+def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Finding]:
+    """Every finding, in the order of the file."""
+    findings = identities(items, label)
+    flags_of = f.gold_flags(f.Rules(short_words=short_words))
+    for item in items:
         flags = flags_of(item.gold)
         for bit, (code, field, message) in f.LINT.items():
             if flags & bit:
-                say("error", code, item, field, message)
+                findings.append(_finding("error", code, item, label, field, message))
         for bit, (code, field, message) in DOUBTS.items():
             if flags & bit and not (bit == f.SHORT_ENTRY and (flags & f.ONLY_SHORT or short_words)):
-                say("warning", code, item, field, message)
+                findings.append(_finding("warning", code, item, label, field, message))
     for earlier, item in _repeated(items):
-        say("warning", "RW-W11", item, "question", f"the same text as {earlier.qid} (line {earlier.line})")
-    pairs = near_pairs(items, SHARED)
-    for one, other, overlap in pairs:
+        text = f"the same text as {earlier.qid} (line {earlier.line})"
+        findings.append(_finding("warning", "RW-W11", item, label, "question", text))
+    findings += _alike(items, label)
+    findings += _of_the_whole(items, label)
+    return sorted(findings, key=lambda finding: (finding.line, finding.problem.code))
+
+
+def _alike(items: Sequence[Question], label: str) -> list[Finding]:
+    """Questions worded almost like another one, or like one of the other kind."""
+    found: list[Finding] = []
+    for one, other, overlap in near_pairs(items, SHARED):
         if overlap >= NEAR and one.gold.question != other.gold.question:
             text = f"worded like {one.qid} (line {one.line}): overlap {overlap:.2f}"
-            say("note", "RW-W18", other, "question", text)
-    for one, other, overlap in pairs:
+            found.append(_finding("note", "RW-W18", other, label, "question", text))
         if one.gold.answerable != other.gold.answerable:
             closed, opened = (other, one) if one.gold.answerable else (one, other)
             text = f"unanswerable, but worded like the answerable {opened.qid}: overlap {overlap:.2f}"
-            say("note", "RW-W19", closed, "question", text)
-    findings += _of_the_whole(items, label)
-    return sorted(findings, key=lambda finding: (finding.line, finding.problem.code))
+            found.append(_finding("note", "RW-W19", closed, label, "question", text))
+    return found
 
 
 def _repeated(items: Iterable[Question]) -> list[tuple[Question, Question]]:
@@ -101,10 +118,7 @@ def _repeated(items: Iterable[Question]) -> list[tuple[Question, Question]]:
 
 def _of_the_whole(items: Sequence[Question], label: str) -> list[Finding]:
     findings = []
-    if not items:
-        problem = Problem("RW-G05", "expected gold items, got none", label)
-        return [Finding("error", problem, 1, "")]
-    if all(item.gold.answerable for item in items):
+    if items and all(item.gold.answerable for item in items):
         problem = Problem("RW-W12", "the gold set has no unanswerable question", label)
         findings.append(Finding("warning", problem, 1, ""))
     for name, count in thin_slices(items):

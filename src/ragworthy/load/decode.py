@@ -51,13 +51,14 @@ class Decoder(Generic[Record]):
         offset = block.offset
         for line in lines_of(block.data):
             if line.strip():
-                record = self._read(line, offset)
+                record = self.read(line, offset)
                 if record is not None:
                     records.append(record)
             offset += len(line)
         return records
 
-    def _read(self, line: bytes, offset: int) -> Record | None:
+    def read(self, line: bytes, offset: int) -> Record | None:
+        """The record of one line; what is wrong with it goes to `faults`."""
         try:
             line.decode()
             return self._one(line)
@@ -70,7 +71,7 @@ class Decoder(Generic[Record]):
         except msgspec.DecodeError as error:
             self.faults.append(_bad_json(line, offset, str(error)))
         except RecursionError:
-            self.faults.append(Fault(offset, "RW-F11", "", "expected a flat record, got JSON nested too deeply"))
+            self.faults.append(_too_deep(offset))
         return None
 
     def _look_closer(self, line: bytes, offset: int) -> Record | None:
@@ -78,6 +79,9 @@ class Decoder(Generic[Record]):
             value = msgspec.json.decode(line)
         except msgspec.DecodeError as error:
             self.faults.append(_bad_json(line, offset, str(error)))
+            return None
+        except RecursionError:
+            self.faults.append(_too_deep(offset))
             return None
         if not isinstance(value, dict):
             message = f"expected a JSON object, got {described(value)}"
@@ -96,6 +100,10 @@ def lines_of(data: bytes) -> list[bytes]:
     pieces = data.split(b"\n")
     last = pieces.pop()
     return [piece + b"\n" for piece in pieces] + ([last] if last else [])
+
+
+def _too_deep(offset: int) -> Fault:
+    return Fault(offset, "RW-F11", "", "expected a flat record, got JSON nested too deeply")
 
 
 def _bad_json(line: bytes, offset: int, reason: str) -> Fault:
@@ -129,7 +137,7 @@ def described(value: Any) -> str:
         return "an object"
     if isinstance(value, list):
         return "a list"
-    return str(value)
+    return clip(str(value), 40)
 
 
 Found = tuple[str, str, str]
@@ -201,11 +209,18 @@ def _explain_trace(value: dict[str, Any]) -> list[Found]:
 
 
 def _explain_chunk(value: dict[str, Any]) -> list[Found]:
-    return [
+    found: list[Found] = [
         ("RW-C01", field, f"expected a string, got {described(value[field])}")
-        for field in ("chunk_id", "id", "text")
+        for field in ("chunk_id", "id")
         if value.get(field) is not None and not isinstance(value[field], str)
     ]
+    if not found and not value.get("chunk_id") and not value.get("id"):
+        found.append(("RW-C01", "chunk_id", "expected a non-empty string, got nothing"))
+    text = value.get("text")
+    if not isinstance(text, str):
+        got = "nothing" if "text" not in value else described(text)
+        found.append(("RW-C01", "text", f"expected a string, got {got}"))
+    return found
 
 
 def _mend_trace(value: dict[str, Any]) -> Trace:
@@ -222,23 +237,20 @@ def _mend_trace(value: dict[str, Any]) -> Trace:
 _EXPLAIN: dict[type, tuple[Callable[[dict[str, Any]], list[Found]], Callable[[dict[str, Any]], Any]]] = {
     Gold: (_explain_gold, lambda value: msgspec.convert(value, Gold)),
     Trace: (_explain_trace, _mend_trace),
-    Chunk: (
-        _explain_chunk,
-        lambda value: Chunk(value.get("chunk_id"), value.get("id"), value.get("text") or ""),
-    ),
+    Chunk: (_explain_chunk, lambda value: msgspec.convert(value, Chunk)),
 }
 
 
-def record_offset(block: Block, nth: int) -> int:
-    """The byte offset at which the nth record (from 0) of a block starts."""
+def record_offsets(kind: type, block: Block) -> list[int]:
+    """The byte offset of every record of a block; lines that give no record are passed over."""
+    decoder: Decoder[Any] = Decoder(kind)
+    offsets: list[int] = []
     offset = block.offset
     for line in lines_of(block.data):
-        if line.strip():
-            if nth == 0:
-                return offset
-            nth -= 1
+        if line.strip() and decoder.read(line, offset) is not None:
+            offsets.append(offset)
         offset += len(line)
-    return offset
+    return offsets
 
 
 class Item(NamedTuple):
@@ -260,10 +272,38 @@ def read_items(source: Source, kind: type[Record]) -> tuple[list[Item], list[Pro
             line_number += 1
             if not line.strip():
                 continue
-            record = decoder._read(line, 0)
+            record = decoder.read(line, 0)
+            value = _whole(line) if record is not None else None
+            if record is not None and value is None:
+                decoder.faults.append(_too_deep(0))
             for fault in decoder.faults:
                 problems.append(Problem(fault.code, fault.message, f"{source.given}:{line_number}", fault.field))
             decoder.faults.clear()
-            if record is not None:
-                items.append(Item(line_number, msgspec.json.decode(line), record))
+            if record is not None and value is not None:
+                items.append(Item(line_number, value, record))
     return items, problems
+
+
+def _whole(line: bytes) -> dict[str, Any] | None:
+    """All fields of a line that is known to hold an object; None where a field is nested too deeply."""
+    try:
+        value: dict[str, Any] = msgspec.json.decode(line)
+    except RecursionError:
+        return None
+    return value
+
+
+def explained(error: msgspec.MsgspecError) -> tuple[str, str]:
+    """What the decoder says of a small file, as field and message.
+
+    >>> try: msgspec.json.decode(b'{"a": {"b": "x"}}', type=dict[str, dict[str, int]])
+    ... except msgspec.ValidationError as error: explained(error)
+    ('[...][...]', 'expected int, got str')
+    """
+    text = str(error).replace("`", "")
+    reason, _, place = text.partition(" - at ")
+    field = place.removeprefix("key in ").removeprefix("$").removeprefix(".")
+    missing = reason.removeprefix("Object missing required field ")
+    if missing != reason:
+        return f"{field}.{missing}".removeprefix("."), "expected a value, got nothing"
+    return field, reason[:1].lower() + reason[1:]

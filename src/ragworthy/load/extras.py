@@ -1,6 +1,5 @@
 """The smaller inputs: chunk texts, contradiction packs, the lock of a gold set, an earlier report."""
 
-import json
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -8,13 +7,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
+from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, data_error
 from ragworthy.files import read_text, sha256_of, shown_path
 from ragworthy.gates import Baseline
-from ragworthy.load.decode import Decoder
+from ragworthy.load.decode import Decoder, Fault, described, explained, record_offsets
 from ragworthy.load.rules import load_toml
 from ragworthy.load.sources import Source
 from ragworthy.records import Chunk
+from ragworthy.stats import exact
 from ragworthy.text import fold
 
 LOCK_SCHEMA = "ragworthy.lock/1"
@@ -26,19 +26,24 @@ def load_chunks(source: Source) -> dict[str, str]:
     """Chunk texts by id, folded for comparison."""
     decoder = Decoder(Chunk)
     texts: dict[str, str] = {}
+    nameless: list[int] = []
     for block in source.blocks():
-        for chunk in decoder.records(block):
+        chunks = decoder.records(block)
+        for nth, chunk in enumerate(chunks):
             name = chunk.chunk_id or chunk.id
-            if not name:
-                raise data_error("RW-C01", "expected chunk_id, got a record without it", where=source.given)
-            texts[name] = fold(chunk.text)
-    if decoder.faults:
-        lines = source.lines_at(fault.offset for fault in decoder.faults[:MOST_PROBLEMS])
+            if name:
+                texts[name] = fold(chunk.text)
+            else:
+                nameless.append(record_offsets(Chunk, block)[nth])
+    missing = "expected a non-empty string, got nothing"
+    faults = sorted([*decoder.faults, *(Fault(offset, "RW-C01", "chunk_id", missing) for offset in nameless)])
+    if faults:
+        lines = source.lines_at(fault.offset for fault in faults[:MOST_PROBLEMS])
         problems = [
             Problem(fault.code, fault.message, f"{source.given}:{lines[fault.offset]}", fault.field)
-            for fault in decoder.faults[:MOST_PROBLEMS]
+            for fault in faults[:MOST_PROBLEMS]
         ]
-        raise DataError(problems, len(decoder.faults))
+        raise DataError(problems, len(faults))
     if not texts:
         raise data_error("RW-F04", "expected chunks, got none", where=source.given)
     return texts
@@ -64,24 +69,33 @@ def load_pack(name: str, folder: Path) -> Pack:
 
 
 def _read_pack(path: Path, label: str) -> Pack:
-    table = load_toml(path)
-    rules = []
+    def wrong(message: str, field: str = "") -> DataError:
+        return data_error("RW-K01", message, where=label, field=field)
+
+    try:
+        table = load_toml(path)
+    except PolicyError as error:
+        raise wrong(error.problems[0].message) from None
     if not isinstance(table.get("id"), str):
-        raise data_error("RW-K01", "expected a text, got nothing", where=label, field="id")
-    for i, rule in enumerate(table.get("rule", [])):
+        raise wrong(f"expected a text, got {described(table['id']) if 'id' in table else 'nothing'}", "id")
+    given = table.get("rule", [])
+    if not isinstance(given, list) or not given:
+        raise wrong(
+            "expected [[rule]] tables, got none" if not given else "expected [[rule]] tables, got another value"
+        )
+    rules = []
+    for i, rule in enumerate(given):
         patterns = []
         for key in ("locked", "claim"):
+            field = f"rule[{i}].{key}"
             text = rule.get(key) if isinstance(rule, dict) else None
             if not isinstance(text, str):
-                raise data_error("RW-K01", "expected a pattern, got nothing", where=label, field=f"rule[{i}].{key}")
+                raise wrong(f"expected a pattern, got {'nothing' if text is None else described(text)}", field)
             try:
                 patterns.append(re.compile(text))
             except re.error as error:
-                message = f"expected a regular expression, got one that fails: {error}"
-                raise data_error("RW-K01", message, where=label, field=f"rule[{i}].{key}") from None
+                raise wrong(f"expected a regular expression, got one that fails: {error}", field) from None
         rules.append((patterns[0], patterns[1]))
-    if not rules:
-        raise data_error("RW-K01", "expected [[rule]] tables, got none", where=label)
     return Pack(table["id"], tuple(rules), sha256_of(path))
 
 
@@ -117,10 +131,53 @@ def load_lock(path: Path) -> Lock:
     try:
         lock = msgspec.json.decode(read_text(path), type=Lock)
     except msgspec.MsgspecError as error:
-        raise data_error("RW-L01", f"expected a lock file, got: {error}", where=where) from None
+        field, message = explained(error)
+        raise data_error("RW-L01", message, where=where, field=field) from None
+    except RecursionError:
+        raise data_error("RW-L01", "expected a lock file, got JSON nested too deeply", where=where) from None
     if lock.schema != LOCK_SCHEMA:
         raise data_error("RW-L01", f'expected "{LOCK_SCHEMA}", got "{lock.schema}"', where=where, field="schema")
     return lock
+
+
+class _Input(msgspec.Struct, frozen=True):
+    role: str
+    sha256: str
+
+
+class _Number(msgspec.Struct, frozen=True):
+    value: float | None
+    num: int
+    den: int | None
+
+    @property
+    def exact(self) -> Fraction | None:
+        if self.value is None:
+            return None
+        return Fraction(self.num, self.den) if self.den else Fraction(self.num)
+
+
+class _Suite(msgspec.Struct, frozen=True):
+    profile: str
+    frozen: str
+    inputs: list[_Input]
+    settings: dict[str, Any]
+    metrics: dict[str, _Number]
+    slices: dict[str, dict[str, _Number]]
+
+
+class _Gate(msgspec.Struct, frozen=True):
+    metric: str
+    op: str
+    threshold: str
+    slice: str | None = None
+
+
+class _Report(msgspec.Struct, frozen=True):
+    schema: str
+    verdict: str
+    suites: dict[str, _Suite]
+    gates: list[_Gate]
 
 
 class Earlier(NamedTuple):
@@ -129,40 +186,42 @@ class Earlier(NamedTuple):
     path: str
     sha256: str
     verdict: str
-    suite: dict[str, Any]
-    gates: list[dict[str, Any]]
+    suite: _Suite
+    gates: list[_Gate]
 
 
 def load_report(path: Path, suite: str) -> Earlier:
     """Read a JSON report written by an earlier run."""
-    where = shown_path(path)
+    text = read_text(path)
+
+    def wrong(message: str, field: str = "") -> DataError:
+        return data_error("RW-B01", message, where=str(path), field=field)
+
     try:
-        report = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise data_error("RW-B01", f"expected a JSON report, got: {error}", where=where) from None
-    if not isinstance(report, dict) or report.get("schema") != REPORT_SCHEMA:
-        raise data_error("RW-B01", f'expected schema "{REPORT_SCHEMA}", got something else', where=where)
-    found = report.get("suites", {}).get(suite)
-    if not isinstance(found, dict):
-        raise data_error("RW-B01", f"expected the suite {suite}, got a report without it", where=where)
-    return Earlier(where, sha256_of(path), str(report.get("verdict")), found, list(report.get("gates", [])))
+        report = msgspec.json.decode(text, type=_Report)
+    except msgspec.MsgspecError as error:
+        field, message = explained(error)
+        raise wrong(message, field) from None
+    except RecursionError:
+        raise wrong("expected a JSON report, got JSON nested too deeply") from None
+    if report.schema != REPORT_SCHEMA:
+        raise wrong(f'expected "{REPORT_SCHEMA}", got "{report.schema}"', "schema")
+    if suite not in report.suites:
+        raise wrong("expected this suite, got a report without it", f"suites.{suite}")
+    for i, gate in enumerate(report.gates):
+        if exact(gate.threshold) is None:
+            raise wrong(f'expected a number, got "{gate.threshold}"', f"gates[{i}].threshold")
+    return Earlier(shown_path(path), sha256_of(path), report.verdict, report.suites[suite], report.gates)
 
 
 def as_baseline(earlier: Earlier, unlike: str | None) -> Baseline:
     """The numbers of an earlier report as exact fractions."""
-    values: dict[tuple[str | None, str], Fraction] = {}
-    groups = {None: earlier.suite.get("metrics", {})} | dict(earlier.suite.get("slices", {}))
-    try:
-        for name, metrics in groups.items():
-            for metric, number in metrics.items():
-                if number.get("value") is None:
-                    continue
-                den = number.get("den")
-                values[name, metric] = Fraction(number["num"], den) if den else Fraction(number["num"])
-        thresholds = {(g["metric"], g["op"], g.get("slice")): str(g["threshold"]) for g in earlier.gates}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        problem = Problem(
-            "RW-B01", f"expected a Ragworthy report, got one with a damaged part: {error!r}", earlier.path
-        )
-        raise DataError([problem]) from None
+    groups: list[tuple[str | None, dict[str, _Number]]] = [(None, earlier.suite.metrics), *earlier.suite.slices.items()]
+    values = {
+        (group, name): number.exact
+        for group, metrics in groups
+        for name, number in metrics.items()
+        if number.exact is not None
+    }
+    thresholds = {(gate.metric, gate.op, gate.slice): gate.threshold for gate in earlier.gates}
     return Baseline(values, thresholds, unlike)

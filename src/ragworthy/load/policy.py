@@ -63,8 +63,9 @@ def load_policy(path: Path, *, today: date | None) -> Policy:
     table = load_toml(path)
     where = path.as_posix()
     if path.name == "pyproject.toml":
-        table = table.get("tool", {}).get("ragworthy", {})
-        if not table:
+        tool = table.get("tool")
+        table = tool.get("ragworthy", {}) if isinstance(tool, dict) else {}
+        if not isinstance(table, dict) or not table:
             raise policy_error("RW-P08", "expected a table [tool.ragworthy], got none", where=where)
     return parse_policy(table, where, path, today)
 
@@ -83,6 +84,8 @@ def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: da
         check.say("RW-P12", "answers", "expected a section for a suite, got none")
     k = answers.ks[0] if answers else DEFAULT_K
     gates = parse_gates(check, table.get("gate", []), "gate", default_k=k, evidence=evidence)
+    if table.get("gate") == []:
+        check.say("RW-P11", "gate", "expected at least one gate, got an empty list")
     waivers = _waivers(check, table.get("waiver", []), gates, today)
     freeze = check.take(table, "freeze", dict, "", "a table") or {}
     check.known(freeze, "freeze", "freeze.")

@@ -13,6 +13,7 @@ from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K
 
 MOST_KS = 8
+_LONGEST_NUMBER = 30
 
 DEFAULT_GATES = (
     Gate("answers.precision", MIN, "0.80"),
@@ -92,12 +93,12 @@ class Checker:
                 hint = f" (did you mean {close[0]}?)" if close else f" (one of: {', '.join(KEYS[section])})"
                 self.say("RW-P02", f"{path}{key}", f"expected a known key, got an unknown one{hint}")
 
-    def take(self, table: dict[str, Any], key: str, kind: type | tuple[type, ...], path: str, what: str) -> Any:
+    def take(self, table: dict[str, Any], key: str, kind: type, path: str, what: str) -> Any:
         """The value of a key when it has the right type, else None."""
         value = table.get(key)
         if value is None:
             return None
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        if type(value) is not kind:
             self.say("RW-P03", f"{path}{key}", f"expected {what}, got {shown(value)}")
             return None
         return value
@@ -186,6 +187,8 @@ def _gate(check: Checker, table: dict[str, Any], here: str, default_k: int, evid
         check.say("RW-P04", f"{here}metric", unknown_metric(name))
         return []
     min_n = check.take(table, "min_n", int, here, "a whole number") or 0
+    if min_n < 0:
+        check.say("RW-P03", f"{here}min_n", f"expected 0 or more, got {min_n}")
     common = Gate(
         metric=found.id,
         op="",
@@ -269,7 +272,7 @@ def _number(value: Any) -> str | None:
         return None
     if isinstance(value, int):
         return str(value)
-    if isinstance(value, Decimal) and value.is_finite():
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) <= _LONGEST_NUMBER:
         return f"{value:f}"
     return None
 
@@ -281,6 +284,8 @@ def shown(value: Any) -> str:
         return f'"{value}"'
     if isinstance(value, dict):
         return "a table"
+    if isinstance(value, list):
+        return f"[{', '.join(map(shown, value))}]"
     return str(value)
 
 
@@ -312,11 +317,14 @@ def load_gate_file(path: Path, *, default_k: int, evidence: str) -> tuple[Gate, 
 
 def named_gates(check: Checker, pairs: dict[str, Any], *, default_k: int, evidence: str) -> tuple[Gate, ...]:
     """Gates from names and thresholds; the metric's direction gives the comparison."""
-    gates = []
+    gates: list[Gate] = []
     for name, value in pairs.items():
         found = registry.find(name, default_k=default_k)
         if found is None:
             check.say("RW-P04", name, unknown_metric(name))
+            continue
+        if any(gate.metric == found.id for gate in gates):
+            check.say("RW-P10", name, f"expected one threshold for {found.id}, got two")
             continue
         number = _number(value)
         if number is None:
@@ -342,7 +350,6 @@ def parse_gate_text(given: list[str], *, default_k: int, evidence: str = "point"
     pairs: dict[str, Any] = {}
     for item in " ".join(given).replace(",", " ").split():
         name, sign, text = item.partition("=")
-        name = name.rstrip("<>")
         if not sign or not name or not text:
             check.say("RW-P10", "", f'expected name=value, got "{item}"')
             continue

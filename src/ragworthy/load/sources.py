@@ -189,17 +189,33 @@ class PackedFile(FileSource):
 
         import zstandard
 
-        stream: Any
-        if self.path.suffix == ".gz":
-            stream = gzip.GzipFile(fileobj=raw)
-        else:
-            stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
         try:
-            while chunk := stream.read(BLOCK):
-                yield chunk
+            if self.path.suffix == ".gz":
+                stream = gzip.GzipFile(fileobj=raw)
+                while chunk := stream.read(BLOCK):
+                    yield chunk
+            else:
+                yield from _zstd(raw)
         except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
             message = f"expected a whole {self.path.suffix[1:]} file, got: {error}"
             raise data_error("RW-F12", message, where=self.given) from None
+
+
+def _zstd(raw: IO[bytes]) -> Iterator[bytes]:
+    """The bytes of one zstd frame after another; unlike a stream reader, this notices a frame that is cut off."""
+    import zstandard
+
+    unpack = zstandard.ZstdDecompressor()
+    frame, inside = unpack.decompressobj(), True
+    while packed := raw.read(BLOCK >> 3):
+        while packed:
+            if data := frame.decompress(packed):
+                yield data
+            inside, packed = not frame.eof, frame.unused_data
+            if not inside:
+                frame = unpack.decompressobj()
+    if inside:
+        raise EOFError("the end of the file in the middle of a frame")
 
 
 class ParquetFile(FileSource):
@@ -217,8 +233,8 @@ class ParquetFile(FileSource):
                 data = as_lines(batch.to_pylist())
                 yield Block(offset, data)
                 offset += len(data)
-        except (pyarrow.ArrowException, OSError) as error:
-            message = f"expected a Parquet file, got: {str(error).splitlines()[0]}"
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+            message = f"expected a Parquet file, got: {(str(error).splitlines() or [''])[0]}"
             raise data_error("RW-F13", message, where=self.given) from None
 
 

@@ -1,8 +1,9 @@
 """The report for a pull request: at most 60 KB, with a count of what was cut."""
 
+from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.show import number_of, plural, shown_metrics
+from ragworthy.report.show import limits, number_of, plural, shown_metrics
 from ragworthy.text import clip, visible
 
 LIMIT = 60_000
@@ -25,8 +26,9 @@ def render(report: dict[str, Any], *, limit: int = LIMIT) -> str:
     ]
     optional: list[list[str]] = []
     for suite, body in report["suites"].items():
-        head += _metrics(suite, body)
-        optional += [_offenders(body), _warnings(body), _slices(body), _inputs(body)]
+        gated = limits(report)
+        head += _metrics(suite, body, gated)
+        optional += [_offenders(body), _warnings(body), _slices(body, gated), _inputs(body)]
     return _fit(head, optional, tail, limit)
 
 
@@ -97,7 +99,7 @@ def _head(report: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-def _metrics(suite: str, body: dict[str, Any]) -> list[str]:
+def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
     counts = body["counts"]
     lines = [
         f"### {suite}",
@@ -113,7 +115,7 @@ def _metrics(suite: str, body: dict[str, Any]) -> list[str]:
         interval = f"{metric['low']:.3f} … {metric['high']:.3f}" if metric["low"] is not None else ""
         if metric["undefined"]:
             interval = metric["undefined"]
-        lines.append(f"| {name} | {number_of(metric)} | {cases} | {cell(interval)} |")
+        lines.append(f"| {name} | {number_of(metric, gated.get(name, []))} | {cases} | {cell(interval)} |")
     labels = ", ".join(f"{label} {count:,}" for label, count in body["labels"].items())
     return [*lines, "", f"Labels: {labels}", ""]
 
@@ -155,14 +157,17 @@ def _warnings(body: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-def _slices(body: dict[str, Any]) -> list[str]:
+def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
     if not body["slices"]:
         return []
     names = [name for name, metric in body["metrics"].items() if metric["den"] is not None and not metric["undefined"]]
     lines = ["### Slices", "", "| slice | " + " | ".join(name.partition(".")[2] for name in names) + " |"]
     lines.append("|---" * (len(names) + 1) + "|")
     for group, metrics in body["slices"].items():
-        values = [f"{number_of(metrics[name])} ({metrics[name]['num']}/{metrics[name]['den']})" for name in names]
+        values = [
+            f"{number_of(metrics[name], gated.get(name, []))} ({metrics[name]['num']}/{metrics[name]['den']})"
+            for name in names
+        ]
         lines.append(f"| {cell(group)} | " + " | ".join(values) + " |")
     return [*lines, ""]
 

@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ragworthy.errors import data_error, usage_error
-from ragworthy.files import read_text, sha256_of, write_whole
+import msgspec
+
+from ragworthy.errors import data_error
+from ragworthy.files import check_readable, sha256_of, write_whole
 from ragworthy.names import VERSION
 from ragworthy.records import Tally
 
@@ -84,45 +86,61 @@ def write(path: Path, data: bytes) -> None:
     write_whole(path, data + b"\n")
 
 
-def read(path: Path) -> tuple[dict[str, Any], bytes]:
-    """A receipt and its bytes."""
+class Input(msgspec.Struct, frozen=True):
+    """A file that decides the result."""
+
+    role: str
+    path: str
+    sha256: str
+
+
+class _Tool(msgspec.Struct, frozen=True):
+    version: str
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What verifying needs to know of a receipt."""
+
+    schema: str
+    tool: _Tool
+    inputs: list[Input]
+    request: dict[str, Any]
+    verdict: str
+
+
+def read(path: Path) -> tuple[Receipt, dict[str, Any], bytes]:
+    """A receipt: what verifying needs, everything it says, and its canonical bytes."""
     import rfc8785
 
-    text = read_text(path)
+    check_readable(path)
+    data = path.read_bytes()
     try:
-        body = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise data_error("RW-R01", f"expected a receipt, got: {error}", where=str(path)) from None
-    if not isinstance(body, dict) or body.get("schema") != SCHEMA:
-        raise data_error("RW-R01", f'expected schema "{SCHEMA}", got something else', where=str(path))
-    try:
+        receipt, body = msgspec.json.decode(data, type=Receipt), json.loads(data)
+        if receipt.schema != SCHEMA:
+            raise data_error("RW-R01", f'expected "{SCHEMA}", got "{receipt.schema}"', where=str(path), field="schema")
         canonical = rfc8785.dumps(body)
-    except rfc8785.CanonicalizationError as error:
-        raise data_error("RW-R01", f"expected canonical JSON, got: {error}", where=str(path)) from None
-    if text != canonical.decode() + "\n":
+    except (msgspec.MsgspecError, rfc8785.CanonicalizationError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).replace("`", "").split())
+        raise data_error("RW-R01", f"expected a receipt, got: {reason}", where=str(path)) from None
+    if data != canonical + b"\n":
         raise data_error("RW-R02", "expected canonical JSON, got bytes that were edited", where=str(path))
-    return body, canonical
+    return receipt, body, canonical
 
 
-def files_of(body: dict[str, Any], root: Path) -> dict[str, Path]:
+def files_of(receipt: Receipt, root: Path) -> dict[str, Path]:
     """The inputs a receipt names, by role."""
-    try:
-        return {one["role"]: root / one["path"] for one in body["inputs"]}
-    except (KeyError, TypeError):
-        raise usage_error(
-            "expected inputs with role and path in the receipt, got something else", code="RW-R01"
-        ) from None
+    return {one.role: root / one.path for one in receipt.inputs}
 
 
-def moved(body: dict[str, Any], root: Path) -> list[str]:
+def moved(receipt: Receipt, root: Path) -> list[str]:
     """Inputs whose bytes are not those of the receipt, in words."""
     lines = []
-    for one in body["inputs"]:
-        path = root / one["path"]
+    for one in receipt.inputs:
+        path = root / one.path
         if not path.is_file():
-            lines.append(f"{one['role']}: {one['path']} is not there")
-        elif (now := sha256_of(path)) != one["sha256"]:
-            lines.append(f"{one['role']}: {one['path']} moved: sha256 was {one['sha256']}, is {now}")
+            lines.append(f"{one.role}: {one.path} is not there")
+        elif (now := sha256_of(path)) != one.sha256:
+            lines.append(f"{one.role}: {one.path} moved: sha256 was {one.sha256}, is {now}")
     return lines
 
 

@@ -77,7 +77,7 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> None:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
-        raise missing_extra("pyarrow", "parquet", f"{path.name}: writing Parquet") from None
+        raise missing_extra("pyarrow", "parquet", "writing Parquet") from None
     fact = pa.struct(
         [
             (name, pa.bool_())

@@ -1,12 +1,13 @@
 """How numbers become words; every display string is made here."""
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
 PLACES = 4
 
 
-def number(value: Fraction, threshold: Fraction | None = None, *, whole: bool = False) -> str:
+def number(value: Fraction, *thresholds: Fraction, whole: bool = False) -> str:
     """At most four places, half to even, with more where rounding would reach or cross the threshold.
 
     >>> number(Fraction(2, 3)), number(Fraction(1)), number(Fraction(15999, 20000), Fraction("0.80"))
@@ -16,7 +17,7 @@ def number(value: Fraction, threshold: Fraction | None = None, *, whole: bool = 
         return str(value)
     places = PLACES
     shown = round(value, places)
-    while threshold is not None and places < 30 and _side(shown, threshold) != _side(value, threshold):
+    while places < 30 and any(_side(shown, threshold) != _side(value, threshold) for threshold in thresholds):
         places += 1
         shown = round(value, places)
     text = f"{'-' if shown < 0 else ''}{_decimal(abs(Fraction(shown)), places)}"
@@ -64,7 +65,7 @@ def signed(value: Fraction, *, whole: bool = False) -> str:
     >>> signed(Fraction(1, 20)), signed(Fraction(-1, 3))
     ('+0.05', '-0.3333')
     """
-    text = number(value, whole=whole)
+    text = number(value, Fraction(0), whole=whole)
     return text if text.startswith("-") else f"+{text}"
 
 
@@ -83,10 +84,19 @@ def shown_metrics(suite: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [(name, one) for name, one in suite["metrics"].items() if checked or not name.startswith("answers.scu")]
 
 
-def number_of(metric: dict[str, Any]) -> str:
+def limits(report: dict[str, Any]) -> dict[str, list[Fraction]]:
+    """The thresholds that each metric's value must not be rounded across."""
+    found: dict[str, list[Fraction]] = {}
+    for gate in report["gates"]:
+        if gate["op"] in (">=", "<="):
+            found.setdefault(gate["metric"], []).append(Fraction(gate["threshold"]))
+    return found
+
+
+def number_of(metric: dict[str, Any], thresholds: Iterable[Fraction] = ()) -> str:
     """A metric of the report model as people read it."""
     if metric["undefined"] is not None:
         return "–"
     if metric["den"] is None:
         return str(metric["num"])
-    return number(Fraction(metric["num"], metric["den"]))
+    return number(Fraction(metric["num"], metric["den"]), *thresholds)

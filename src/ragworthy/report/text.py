@@ -1,8 +1,9 @@
 """The report for people at a terminal: verdict first, then gates, offenders, what to do next."""
 
+from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.show import number_of, plural, shown_metrics
+from ragworthy.report.show import limits, number_of, plural, shown_metrics
 from ragworthy.text import clip, visible
 
 _COLOURS = {"SHIP": "32", "NO-SHIP": "31", "INCONCLUSIVE": "33", "INVALID": "35"}
@@ -18,7 +19,7 @@ def render(report: dict[str, Any], *, colour: bool = False) -> str:
         lines.append("")
     lines += _gates(report["gates"], colour)
     for suite, body in report["suites"].items():
-        lines += _suite(suite, body, [gate["metric"] for gate in report["gates"]])
+        lines += _suite(suite, body, limits(report))
     if report["next"]:
         lines += ["What to do next", *[f"  {step['pattern']}: {step['do']}" for step in report["next"]], ""]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
@@ -86,7 +87,7 @@ def _notes(gate: dict[str, Any]) -> list[str]:
     return notes
 
 
-def _suite(suite: str, body: dict[str, Any], gated: list[str]) -> list[str]:
+def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
     counts = body["counts"]
     lines = [
         f"{suite}: {plural(counts['gold'], 'question')} ({counts['answerable']:,} answerable, "
@@ -94,7 +95,10 @@ def _suite(suite: str, body: dict[str, Any], gated: list[str]) -> list[str]:
         f"{counts['missing']:,} missing",
         "",
     ]
-    lines += _table(("metric", "value", "cases", "95 % interval"), [_metric(*one) for one in shown_metrics(body)])
+    lines += _table(
+        ("metric", "value", "cases", "95 % interval"),
+        [_metric(name, one, gated.get(name, [])) for name, one in shown_metrics(body)],
+    )
     lines += ["", "  " + ", ".join(f"{label} {count:,}" for label, count in body["labels"].items())]
     if body["stages"]:
         lines.append("  stages to blame: " + ", ".join(f"{stage} {count:,}" for stage, count in body["stages"].items()))
@@ -114,15 +118,20 @@ def _suite(suite: str, body: dict[str, Any], gated: list[str]) -> list[str]:
     return lines
 
 
-def _metric(name: str, metric: dict[str, Any]) -> tuple[str, str, str, str]:
+def _metric(name: str, metric: dict[str, Any], thresholds: list[Fraction]) -> tuple[str, str, str, str]:
     if metric["undefined"] is not None:
         return name, "–", "", metric["undefined"]
     if metric["den"] is None:
         return name, str(metric["value"]), "", ""
-    return name, number_of(metric), f"{metric['num']}/{metric['den']}", f"{metric['low']:.3f} … {metric['high']:.3f}"
+    return (
+        name,
+        number_of(metric, thresholds),
+        f"{metric['num']}/{metric['den']}",
+        f"{metric['low']:.3f} … {metric['high']:.3f}",
+    )
 
 
-def _slices(body: dict[str, Any], gated: list[str]) -> list[str]:
+def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
     """The gated rates of every slice."""
     names = [name for name in body["metrics"] if name in gated and body["metrics"][name]["den"] is not None]
     if not body["slices"] or not names:
@@ -130,7 +139,10 @@ def _slices(body: dict[str, Any], gated: list[str]) -> list[str]:
     rows = [
         (
             visible(group),
-            *(f"{number_of(metrics[name])} ({metrics[name]['num']}/{metrics[name]['den']})" for name in names),
+            *(
+                f"{number_of(metrics[name], gated[name])} ({metrics[name]['num']}/{metrics[name]['den']})"
+                for name in names
+            ),
         )
         for group, metrics in body["slices"].items()
     ]
