@@ -15,7 +15,7 @@ LAYERS: list[set[str]] = [
     {"names", "errors", "text", "records", "files"},
     {"metrics", "stats", "gates"},
     {"load", "engine", "report", "gold", "runner"},
-    {"flow", "goldcare"},
+    {"flow", "goldcare", "reference"},
     {"api", "receipts", "selftest", "doctor", "starter"},
     {"cli"},
 ]

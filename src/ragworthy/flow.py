@@ -1,11 +1,11 @@
 """Read this first: load → measure → summarise → judge → report, for one suite and for a whole policy."""
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
@@ -15,9 +15,8 @@ from ragworthy.errors import (
     PolicyError,
     Problem,
     policy_error,
-    usage_error,
 )
-from ragworthy.files import check_readable, sha256_of, shown_path
+from ragworthy.files import sha256_of, shown_path
 from ragworthy.load.decode import Decoder, record_offsets
 from ragworthy.load.extras import (
     Pack,
@@ -28,12 +27,11 @@ from ragworthy.load.extras import (
     load_report,
 )
 from ragworthy.load.extras import lock_path as default_lock
-from ragworthy.load.inputs import Inputs, lines, plain_lines, repeated_questions, stop_on_flaws
+from ragworthy.load.inputs import Inputs, lines, repeated_questions, stop_on_flaws
 from ragworthy.load.policy import Answers, Policy, load_policy, resolve
 from ragworthy.load.rules import MISSING_GATE, MOST_KS, SCU_GATE
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics import facts as f
-from ragworthy.metrics import reference as ref
 from ragworthy.metrics.registry import Metric, MetricName, all_metrics, find
 from ragworthy.names import Verdict
 from ragworthy.records import Gold, Measured, Tally, Trace
@@ -58,6 +56,8 @@ class Request(NamedTuple):
     baseline: Path | None = None
     baseline_override: bool = False
     lock: Path | None = None
+    packs: Mapping[str, Path] = MappingProxyType({})
+    """Where rule packs stand, when it is not the policy's folder."""
     signers: tuple[str, ...] = ()
     policy: Path | None = None
     unfrozen: bool = False
@@ -173,17 +173,21 @@ def lock_of(request: Request) -> Path | None:
     return request.lock
 
 
+def pack_path(request: Request, name: str) -> Path:
+    """Where a rule pack stands: beside the policy, unless the request says otherwise."""
+    return request.packs.get(name) or (request.policy.parent if request.policy else Path()) / name
+
+
 def _open(request: Request) -> Inputs:
     gold, traces = open_source("gold", request.gold), open_source("trace", request.traces)
     corpus = open_source("corpus", request.corpus) if request.corpus is not None else None
-    folder = request.policy.parent if request.policy else Path()
     lock_path = lock_of(request)
     return Inputs(
         gold=gold,
         traces=traces,
         corpus=corpus,
         chunks=load_chunks(corpus) if corpus is not None else None,
-        packs=tuple(load_pack(name, folder) for name in request.settings.rule_packs),
+        packs=tuple(load_pack(name, pack_path(request, name)) for name in request.settings.rule_packs),
         earlier=load_report(request.baseline, "answers") if request.baseline is not None else None,
         lock=load_lock(lock_path) if lock_path is not None else None,
         lock_path=lock_path,
@@ -386,18 +390,3 @@ def _provenance(request: Request, inputs: Inputs) -> dict[str, Any]:
     if inputs.earlier is not None:
         provenance["baseline"] = {"path": inputs.earlier.path, "sha256": inputs.earlier.sha256}
     return provenance
-
-
-# the reference profile
-
-
-def reference(gold: Path, traces: Path, k: int, gates: str | None) -> tuple[str, bool]:
-    """What the sources' own scorer prints, and whether it says pass."""
-    for path in (gold, traces):
-        check_readable(path)
-    try:
-        printed = ref.score(plain_lines(gold), plain_lines(traces), k, ref.DEFAULT_GATES if gates is None else gates)
-        return json.dumps(printed, indent=2) + "\n", bool(printed["pass"])
-    except (TypeError, ValueError, AttributeError, LookupError, RecursionError, OverflowError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise usage_error(f"the reference scorer stops on this input ({reason})", code="RW-U02") from None

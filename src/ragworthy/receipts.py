@@ -34,10 +34,9 @@ def files(request: flow.Request) -> dict[str, Path]:
             found[role] = Path(path)
         elif path is not None:
             raise usage_error(f"a receipt needs files: {role} was given as records")
-    folder = request.policy.parent if request.policy else Path()
     for name in request.settings.rule_packs:
         if name not in BUNDLED_PACKS:
-            found[f"pack:{name}"] = folder / name
+            found[f"pack:{name}"] = flow.pack_path(request, name)
     return found
 
 
@@ -73,7 +72,7 @@ def _request(given: receipt.Receipt, root: Path) -> flow.Request:
         short_substr=options["short_substr"],
         refusals=tuple(options["refusals"]),
         scu=options["scu"],
-        rule_packs=tuple(str(found.get(f"pack:{name}", name)) for name in options["rule_packs"]),
+        rule_packs=tuple(options["rule_packs"]),
         slices=tuple(options["slices"]),
     )
     gates = tuple(
@@ -92,6 +91,7 @@ def _request(given: receipt.Receipt, root: Path) -> flow.Request:
         corpus=found.get("corpus"),
         baseline=found.get("baseline"),
         lock=found.get("lock"),
+        packs={role.removeprefix("pack:"): path for role, path in found.items() if role.startswith("pack:")},
         settings=settings,
         gates=gates,
         **flags,

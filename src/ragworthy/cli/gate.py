@@ -149,7 +149,9 @@ def _reference(given: argparse.Namespace) -> int:
     for name in given.output:
         if writing.form_of(Path(name)) not in ("json", "text"):
             raise usage_error(f"{name}: the reference profile writes .json or .txt only")
-    text, passed = flow.reference(Path(given.gold), Path(given.trace), k, given.gates[0] if given.gates else None)
+    from ragworthy.reference import reference
+
+    text, passed = reference(Path(given.gold), Path(given.trace), k, given.gates[0] if given.gates else None)
     for name in given.output:
         from ragworthy.files import write_whole
 

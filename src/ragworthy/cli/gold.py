@@ -91,9 +91,8 @@ def freeze(given: argparse.Namespace) -> int:
     for kind in ("added", "removed", "changed"):
         for qid in entry.get(kind, [])[:_SHOWN]:
             print(f"{kind}: {visible(qid)}")
-    print(
-        f"frozen: {plural(sealed['items'], 'item')}, sha256 {sealed['sha256']}, signed by {visible(', '.join(given.signer))}"
-    )
+    names = visible(", ".join(given.signer))
+    print(f"frozen: {plural(sealed['items'], 'item')}, sha256 {sealed['sha256']}, signed by {names}")
     print(f"lock: {sealed['path']}")
     return int(Exit.SHIP)
 

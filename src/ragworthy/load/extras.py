@@ -57,9 +57,8 @@ class Pack(NamedTuple):
     sha256: str
 
 
-def load_pack(name: str, folder: Path) -> Pack:
-    """A bundled pack by name, or a TOML file by path."""
-    path = folder / name
+def load_pack(name: str, path: Path) -> Pack:
+    """A bundled pack by name, else the TOML file at the path."""
     if name in BUNDLED_PACKS:
         from importlib import resources
 

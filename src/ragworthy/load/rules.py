@@ -350,6 +350,7 @@ def parse_gate_text(given: list[str], *, default_k: int, evidence: str = "point"
     pairs: dict[str, Any] = {}
     for item in " ".join(given).replace(",", " ").split():
         name, sign, text = item.partition("=")
+        name, direction = (name[:-1], name[-1] + "=") if name.endswith((">", "<")) else (name, "")
         if not sign or not name or not text:
             check.say("RW-P10", "", f'expected name=value, got "{item}"')
             continue
@@ -360,6 +361,9 @@ def parse_gate_text(given: list[str], *, default_k: int, evidence: str = "point"
             continue
         if name in pairs:
             check.say("RW-P10", name, "expected each name once, got it twice")
+        found = registry.find(name, default_k=default_k)
+        if direction and found is not None and (direction == MIN) != (found.metric.better == "higher"):
+            check.say("RW-P10", name, f"expected {MAX if direction == MIN else MIN}, got {direction}")
         pairs[name] = number
     gates = named_gates(check, pairs, default_k=default_k, evidence=evidence)
     check.stop()

@@ -18,6 +18,8 @@ from ragworthy.files import check_readable, sha256_of, shown_path
 BLOCK = 1 << 17
 LONGEST_LINE = 32 << 20
 BOM = b"\xef\xbb\xbf"
+_ZSTD_STEP = 1 << 10
+"""A kilobyte of zstd can hold 32 MB; larger steps could fill the memory."""
 
 
 class Block(NamedTuple):
@@ -207,13 +209,20 @@ def _zstd(raw: IO[bytes]) -> Iterator[bytes]:
 
     unpack = zstandard.ZstdDecompressor()
     frame, inside = unpack.decompressobj(), True
-    while packed := raw.read(BLOCK >> 3):
+    held: list[bytes] = []
+    size = 0
+    while packed := raw.read(_ZSTD_STEP):
         while packed:
-            if data := frame.decompress(packed):
-                yield data
+            held.append(frame.decompress(packed))
+            size += len(held[-1])
             inside, packed = not frame.eof, frame.unused_data
             if not inside:
                 frame = unpack.decompressobj()
+        if size >= BLOCK:
+            yield b"".join(held)
+            held, size = [], 0
+    if size:
+        yield b"".join(held)
     if inside:
         raise EOFError("the end of the file in the middle of a frame")
 
