@@ -42,7 +42,8 @@ _REFUSAL_HINTS = (
     "none",
     "n/a",
 )
-"""Every Latin refusal holds one of these; looking for them is far cheaper than the pattern."""
+_WIDE_HINTS = (*_REFUSAL_HINTS, "n’t", "无", "無", "未", "没", "沒", "不", "找", "信息", "資", "资")
+"""Every refusal holds one of these; looking for them is far cheaper than the pattern."""
 
 
 @cache
@@ -131,12 +132,11 @@ def looks_like_refusal(folded: str) -> bool:
     True
     """
     folded = folded[:_OPENING]
-    if folded.isascii():
-        for hint in _REFUSAL_HINTS:
-            if hint in folded:
-                break
-        else:
-            return False
+    for hint in _REFUSAL_HINTS if folded.isascii() else _WIDE_HINTS:
+        if hint in folded:
+            break
+    else:
+        return False
     return _pattern(_REFUSAL_LIKE, re.VERBOSE).search(" ".join(folded.split())) is not None
 
 

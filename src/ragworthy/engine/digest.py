@@ -2,6 +2,7 @@
 
 from array import array
 from collections import Counter
+from heapq import nsmallest
 
 from ragworthy.engine.job import Partial, Table
 from ragworthy.engine.shard import Shard, without_gc
@@ -33,10 +34,11 @@ def digest(shard: Shard, claimed: dict[int, bytearray], tables: list[Table]) -> 
         telling = {flags for flags in distinct if flags & marks or flags in severity}
         rows = [row for row, flags in enumerate(shard.flags) if flags in telling] if telling else []
         qids = list(shard.index) if shard.job.keep_rows or rows else []
-        worst = sorted((severity[shard.flags[row]], qids[row], row) for row in rows if shard.flags[row] in severity)
+        bad = ((severity[shard.flags[row]], qids[row], row) for row in rows if shard.flags[row] in severity)
+        worst = nsmallest(shard.job.most_offenders, bad)
         return _partial(shard, tally, claimed)._replace(
             notes=_notes(shard, rows, qids, tables),
-            offenders=_offenders(shard, worst[: shard.job.most_offenders], tables),
+            offenders=_offenders(shard, worst, tables),
             watched={qid: shard.flags[shard.index[qid]] for qid in shard.job.watch if qid in shard.index},
             qids=qids if shard.job.keep_rows else [],
             flags=shard.flags if shard.job.keep_rows else array("Q"),

@@ -51,9 +51,10 @@ class Table:
 
     def pick(self, reader: Reader, part: int, parts: int, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
         """Records once more, as (number, record), block by block."""
+        decoder = reader.decoder()
         for at, wanted in self._by_block(numbers):
             block = reader.block_at(self.offsets[at], self.lengths[at], part, parts)
-            records = reader.decoder().records(block)
+            records = decoder.records(block)
             for number in wanted:
                 yield number, records[number - self.firsts[at]]
 

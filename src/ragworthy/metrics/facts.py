@@ -179,12 +179,17 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
     It runs once for every trace, so the usual shapes (one piece, one citation) take the shortest way through it.
     """
     k, one_k = rules.ks[0], len(rules.ks) == 1
-    found_first = PRESENT | RETRIEVED | 1 << _TOP | 1 << (_TOP + 1)
     several = _several_tops(rules.ks)
+    in_top = PRESENT | RETRIEVED | 1 << _TOP | 1 << (_TOP + 1)
+    in_list = PRESENT | RETRIEVED
+    right = CLAIM | CONTAINS | WELL_FORMED | IN_SCOPE | HIT | KEPT
+    contained, in_scope, hit = CLAIM | CONTAINS, WELL_FORMED | IN_SCOPE, WELL_FORMED | IN_SCOPE | HIT
+    both = CONTAINS | HIT
     exact = rules.refusals
     refusals = frozenset(trim_fold(text) for text in rules.refusals)
     longest = max(map(len, refusals), default=0)
     short_words, scu, contradictions, chunks = rules.short_words, rules.scu, rules.contradictions, rules.chunks
+    plain = not scu and chunks is None
 
     def flags_of(gold: Gold, trace: Trace) -> int:
         retrieved, wanted = trace.retrieved_ids, gold.gold_citations
@@ -195,10 +200,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             flags = PRESENT
         elif one_k and len(wanted) == 1:
             one = wanted[0]
-            if one in retrieved[:k]:
-                flags = found_first
-            else:
-                flags = PRESENT | RETRIEVED if one in retrieved else PRESENT
+            flags = in_top if one in retrieved[:k] else in_list if one in retrieved else PRESENT
         else:
             flags = PRESENT | several(wanted, retrieved)
         if trace.error is not None:
@@ -207,37 +209,49 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
         claim, cited = answer.claim, answer.citations
         if claim in exact:
             return flags | REFUSED | REFUSED_CITING if cited else flags | REFUSED
-        if claim:
-            text = claim.strip().lower()
-            if not text.isascii():
-                text = trim_fold(claim)
+        pieces = gold.gold_claim_substr
+        text = claim.strip() if claim else ""
+        if text.isascii():
+            if (
+                plain
+                and pieces
+                and wanted
+                and len(text) > longest
+                and len(piece := pieces[0]) >= 5
+                and piece in text
+                and type(cited) is list
+                and len(cited) == 1
+                and (one := cited[0]) in wanted
+                and one in retrieved
+                and gold.answerable
+            ):
+                return flags | right
+            text = text.lower()
         else:
-            text = ""
+            text = fold(text)
         if len(text) <= longest and text in refusals:
             return flags | REFUSED | NOT_EXACT | REFUSED_CITING if cited else flags | REFUSED | NOT_EXACT
         if text:
-            flags |= CLAIM
-            pieces = gold.gold_claim_substr
             if not pieces:
-                flags |= CONTAINS
+                flags |= contained
             else:
                 for piece in pieces:
                     folded = piece.lower() if piece.isascii() else fold(piece)
                     if len(folded) >= 5 and folded in text:
-                        flags |= CONTAINS
+                        flags |= contained
                         break
                 else:
-                    if short_words and piece_occurs(pieces, text, short_words=True):
-                        flags |= CONTAINS
+                    found = short_words and piece_occurs(pieces, text, short_words=True)
+                    flags |= contained if found else CLAIM
         if type(cited) is list and len(cited) == 1 and (one := cited[0]) in retrieved:
-            flags |= WELL_FORMED | IN_SCOPE | HIT if wanted and one in wanted else WELL_FORMED | IN_SCOPE
+            flags |= hit if wanted and one in wanted else in_scope
         else:
             flags |= _citation_flags(cited, wanted, retrieved)
         if not scu or not gold.constraints or _kept(gold.constraints, answer.constraints_echo, text, contradictions):
             flags |= KEPT
         if chunks is not None:
             flags |= _support(gold, cited, chunks, short_words)
-        if not (flags & CONTAINS and flags & HIT and gold.answerable) and looks_like_refusal(text):
+        if (flags & both != both or not gold.answerable) and looks_like_refusal(text):
             flags |= NEAR_REFUSAL
         return flags
 
@@ -249,13 +263,21 @@ def _several_tops(ks: tuple[int, ...]) -> Callable[[list[str], list[str]], int]:
     tops = [(k, 1 << (_TOP + 2 * i), 1 << (_TOP + 2 * i + 1)) for i, k in enumerate(ks)]
 
     def flags_of(wanted: list[str], retrieved: list[str]) -> int:
-        flags = RETRIEVED if any([one in retrieved for one in wanted]) else 0
-        for k, all_in, any_in in tops if flags else ():
+        flags = 0
+        for k, all_in, any_in in tops:
             top = retrieved[:k]
-            found = sum([one in top for one in wanted])
+            found = 0
+            for one in wanted:
+                if one in top:
+                    found += 1
             if found:
                 flags |= any_in if found < len(wanted) else all_in | any_in
-        return flags
+        if flags:
+            return flags | RETRIEVED
+        for one in wanted:
+            if one in retrieved:
+                return RETRIEVED
+        return 0
 
     return flags_of
 
@@ -274,11 +296,13 @@ def _citation_flags(cited: object, wanted: list[str] | None, retrieved: list[str
             flags |= REPEATED
     elif any(type(one) in (dict, list) for one in cited):
         flags = NESTED_CITATION
-    if all(one in retrieved for one in cited):
-        flags |= IN_SCOPE
-        if wanted and any(one in wanted for one in cited):
-            flags |= HIT
-    return flags
+    for one in cited:
+        if one not in retrieved:
+            return flags
+    for one in cited if wanted else ():
+        if one in wanted:  # type: ignore[operator]  # an empty list of gold citations never gets here
+            return flags | IN_SCOPE | HIT
+    return flags | IN_SCOPE
 
 
 def _kept(
