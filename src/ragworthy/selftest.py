@@ -72,18 +72,24 @@ class Tried(NamedTuple):
 
 def selftest(request: flow.Request) -> list[Tried]:
     """Damage the traces once for each gate and see whether it fails."""
-    tried = []
     sound = flow.score(request)
-    for nth, judged in enumerate(sound.judged):
-        metric = judged.gate.metric.partition("@")[0]
-        what, damage = DAMAGE[metric]
-        if metric == "answers.over_refusal":
-            damage = _refused(request.settings.refusals[0])
+    return [_try(request, sound, nth) for nth in range(len(sound.judged))]
+
+
+def _try(request: flow.Request, sound: flow.Run, nth: int) -> Tried:
+    """Try the damage aimed at the gate's metric, or every kind where none is aimed at it."""
+    gate = sound.judged[nth].gate
+    metric = gate.metric.partition("@")[0]
+    damages = [DAMAGE[metric]] if metric in DAMAGE else list(DAMAGE.values())
+    if metric == "answers.over_refusal":
+        damages = [("every question refused", _refused(request.settings.refusals[0]))]
+    what, fails, said = "", False, ""
+    for what, damage in damages:
         after = flow.score(request._replace(damage=damage, jobs=1)).judged[nth]
         fails = after.outcome is Outcome.FAIL and after.waiver is None
         said = "waived" if after.waiver is not None else after.outcome.value
-        if not fails and after.reason:
+        if fails:
+            break
+        if after.reason:
             said += f" ({after.reason})"
-        rule = sound.report["gates"][nth]["shown"]["rule"]
-        tried.append(Tried(name_of(judged.gate), rule, what, fails, said))
-    return tried
+    return Tried(name_of(gate), sound.report["gates"][nth]["shown"]["rule"], what, fails, said)
