@@ -90,20 +90,33 @@ ADVICE = {
 
 # Problems by file, without the file's name. The file's name tells which input it stands for (see `command`).
 EXACT: dict[str, list[str]] = {
-    "baseline-array.json": [': expected schema "ragworthy.report/1", got something else [RW-B01]'],
-    "baseline-cut-off.json": [
-        ": expected a JSON report, got: Unterminated string starting at: line 1 column 45 (char 44) [RW-B01]"
-    ],
+    "baseline-array.json": [": expected object, got array [RW-B01]"],
+    "baseline-cut-off.json": [": input data was truncated [RW-B01]"],
+    "baseline-den-text.json": [": suites[...].metrics[...].den: expected int | null, got str [RW-B01]"],
+    "baseline-gates-broken.json": [": gates[0].op: expected a value, got nothing [RW-B01]"],
+    "baseline-gates-number.json": [": gates: expected array, got int [RW-B01]"],
+    "baseline-gates-threshold.json": [': gates[0].threshold: expected a number, got "high" [RW-B01]'],
+    "baseline-inputs-null.json": [": suites[...].inputs[0]: expected object, got null [RW-B01]"],
+    "baseline-inputs-number.json": [": suites[...].inputs: expected array, got int [RW-B01]"],
     "baseline-latin1.json": [": expected UTF-8, got byte 0xe9 at offset 12 [RW-F06]"],
-    "baseline-no-suite.json": [": expected the suite answers, got a report without it [RW-B01]"],
-    "baseline-other.json": [': expected schema "ragworthy.report/1", got something else [RW-B01]'],
-    "baseline-text.json": [": expected a JSON report, got: Expecting value: line 1 column 1 (char 0) [RW-B01]"],
+    "baseline-metrics-list.json": [": suites[...].metrics: expected object, got array [RW-B01]"],
+    "baseline-no-num.json": [": suites[...].metrics[...].num: expected a value, got nothing [RW-B01]"],
+    "baseline-no-suite.json": [": suites.answers: expected this suite, got a report without it [RW-B01]"],
+    "baseline-num-infinite.json": [": JSON is malformed: invalid character (byte 292) [RW-B01]"],
+    "baseline-num-nan.json": [": JSON is malformed: invalid character (byte 292) [RW-B01]"],
+    "baseline-other.json": [": schema: expected a value, got nothing [RW-B01]"],
+    "baseline-receipt.json": [': schema: expected "ragworthy.report/1", got "ragworthy.receipt/1" [RW-B01]'],
+    "baseline-settings-list.json": [": suites[...].settings: expected object, got array [RW-B01]"],
+    "baseline-slices-list.json": [": suites[...].slices: expected object, got array [RW-B01]"],
+    "baseline-suites-list.json": [": suites: expected object, got array [RW-B01]"],
+    "baseline-suites-null.json": [": suites: expected object, got null [RW-B01]"],
+    "baseline-text.json": [": JSON is malformed: invalid character (byte 0) [RW-B01]"],
     "chunks-array.jsonl": [":1: expected a JSON object, got a list [RW-F08]"],
     "chunks-bad-json.jsonl": [':2: expected a JSON object, got {"chunk_id": (Input data was truncated) [RW-F07]'],
     "chunks-empty-id.jsonl": [":1: chunk_id: expected a non-empty string, got nothing [RW-C01]"],
     "chunks-empty.jsonl": [": expected chunks, got none [RW-F04]"],
     "chunks-id-number.jsonl": [":1: chunk_id: expected a string, got 12 [RW-C01]"],
-    "chunks-no-id.jsonl": [":3: chunk_id: expected a string, got nothing [RW-C01]"],
+    "chunks-no-id.jsonl": [":3: chunk_id: expected a non-empty string, got nothing [RW-C01]"],
     "chunks-no-text.jsonl": [":1: text: expected a string, got nothing [RW-C01]"],
     "chunks-text-null.jsonl": [":1: text: expected a string, got null [RW-C01]"],
     "chunks-text-number.jsonl": [":3: text: expected a string, got 5 [RW-C01]"],
@@ -162,20 +175,6 @@ EXACT: dict[str, list[str]] = {
     "gold-control-character.jsonl": [
         ':2: expected a JSON object, got {"qid": "A2", "question": "H\\x1b[31mow … (invalid character '
         "(byte 28)) [RW-F07]"
-    ],
-    "gold-counts-agree.jsonl": [
-        (
-            ':1: expected a JSON object, got {"qid": "A1", "question": "Does X allow… (trailing '
-            "characters (byte 145)) [RW-F07]"
-        ),
-        (
-            ':2: expected a JSON object, got {"qid": "A2", "question": "How big may … (Input data was '
-            "truncated) [RW-F07]"
-        ),
-        (
-            ':3: expected a JSON object, got "answerable": true, "gold_claim_substr"… (trailing '
-            "characters (byte 13)) [RW-F07]"
-        ),
     ],
     "gold-cut-in-string.jsonl": [":3: expected a whole record, got the end of the file in the middle of one [RW-F09]"],
     "gold-cut-off.jsonl": [":3: expected a whole record, got the end of the file in the middle of one [RW-F09]"],
@@ -299,17 +298,9 @@ EXACT: dict[str, list[str]] = {
         ':2: expected a JSON object, got {"qid": "A2", "question": "How big may … (trailing comma in '
         "object (byte 137)) [RW-F07]"
     ],
-    "gold-two-on-a-line-and-a-blank.jsonl": [
-        ':1: expected a JSON object, got {"qid": "A1", "question": "Does X allow… (trailing characters '
-        "(byte 145)) [RW-F07]"
-    ],
     "gold-two-on-a-line.jsonl": [
         ':1: expected a JSON object, got {"qid": "A1", "question": "Does X allow… (trailing characters '
         "(byte 145)) [RW-F07]"
-    ],
-    "gold-two-with-a-blank-between.jsonl": [
-        ':1: expected a JSON object, got {"qid": "A1", "question": "Does X allow… (trailing characters '
-        "(byte 146)) [RW-F07]"
     ],
     "gold-unanswerable-with-citations.jsonl": [
         ":3: answerable: expected no gold text or citations for an unanswerable question, got some [RW-G08]"
@@ -332,11 +323,11 @@ EXACT: dict[str, list[str]] = {
     "gold-value-escape.jsonl": [
         ':2: answerable: expected true or false, got "\\x1b[31mred\\x1b[0m\\nlong long long long…" [RW-G04]'
     ],
-    "lock-array.lock": [": expected a lock file, got: Expected `object`, got `array` [RW-L01]"],
-    "lock-cut-off.lock": [": expected a lock file, got: Input data was truncated [RW-L01]"],
-    "lock-items-text.lock": [": expected a lock file, got: Expected `int`, got `str` - at `$.items` [RW-L01]"],
-    "lock-no-sha.lock": [": expected a lock file, got: Object missing required field `sha256` [RW-L01]"],
-    "lock-text.lock": [": expected a lock file, got: JSON is malformed: invalid character (byte 5) [RW-L01]"],
+    "lock-array.lock": [": expected object, got array [RW-L01]"],
+    "lock-cut-off.lock": [": input data was truncated [RW-L01]"],
+    "lock-items-text.lock": [": items: expected int, got str [RW-L01]"],
+    "lock-no-sha.lock": [": sha256: expected a value, got nothing [RW-L01]"],
+    "lock-text.lock": [": JSON is malformed: invalid character (byte 5) [RW-L01]"],
     "lock-version.lock": [': schema: expected "ragworthy.lock/1", got "ragworthy.lock/2" [RW-L01]'],
     "pack-bad-pattern.toml": [
         ": rule[0].claim: expected a regular expression, got one that fails: missing ), unterminated "
@@ -348,18 +339,25 @@ EXACT: dict[str, list[str]] = {
     "pack-no-claim.toml": [": rule[0].claim: expected a pattern, got nothing [RW-K01]"],
     "pack-no-id.toml": [": id: expected a text, got nothing [RW-K01]"],
     "pack-no-rules.toml": [": expected [[rule]] tables, got none [RW-K01]"],
+    "pack-rule-list.toml": [": rule[0].locked: expected a pattern, got nothing [RW-K01]"],
+    "pack-rule-number.toml": [": expected [[rule]] tables, got another value [RW-K01]"],
+    "pack-rule-text.toml": [": expected [[rule]] tables, got another value [RW-K01]"],
     "pack-syntax.toml": [
         ": expected TOML, got: Expected ']]' at the end of an array declaration (at line 2, column 7) [RW-K01]"
     ],
-    "receipt-array.json": [': expected schema "ragworthy.receipt/1", got something else [RW-R01]'],
+    "receipt-array.json": [": expected object, got array [RW-R01]"],
+    "receipt-bare.json": [": tool: expected a value, got nothing [RW-R01]"],
     "receipt-big-number.json": [
-        ": expected canonical JSON, got: 12345678901234567890 exceeds safe integer domain for JSON floats [RW-R01]"
+        ": expected a receipt, got: 12345678901234567890 exceeds safe integer domain for JSON floats [RW-R01]",
     ],
     "receipt-edited.json": [": expected canonical JSON, got bytes that were edited [RW-R02]"],
-    "receipt-nan.json": [": expected canonical JSON, got: nan is not representable in JCS [RW-R01]"],
-    "receipt-other.json": [': expected schema "ragworthy.receipt/1", got something else [RW-R01]'],
-    "receipt-surrogate.json": [": expected canonical JSON, got: input contains non-UTF-8 codepoints [RW-R01]"],
-    "receipt-text.json": [": expected a receipt, got: Expecting value: line 1 column 1 (char 0) [RW-R01]"],
+    "receipt-inputs-number.json": [": inputs: expected array, got int [RW-R01]"],
+    "receipt-inputs-text.json": [": inputs[0]: expected object, got str [RW-R01]"],
+    "receipt-nan.json": [": expected a receipt, got: JSON is malformed: invalid character (byte 105) [RW-R01]"],
+    "receipt-other.json": [': schema: expected "ragworthy.receipt/1", got "ragworthy.report/1" [RW-R01]'],
+    "receipt-surrogate.json": [": expected a receipt, got half of a surrogate pair (\\ud8xx) [RW-R01]"],
+    "receipt-text.json": [": expected a receipt, got: JSON is malformed: invalid character (byte 0) [RW-R01]"],
+    "receipt-tool-null.json": [": tool: expected object, got null [RW-R01]"],
     "trace-alias-number.jsonl": [":2: q_id: expected a string, got 2 [RW-T02]"],
     "trace-answer-encoded.jsonl": [
         ':2: answer_json: expected an object, got "{"claim": "A part may have 5 gigabytes.…" [RW-T02]'
@@ -376,36 +374,39 @@ EXACT: dict[str, list[str]] = {
         ":2: qid: expected a string, got 5 [RW-T02]",
         ":3: qid: expected a non-empty string, got nothing [RW-T01]",
     ],
-    "trace-blank.jsonl": [": expected trace records, got none [RW-F04]"],
     "trace-bom-in-the-middle.jsonl": [":2: expected JSON, got a byte order mark inside the file [RW-F07]"],
     "trace-citations-lists.jsonl": [
-        ":2: answer_json.citations: expected a list of strings, got a list holding objects [RW-T02]"
+        ":2: answer_json.citations[1]: expected a string, got an object or a list [RW-T02]",
     ],
     "trace-citations-objects-and-bad-json.jsonl": [
-        ":2: answer_json.citations: expected a list of strings, got a list holding objects [RW-T02]",
+        ":2: answer_json.citations[0]: expected a string, got an object or a list [RW-T02]",
         ':3: expected a JSON object, got {"qid": "N1", (Input data was truncated) [RW-F07]',
     ],
     "trace-citations-objects.jsonl": [
-        ":2: answer_json.citations: expected a list of strings, got a list holding objects [RW-T02]"
+        ":2: answer_json.citations[0]: expected a string, got an object or a list [RW-T02]",
     ],
     "trace-claim-list.jsonl": [":2: answer_json.claim: expected a string, got a list [RW-T02]"],
     "trace-claim-number.jsonl": [":2: answer_json.claim: expected a string, got 5 [RW-T02]"],
     "trace-crc.jsonl.gz": [": expected a whole gz file, got: CRC check failed 0x0 != 0x75fee838 [RW-F12]"],
+    "trace-cut-at-the-end.jsonl.zst": [
+        ": expected a whole zst file, got: the end of the file in the middle of a frame [RW-F12]",
+    ],
     "trace-cut-off.jsonl": [":3: expected a whole record, got the end of the file in the middle of one [RW-F09]"],
     "trace-cut.jsonl.gz": [
         ": expected a whole gz file, got: Compressed file ended before the end-of-stream marker was reached [RW-F12]"
     ],
+    "trace-cut.jsonl.zst": [": expected a whole zst file, got: the end of the file in the middle of a frame [RW-F12]"],
     "trace-damaged.jsonl.gz": [
         ": expected a whole gz file, got: Error -3 while decompressing data: invalid code -- missing "
         "end-of-block [RW-F12]"
     ],
     "trace-damaged.jsonl.zst": [
-        ": expected a whole zst file, got: zstd decompress error: Restored data doesn't match checksum [RW-F12]"
+        ": expected a whole zst file, got: zstd decompressor error: Restored data doesn't match checksum [RW-F12]",
     ],
-    "trace-empty.jsonl": [": expected trace records, got none [RW-F04]"],
-    "trace-empty.jsonl.gz": [": expected trace records, got none [RW-F04]"],
-    "trace-empty.jsonl.zst": [": expected trace records, got none [RW-F04]"],
     "trace-empty.parquet": [": expected a Parquet file, got: Parquet file size is 0 bytes [RW-F13]"],
+    "trace-header-only.jsonl.zst": [
+        ": expected a whole zst file, got: the end of the file in the middle of a frame [RW-F12]",
+    ],
     "trace-huge-number.jsonl": [":2: qid: expected a string, got 100000000000000000000000000000000000000… [RW-T02]"],
     "trace-latin1-skipped.jsonl": [":2: expected UTF-8, got byte 0xe8 at column 131 [RW-F06]"],
     "trace-latin1.jsonl": [":2: expected UTF-8, got byte 0xe8 at column 72 [RW-F06]"],
@@ -417,7 +418,6 @@ EXACT: dict[str, list[str]] = {
         ':2: expected a JSON object, got {"qid": "A2", "retrieved_ids": ["p2#1"]… (invalid character (byte '
         "131)) [RW-F07]"
     ],
-    "trace-nothing-inside.jsonl.gz": [": expected trace records, got none [RW-F04]"],
     "trace-nul.jsonl": [":2: expected JSON, got a NUL byte at column 71 [RW-F10]"],
     "trace-number-line.jsonl": [":2: expected a JSON object, got 42 [RW-F08]"],
     "trace-over-two-lines.jsonl": [
@@ -451,47 +451,35 @@ EXACT: dict[str, list[str]] = {
     "trace-surrogate.jsonl": [":2: expected JSON, got half of a surrogate pair (\\ud8xx) [RW-F07]"],
     "trace-tail.jsonl.gz": [": expected a whole gz file, got: Not a gzipped file (b'ta') [RW-F12]"],
     "trace-tail.jsonl.zst": [
-        ": expected a whole zst file, got: zstd decompress error: Unknown frame descriptor [RW-F12]"
+        ": expected a whole zst file, got: zstd decompressor error: Unknown frame descriptor [RW-F12]",
     ],
     "trace-text.jsonl.gz": [": expected a whole gz file, got: Not a gzipped file (b'{\"') [RW-F12]"],
     "trace-text.jsonl.zst": [
-        ": expected a whole zst file, got: zstd decompress error: Unknown frame descriptor [RW-F12]"
-    ],
-    "trace-two-on-a-line-and-a-blank.jsonl": [
-        ':1: expected a JSON object, got {"qid": "A1", "retrieved_ids": ["p1#2",… (trailing characters '
-        "(byte 122)) [RW-F07]"
+        ": expected a whole zst file, got: zstd decompressor error: Unknown frame descriptor [RW-F12]",
     ],
     "trace-two-on-a-line.jsonl": [
         ':1: expected a JSON object, got {"qid": "A1", "retrieved_ids": ["p1#2",… (trailing characters '
         "(byte 122)) [RW-F07]"
     ],
 }
-LOOSE: dict[str, str] = {
-    "baseline-den-text.json": "RW-B01",
-    "baseline-gates-broken.json": "RW-B01",
-    "baseline-gates-number.json": "RW-B01",
-    "baseline-inputs-null.json": "RW-B01",
-    "baseline-inputs-number.json": "RW-B01",
-    "baseline-metrics-list.json": "RW-B01",
-    "baseline-no-num.json": "RW-B01",
-    "baseline-num-infinite.json": "RW-B01",
-    "baseline-num-nan.json": "RW-B01",
-    "baseline-settings-list.json": "RW-B01",
-    "baseline-slices-list.json": "RW-B01",
-    "baseline-suites-list.json": "RW-B01",
-    "baseline-suites-null.json": "RW-B01",
-    "pack-rule-list.toml": "RW-K01",
-    "pack-rule-number.toml": "RW-K01",
-    "pack-rule-text.toml": "RW-K01",
-    "receipt-bare.json": "RW-R01",
-    "receipt-inputs-number.json": "RW-R01",
-    "receipt-inputs-text.json": "RW-R01",
-    "receipt-tool-null.json": "RW-R01",
-    "trace-cut-at-the-end.jsonl.zst": "RW-F12",
-    "trace-cut.jsonl.zst": "RW-F12",
-    "trace-header-only.jsonl.zst": "RW-F12",
-}
-# Here only the code and the shape of the message are fixed, not its words.
+
+# Traces that say nothing: no fault, but every trace is missing.
+NO_TRACES = [
+    "trace-blank.jsonl",
+    "trace-empty.jsonl",
+    "trace-empty.jsonl.gz",
+    "trace-empty.jsonl.zst",
+    "trace-nothing-inside.jsonl.gz",
+    "trace-nothing-inside.jsonl.zst",
+]
+
+# Two records stand on a line, but a blank line or a spread-out record makes the counts agree: read as they stand.
+UNTIDY = [
+    "gold-counts-agree.jsonl",
+    "gold-two-on-a-line-and-a-blank.jsonl",
+    "gold-two-with-a-blank-between.jsonl",
+    "trace-two-on-a-line-and-a-blank.jsonl",
+]
 
 # Files that are odd, but sound: they score like the plain ones.
 GOOD = sorted(path.name for path in BROKEN.glob("good-*") if "warnings" not in path.name)
@@ -568,13 +556,32 @@ def test_the_message_is_exact(name: str, attempt: Attempt) -> None:
     assert attempt(*command(name)) == (2, "", said(*lines_of(name)))
 
 
-@pytest.mark.parametrize(("name", "code"), LOOSE.items())
-def test_the_code_is_right(name: str, code: str, attempt: Attempt) -> None:
+@pytest.mark.parametrize("name", NO_TRACES)
+def test_traces_that_say_nothing_are_missing(name: str, attempt: Attempt) -> None:
     done = attempt(*command(name))
-    first, *rest = done.err.splitlines()
-    assert (done.code, done.out, rest) == (2, "", [ADVICE[code]])
-    assert first.startswith(f"{name}: ")
-    assert first.endswith(f" [{code}]")
+    assert (done.code, done.err) == (4, "")
+    assert "  not valid: 3 questions have no trace\n" in done.out
+    done = attempt(*command(name), "--format", "json")
+    report = json.loads(done.out)
+    counts = report["suites"]["answers"]["counts"]
+    assert (done.code, done.err, report["verdict"], report["exit_code"]) == (4, "", "INVALID", 4)
+    assert (counts["gold"], counts["answered"], counts["refused"], counts["missing"]) == (3, 0, 0, 3)
+
+
+def suite_of(done: Ended) -> dict[str, Any]:
+    """The answers suite of a report printed as JSON."""
+    suite: dict[str, Any] = json.loads(done.out)["suites"]["answers"]
+    return suite
+
+
+@pytest.mark.parametrize("name", UNTIDY)
+def test_untidy_lines_score_like_tidy_ones(name: str, attempt: Attempt) -> None:
+    """Nothing is lost and nothing is scored twice."""
+    tidy = attempt(*command("gold.jsonl"), "--format", "json")
+    done = attempt(*command(name), "--format", "json")
+    assert (tidy.code, tidy.err, done.code, done.err) == (0, "", 0, "")
+    for part in ("counts", "metrics", "labels"):
+        assert suite_of(done)[part] == suite_of(tidy)[part]
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -586,6 +593,37 @@ def test_odd_but_sound_files_score_like_plain_ones(name: str, attempt: Attempt) 
     for suite in suites:
         suite["inputs"] = [one["records"] for one in suite["inputs"]]
     assert suites[0] == suites[1]
+
+
+def changed(line: str, **over: Any) -> str:
+    return json.dumps(json.loads(line) | over)
+
+
+UNTIDY_AND: dict[str, tuple[str, dict[str, Any]]] = {
+    "a gold item repeated": ("gold", {"qid": "A1"}),
+    "a gold item without citations": ("gold", {"answerable": True}),
+    "a gold item without a qid": ("gold", {"qid": ""}),
+    "a gold item to warn of": ("gold", {"answerable": True, "gold_citations": ["p"]}),
+    "a trace without a qid": ("trace", {"qid": ""}),
+    "a trace to warn of": ("trace", {"answer_json": {"claim": " Not in context"}}),
+    "objects as citations": ("trace", {"answer_json": {"claim": "x", "citations": [{}]}}),
+    "a chunk without an id": ("chunks", {"chunk_id": ""}),
+}
+
+
+@pytest.mark.parametrize("case", UNTIDY_AND)
+def test_untidy_lines_with_something_else_wrong(case: str, made: Path, attempt: Attempt) -> None:
+    """The place is the third line, or that of the untidy line itself; never another, and never a defect."""
+    role, over = UNTIDY_AND[case]
+    lines = (BROKEN / f"{role}.jsonl").read_text().splitlines()
+    name = f"{role}-untidy.jsonl"
+    (made / name).write_text(dump(lines[0] + lines[1], "", changed(lines[-1], **over)))
+    done = attempt(*command(name), "--format", "json", cwd=made)
+    assert done.code in (0, 1, 2, 4), done.err
+    if done.code == 2:
+        assert done.err.startswith((f"{name}:3: ", f"{name}:1: expected a JSON object, got "))
+    else:
+        assert {f"{name}:3"} == {place for one in suite_of(done)["warnings"] for place in one["places"]}
 
 
 def test_blank_lines_count_as_lines(attempt: Attempt) -> None:
@@ -784,7 +822,7 @@ def test_an_extra_that_is_not_installed(attempt: Attempt, tmp_path: Path, monkey
     expected = said("gold-text.parquet: reading Parquet needs pyarrow: pip install 'ragworthy[parquet]' [RW-F15]")
     assert attempt(*command("gold-text.parquet")) == (2, "", expected)
     target = tmp_path / "rows.parquet"
-    expected = said("rows.parquet: writing Parquet needs pyarrow: pip install 'ragworthy[parquet]' [RW-F15]")
+    expected = said("writing Parquet needs pyarrow: pip install 'ragworthy[parquet]' [RW-F15]")
     assert attempt(*command("gold.jsonl"), "--rows", target) == (2, "", expected)
     assert list(tmp_path.iterdir()) == []
 
@@ -825,7 +863,10 @@ def test_a_signature_that_is_missing(attempt: Attempt, tmp_path: Path) -> None:
     assert attempt("gold", "freeze", "gold.jsonl", "--signer", "Ada", "--reason", "r", cwd=tmp_path).code == 0
     done = attempt("gold", "verify", "gold.jsonl", "--signer", "Ada", "--signer", "Bob", cwd=tmp_path)
     assert (done.code, done.err) == (4, "")
-    assert done.out.splitlines()[0] == "not signed by Bob [RW-L03]"
+    assert done.out == (
+        "not signed by Bob\n"
+        "not frozen: Have them freeze it: 'ragworthy gold freeze --signer NAME --reason WHY'. [RW-L03] (exit 4)\n"
+    )
 
 
 def test_every_code_has_an_exact_message() -> None:
@@ -846,7 +887,7 @@ def test_every_broken_file_is_used() -> None:
         "trace-answer-empty-list.jsonl",
         "trace-huge-exponent.jsonl",
     }
-    assert set(EXACT) | set(LOOSE) == here - sound - others
+    assert set(EXACT) | set(NO_TRACES) | set(UNTIDY) == here - sound - others
 
 
 # made files: deep, many, long
@@ -1100,15 +1141,25 @@ LARGE: dict[str, tuple[Swap, list[str]]] = {
     "objects as citations in both halves": (
         Swap(trace={100: nested(99), 50_000: nested(49_999)}),
         [
-            f"trace.jsonl:{i}: answer_json.citations: expected a list of strings, got a list holding objects [RW-T02]"
+            f"trace.jsonl:{i}: answer_json.citations[0]: expected a string, got an object or a list [RW-T02]"
             for i in (100, 50_000)
+        ],
+    ),
+    "thousands of objects as citations": (
+        Swap(trace={i: nested(QUESTIONS + 9 - i) for i in range(10, 60_001, 10)}),
+        [
+            *(
+                f"trace.jsonl:{i}: answer_json.citations[0]: expected a string, got an object or a list [RW-T02]"
+                for i in range(10, 201, 10)
+            ),
+            "… and 5,980 more",
         ],
     ),
     "a fault in one half, objects as citations in the other": (
         Swap(trace={100: "[]", 50_000: nested(49_999)}),
         [
             "trace.jsonl:100: expected a JSON object, got a list [RW-F08]",
-            "trace.jsonl:50000: answer_json.citations: expected a list of strings, got a list holding objects [RW-T02]",
+            "trace.jsonl:50000: answer_json.citations[0]: expected a string, got an object or a list [RW-T02]",
         ],
     ),
     "cut off": (
@@ -1138,6 +1189,36 @@ def test_one_process_and_two_say_the_same(case: str, large: tuple[list[str], lis
         assert (jobs, done.stderr) == (jobs, said(*lines))
         assert (done.returncode, done.stdout) == (2, "")
         assert (tmp_path / "started").read_text() == str(jobs if jobs > 1 else 0)
+
+
+def test_untidy_lines_are_judged_alike_by_one_process_and_by_several(
+    large: tuple[list[str], list[str]], tmp_path: Path
+) -> None:
+    """Where a block ends depends on the number of processes; what is said must not."""
+    (tmp_path / "gold.jsonl").write_text(with_swaps(large[0], {}))
+    path = tmp_path / "trace.jsonl"
+    path.write_text(with_swaps(large[1], {}))
+    data = path.read_bytes()
+    blocks = list(sources.open_source("trace", path).blocks())
+    border = blocks[len(blocks) * 3 // 4].offset
+    joint, after = data.rindex(b"\n", 0, border - 1), data.index(b"\n", border) + 1
+    path.write_bytes(data[:joint] + data[joint + 1 : after] + b"\n" + data[after:])
+    endings = {}
+    for jobs in ("1", "2", "3"):
+        args = ["score", "answers", "--gold", "gold.jsonl", "--trace", "trace.jsonl", "-q", "--jobs", jobs]
+        line = [sys.executable, "-m", "ragworthy", *args]
+        done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        endings[jobs] = Ended(done.returncode, done.stdout, done.stderr)
+    assert endings["1"] == endings["2"] == endings["3"]
+
+
+def test_objects_as_citations_come_in_the_order_of_the_file(made: Path, attempt: Attempt) -> None:
+    (made / "g.jsonl").write_text(dump(*map(gold_line, range(30))))
+    (made / "t.jsonl").write_text(dump(*(nested(i) if i % 6 else trace_line(i) for i in reversed(range(30)))))
+    done = attempt("score", "answers", "--gold", "g.jsonl", "--trace", "t.jsonl", cwd=made)
+    places = [30 - i for i in reversed(range(30)) if i % 6][:20]
+    message = "answer_json.citations[0]: expected a string, got an object or a list [RW-T02]"
+    assert done == (2, "", said(*(f"t.jsonl:{place}: {message}" for place in places), "… and 5 more"))
 
 
 MANY = 10_000

@@ -83,13 +83,11 @@ def _try(request: flow.Request, sound: flow.Run, nth: int) -> Tried:
     damages = [DAMAGE[metric]] if metric in DAMAGE else list(DAMAGE.values())
     if metric == "answers.over_refusal":
         damages = [("every question refused", _refused(request.settings.refusals[0]))]
-    what, fails, said = "", False, ""
+    tried = Tried(name_of(gate), sound.report["gates"][nth]["shown"]["rule"], "", False, "")
     for what, damage in damages:
         after = flow.score(request._replace(damage=damage, jobs=1)).judged[nth]
-        fails = after.outcome is Outcome.FAIL and after.waiver is None
         said = "waived" if after.waiver is not None else after.outcome.value
-        if fails:
-            break
-        if after.reason:
-            said += f" ({after.reason})"
-    return Tried(name_of(gate), sound.report["gates"][nth]["shown"]["rule"], what, fails, said)
+        if after.outcome is Outcome.FAIL and after.waiver is None:
+            return tried._replace(damage=what, fails=True, said=said)
+        tried = tried._replace(damage=what, said=f"{said} ({after.reason})" if after.reason else said)
+    return tried

@@ -33,7 +33,7 @@ def digest(shard: Shard, claimed: dict[int, bytearray], tables: list[Table]) -> 
         severity = {flags: SEVERITY[what] for flags in distinct if (what := label(f.unpack(flags, ()))) not in HARMLESS}
         telling = {flags for flags in distinct if flags & marks or flags in severity}
         rows = [row for row, flags in enumerate(shard.flags) if flags in telling] if telling else []
-        qids = list(shard.index) if shard.job.keep_rows or rows else []
+        qids = shard.qids
         bad = ((severity[shard.flags[row]], qids[row], row) for row in rows if shard.flags[row] in severity)
         worst = nsmallest(shard.job.most_offenders, bad)
         return _partial(shard, tally, claimed)._replace(

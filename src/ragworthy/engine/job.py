@@ -85,11 +85,11 @@ class Strays(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """What a part knows after its first step."""
+    """What a part knows after its first step; `span` holds the first and last id where they rise strictly."""
 
     strays: Strays
     table: Table
-    hashes: Ints
+    span: tuple[str, str] | None
 
 
 class Partial(NamedTuple):

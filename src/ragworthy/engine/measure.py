@@ -5,6 +5,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from ragworthy.engine.digest import PLACES, digest
@@ -50,7 +51,9 @@ def _worker(job: Job, part: int, pipe: Any, report: bool) -> None:
     try:
         shard = Shard(job, part)
         pipe.send(("joined", shard.join((lambda size: pipe.send(("progress", size))) if report else None)))
-        others, tables = pipe.recv()
+        others, tables, distinct = pipe.recv()
+        if not distinct:
+            pipe.send(("hashes", shard.hashes()))
         pipe.send(("settled", digest(shard, shard.settle(others, tables), tables)))
     except Exception:  # noqa: BLE001 - the parent does the work again and meets the same error itself
         pipe.send(("failed", None))
@@ -79,9 +82,10 @@ def _in_processes(
             meanwhile()
         joined: list[Joined] = [_answer(pipe, "joined", progress) for pipe in pipes]
         strays, tables = [one.strays for one in joined], [one.table for one in joined]
+        distinct = _rise([one.span for one in joined])
         for part, pipe in enumerate(pipes):
-            pipe.send(([one for one in strays if one.part != part], tables))
-        repeated = _in_two([one.hashes for one in joined])
+            pipe.send(([one for one in strays if one.part != part], tables, distinct))
+        repeated = not distinct and _in_two([_answer(pipe, "hashes", None) for pipe in pipes])
         partials: list[Partial] = [_answer(pipe, "settled", None) for pipe in pipes]
         if repeated or any(partial.flaw_count for partial in partials):
             return None
@@ -107,6 +111,12 @@ def _answer(pipe: Any, wanted: str, progress: Callable[[int], None] | None) -> A
             return value
         if progress is not None:
             progress(value)
+
+
+def _rise(spans: list[tuple[str, str] | None]) -> bool:
+    """Whether the ids rise strictly from part to part, so that none can stand in two."""
+    known = [span for span in spans if span is not None]
+    return len(known) == len(spans) and all(one[1] < other[0] for one, other in pairwise(known))
 
 
 def _in_two(hashes: list[Ints]) -> bool:

@@ -9,7 +9,7 @@ import gc
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from operator import or_
+from operator import lt, or_
 from typing import Any
 
 import msgspec
@@ -32,7 +32,7 @@ class Shard:
     def __init__(self, job: Job, part: int) -> None:
         self.job = job
         self.part = part
-        self.index: dict[str, int] = {}
+        self.qids: list[str] = []
         self.items: list[Gold | None] = []
         self.flags: Ints = array("Q")
         self.taken: Ints = array("q")
@@ -47,6 +47,13 @@ class Shard:
         self.flaws: dict[str, list[Flaw]] = {"gold": [], "trace": []}
         self.flaw_count = 0
         self._nameless: list[int] = []
+        self._index: dict[str, int] = {}
+        self._indexed = 0
+        self._rising = True
+        """Whether the ids have come in strictly rising order: then none repeats, and no index is needed to know it."""
+        self._next = 0
+        """The row after the last one scored: usually that of the next trace."""
+        self._served: list[str] = []
         self._waiting: dict[str, tuple[int, Trace]] = {}
         self._late: dict[int, int] = {}
         self._strays: dict[str, int] = {}
@@ -54,6 +61,14 @@ class Shard:
         self._facts = f.trace_flags(job.rules)
         if job.damage is not None:
             self._facts = _spoiled(self._facts, job.damage)
+
+    @property
+    def index(self) -> dict[str, int]:
+        """The row of each id; brought up to date only when it is asked for."""
+        if self._indexed < len(self.qids):
+            self._index.update(zip(self.qids[self._indexed :], range(self._indexed, len(self.qids)), strict=True))
+            self._indexed = len(self.qids)
+        return self._index
 
     # step one
 
@@ -81,8 +96,8 @@ class Shard:
             self._give_up()
         strays = Strays(self.part, list(self._strays), array("q", self._strays.values()), self._earlier)
         self._strays = {}
-        hashes = array("q", map(hash, self.index)) if self.job.parts > 1 else array("q")
-        return Joined(strays, self.trace_table, hashes)
+        span = (self.qids[0], self.qids[-1]) if self._rising and self.qids else None
+        return Joined(strays, self.trace_table, span)
 
     def _read_all(self, gold: Iterator[bool]) -> bool:
         """Read the rest of the gold set, without the texts that scoring does not need; nothing more is to come."""
@@ -106,11 +121,15 @@ class Shard:
             records: list[Gold] = decoder.records(block)
             full = self._take_faults("gold", decoder)
             qids = [gold.qid or gold.q_id or "" for gold in records]
-            known = len(self.index)
-            self.index.update(zip(qids, range(start, start + len(qids)), strict=True))
-            if len(self.index) != known + len(qids) or "" in self.index:
+            last = self.qids[-1] if self.qids else ""
+            self._rising = self._rising and all(map(lt, [last, *qids], qids))
+            known = 0 if self._rising else len(self.index)
+            self.qids += qids
+            if not self._rising and (len(self.index) != known + len(qids) or "" in qids):
                 self._gold_flaws(block, self._identity_flaws(qids, start, full), full)
             self.items += records
+            if self._waiting:
+                self._served += [qid for qid in qids if qid in self._waiting]
             flags = list(map(gold_flags, records))
             self.flags.extend(flags)
             self.taken.extend([-1] * len(records))
@@ -156,14 +175,20 @@ class Shard:
             items[row] = None
             flags[row] |= facts(gold, trace)
             taken[row] = number
+            self._next = row + 1
             matched += 1
         return matched
 
     def _in_order(self, records: list[Trace], first: int) -> bool:
         """Score a whole block at once when its questions are the next ones of the gold set, none scored before."""
-        row = self.index.get(records[0].qid) if records else None  # type: ignore[arg-type]  # None is never a key
-        if row is None:
+        if not records or self._next >= len(self.qids):
             return False
+        row = self._next
+        if self.qids[row] != records[0].qid:
+            found = self.index.get(records[0].qid)  # type: ignore[arg-type]  # None is never a key
+            if found is None:
+                return False
+            row = found
         end = row + len(records)
         golds = [gold for gold in self.items[row:end] if gold is not None]
         if [gold.qid for gold in golds] != [trace.qid for trace in records]:
@@ -172,6 +197,7 @@ class Shard:
         self.flags[row:end] = array("Q", map(or_, self.flags[row:end], added))
         self.taken[row:end] = array("q", range(first, first + len(records)))
         self.items[row:end] = [None] * len(records)
+        self._next = end
         return True
 
     def _set_aside(self, qid: str | None, number: int, trace: Trace, may_wait: bool) -> None:
@@ -187,14 +213,14 @@ class Shard:
 
     def _serve(self) -> int:
         """Score the waiting traces whose gold item has come."""
-        if not self._waiting:
-            return 0
-        here = [qid for qid in self._waiting if qid in self.index]
+        here, self._served = self._served, []
+        matched = 0
         for qid in here:
-            number, trace = self._waiting.pop(qid)
-            self._match([trace], number, may_wait=False)
-            self.replaced += self._earlier.pop(qid, 0)
-        return len(here)
+            if qid in self._waiting:
+                number, trace = self._waiting.pop(qid)
+                matched += self._match([trace], number, may_wait=False)
+                self.replaced += self._earlier.pop(qid, 0)
+        return matched
 
     def _give_up(self) -> None:
         """Nothing more of the gold set is to come in this part."""
@@ -230,6 +256,10 @@ class Shard:
             if number < 0 or (strays.part, strays.numbers[i]) > (part, number):
                 self.origin[row] = (strays.part, strays.numbers[i])
         return mine
+
+    def hashes(self) -> Ints:
+        """The hashes of all ids, to see whether one stands in another part too."""
+        return array("q", map(hash, self.qids))
 
     def place_of(self, row: int) -> tuple[int, int]:
         """Part and number of the trace that counts for a row; the number is -1 where there is none."""
