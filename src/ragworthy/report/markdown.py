@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.show import limits, number_of, plural, shown_metrics
+from ragworthy.report.show import gate_notes, limits, number_of, plural, shown_metrics
 from ragworthy.text import clip, visible
 
 LIMIT = 60_000
@@ -85,14 +85,7 @@ def _head(report: dict[str, Any]) -> list[str]:
         lines.append("| " + " | ".join(cell(one) for one in cells) + " |")
     lines.append("")
     for gate in report["gates"]:
-        notes = [gate["reason"]] if gate["outcome"] != "pass" and gate["reason"] else []
-        if "waiver" in gate:
-            waiver = gate["waiver"]
-            notes = [f"waived until {waiver['expires']} by {waiver['owner']}: {waiver['reason']}"]
-        if "previous" in gate:
-            notes.append(f"the baseline's threshold was {gate['previous']}")
-        notes += [gate["note"]] if gate["note"] else []
-        lines += [f"- `{gate['metric']}`: {cell(note)}" for note in notes]
+        lines += [f"- `{gate['metric']}`: {cell(note)}" for note in gate_notes(gate)]
     if report["next"]:
         lines += ["", "**What to do next**", ""]
         lines += [f"- **{cell(step['pattern'])}**: {cell(step['do'])}" for step in report["next"]]

@@ -100,3 +100,16 @@ def number_of(metric: dict[str, Any], thresholds: Iterable[Fraction] = ()) -> st
     if metric["den"] is None:
         return str(metric["num"])
     return number(Fraction(metric["num"], metric["den"]), *thresholds)
+
+
+def gate_notes(gate: dict[str, Any]) -> list[str]:
+    """What a table of gates has no room for."""
+    notes: list[str] = []
+    if "waiver" in gate:
+        waiver = gate["waiver"]
+        notes.append(f"waived until {waiver['expires']} by {waiver['owner']}: {waiver['reason']}")
+    elif gate["outcome"] != "pass" and gate["reason"] and not gate["reason"].endswith(" the threshold"):
+        notes.append(gate["reason"])
+    if "previous" in gate:
+        notes.append(f"the baseline's threshold was {gate['previous']}")
+    return [*notes, gate["note"]] if gate["note"] else notes

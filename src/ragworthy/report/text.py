@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.show import limits, number_of, plural, shown_metrics
+from ragworthy.report.show import gate_notes, limits, number_of, plural, shown_metrics
 from ragworthy.text import clip, visible
 
 _COLOURS = {"SHIP": "32", "NO-SHIP": "31", "INCONCLUSIVE": "33", "INVALID": "35"}
@@ -68,23 +68,8 @@ def _gates(gates: list[dict[str, Any]], colour: bool) -> list[str]:
             word = rows[nth - 1][1]
             lines[nth] = lines[nth].replace(f" {word}", f" {_paint(word, _OUTCOMES[gate['outcome']], colour)}", 1)
     lines.append("")
-    notes = [f"  {_name(gate)}: {note}" for gate in gates for note in _notes(gate)]
+    notes = [f"  {_name(gate)}: {visible(note)}" for gate in gates for note in gate_notes(gate)]
     return [*lines, *notes, ""] if notes else lines
-
-
-def _notes(gate: dict[str, Any]) -> list[str]:
-    """What the table has no room for."""
-    notes = []
-    if "waiver" in gate:
-        waiver = gate["waiver"]
-        notes.append(f"waived until {waiver['expires']} by {visible(waiver['owner'])}: {visible(waiver['reason'])}")
-    elif gate["outcome"] != "pass" and gate["reason"] and not gate["reason"].endswith(" the threshold"):
-        notes.append(visible(gate["reason"]))
-    if "previous" in gate:
-        notes.append(f"the baseline's threshold was {gate['previous']}")
-    if gate["note"]:
-        notes.append(gate["note"])
-    return notes
 
 
 def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
