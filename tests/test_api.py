@@ -92,8 +92,8 @@ def write_some(path: str, worker: int) -> None:
 def test_trace_writer_is_safe_across_threads_and_processes(tmp_path: Path) -> None:
     path = tmp_path / "deep/traces.jsonl"
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=write_some, args=(str(path), n)) for n in range(3)]
-    threads = [threading.Thread(target=write_some, args=(str(path), n)) for n in range(3, 6)]
+    processes: list[Any] = [context.Process(target=write_some, args=(str(path), n)) for n in range(3)]
+    threads: list[Any] = [threading.Thread(target=write_some, args=(str(path), n)) for n in range(3, 6)]
     for one in (*processes, *threads):
         one.start()
     for one in (*processes, *threads):

@@ -151,7 +151,8 @@ def test_importing_and_help_load_the_standard_library_only(code: str) -> None:
 
 def test_scoring_small_files_loads_the_decoder_and_nothing_else(tmp_path: Path) -> None:
     code = (
-        "import contextlib, io\nfrom pathlib import Path\nfrom ragworthy import starter\nfrom ragworthy.cli.main import main\n"
+        "import contextlib, io\nfrom pathlib import Path\n"
+        "from ragworthy import starter\nfrom ragworthy.cli.main import main\n"
         f"laid = starter.init(Path({str(tmp_path)!r}))\n"
         "with contextlib.redirect_stdout(io.StringIO()):\n"
         "  main(['score', 'answers', '--gold', str(laid.gold), '--trace', str(laid.traces[0])])"
@@ -168,7 +169,7 @@ def test_public_names_are_sorted_complete_and_there() -> None:
         assert getattr(ragworthy, name) is not None
     assert dir(ragworthy) == sorted(ragworthy.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = ragworthy.nothing  # type: ignore[attr-defined]
+        _ = ragworthy.nothing
 
 
 def test_the_version_is_said_once() -> None:

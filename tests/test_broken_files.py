@@ -575,13 +575,13 @@ def suite_of(done: Ended) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", UNTIDY)
-def test_untidy_lines_score_like_tidy_ones(name: str, attempt: Attempt) -> None:
-    """Nothing is lost and nothing is scored twice."""
-    tidy = attempt(*command("gold.jsonl"), "--format", "json")
+def test_two_records_on_a_line_are_refused_whatever_else_the_block_holds(name: str, attempt: Attempt) -> None:
+    """A blank line or a record over two lines beside it makes as many records as lines; that excuses nothing."""
     done = attempt(*command(name), "--format", "json")
-    assert (tidy.code, tidy.err, done.code, done.err) == (0, "", 0, "")
-    for part in ("counts", "metrics", "labels"):
-        assert suite_of(done)[part] == suite_of(tidy)[part]
+    assert (done.code, done.out) == (2, "")
+    assert re.match(
+        rf"{re.escape(name)}:1: expected a JSON object, got .* \(trailing characters .*\[RW-F07\]\n", done.err
+    )
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -708,6 +708,28 @@ def test_a_lone_repeated_field_is_no_fault(attempt: Attempt, tmp_path: Path) -> 
     (tmp_path / "t.jsonl").write_text("\n".join([lines[0].replace("{", '{"qid": "N1", ', 1), *lines[1:]]) + "\n")
     done = attempt("score", "answers", "--gold", "gold.jsonl", "--trace", "t.jsonl", "-q", cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
+
+
+def aliased(line: str) -> str:
+    """The record with q_id instead of qid."""
+    record = json.loads(line)
+    return json.dumps({"q_id": record.pop("qid"), **record})
+
+
+def test_a_trace_without_a_qid_is_no_answer_to_an_alias(made: Path, attempt: Attempt) -> None:
+    gold, traces = ((made / f"{role}.jsonl").read_text().splitlines() for role in ("gold", "trace"))
+    (made / "g.jsonl").write_text(dump(gold[0], aliased(gold[1]), gold[2]))
+    (made / "t.jsonl").write_text(dump(traces[0], changed(traces[1], qid=None), traces[2]))
+    done = attempt("score", "answers", "--gold", "g.jsonl", "--trace", "t.jsonl", cwd=made)
+    assert done == (2, "", said("t.jsonl:2: qid: expected a non-empty string, got nothing [RW-T01]"))
+
+
+def test_aliases_are_joined_by_their_value(made: Path, attempt: Attempt) -> None:
+    gold, traces = ((made / f"{role}.jsonl").read_text().splitlines() for role in ("gold", "trace"))
+    (made / "g.jsonl").write_text(dump(gold[0], aliased(gold[1]), aliased(gold[2])))
+    (made / "t.jsonl").write_text(dump(traces[0], aliased(traces[2]), aliased(traces[1])))
+    done = attempt("score", "answers", "--gold", "g.jsonl", "--trace", "t.jsonl", "--format", "json", cwd=made)
+    assert suite_of(done)["labels"] == {"OK": 2, "REFUSAL_OK": 1}
 
 
 # nothing there, a folder there, no permission

@@ -118,7 +118,8 @@ def test_bash_completes_a_subcommand(capsys: pytest.CaptureFixture[str], tmp_pat
     main(["completion", "bash"])
     file = tmp_path / "completion"
     file.write_text(capsys.readouterr().out)
-    script = f"source {file}; COMP_WORDS=(ragworthy go); COMP_CWORD=1; COMP_LINE='ragworthy go'; _shtab_ragworthy; echo ${{COMPREPLY[@]}}"
+    words = "COMP_WORDS=(ragworthy go); COMP_CWORD=1; COMP_LINE='ragworthy go'"
+    script = f"source {file}; {words}; _shtab_ragworthy; echo ${{COMPREPLY[@]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["gold"]
 

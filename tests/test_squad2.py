@@ -48,7 +48,9 @@ def test_lint_names_what_the_five_character_rule_makes_unscorable(
     gold: list[Row], stats: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     only_short = {
-        item["qid"] for item in gold if item["answerable"] and all(len(p.lower()) < 5 for p in item["gold_claim_substr"])
+        item["qid"]
+        for item in gold
+        if item["answerable"] and all(len(p.lower()) < 5 for p in item["gold_claim_substr"])
     }
     assert main(["gold", "lint", str(DATA / "gold.jsonl.gz"), "--format", "json"]) == 1
     found = json.loads(capsys.readouterr().out)
@@ -95,7 +97,7 @@ def test_right_answers_and_refusals_lie_near_the_official_scores(system: str, st
 
 
 def perfect(gold: list[Row]) -> list[Row]:
-    """A made-up run that answers, cites and refuses as the gold set asks; a second id is retrieved beside the right one."""
+    """A made-up run that answers, cites and refuses as the gold set asks; one more id is retrieved each time."""
     traces = []
     for item in gold:
         claim = max(item["gold_claim_substr"], key=len) if item["answerable"] else "not in context"

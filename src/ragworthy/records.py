@@ -50,6 +50,13 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
 NO_ANSWER = Answer()
 
+
+class SchemaOnly(msgspec.Struct, frozen=True):
+    """The part of a small file that says what it is; looked at before the rest."""
+
+    schema: str
+
+
 Ints: TypeAlias = "array[int]"
 Tally: TypeAlias = "Counter[tuple[int, tuple[str, ...]]]"
 """How many questions have the same flags and slices; merges exactly."""
@@ -101,3 +108,19 @@ class Measured(NamedTuple):
     watched: dict[str, int]
     qids: list[str]
     flags: Ints
+
+
+def explained(error: msgspec.MsgspecError) -> tuple[str, str]:
+    """What the decoder says of a small file, as field and message.
+
+    >>> try: msgspec.json.decode(b'{"a": {"b": "x"}}', type=dict[str, dict[str, int]])
+    ... except msgspec.ValidationError as error: explained(error)
+    ('[...][...]', 'expected int, got str')
+    """
+    text = str(error).replace("`", "")
+    reason, _, place = text.partition(" - at ")
+    field = place.removeprefix("key in ").removeprefix("$").removeprefix(".")
+    missing = reason.removeprefix("Object missing required field ")
+    if missing != reason:
+        return f"{field}.{missing}".removeprefix("."), "expected a value, got nothing"
+    return field, reason if reason.startswith("JSON") else reason[:1].lower() + reason[1:]

@@ -19,7 +19,7 @@ from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.metrics import facts as f
 from ragworthy.records import Flaw, Gold, Ints, Trace
 
-LOOK_AHEAD = 2048
+LOOK_AHEAD = 256
 """How many gold items are read ahead of the traces."""
 MOST_WAITING = 20_000
 """How many traces wait for their gold item before the rest of the gold set is read at once."""
@@ -125,8 +125,12 @@ class Shard:
             self._rising = self._rising and all(map(lt, [last, *qids], qids))
             known = 0 if self._rising else len(self.index)
             self.qids += qids
-            if not self._rising and (len(self.index) != known + len(qids) or "" in qids):
-                self._gold_flaws(block, self._identity_flaws(qids, start, full), full)
+            if not self._rising:
+                repeated = known + len(qids) - len(self.index)
+                if full:
+                    self.flaw_count += max(repeated, qids.count(""))
+                elif repeated or "" in qids:
+                    self._gold_flaws(block, self._identity_flaws(qids, start), full)
             self.items += records
             if self._waiting:
                 self._served += [qid for qid in qids if qid in self._waiting]
@@ -184,16 +188,17 @@ class Shard:
         if not records or self._next >= len(self.qids):
             return False
         row = self._next
-        if self.qids[row] != records[0].qid:
-            found = self.index.get(records[0].qid)  # type: ignore[arg-type]  # None is never a key
+        qids = [trace.qid or trace.q_id for trace in records]
+        if self.qids[row] != qids[0]:
+            found = self.index.get(qids[0])  # type: ignore[arg-type]  # None is never a key
             if found is None:
                 return False
             row = found
         end = row + len(records)
-        golds = [gold for gold in self.items[row:end] if gold is not None]
-        if [gold.qid for gold in golds] != [trace.qid for trace in records]:
+        golds = self.items[row:end]
+        if self.qids[row:end] != qids or None in golds:
             return False
-        added = map(self._facts, golds, records)
+        added = map(self._facts, golds, records)  # type: ignore[arg-type]  # none of them is None
         self.flags[row:end] = array("Q", map(or_, self.flags[row:end], added))
         self.taken[row:end] = array("q", range(first, first + len(records)))
         self.items[row:end] = [None] * len(records)
@@ -304,10 +309,9 @@ class Shard:
         for nth, code, field, message in found:
             self._flaw(Flaw("gold", -1 if full else offsets[nth], code, field, message), full)
 
-    def _identity_flaws(self, qids: list[str], start: int, full: bool) -> list[tuple[int, str, str, str]]:
-        """Ids that are empty or repeated, where they are repeated; the rare case may cost a second reading."""
-        rows = range(0 if full else start)
-        earlier = self.gold_table.pick(self.job.gold, self.part, self.job.parts, rows)
+    def _identity_flaws(self, qids: list[str], start: int) -> list[tuple[int, str, str, str]]:
+        """Ids that are empty or repeated, where they are repeated; the rare case costs a second reading."""
+        earlier = self.gold_table.pick(self.job.gold, self.part, self.job.parts, range(start))
         seen = {item.qid or item.q_id for _, item in earlier}
         found: list[tuple[int, str, str, str]] = []
         for nth, qid in enumerate(qids):

@@ -10,10 +10,10 @@ import msgspec
 from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, data_error
 from ragworthy.files import read_text, sha256_of, shown_path
 from ragworthy.gates import Baseline
-from ragworthy.load.decode import Decoder, Fault, described, explained, record_offsets
+from ragworthy.load.decode import Decoder, Fault, described, record_offsets
 from ragworthy.load.rules import load_toml
 from ragworthy.load.sources import Source
-from ragworthy.records import Chunk
+from ragworthy.records import Chunk, SchemaOnly, explained
 from ragworthy.stats import exact
 from ragworthy.text import fold
 
@@ -128,15 +128,16 @@ def load_lock(path: Path) -> Lock:
     """Read a lock file."""
     where = shown_path(path)
     try:
-        lock = msgspec.json.decode(read_text(path), type=Lock)
+        text = read_text(path)
+        schema = msgspec.json.decode(text, type=SchemaOnly).schema
+        if schema != LOCK_SCHEMA:
+            raise data_error("RW-L01", f'expected "{LOCK_SCHEMA}", got "{schema}"', where=where, field="schema")
+        return msgspec.json.decode(text, type=Lock)
     except msgspec.MsgspecError as error:
         field, message = explained(error)
         raise data_error("RW-L01", message, where=where, field=field) from None
     except RecursionError:
         raise data_error("RW-L01", "expected a lock file, got JSON nested too deeply", where=where) from None
-    if lock.schema != LOCK_SCHEMA:
-        raise data_error("RW-L01", f'expected "{LOCK_SCHEMA}", got "{lock.schema}"', where=where, field="schema")
-    return lock
 
 
 class _Input(msgspec.Struct, frozen=True):
@@ -197,14 +198,15 @@ def load_report(path: Path, suite: str) -> Earlier:
         return data_error("RW-B01", message, where=str(path), field=field)
 
     try:
+        schema = msgspec.json.decode(text, type=SchemaOnly).schema
+        if schema != REPORT_SCHEMA:
+            raise wrong(f'expected "{REPORT_SCHEMA}", got "{schema}"', "schema")
         report = msgspec.json.decode(text, type=_Report)
     except msgspec.MsgspecError as error:
         field, message = explained(error)
         raise wrong(message, field) from None
     except RecursionError:
         raise wrong("expected a JSON report, got JSON nested too deeply") from None
-    if report.schema != REPORT_SCHEMA:
-        raise wrong(f'expected "{REPORT_SCHEMA}", got "{report.schema}"', "schema")
     if suite not in report.suites:
         raise wrong("expected this suite, got a report without it", f"suites.{suite}")
     for i, gate in enumerate(report.gates):

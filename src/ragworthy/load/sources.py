@@ -208,7 +208,7 @@ def _zstd(raw: IO[bytes]) -> Iterator[bytes]:
     import zstandard
 
     unpack = zstandard.ZstdDecompressor()
-    frame, inside = unpack.decompressobj(), True
+    frame, inside = unpack.decompressobj(), False
     held: list[bytes] = []
     size = 0
     while packed := raw.read(_ZSTD_STEP):

@@ -11,7 +11,7 @@ import msgspec
 from ragworthy.errors import data_error
 from ragworthy.files import check_readable, sha256_of, write_whole
 from ragworthy.names import VERSION
-from ragworthy.records import Tally
+from ragworthy.records import SchemaOnly, Tally, explained
 
 SCHEMA = "ragworthy.receipt/1"
 
@@ -114,16 +114,23 @@ def read(path: Path) -> tuple[Receipt, dict[str, Any], bytes]:
 
     check_readable(path)
     data = path.read_bytes()
+    where = str(path)
     try:
+        schema = msgspec.json.decode(data, type=SchemaOnly).schema
+        if schema != SCHEMA:
+            raise data_error("RW-R01", f'expected "{SCHEMA}", got "{schema}"', where=where, field="schema")
         receipt, body = msgspec.json.decode(data, type=Receipt), json.loads(data)
-        if receipt.schema != SCHEMA:
-            raise data_error("RW-R01", f'expected "{SCHEMA}", got "{receipt.schema}"', where=str(path), field="schema")
         canonical = rfc8785.dumps(body)
-    except (msgspec.MsgspecError, rfc8785.CanonicalizationError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).replace("`", "").split())
-        raise data_error("RW-R01", f"expected a receipt, got: {reason}", where=str(path)) from None
+    except msgspec.MsgspecError as error:
+        field, message = explained(error)
+        if b"\\ud" in data.lower() and "truncated" in message:
+            message = "expected a receipt, got half of a surrogate pair (\\ud8xx)"
+        message = f"expected a receipt, got: {message}" if message.startswith("JSON") else message
+        raise data_error("RW-R01", message, where=where, field=field) from None
+    except (rfc8785.CanonicalizationError, ValueError, RecursionError) as error:
+        raise data_error("RW-R01", f"expected a receipt, got: {error}", where=where) from None
     if data != canonical + b"\n":
-        raise data_error("RW-R02", "expected canonical JSON, got bytes that were edited", where=str(path))
+        raise data_error("RW-R02", "expected canonical JSON, got bytes that were edited", where=where)
     return receipt, body, canonical
 
 
