@@ -28,19 +28,12 @@ def digest(shard: Shard, claimed: dict[int, bytearray], tables: list[Table]) -> 
             _report_nested(shard, tables)
         if shard.flaw_count:
             return _partial(shard, tally, claimed)
-        marks = GOLD_MARKS | TRACE_MARKS
         distinct = {flags for flags, _ in tally}
-        severity = {flags: SEVERITY[what] for flags in distinct if (what := label(f.unpack(flags, ()))) not in HARMLESS}
-        telling = {flags for flags in distinct if flags & marks or flags in severity}
-        rows = [row for row, flags in enumerate(shard.flags) if flags in telling] if telling else []
-        qids = shard.qids
-        bad = ((severity[shard.flags[row]], qids[row], row) for row in rows if shard.flags[row] in severity)
-        worst = nsmallest(shard.job.most_offenders, bad)
         return _partial(shard, tally, claimed)._replace(
-            notes=_notes(shard, rows, qids, tables),
-            offenders=_offenders(shard, worst, tables),
+            notes=_notes(shard, distinct, tables),
+            offenders=_offenders(shard, _worst(shard, distinct), tables),
             watched={qid: shard.flags[shard.index[qid]] for qid in shard.job.watch if qid in shard.index},
-            qids=qids if shard.job.keep_rows else [],
+            qids=shard.qids if shard.job.keep_rows else [],
             flags=shard.flags if shard.job.keep_rows else array("Q"),
         )
 
@@ -73,10 +66,31 @@ def _report_nested(shard: Shard, tables: list[Table]) -> None:
     shard.nested_flaws(found, len(rows))
 
 
-def _notes(shard: Shard, rows: list[int], qids: list[str], tables: list[Table]) -> dict[int, list[Note]]:
+def _rows(shard: Shard, wanted: set[int]) -> list[int]:
+    """The rows whose flags are one of these sets, in gold order."""
+    return [row for row, flags in enumerate(shard.flags) if flags in wanted] if wanted else []
+
+
+def _worst(shard: Shard, distinct: set[int]) -> list[tuple[int, str, int]]:
+    """The worst rows, as (severity, qid, row): worst label first, then by qid."""
+    by_severity: dict[int, set[int]] = {}
+    for flags in distinct:
+        what = label(f.unpack(flags, ()))
+        if what not in HARMLESS:
+            by_severity.setdefault(SEVERITY[what], set()).add(flags)
+    worst: list[tuple[int, str, int]] = []
+    for severity in sorted(by_severity):
+        left = shard.job.most_offenders - len(worst)
+        if left > 0:
+            alike = ((severity, shard.qids[row], row) for row in _rows(shard, by_severity[severity]))
+            worst += nsmallest(left, alike)
+    return worst
+
+
+def _notes(shard: Shard, distinct: set[int], tables: list[Table]) -> dict[int, list[Note]]:
     """The first few questions, in gold order, that carry each mark."""
     examples: dict[int, list[int]] = {}
-    for row in rows:
+    for row in _rows(shard, {flags for flags in distinct if flags & (GOLD_MARKS | TRACE_MARKS)}):
         left = shard.flags[row] & (GOLD_MARKS | TRACE_MARKS)
         while left:
             mark = left & -left
@@ -84,6 +98,7 @@ def _notes(shard: Shard, rows: list[int], qids: list[str], tables: list[Table]) 
             kept = examples.setdefault(mark, [])
             if len(kept) < PLACES:
                 kept.append(row)
+    qids = shard.qids
     return {
         mark: [
             Note(qids[row], "gold", _gold_place(shard, row))

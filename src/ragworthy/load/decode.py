@@ -36,15 +36,21 @@ class Decoder(Generic[Record]):
 
     def records(self, block: Block) -> list[Record]:
         """The records of a block; what cannot be read goes to `faults`."""
-        data = block.data.removesuffix(b"\n")
+        data = block.data
+        lines = data.count(b"\n")
+        # With commas for line ends a block is one JSON array, unless a line is blank or a record has two lines.
+        array: bytes | memoryview = data.replace(b"\n", b",")
+        if data.endswith(b"\n"):
+            array = memoryview(array)[:-1]
+        else:
+            lines += 1
         try:
             if not data.isascii():
                 data.decode()
-            # With commas for line ends a block is one JSON array, unless a line is blank or a record has two lines.
-            records = self._all(b"[" + data.replace(b"\n", b",") + b"]")
+            records = self._all(b"".join((b"[", array, b"]")))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return self._line_by_line(block)
-        return records if len(records) == data.count(b"\n") + 1 else self._line_by_line(block)
+        return records if len(records) == lines else self._line_by_line(block)
 
     def _line_by_line(self, block: Block) -> list[Record]:
         records: list[Record] = []
