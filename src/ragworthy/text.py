@@ -28,21 +28,8 @@ _REFUSAL_LIKE = r"""
     """
 _OPENING = 240
 """A refusal says so at once: what comes later in a claim is not looked at."""
-_REFUSAL_HINTS = (
-    "not",
-    "n't",
-    "no ",
-    "no\n",
-    "no\t",
-    "unable",
-    "insuff",
-    "unanswer",
-    "unknown",
-    "unclear",
-    "none",
-    "n/a",
-)
-_WIDE_HINTS = (*_REFUSAL_HINTS, "n’t", "无", "無", "未", "没", "沒", "不", "找", "信息", "資", "资")
+_HINTS = ("no", "n't", "una", "insuff", "uncl", "n/a")
+_WIDE_HINTS = (*_HINTS, "n’t", "无", "無", "未", "没", "沒", "不", "找", "信息", "資", "资")
 """Every refusal holds one of these; looking for them is far cheaper than the pattern."""
 
 
@@ -131,13 +118,13 @@ def looks_like_refusal(folded: str) -> bool:
     >>> looks_like_refusal("i could not find this in the documentation.")
     True
     """
-    folded = folded[:_OPENING]
-    for hint in _REFUSAL_HINTS if folded.isascii() else _WIDE_HINTS:
-        if hint in folded:
-            break
-    else:
-        return False
-    return _pattern(_REFUSAL_LIKE, re.VERBOSE).search(" ".join(folded.split())) is not None
+    opening = folded[:_OPENING]
+    if "\n" in opening or "\t" in opening or "  " in opening:
+        opening = " ".join(opening.split())
+    for hint in _HINTS if opening.isascii() else _WIDE_HINTS:
+        if hint in opening:
+            return _pattern(_REFUSAL_LIKE, re.VERBOSE).search(opening) is not None
+    return False
 
 
 def words(text: str) -> frozenset[str]:

@@ -181,6 +181,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
     k, one_k = rules.ks[0], len(rules.ks) == 1
     several = _several_tops(rules.ks)
     in_top = PRESENT | RETRIEVED | 1 << _TOP | 1 << (_TOP + 1)
+    some_in_top = PRESENT | RETRIEVED | 1 << (_TOP + 1)
     in_list = PRESENT | RETRIEVED
     right = CLAIM | CONTAINS | WELL_FORMED | IN_SCOPE | HIT | KEPT
     contained, in_scope, hit = CLAIM | CONTAINS, WELL_FORMED | IN_SCOPE, WELL_FORMED | IN_SCOPE | HIT
@@ -201,6 +202,15 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
         elif one_k and len(wanted) == 1:
             one = wanted[0]
             flags = in_top if one in retrieved[:k] else in_list if one in retrieved else PRESENT
+        elif one_k and len(wanted) == 2:
+            top = retrieved[:k]
+            one, other = wanted
+            if one in top:
+                flags = in_top if other in top else some_in_top
+            elif other in top:
+                flags = some_in_top
+            else:
+                flags = in_list if one in retrieved or other in retrieved else PRESENT
         else:
             flags = PRESENT | several(wanted, retrieved)
         if trace.error is not None:
@@ -288,21 +298,23 @@ def _citation_flags(cited: object, wanted: list[str] | None, retrieved: list[str
         return WELL_FORMED | IN_SCOPE
     if not isinstance(cited, list):
         return IN_SCOPE
-    flags = 0
-    texts = [one for one in cited if type(one) is str]
-    if len(texts) == len(cited):
-        flags = WELL_FORMED
-        if len(set(texts)) < len(texts):
-            flags |= REPEATED
-    elif any(type(one) in (dict, list) for one in cited):
-        flags = NESTED_CITATION
+    flags = WELL_FORMED | IN_SCOPE
+    found = 0
     for one in cited:
-        if one not in retrieved:
-            return flags
-    for one in cited if wanted else ():
-        if one in wanted:  # type: ignore[operator]  # an empty list of gold citations never gets here
-            return flags | IN_SCOPE | HIT
-    return flags | IN_SCOPE
+        if one in retrieved:
+            if wanted and one in wanted:
+                found = HIT
+        else:
+            flags &= ~IN_SCOPE
+            if type(one) is not str:
+                flags &= ~WELL_FORMED
+                if type(one) in (dict, list):
+                    flags |= NESTED_CITATION
+    if flags & IN_SCOPE:
+        flags |= found
+    if len(cited) > 1 and flags & WELL_FORMED and len(set(cited)) < len(cited):
+        flags |= REPEATED
+    return flags
 
 
 def _kept(
