@@ -132,8 +132,9 @@ def loaded_by(code: str) -> set[str]:
 
 
 def foreign(names: set[str]) -> set[str]:
-    """Those outside the standard library."""
-    return {n for n in names if n not in sys.stdlib_module_names and not n.startswith(("_", "ragworthy"))}
+    """Those outside the standard library that a bare interpreter does not load by itself."""
+    ours = {name for name in names if name not in sys.stdlib_module_names and not name.startswith(("_", "ragworthy"))}
+    return ours - loaded_by("")
 
 
 @pytest.mark.parametrize(
