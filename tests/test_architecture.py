@@ -150,6 +150,13 @@ def test_importing_and_help_load_the_standard_library_only(code: str) -> None:
     assert foreign(loaded_by(code)) == set()
 
 
+def test_help_runs_where_nothing_else_is_installed() -> None:
+    code = f"import sys; sys.path.insert(0, {str(SRC.parent)!r}); from ragworthy.cli.main import main; main(['--help'])"
+    bare = [sys.executable, "-S", "-I", "-c", code]
+    done = subprocess.run(bare, capture_output=True, text=True, check=True)
+    assert "exit codes: 0 SHIP" in done.stdout
+
+
 def test_scoring_small_files_loads_the_decoder_and_nothing_else(tmp_path: Path) -> None:
     code = (
         "import contextlib, io\nfrom pathlib import Path\n"

@@ -4,8 +4,10 @@ import json
 import os
 import pty
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -178,3 +180,50 @@ def test_colours_on_a_terminal_only(tmp_path: Path) -> None:
     assert b"\x1b[" not in on_terminal("--no-color")
     assert b"\x1b[" not in on_terminal(NO_COLOR="1")
     assert b"\x1b[" not in subprocess.run(command, capture_output=True, check=True).stdout
+
+
+def large_files(folder: Path) -> list[str]:
+    """Gold and traces above the size from which several processes are used."""
+    gold, traces = folder / "gold.jsonl", folder / "traces.jsonl"
+    with gold.open("w") as one, traces.open("w") as other:
+        for i in range(40_000):
+            item = {"qid": f"q{i:06d}", "question": "why? " * 20, "answerable": True}
+            one.write(json.dumps(item | {"gold_claim_substr": ["because"], "gold_citations": ["d#1"]}) + "\n")
+            answer = {"claim": "because " * 20, "citations": ["d#1"]}
+            other.write(json.dumps({"qid": item["qid"], "retrieved_ids": ["d#1"], "answer_json": answer}) + "\n")
+    assert gold.stat().st_size + traces.stat().st_size > 16 << 20
+    return ["score", "answers", "--gold", str(gold), "--trace", str(traces), "--gates", "precision=0.8"]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupt_ends_every_process_without_a_traceback(jobs: str, tmp_path: Path) -> None:
+    command = [*RAGWORTHY, *large_files(tmp_path), "--jobs", jobs]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True
+    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while process.poll() is None and not (children.read_text() if jobs == "2" else "msgspec" in maps(process.pid)):
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def maps(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/maps").read_text()
+    except OSError:
+        return ""
+
+
+def test_progress_on_a_terminal_and_nothing_on_a_pipe(tmp_path: Path) -> None:
+    command = [*RAGWORTHY, *large_files(tmp_path)]
+    ours, theirs = pty.openpty()
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=theirs, check=True)
+    os.close(theirs)
+    seen = os.read(ours, 1 << 16)
+    os.close(ours)
+    assert b"reading traces" in seen and b"100 %" in seen
+    assert subprocess.run(command, capture_output=True, check=True).stderr == b""

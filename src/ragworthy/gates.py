@@ -105,7 +105,7 @@ def judge(
         value = values.get((gate.slice, gate.metric))
         one = _judge_one(gate, value, baseline, each or {})
         if one.outcome in (Outcome.FAIL, Outcome.UNDECIDED):
-            one = one._replace(waiver=waived.get(name_of(gate)) or waived.get(gate.metric))
+            one = one._replace(waiver=waived.get(name_of(gate)))
         judged.append(one)
     return judged
 

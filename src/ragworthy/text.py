@@ -144,15 +144,6 @@ def words(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key that puts 1.2 before 1.10."""
-    return tuple(
-        (0, int(part), "") if part.isdecimal() and part.isascii() else (1, 0, part)
-        for part in re.split(r"([0-9]+)", text)
-        if part
-    )
-
-
 def clip(text: str, limit: int) -> str:
     """The text on one line, cut with an ellipsis where it is longer than `limit` characters.
 

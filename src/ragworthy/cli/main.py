@@ -10,7 +10,6 @@ from typing import NoReturn
 from ragworthy.errors import RagworthyError
 from ragworthy.names import DEFAULT_K, VERSION, Exit
 
-REPORT_AT = "https://github.com/ragworthy/ragworthy/issues"
 DESCRIPTION = "Decide whether a RAG pipeline may ship: scores, gates, one verdict, a receipt."
 EPILOG = (
     "exit codes: 0 SHIP, 1 NO-SHIP, 2 wrong usage or input, 3 INCONCLUSIVE, 4 INVALID, "
@@ -182,7 +181,7 @@ def _defect(error: Exception) -> int:
         place = f" in {code.co_name} ({os.path.basename(code.co_filename)}:{trace.tb_lineno})"  # noqa: PTH119
     detail = " ".join(str(error).split())[:300]
     print(f"a defect of ragworthy {VERSION}: {type(error).__name__}: {detail}{place} [RW-X70]", file=sys.stderr)
-    print(f"  please report it with the command you ran: {REPORT_AT}", file=sys.stderr)
+    print("  please report it in the project's issue tracker, with this line and the command you ran", file=sys.stderr)
     return int(Exit.DEFECT)
 
 

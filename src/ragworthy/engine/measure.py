@@ -1,6 +1,7 @@
 """All parts together: one process or several, the same result."""
 
 import os
+import signal
 import sys
 from array import array
 from collections import Counter
@@ -48,6 +49,7 @@ def measure(
 
 def _worker(job: Job, part: int, pipe: Any, report: bool) -> None:
     """One part in a process of its own, in step with the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told too, and ends its workers
     try:
         shard = Shard(job, part)
         pipe.send(("joined", shard.join((lambda size: pipe.send(("progress", size))) if report else None)))
@@ -70,6 +72,7 @@ def _in_processes(
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     pipes: list[Any] = []
     workers: list[Any] = []
+    ended = False
     try:
         for part in range(job.parts):
             ours, theirs = context.Pipe()
@@ -87,6 +90,7 @@ def _in_processes(
             pipe.send(([one for one in strays if one.part != part], tables, distinct))
         repeated = not distinct and _in_two([_answer(pipe, "hashes", None) for pipe in pipes])
         partials: list[Partial] = [_answer(pipe, "settled", None) for pipe in pipes]
+        ended = True
         if repeated or any(partial.flaw_count for partial in partials):
             return None
         return _merge(partials, strays, job.most_offenders)
@@ -96,9 +100,9 @@ def _in_processes(
         for pipe in pipes:
             pipe.close()
         for worker in workers:
-            worker.join(timeout=10)
-            if worker.is_alive():
+            if not ended:
                 worker.terminate()
+            worker.join(timeout=10)
 
 
 def _answer(pipe: Any, wanted: str, progress: Callable[[int], None] | None) -> Any:

@@ -176,6 +176,8 @@ def _ceil(value: float) -> int:
 
 def sarif(findings: Iterable[Finding], label: str, version: str) -> dict[str, Any]:
     """The findings in SARIF 2.1.0, as code hosts read it."""
+    from urllib.parse import quote
+
     found = list(findings)
     used = sorted({finding.problem.code for finding in found})
     return {
@@ -207,7 +209,7 @@ def sarif(findings: Iterable[Finding], label: str, version: str) -> dict[str, An
                         "locations": [
                             {
                                 "physicalLocation": {
-                                    "artifactLocation": {"uri": label},
+                                    "artifactLocation": {"uri": quote(label)},
                                     "region": {"startLine": max(1, finding.line)},
                                 }
                             }

@@ -126,7 +126,7 @@ def _waivers(check: Checker, given: Any, gates: tuple[Gate, ...], today: date | 
     if not isinstance(given, list):
         check.say("RW-P03", "waiver", f"expected [[waiver]] tables, got {shown(given)}")
         return ()
-    names = {name_of(gate) for gate in gates or DEFAULT_GATES} | {gate.metric for gate in gates or DEFAULT_GATES}
+    names = {name_of(gate) for gate in gates or DEFAULT_GATES}
     waivers = []
     for i, table in enumerate(given):
         here = f"waiver[{i}]."

@@ -6,6 +6,7 @@ kinds are one part.
 
 import hashlib
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -29,7 +30,7 @@ class Block(NamedTuple):
     data: bytes
 
 
-class Source:
+class Source(ABC):
     """An input with a role ('gold', 'trace' …) that yields blocks of whole lines."""
 
     splits = False
@@ -43,13 +44,13 @@ class Source:
         self.given = given or label
         """The name errors show: the path as it was given."""
 
+    @abstractmethod
     def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
         """The lines of one part, in order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sha256(self) -> str:
         """The hash of the raw bytes of the whole."""
-        raise NotImplementedError
 
     def block_at(self, offset: int, length: int, part: int, parts: int) -> Block:
         """A block of `blocks(part, parts)` once more."""
