@@ -27,6 +27,8 @@ class Job(NamedTuple):
     traces: Reader
     rules: Rules
     parts: int = 1
+    wide: bool = False
+    """Whether every part reads all traces: the way for traces in another order than the gold set."""
     allow_gold_errors: bool = False
     slice_fields: tuple[str, ...] = ()
     watch: frozenset[str] = frozenset()
@@ -85,11 +87,14 @@ class Strays(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """What a part knows after its first step; `span` holds the first and last id where they rise strictly."""
+    """What a part knows after its first step; `span` holds the first and last id where they rise strictly, `placed`
+    is the number of traces that belong to a question of this part.
+    """
 
     strays: Strays
     table: Table
     span: tuple[str, str] | None
+    placed: int
 
 
 class Partial(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 
 from ragworthy.engine.digest import PLACES, digest
 from ragworthy.engine.job import Job, Joined, Partial, Strays
-from ragworthy.engine.shard import Shard
+from ragworthy.engine.shard import OutOfOrderError, Shard
 from ragworthy.records import Ints, Measured, Note, Tally
 
 SMALL = 16 << 20
@@ -36,7 +36,10 @@ def measure(
     `meanwhile` is work of the caller's own that is done while other processes are busy.
     """
     if job.parts > 1:
-        together = _in_processes(job, progress, meanwhile)
+        try:
+            together = _in_processes(job, progress, meanwhile)
+        except OutOfOrderError:
+            together = _in_processes(job._replace(wide=True), progress, None)
         # With something wrong in the files, one process goes through them again: problems in the order of the file.
         return together or measure(job._replace(parts=1), progress)
     if meanwhile is not None:
@@ -57,6 +60,8 @@ def _worker(job: Job, part: int, pipe: Any, report: bool) -> None:
         if not distinct:
             pipe.send(("hashes", shard.hashes()))
         pipe.send(("settled", digest(shard, shard.settle(others, tables), tables)))
+    except OutOfOrderError:
+        pipe.send(("out of order", None))
     except Exception:  # noqa: BLE001 - the parent does the work again and meets the same error itself
         pipe.send(("failed", None))
     pipe.close()
@@ -93,6 +98,10 @@ def _in_processes(
         ended = True
         if repeated or any(partial.flaw_count for partial in partials):
             return None
+        if job.wide:
+            if sum(one.placed for one in joined) < partials[0].traces:
+                return None  # some belong to no question; one process finds out which
+            partials[1:] = [partial._replace(traces=0) for partial in partials[1:]]
         return _merge(partials, strays, job.most_offenders)
     except (EOFError, BrokenPipeError):
         return None
@@ -111,6 +120,8 @@ def _answer(pipe: Any, wanted: str, progress: Callable[[int], None] | None) -> A
         kind, value = pipe.recv()
         if kind == "failed":
             raise EOFError
+        if kind == "out of order":
+            raise OutOfOrderError
         if kind == wanted:
             return value
         if progress is not None:

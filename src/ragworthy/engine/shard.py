@@ -26,6 +26,10 @@ MOST_WAITING = 20_000
 _LINT_MASK = sum(f.LINT)
 
 
+class OutOfOrderError(Exception):
+    """The traces come in another order than the gold set, so that most belong to another part."""
+
+
 class Shard:
     """One part, in two steps: `join`, then `settle` with what other parts could not place."""
 
@@ -76,7 +80,7 @@ class Shard:
         """Score every trace of this part whose question is here, and set the others aside."""
         with without_gc():
             gold = self._gold_blocks()
-            more, matched = True, 0
+            more, matched = not self.job.wide or self._read_all(gold), 0
             for records, first, size in self._trace_blocks():
                 enough = matched + LOOK_AHEAD + len(records)
                 while more and (self._waiting or len(self.items) < enough):
@@ -86,6 +90,8 @@ class Shard:
                 matched += self._serve()
                 matched += self._match(records, first, may_wait=more)
                 if len(self._waiting) > MOST_WAITING:
+                    if self.job.parts > 1:
+                        raise OutOfOrderError
                     more = self._read_all(gold)
                     matched += self._serve()
                     self._give_up()
@@ -97,16 +103,19 @@ class Shard:
         strays = Strays(self.part, list(self._strays), array("q", self._strays.values()), self._earlier)
         self._strays = {}
         span = (self.qids[0], self.qids[-1]) if self._rising and self.qids else None
-        return Joined(strays, self.trace_table, span)
+        return Joined(strays, self.trace_table, span, matched + self.replaced)
 
     def _read_all(self, gold: Iterator[bool]) -> bool:
-        """Read the rest of the gold set, without the texts that scoring does not need; nothing more is to come."""
+        """Read the rest of the gold set, without what scoring no longer needs; nothing more is to come."""
         forget = msgspec.structs.force_setattr
         start = len(self.items)
         for _ in gold:
             for item in self.items[start:]:
                 if item is not None:
                     forget(item, "question", None)
+                    for name in ("gold_claim_substr", "gold_citations", "constraints"):
+                        if not getattr(item, name):
+                            forget(item, name, None)
             start = len(self.items)
         return False
 
@@ -145,7 +154,7 @@ class Shard:
 
     def _trace_blocks(self) -> Iterator[tuple[list[Trace], int, int]]:
         job, decoder = self.job, self.job.traces.decoder()
-        for block in job.traces.blocks(self.part, job.parts):
+        for block in job.traces.blocks(0, 1) if job.wide else job.traces.blocks(self.part, job.parts):
             first = self.traces
             self.trace_table.enter(block, first)
             records: list[Trace] = decoder.records(block)
@@ -208,6 +217,8 @@ class Shard:
     def _set_aside(self, qid: str | None, number: int, trace: Trace, may_wait: bool) -> None:
         if not qid:
             self._nameless.append(number)
+            return
+        if self.job.wide:
             return
         if qid in self._waiting or qid in self._strays:
             self._earlier[qid] = self._earlier.get(qid, 0) + 1
