@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ragworthy.engine.job import Damage, Job, Joined, Strays, Table
+from ragworthy.engine.slices import slicer
 from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.metrics import facts as f
 from ragworthy.records import Flaw, Gold, Ints, Trace
@@ -122,7 +123,7 @@ class Shard:
     def _gold_blocks(self) -> Iterator[bool]:
         """Take in the gold set, a block at each step."""
         job, decoder = self.job, self.job.gold.decoder()
-        sliced = _slicer(job.slice_fields)
+        sliced = slicer(job.slice_fields)
         gold_flags = f.gold_flags(job.rules)
         for block in job.gold.blocks(self.part, job.parts):
             start = len(self.items)
@@ -359,34 +360,6 @@ def _spoiled(facts: Callable[[Gold, Trace], int], damage: Damage) -> Callable[[G
         return 0 if damaged is None else facts(gold, damaged)
 
     return flags_of
-
-
-def _slicer(fields: tuple[str, ...]) -> Callable[[bytes], list[tuple[str, ...]]] | None:
-    """A function from a block to the slices each of its gold items belongs to."""
-    if not fields:
-        return None
-    names = [f"f{i}" for i in range(len(fields))]
-    renamed = dict(zip(names, fields, strict=True))
-    kind = msgspec.defstruct("Sliced", [(name, Any, None) for name in names], rename=renamed)
-    decode = msgspec.json.Decoder(kind).decode_lines
-
-    def slices(data: bytes) -> list[tuple[str, ...]]:
-        return [
-            tuple(f"{field}={value}" for name, field in renamed.items() for value in _values(getattr(record, name)))
-            for record in decode(data)
-        ]
-
-    return slices
-
-
-def _values(value: Any) -> list[str]:
-    if value is None or isinstance(value, dict):
-        return []
-    if isinstance(value, list):
-        return sorted({text for one in value for text in _values(one)})
-    if isinstance(value, bool):
-        return ["true" if value else "false"]
-    return [str(value)]
 
 
 @contextmanager

@@ -1,0 +1,34 @@
+"""Which slices a gold item belongs to: one for each value of the fields the policy splits by."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+
+def slicer(fields: tuple[str, ...]) -> Callable[[bytes], list[tuple[str, ...]]] | None:
+    """A function from a block to the slices each of its gold items belongs to."""
+    if not fields:
+        return None
+    names = [f"f{i}" for i in range(len(fields))]
+    renamed = dict(zip(names, fields, strict=True))
+    kind = msgspec.defstruct("Sliced", [(name, Any, None) for name in names], rename=renamed)
+    decode = msgspec.json.Decoder(kind).decode_lines
+
+    def slices(data: bytes) -> list[tuple[str, ...]]:
+        return [
+            tuple(f"{field}={value}" for name, field in renamed.items() for value in _values(getattr(record, name)))
+            for record in decode(data)
+        ]
+
+    return slices
+
+
+def _values(value: Any) -> list[str]:
+    if value is None or isinstance(value, dict):
+        return []
+    if isinstance(value, list):
+        return sorted({text for one in value for text in _values(one)})
+    if isinstance(value, bool):
+        return ["true" if value else "false"]
+    return [str(value)]
