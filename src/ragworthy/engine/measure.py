@@ -20,12 +20,13 @@ ORPHANS_SHOWN = 3
 
 
 def processes(asked: int | None, size: int, splits: bool) -> int:
-    """How many processes the work is worth: what was asked for, else one for each core when the files are large."""
-    if not splits or size < SMALL:
+    """How many processes the work is worth: what was asked for, else one for each core when the files are large.
+
+    Only Linux forks safely, and forked processes agree on the hash of a text; elsewhere one process does the work.
+    """
+    if not splits or size < SMALL or sys.platform != "linux":
         return 1
-    if asked is not None:
-        return asked
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return asked if asked is not None else len(os.sched_getaffinity(0))
 
 
 def measure(
@@ -74,7 +75,7 @@ def _in_processes(
     """The merged result of one process a part; None where something is wrong with the files or with a process."""
     import multiprocessing
 
-    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    context: Any = multiprocessing.get_context("fork")
     pipes: list[Any] = []
     workers: list[Any] = []
     ended = False
