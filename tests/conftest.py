@@ -31,7 +31,7 @@ class Done(NamedTuple):
 Cli = Callable[..., Done]
 
 
-def run_cli(*args: str | Path) -> Done:
+def run_cli(*args: object) -> Done:
     """Run one command in this process; an exit of the argument parser becomes its code."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

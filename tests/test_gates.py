@@ -1,21 +1,20 @@
 """Gates and verdicts, through the command line: outcomes, precedence, exit codes, and numbers that never lie."""
 
-import contextlib
-import io
 import itertools
 import json
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import run_cli as ragworthy
 from ragworthy import gates as g
-from ragworthy.cli.main import main, parser
+from ragworthy.cli.main import parser
 from ragworthy.names import Exit, Outcome, Verdict, exit_code
 from ragworthy.report import show
 
@@ -27,19 +26,6 @@ OPTIONAL_UNDER = '[[gate]]\nmetric = "under"\nmax = 0.05\noptional = true\n'
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def ragworthy(*args: object) -> Ran:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(arg) for arg in args])
-    return Ran(code, out.getvalue(), err.getvalue())
 
 
 ANSWERS = {

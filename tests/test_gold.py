@@ -1,16 +1,15 @@
 """`gold freeze`, `verify` and `diff`, and what a lock means for the gate."""
 
-import contextlib
 import hashlib
-import io
 import json
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from ragworthy.cli.main import main
+from conftest import Done as Ran
+from conftest import run_cli as ragworthy
 
 Row = dict[str, Any]
 SUITE = 'version = 1\n[answers]\ngold = "gold.jsonl"\ntraces = "traces.jsonl"\n'
@@ -28,19 +27,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     Path("traces.jsonl").write_text("".join(json.dumps(trace) + "\n" for trace in traces))
     Path("ragworthy.toml").write_text(SUITE)
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def ragworthy(*args: object) -> Ran:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(arg) for arg in args])
-    return Ran(code, out.getvalue(), err.getvalue())
 
 
 def item(qid: str, /, **fields: Any) -> Row:
@@ -130,9 +116,7 @@ def test_a_second_freeze_keeps_the_history() -> None:
 
 @pytest.mark.parametrize("args", [["--reason", "r"], ["--signer", "Ada"]])
 def test_a_freeze_needs_a_name_and_a_reason(args: list[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        ragworthy("gold", "freeze", "gold.jsonl", *args)
-    assert stopped.value.code == 2
+    assert ragworthy("gold", "freeze", "gold.jsonl", *args).code == 2
     assert not Path("gold.lock").exists()
 
 

@@ -1,16 +1,14 @@
 """`gold lint`: every finding with its exact text, in text, JSON and SARIF."""
 
-import contextlib
-import io
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworthy.cli.main import main
+from conftest import run_cli as ragworthy
 from ragworthy.gold.lint import Question, near_pairs
 from ragworthy.records import Gold
 from ragworthy.text import words
@@ -21,19 +19,6 @@ Row = dict[str, Any]
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def ragworthy(*args: object) -> Ran:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(arg) for arg in args])
-    return Ran(code, out.getvalue(), err.getvalue())
 
 
 def item(qid: str, question: str = "", /, **fields: Any) -> Row:

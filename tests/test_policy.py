@@ -1,16 +1,14 @@
 """The policy file: every error code with its exact text, and what a good policy means."""
 
-import contextlib
-import io
 import json
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from conftest import Done as Ran
+from conftest import run_cli as ragworthy
 from ragworthy import starter
-from ragworthy.cli.main import main
 from ragworthy.gates import Gate
 from ragworthy.load.policy import Policy, load_policy
 
@@ -18,19 +16,6 @@ TODAY = date(2026, 6, 30)
 SUITE = 'version = 1\n[answers]\ngold = "gold.jsonl"\ntraces = "traces.jsonl"\n'
 PRECISION = '[[gate]]\nmetric = "answers.precision"\nmin = 0.80\n'
 WAIVER = SUITE + PRECISION + '[[waiver]]\ngate = "precision"\nreason = "r"\nowner = "o"\n'
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def ragworthy(*args: object) -> Ran:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(arg) for arg in args])
-    return Ran(code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(autouse=True)

@@ -2,18 +2,18 @@
 
 import contextlib
 import hashlib
-import io
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import rfc8785
 
+from conftest import Done as Ran
+from conftest import run_cli as ragworthy
 from ragworthy import starter
-from ragworthy.cli.main import main
 from ragworthy.names import VERSION
 
 RECEIPT = Path(".ragworthy/receipt.json")
@@ -27,19 +27,6 @@ INPUTS = {
     "policy": "ragworthy.toml",
     "trace": "runs/candidate.jsonl",
 }
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def ragworthy(*args: object) -> Ran:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(arg) for arg in args])
-    return Ran(code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
