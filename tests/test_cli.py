@@ -1,5 +1,6 @@
 """The commands a new user meets, run as they would run them."""
 
+import contextlib
 import json
 import os
 import pty
@@ -205,10 +206,25 @@ def test_an_interrupt_ends_every_process_without_a_traceback(jobs: str, tmp_path
     while process.poll() is None and not (children.read_text() if jobs == "2" else "msgspec" in maps(process.pid)):
         time.sleep(0.002)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    try:
+        out, err = process.communicate(timeout=20)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
+
+
+def test_workers_end_with_their_parent(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*RAGWORTHY, *large_files(tmp_path), "--jobs", "2"], stdout=subprocess.PIPE, start_new_session=True
+    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while process.poll() is None and len(children.read_text().split()) < 2:
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate(timeout=20)  # comes back when no process holds the pipe any more
 
 
 def maps(pid: int) -> str:

@@ -5,7 +5,8 @@ import signal
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -51,9 +52,10 @@ def measure(
     return _merge([digest(shard, shard.settle([], tables), tables)], [joined.strays], job.most_offenders)
 
 
-def _worker(job: Job, part: int, pipe: Any, report: bool) -> None:
+def _worker(job: Job, part: int, pipe: Any, parents: list[Any], report: bool) -> None:
     """One part in a process of its own, in step with the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told too, and ends its workers
+    for end in parents:
+        end.close()  # inherited; while they are open here, the end of the parent would go unnoticed
     try:
         shard = Shard(job, part)
         pipe.send(("joined", shard.join((lambda size: pipe.send(("progress", size))) if report else None)))
@@ -80,13 +82,14 @@ def _in_processes(
     workers: list[Any] = []
     ended = False
     try:
-        for part in range(job.parts):
-            ours, theirs = context.Pipe()
-            worker = context.Process(target=_worker, args=(job, part, theirs, progress is not None), daemon=True)
-            worker.start()
-            theirs.close()
-            pipes.append(ours)
-            workers.append(worker)
+        with _uninterrupted():
+            for part in range(job.parts):
+                ours, theirs = context.Pipe()
+                pipes.append(ours)
+                arguments = (job, part, theirs, pipes, progress is not None)
+                workers.append(context.Process(target=_worker, args=arguments, daemon=True))
+                workers[-1].start()
+                theirs.close()
         if meanwhile is not None:
             meanwhile()
         joined: list[Joined] = [_answer(pipe, "joined", progress) for pipe in pipes]
@@ -113,6 +116,16 @@ def _in_processes(
             if not ended:
                 worker.terminate()
             worker.join(timeout=10)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back: no worker is started unnoticed, and workers inherit the block, so that only we are told."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _answer(pipe: Any, wanted: str, progress: Callable[[int], None] | None) -> Any:
