@@ -6,7 +6,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import Any
 
@@ -64,11 +64,16 @@ def _worker(job: Job, part: int, pipe: Any, parents: list[Any], report: bool) ->
             pipe.send(("hashes", shard.hashes()))
         pipe.send(("settled", digest(shard, shard.settle(others, tables), tables)))
     except OutOfOrderError:
-        pipe.send(("out of order", None))
+        _tell(pipe, "out of order")
     except Exception:  # noqa: BLE001 - the parent does the work again and meets the same error itself
-        pipe.send(("failed", None))
-    pipe.close()
+        _tell(pipe, "failed")
     os._exit(0)  # the memory goes back at once; taking a million objects apart would be noticed
+
+
+def _tell(pipe: Any, what: str) -> None:
+    """Tell the parent, unless it has gone or no longer listens."""
+    with suppress(OSError):
+        pipe.send((what, None))
 
 
 def _in_processes(
@@ -92,21 +97,9 @@ def _in_processes(
                 theirs.close()
         if meanwhile is not None:
             meanwhile()
-        joined: list[Joined] = [_answer(pipe, "joined", progress) for pipe in pipes]
-        strays, tables = [one.strays for one in joined], [one.table for one in joined]
-        distinct = _rise([one.span for one in joined])
-        for part, pipe in enumerate(pipes):
-            pipe.send(([one for one in strays if one.part != part], tables, distinct))
-        repeated = not distinct and _in_two([_answer(pipe, "hashes", None) for pipe in pipes])
-        partials: list[Partial] = [_answer(pipe, "settled", None) for pipe in pipes]
+        measured = _in_step(job, pipes, progress)
         ended = True
-        if repeated or any(partial.flaw_count for partial in partials):
-            return None
-        if job.wide:
-            if sum(one.placed for one in joined) < partials[0].traces:
-                return None  # some belong to no question; one process finds out which
-            partials[1:] = [partial._replace(traces=0) for partial in partials[1:]]
-        return _merge(partials, strays, job.most_offenders)
+        return measured
     except (EOFError, BrokenPipeError):
         return None
     finally:
@@ -116,6 +109,24 @@ def _in_processes(
             if not ended:
                 worker.terminate()
             worker.join(timeout=10)
+
+
+def _in_step(job: Job, pipes: list[Any], progress: Callable[[int], None] | None) -> Measured | None:
+    """Lead the workers through both steps; None where something is wrong with the files."""
+    joined: list[Joined] = [_answer(pipe, "joined", progress) for pipe in pipes]
+    strays, tables = [one.strays for one in joined], [one.table for one in joined]
+    distinct = _rise([one.span for one in joined])
+    for part, pipe in enumerate(pipes):
+        pipe.send(([one for one in strays if one.part != part], tables, distinct))
+    repeated = not distinct and _in_two([_answer(pipe, "hashes", None) for pipe in pipes])
+    partials: list[Partial] = [_answer(pipe, "settled", None) for pipe in pipes]
+    if repeated or any(partial.flaw_count for partial in partials):
+        return None
+    if job.wide:
+        if sum(one.placed for one in joined) < partials[0].traces:
+            return None  # some belong to no question; one process finds out which
+        partials[1:] = [partial._replace(traces=0) for partial in partials[1:]]
+    return _merge(partials, strays, job.most_offenders)
 
 
 @contextmanager
