@@ -150,19 +150,17 @@ Found = tuple[str, str, str]
 
 
 def _identity(value: dict[str, Any], code_missing: str, code_type: str) -> list[Found]:
-    key = "qid" if value.get("qid") is not None or "q_id" not in value else "q_id"
-    given = value.get(key)
-    if given is None:
-        return [
-            (
-                code_missing,
-                key,
-                "expected a string, got nothing" if key not in value else "expected a string, got null",
-            )
-        ]
-    if not isinstance(given, str):
-        return [(code_type, key, f"expected a string, got {described(given)}")]
-    return []
+    """Ids of the wrong type, or that there is none."""
+    given = {key: value[key] for key in ("qid", "q_id") if value.get(key) is not None}
+    if not given:
+        key = "q_id" if "q_id" in value and "qid" not in value else "qid"
+        got = "null" if key in value else "nothing"
+        return [(code_missing, key, f"expected a string, got {got}")]
+    return [
+        (code_type, key, f"expected a string, got {described(one)}")
+        for key, one in given.items()
+        if not isinstance(one, str)
+    ]
 
 
 def _string_list(value: dict[str, Any], field: str, code: str) -> list[Found]:
@@ -180,10 +178,6 @@ def _string_list(value: dict[str, Any], field: str, code: str) -> list[Found]:
 
 def _explain_gold(value: dict[str, Any]) -> list[Found]:
     found = _identity(value, "RW-G01", "RW-G03")
-    for other in ("qid", "q_id"):
-        given = value.get(other)
-        if given is not None and not isinstance(given, str) and not any(one[1] == other for one in found):
-            found.append(("RW-G03", other, f"expected a string, got {described(given)}"))
     answerable = value.get("answerable")
     if "answerable" not in value:
         found.append(("RW-G04", "answerable", "expected true or false, got nothing"))
@@ -199,10 +193,6 @@ def _explain_gold(value: dict[str, Any]) -> list[Found]:
 
 def _explain_trace(value: dict[str, Any]) -> list[Found]:
     found = _identity(value, "RW-T01", "RW-T02")
-    for other in ("qid", "q_id"):
-        given = value.get(other)
-        if given is not None and not isinstance(given, str) and not any(one[1] == other for one in found):
-            found.append(("RW-T02", other, f"expected a string, got {described(given)}"))
     found += _string_list(value, "retrieved_ids", "RW-T02")
     answer = value.get("answer_json")
     if isinstance(answer, dict):
