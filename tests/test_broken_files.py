@@ -1271,3 +1271,16 @@ def test_a_file_that_is_all_wrong_takes_no_longer(case: str, tmp_path: Path, att
         assert done.code == (0 if folder == sound else 2)
     assert done.err.splitlines()[-1].startswith("… and ")
     assert taken[1] < 8 * taken[0] + 1
+
+
+def test_ids_that_are_empty_or_repeated_are_all_counted(made: Path, attempt: Attempt) -> None:
+    """The first 20 are shown with their place; those in later blocks are only counted, and none twice."""
+    ids = ["" if i % 50 == 7 else f"q{i * 7 % 2500:05d}" for i in range(3000)]
+    item = {"question": "why " * 60, "answerable": True, "gold_claim_substr": ["because"], "gold_citations": ["d"]}
+    (made / "g.jsonl").write_text(dump(*(json.dumps({"qid": qid} | item) for qid in ids)))
+    (made / "t.jsonl").write_text(dump(json.dumps({"qid": "q00000", "retrieved_ids": [], "answer_json": {}})))
+    wrong = [i for i, qid in enumerate(ids) if not qid or qid in ids[:i]]
+    done = attempt("score", "answers", "--gold", "g.jsonl", "--trace", "t.jsonl", cwd=made)
+    shown = [line for line in done.err.splitlines() if line.startswith("g.jsonl:")]
+    assert [int(line.split(":")[1]) - 1 for line in shown] == wrong[:20]
+    assert done.err.splitlines()[-1] == f"… and {len(wrong) - 20} more"

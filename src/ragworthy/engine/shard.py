@@ -133,12 +133,13 @@ class Shard:
             qids = [gold.qid or gold.q_id or "" for gold in records]
             last = self.qids[-1] if self.qids else ""
             self._rising = self._rising and all(map(lt, [last, *qids], qids))
-            known = 0 if self._rising else len(self.index)
+            known = {} if self._rising else self.index
+            before, nameless = len(known), "" in known
             self.qids += qids
             if not self._rising:
-                repeated = known + len(qids) - len(self.index)
+                repeated = before + len(qids) - len(self.index)
                 if full:
-                    self.flaw_count += max(repeated, qids.count(""))
+                    self.flaw_count += repeated + ("" in qids and not nameless)
                 elif repeated or "" in qids:
                     self._gold_flaws(block, self._identity_flaws(qids, start), full)
             self.items += records
