@@ -1,0 +1,1 @@
+"""Documents to canonical text, section tree, typed blocks and chunk records."""

@@ -1,0 +1,268 @@
+"""The redirect table between two versions of a corpus.
+
+Blocks are looked for in the document of the same id first. When fewer than half of the blocks of a document are found
+there, it may have been moved, renamed or cut up: documents that share at least 0.60 of the shingles are searched in the
+same way. What is still missing is looked for in the whole corpus, unless its text is short or occurs more than once in
+either version; short blocks may then follow their neighbours.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ragworthy.corpus.matching import Block, Link, Matcher, matched_bytes
+from ragworthy.corpus.migration_report import confidence, numbers
+from ragworthy.corpus.shingles import Form, Shingle, enough_shared
+from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
+from ragworthy.files import read_text
+from ragworthy.ids import natural
+from ragworthy.metrics.redirects import SCHEMA, Best, DocumentRedirects, Part, Redirect, Run, Table
+from ragworthy.records import Chunk, explained
+from ragworthy.text import clip
+
+SHOWN = 160
+"""How many characters of an old text the table keeps where somebody has to look."""
+
+
+def migrate(
+    old: Sequence[Chunk],
+    new: Sequence[Chunk],
+    *,
+    old_lengths: Mapping[str, int],
+    new_lengths: Mapping[str, int],
+    from_version: str,
+    to_version: str,
+) -> Table:
+    """The redirects from the chunks of one version to those of another; lengths are bytes for each document."""
+    before, after = _in_reading_order(old), _in_reading_order(new)
+    forms: dict[str, Form] = {}
+    matcher = Matcher(_blocks(before, forms), _blocks(after, forms), old_lengths, new_lengths)
+    _same_documents(matcher)
+    _moved_documents(matcher)
+    _strays(matcher)
+    documents = _documents(matcher, before, after, old_lengths, new_lengths)
+    added = tuple(block.id for block in matcher.new if block.number not in matcher.claims)
+    return Table(SCHEMA, from_version, to_version, documents, added, numbers(documents, added))
+
+
+def _in_reading_order(chunks: Sequence[Chunk]) -> list[Chunk]:
+    for chunk in chunks:
+        if not chunk.name or chunk.doc_id is None or chunk.offsets is None:
+            raise data_error("RW-C01", "expected chunk_id, doc_id and offsets, got a chunk without", where=chunk.name)
+    return sorted(chunks, key=lambda chunk: (natural(chunk.doc_id or ""), chunk.offsets, natural(chunk.name)))
+
+
+def _blocks(chunks: Sequence[Chunk], forms: dict[str, Form]) -> list[Block]:
+    """The chunks as they are compared; equal texts share one form."""
+    blocks = []
+    for number, chunk in enumerate(chunks):
+        begin, end = chunk.offsets or (0, 0)
+        if chunk.text not in forms:
+            forms[chunk.text] = Form(chunk.text)
+        blocks.append(Block(number, chunk.name, chunk.doc_id or "", begin, end, forms[chunk.text], chunk.fp))
+    return blocks
+
+
+def _by_document(blocks: Iterable[Block]) -> dict[str, list[int]]:
+    return {doc: [block.number for block in group] for doc, group in groupby(blocks, key=lambda block: block.doc)}
+
+
+def _same_documents(matcher: Matcher) -> None:
+    new = _by_document(matcher.new)
+    for doc, blocks in _by_document(matcher.old).items():
+        if doc in new:
+            matcher.match(blocks, new[doc], ordered=True, copies=True)
+
+
+def _moved_documents(matcher: Matcher) -> None:
+    """Documents of which little was found under their own id, in the documents that share their shingles."""
+    new = _by_document(matcher.new)
+    holders: dict[Shingle, list[str]] = defaultdict(list)
+    sizes: Counter[str] = Counter()
+    for doc, blocks in new.items():
+        for shingle in _shingles(matcher.new[n] for n in blocks if n not in matcher.claims):
+            holders[shingle].append(doc)
+            sizes[doc] += 1
+    for doc, blocks in _by_document(matcher.old).items():
+        rest = matcher.left(blocks)
+        if 2 * len(rest) <= len(blocks):
+            continue
+        wanted = _shingles(matcher.old[o] for o in rest)
+        shared: Counter[str] = Counter()
+        for shingle in wanted:
+            shared.update(holders.get(shingle, ()))
+        for other in sorted(shared, key=lambda name: (-shared[name], natural(name))):
+            if other != doc and enough_shared(shared[other], min(len(wanted), sizes[other])):
+                matcher.match(blocks, new[other], ordered=True, copies=False)
+
+
+def _shingles(blocks: Iterable[Block]) -> set[Shingle]:
+    found: set[Shingle] = set()
+    for block in blocks:
+        if not block.short:
+            found |= block.form.by_character if block.form.by_characters else block.form.by_token
+    return found
+
+
+def _strays(matcher: Matcher) -> None:
+    """Blocks that went to another document, then the short ones beside them."""
+    copies = [Counter(block.form.tokens for block in blocks) for blocks in (matcher.old, matcher.new)]
+    rest = [
+        o
+        for o in matcher.left(range(len(matcher.old)))
+        if not matcher.old[o].short and all(count[matcher.old[o].form.tokens] <= 1 for count in copies)
+    ]
+    if not rest:
+        return
+    matcher.match(rest, [n for n in range(len(matcher.new)) if matcher.has_room(n)], ordered=False, copies=False)
+    old, new = _by_document(matcher.old), _by_document(matcher.new)
+    ways = {(matcher.old[o].doc, matcher.new[link.new].doc) for o in rest for link in matcher.links.get(o, ())}
+    for doc, other in sorted(ways):
+        if doc != other:
+            matcher.match(old[doc], new[other], ordered=False, copies=False)
+
+
+def _documents(
+    matcher: Matcher,
+    before: Sequence[Chunk],
+    after: Sequence[Chunk],
+    old_lengths: Mapping[str, int],
+    new_lengths: Mapping[str, int],
+) -> tuple[DocumentRedirects, ...]:
+    revisions = {chunk.doc_id: chunk.rev for chunk in after}
+    return tuple(
+        DocumentRedirects(
+            doc,
+            before[blocks[0]].rev,
+            revisions.get(doc),
+            tuple(_redirect(matcher, o, before[o].text) for o in blocks),
+            old_lengths.get(doc, 0),
+            new_lengths.get(doc, 0),
+        )
+        for doc, blocks in _by_document(matcher.old).items()
+    )
+
+
+def _redirect(matcher: Matcher, o: int, text: str) -> Redirect:
+    """The row of one old block."""
+    block, links = matcher.old[o], matcher.links.get(o, [])
+    size = block.form.size
+    row: dict[str, Any] = {"old_block_id": block.id, "old_off": (block.begin, block.end), "new_block_id": None}
+    if not links:
+        matched, n = matcher.nearest.get(o, (0, 0))
+        best = Best(matcher.new[n].id, confidence(matched, size)) if matched else None
+        return Redirect(**row, move="unmapped", conf=0.0, matched=0, old_text=clip(text, SHOWN), best=best)
+    first = matcher.new[links[0].new]
+    matched = sum(matched_bytes(block, link.pairs) for link in links)
+    row |= {"new_block_id": first.id, "conf": confidence(matched, size), "matched": matched}
+    row["new_doc_id"] = first.doc if first.doc != block.doc else None
+    if 10 * matched < 9 * size:
+        row["old_text"] = clip(text, SHOWN)
+    if len(links) > 1:
+        parts = [(matcher.new[link.new], link) for link in links]
+        row["new_parts"] = tuple(
+            Part(part.id, (part.begin, part.end), _runs(block, part, link)) for part, link in parts
+        )
+        return Redirect(**row, move="split")
+    alone = len(matcher.claims[first.number]) == 1
+    runs = _runs(block, first, links[0])
+    if runs == ((block.begin, first.begin, size),) and first.form.size == size:
+        runs = ()
+    return Redirect(**row, move="shift" if alone else "merge", new_off=(first.begin, first.end), runs=runs)
+
+
+def _runs(old: Block, new: Block, link: Link) -> tuple[Run, ...]:
+    """Stretches of matched tokens that moved by the same number of bytes, with what stands between and around them."""
+    runs: list[list[int]] = []
+    last = (-2, -2)
+    for i, j in link.pairs:
+        lead = min(old.form.starts[i], new.form.starts[j]) if i == j == 0 else 0
+        begin, start = old.begin + old.form.starts[i] - lead, new.begin + new.form.starts[j] - lead
+        end = old.begin + old.form.ends[i] + min(_trail(old.form, i), _trail(new.form, j))
+        if (i, j) == (last[0] + 1, last[1] + 1) and start - begin == runs[-1][1] - runs[-1][0]:
+            runs[-1][2] = end - runs[-1][0]
+        else:
+            runs.append([begin, start, end - begin])
+        last = (i, j)
+    return tuple((begin, start, length) for begin, start, length in runs)
+
+
+def _trail(form: Form, number: int) -> int:
+    """How many bytes stand between a token and the next one, or the end."""
+    last = number + 1 == len(form.tokens)
+    return (form.size if last else form.starts[number + 1]) - form.ends[number]
+
+
+def table_bytes(table: Table) -> bytes:
+    """The table as JSON, the same bytes each time."""
+    return msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n"
+
+
+def read_table(path: Path) -> Table:
+    """A redirect table from its file, with every problem named by its place."""
+    where = str(path)
+    try:
+        value = msgspec.json.decode(read_text(path))
+    except msgspec.DecodeError as error:
+        raise data_error("RW-M01", f"expected JSON, got {explained(error)[1]}", where=where) from None
+    schema = value.get("schema") if isinstance(value, dict) else None
+    if schema != SCHEMA:
+        got = f'"{schema}"' if isinstance(schema, str) else "something else"
+        raise data_error("RW-M01", f'expected "{SCHEMA}", got {got}', where=where, field="schema")
+    problems: list[Problem] = []
+    seen: set[str] = set()
+    for field, piece, kind in _pieces(value):
+        for name, message in _flaws(piece, kind, seen):
+            problems.append(Problem("RW-M01", message, where, ".".join(part for part in (field, name) if part)))
+    if problems:
+        raise DataError(problems[:MOST_PROBLEMS], len(problems))
+    return msgspec.convert(value, Table)
+
+
+def _pieces(value: dict[str, Any]) -> Iterator[tuple[str, Any, type[msgspec.Struct]]]:
+    """The table, its documents and their rows one by one, so that an error can name the very row."""
+    documents = value.get("documents")
+    if not isinstance(documents, list):
+        yield "", value, Table
+        return
+    yield "", value | {"documents": []}, Table
+    for i, document in enumerate(documents):
+        rows = document.get("mappings") if isinstance(document, dict) else None
+        if not isinstance(rows, list):
+            yield f"documents[{i}]", document, DocumentRedirects
+            continue
+        yield f"documents[{i}]", document | {"mappings": []}, DocumentRedirects
+        for j, row in enumerate(rows):
+            yield f"documents[{i}].mappings[{j}]", row, Redirect
+
+
+def _flaws(piece: Any, kind: type[msgspec.Struct], seen: set[str]) -> list[tuple[str, str]]:
+    """What is wrong with a piece of a table, each with its field."""
+    try:
+        row = msgspec.convert(piece, kind)
+    except msgspec.ValidationError as error:
+        return [explained(error)]
+    if not isinstance(row, Redirect):
+        return []
+    found = []
+    if row.old_block_id in seen:
+        found.append(("old_block_id", f'expected each old id once, got "{row.old_block_id}" again'))
+    seen.add(row.old_block_id)
+    ranges = [("old_off", row.old_off), ("new_off", row.new_off)]
+    ranges += [(f"new_parts[{number}].off", part.off) for number, part in enumerate(row.new_parts)]
+    for name, off in ranges:
+        if off is not None and not 0 <= off[0] < off[1]:
+            found.append((name, f"expected [begin, end) with begin < end, got [{off[0]}, {off[1]}]"))
+    if not 0 <= row.conf <= 1:
+        found.append(("conf", f"expected a number from 0 to 1, got {row.conf}"))
+    if row.move == "split":
+        if len(row.new_parts) < 2:
+            found.append(("new_parts", f"expected two or more parts, got {len(row.new_parts)}"))
+    elif (row.move == "unmapped") == bool(row.targets) or row.new_parts:
+        wanted = "no new block" if row.move == "unmapped" else "new_block_id and new_off"
+        found.append(("move", f"expected {wanted} with {row.move}, got something else"))
+    return found
