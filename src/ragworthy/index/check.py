@@ -1,0 +1,113 @@
+"""Whether an index holds together: ids, offsets, counts, vectors."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ragworthy.errors import Problem
+from ragworthy.records import Chunk
+
+if TYPE_CHECKING:
+    from ragworthy.index.store import Index
+
+_UNIT = 1e-4
+"""How far from 1 the length of a vector may be."""
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong, and the chunk it is about, if it is about one."""
+
+    problem: Problem
+    chunk_id: str = ""
+
+
+def chunk_findings(
+    chunks: Sequence[Chunk], text_of: Callable[[str], bytes | None], where: Callable[[int, Chunk], str]
+) -> list[Finding]:
+    """Ids that are missing or repeated, and offsets that do not lead to the text of the chunk."""
+    found: list[Finding] = []
+    seen: set[str] = set()
+    for number, chunk in enumerate(chunks, 1):
+        for code, field, message in (*_identity(chunk, seen), *_slice(chunk, text_of)):
+            found.append(Finding(Problem(code, message, where(number, chunk), field), chunk.name))
+        seen.add(chunk.name)
+    return found
+
+
+def _identity(chunk: Chunk, seen: set[str]) -> list[tuple[str, str, str]]:
+    if not chunk.name:
+        return [("RW-C01", "chunk_id", "expected a non-empty string, got nothing")]
+    if chunk.name in seen:
+        return [("RW-I06", "chunk_id", f'expected a unique id, got "{chunk.name}" again')]
+    return []
+
+
+def _slice(chunk: Chunk, text_of: Callable[[str], bytes | None]) -> list[tuple[str, str, str]]:
+    if chunk.doc_id is None or chunk.offsets is None:
+        return [("RW-C01", "doc_id" if chunk.doc_id is None else "offsets", "expected a value, got nothing")]
+    begin, end = chunk.offsets
+    shown = f"[{begin}, {end})"
+    text = text_of(chunk.doc_id)
+    if text is None:
+        return [("RW-I07", "doc_id", f'expected a document of the index, got "{chunk.doc_id}"')]
+    if not 0 <= begin < end:
+        return [("RW-I07", "offsets", f"expected [begin, end) with 0 <= begin < end, got {shown}")]
+    if end > len(text):
+        return [("RW-I07", "offsets", f"expected a range inside the {len(text)} bytes of the text, got {shown}")]
+    if text[begin:end] != chunk.text.encode("utf-8", "surrogatepass"):
+        return [("RW-I07", "text", f"expected the bytes {shown} of the canonical text, got another text")]
+    return []
+
+
+def check(index: "Index") -> list[Finding]:
+    """Everything that is wrong with an index, in the order of its chunks, then of the whole."""
+    texts = {document.doc_id: None for document in index.manifest.documents}
+    cache: dict[str, bytes] = {}
+
+    def text_of(doc_id: str) -> bytes | None:
+        if doc_id not in texts:
+            return None
+        if doc_id not in cache:
+            cache.clear()
+            cache[doc_id] = index.canonical(doc_id)
+        return cache[doc_id]
+
+    home = index.root / "chunks.jsonl"
+    found = chunk_findings(index.chunks, text_of, lambda number, _: f"{home}:{number}")
+    return found + _counts(index) + _vectors(index)
+
+
+def _counts(index: "Index") -> list[Finding]:
+    counts = index.manifest.counts
+    where = str(index.root / "manifest.json")
+    vectors = len(index.vectors) if index.manifest.embedding else 0
+    expected = {
+        "documents": (counts.documents, len(index.manifest.documents)),
+        "chunks": (counts.chunks, len(index.chunks)),
+        "vectors": (counts.vectors, vectors),
+    }
+    found = [
+        Finding(Problem("RW-I11", f"expected {said}, got {actual}", where, f"counts.{name}"))
+        for name, (said, actual) in expected.items()
+        if said != actual
+    ]
+    if index.manifest.embedding and vectors != len(index.chunks):
+        message = f"expected a vector for each of the {len(index.chunks)} chunks, got {vectors}"
+        found.append(Finding(Problem("RW-I11", message, where, "counts.vectors")))
+    return found
+
+
+def _vectors(index: "Index") -> list[Finding]:
+    if index.manifest.embedding is None:
+        return []
+    lengths = np.linalg.norm(index.vectors, axis=1)
+    wrong = np.flatnonzero((np.abs(lengths - 1) > _UNIT) & (lengths != 0) | ~np.isfinite(lengths))
+    where = str(index.root / "vectors.npy")
+    return [
+        Finding(
+            Problem("RW-I12", f"expected unit length, got {lengths[row]:.4f}", where, f"row {row}"),
+            index.chunks[row].name if row < len(index.chunks) else "",
+        )
+        for row in wrong
+    ]

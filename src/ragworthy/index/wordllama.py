@@ -1,0 +1,75 @@
+"""The default model: static word embeddings whose weights lie inside the package wordllama.
+
+The package itself is not imported: it sets up logging and looks for its tokenizer on the network. Its two files are
+read from its folder and checked.
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from ragworthy.errors import data_error, missing_extra
+from ragworthy.index.embed import unit_rows
+from ragworthy.index.extra import need
+from ragworthy.index.ranking import Floats
+
+WEIGHTS = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
+TOKENIZER = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
+BATCH = 256
+_PURPOSE = "the embedding model wordllama"
+
+
+class Wordllama:
+    """256 dimensions; a text is the mean of its tokens."""
+
+    name = "wordllama"
+    dimension = 256
+    weights = WEIGHTS
+
+    def __init__(self) -> None:
+        home = package_folder("wordllama", "wordllama", "", _PURPOSE)
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # else a later fork warns on stderr
+        tensors = need("safetensors.numpy", "safetensors", "", _PURPOSE)
+        tokenizers = need("tokenizers", "tokenizers", "", _PURPOSE)
+        weights = checked(home / "weights" / "l2_supercat_256.safetensors", WEIGHTS)
+        self._table: Floats = tensors.load(weights)["embedding.weight"].astype(np.float32)
+        tokenizer = checked(home / "tokenizers" / "l2_supercat_tokenizer_config.json", TOKENIZER)
+        self._tokenizer = tokenizers.Tokenizer.from_str(tokenizer.decode())
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """One unit row for each text; zeros for a blank text."""
+        rows: Floats = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for start in range(0, len(texts), BATCH):
+            part = [text if text.strip() else "" for text in texts[start : start + BATCH]]
+            for row, encoded in enumerate(self._tokenizer.encode_batch_fast(part, add_special_tokens=False), start):
+                if encoded.ids:
+                    self._table.take(encoded.ids, axis=0).sum(axis=0, out=rows[row])
+        return unit_rows(rows)
+
+
+def package_folder(module: str, package: str, extra: str, purpose: str) -> Path:
+    """Where a package is installed, without importing it."""
+    found = find_spec(module)
+    if found is None or not found.submodule_search_locations:
+        raise missing_extra(package, extra, purpose)
+    return Path(found.submodule_search_locations[0])
+
+
+def checked(path: Path, sha256: str) -> bytes:
+    """The bytes of a file, if they are the expected ones."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        message = f"expected the file of the model, got: {error.strerror}"
+        raise data_error("RW-I04", message, where=path.name) from None
+    actual = hashlib.sha256(data).hexdigest()
+    if actual != sha256:
+        message = f"expected the file with SHA-256 {sha256[:12]}…, got {actual[:12]}…"
+        raise data_error("RW-I04", message, where=path.name)
+    return data
