@@ -1,0 +1,1 @@
+"""Files of other tools: read strictly, converted to our records and back."""
