@@ -132,8 +132,8 @@ def test_no_policy_is_p08() -> None:
          "(one of: metric, min, max, max_drop, slice, min_n, evidence, must_pass, optional, review, why)"),
         (SUITE + '[[waiver]]\nuntil = 1\n', "waiver[0].until: expected a known key, got an unknown one "
          "(one of: gate, reason, owner, expires)"),
-        (SUITE + "[retrieval]\n", "retrieval: expected a known key, got an unknown one "
-         "(one of: version, evidence, baseline, answers, freeze, gate, waiver)"),
+        (SUITE + "[poetry]\n", "poetry: expected a known key, got an unknown one "
+         "(one of: version, evidence, baseline, answers, retrieval, freeze, gate, waiver)"),
     ],
 )  # fmt: skip
 def test_unknown_keys_are_named_with_their_path_and_a_suggestion(text: str, line: str) -> None:

@@ -192,7 +192,7 @@ def test_one_defect_moves_its_metrics_by_the_planted_count_and_no_other(name: st
     for metric, old in before.metrics.items():
         new = after.metrics[metric]
         up, wider = moves.get(metric.removeprefix("answers."), (0, 0))
-        assert new.num - old.num == up * len(hit), metric
+        assert (new.num or 0) - (old.num or 0) == up * len(hit), metric
         assert (new.den or 0) - (old.den or 0) == wider * len(hit), metric
     # 10 % wrong or uncited answers still hold the default gates; refusals above 5 % and dropped traces do not.
     expected = {"unanswerable answered": "NO-SHIP", "trace dropped": "INVALID", "answerable refused": "NO-SHIP"}

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from ragworthy import flow
 from ragworthy.errors import usage_error
-from ragworthy.load.policy import Answers, find_policy
-from ragworthy.load.rules import DEFAULT_GATES, Checker, parse_gate_text, parse_ks
+from ragworthy.load.policy import DELTA_S, RETRIEVAL_KS, Answers, Retrieval, find_policy
+from ragworthy.load.rules import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES, Checker, parse_gate_text, parse_ks
+from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, REFUSAL, Verdict
 from ragworthy.report import write as writing
 
@@ -17,11 +18,13 @@ class Number(NamedTuple):
     """A metric's value with what it was counted from."""
 
     value: float | None
-    num: int
+    num: int | None
     den: int | None
     low: float | None
     high: float | None
     undefined: str | None
+    n: int | None = None
+    """How many cases a mean rests on."""
 
 
 class Result:
@@ -46,7 +49,7 @@ class Result:
     def metrics(self) -> dict[str, Number]:
         """Every metric by id."""
         return {
-            name: Number(**{key: metric[key] for key in Number._fields})
+            name: Number(**{key: metric.get(key) for key in Number._fields})
             for suite in self.report["suites"].values()
             for name, metric in suite["metrics"].items()
         }
@@ -73,7 +76,7 @@ def score(
     *,
     gold: Any,
     traces: Any,
-    k: int | list[int] = DEFAULT_K,
+    k: int | list[int] | None = None,
     gates: str | Path | Mapping[str, float | str] | None = None,
     corpus: Any = None,
     scu: bool = False,
@@ -81,8 +84,14 @@ def score(
     refusals: tuple[str, ...] = (REFUSAL,),
     short_substr: str = "reject",
     slices: tuple[str, ...] = (),
+    live: Any = None,
+    live_corpus: Any = None,
+    redirects: tuple[str | Path, ...] = (),
+    delta_s: str = "auto",
+    anchor_scope: str = "section",
     evidence: str = "point",
     baseline: str | Path | None = None,
+    lock: str | Path | None = None,
     unfrozen: bool = False,
     allow_gold_errors: bool = False,
     jobs: int = 1,
@@ -100,32 +109,47 @@ def score(
     (<Verdict.SHIP: 'SHIP'>, 1.0)
     >>> next(result.rows())["label"]
     'OK'
+    >>> gold = [{"qid": "Q1", "relevant": ["S.4.2.p.Bk011a", "S.4.2.p.Bk011b"], "anchor_section": "S.4.2"}]
+    >>> traces = [{"qid": "Q1", "topk": [{"id": "S.4.2.p.Bk011a"}, {"id": "S.4.1.p.Bk010"}]}]
+    >>> score("retrieval", gold=gold, traces=traces, gates="recall@5=0.5").metrics["retrieval.recall@5"].value
+    0.5
     """
-    if suite != "answers":
-        raise usage_error(f'expected the suite "answers", got "{suite}"')
+    if suite not in registry.SUITES:
+        raise usage_error(f'expected a suite ({" or ".join(registry.SUITES)}), got "{suite}"')
     for name, value, choices in (
         ("short_substr", short_substr, ("reject", "word")),
         ("evidence", evidence, ("point", "interval")),
+        ("delta_s", delta_s, DELTA_S),
+        ("anchor_scope", anchor_scope, ("section", "subtree")),
     ):
         if value not in choices:
             raise usage_error(f"{name}: expected {' or '.join(choices)}, got {value!r}")
-    check = Checker("score")
-    ks = parse_ks(check, list(k) if isinstance(k, (list, tuple)) else k, "k")
-    check.stop()
-    request = flow.Request(
-        gold=gold,
-        traces=traces,
-        corpus=corpus,
-        settings=Answers(
+    ks = _depths(suite, k)
+    settings: Answers | Retrieval
+    if suite == "answers":
+        settings = Answers(
             ks=ks,
             short_substr=short_substr,
             refusals=tuple(refusals),
             scu=scu,
             rule_packs=tuple(rule_packs),
             slices=tuple(slices),
-        ),
-        gates=_gates(gates, ks[0], evidence),
+        )
+    else:
+        settings = Retrieval(
+            ks=ks, delta_s=delta_s, anchor_scope=anchor_scope, refusals=tuple(refusals), slices=tuple(slices)
+        )
+    request = flow.Request(
+        gold=gold,
+        traces=traces,
+        corpus=corpus,
+        live=live,
+        live_corpus=live_corpus,
+        redirects=tuple(map(Path, redirects)),
+        settings=settings,
+        gates=_gates(suite, gates, ks[0] if suite == "answers" else DEFAULT_K, evidence, live=live is not None),
         baseline=Path(baseline) if baseline is not None else None,
+        lock=Path(lock) if lock is not None else None,
         unfrozen=unfrozen,
         allow_gold_errors=allow_gold_errors,
         jobs=jobs,
@@ -134,12 +158,23 @@ def score(
     return Result(flow.score(request))
 
 
-def _gates(given: Any, k: int, evidence: str) -> tuple[Any, ...]:
+def _depths(suite: str, k: int | list[int] | None) -> tuple[int, ...]:
+    if k is None:
+        return (DEFAULT_K,) if suite == "answers" else RETRIEVAL_KS
+    check = Checker("score")
+    ks = parse_ks(check, list(k) if isinstance(k, (list, tuple)) else k, "k")
+    check.stop()
+    return ks
+
+
+def _gates(suite: str, given: Any, k: int, evidence: str, *, live: bool) -> tuple[Any, ...]:
     if given is None:
-        return tuple(gate._replace(evidence=evidence) for gate in DEFAULT_GATES)
+        defaults = DEFAULT_GATES if suite == "answers" else RETRIEVAL_GATES + ((LIVE_GATE,) if live else ())
+        return tuple(gate._replace(evidence=evidence) for gate in defaults)
     if isinstance(given, Mapping):
-        return parse_gate_text([f"{name}={value}" for name, value in given.items()], default_k=k, evidence=evidence)
-    return parse_gate_text([str(given)], default_k=k, evidence=evidence)
+        texts = [f"{name}={value}" for name, value in given.items()]
+        return parse_gate_text(texts, default_k=k, evidence=evidence, suite=suite)
+    return parse_gate_text([str(given)], default_k=k, evidence=evidence, suite=suite)
 
 
 def gate(

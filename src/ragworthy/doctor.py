@@ -1,6 +1,7 @@
 """What these files can and cannot show, and why."""
 
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics import facts as f
 from ragworthy.records import Trace
-from ragworthy.report.show import number_of, percent, plural, shown_metrics
+from ragworthy.report.show import counts_line, number_of, percent, plural, shown_metrics
 from ragworthy.stats import cases_needed
 from ragworthy.text import clip, looks_like_refusal, trim_fold, visible
 
@@ -49,8 +50,23 @@ def recurring_claims(traces: Source, refusals: tuple[str, ...]) -> list[Recurrin
     return sorted(found, key=lambda one: (not one.refusal_like, -one.questions, one.claim))
 
 
-def examine(request: flow.Request) -> list[str]:
-    """The doctor's findings as lines of text."""
+def examine(requests: Sequence[flow.Request]) -> list[str]:
+    """The doctor's findings as lines of text, suite by suite."""
+    found = [_answers(one) if one.suite == "answers" else _retrieval(one) for one in requests]
+    return [line for lines in found for line in (*lines, "")][:-1]
+
+
+def _retrieval(request: flow.Request) -> list[str]:
+    """What a retrieval gold set and its traces can show."""
+    run = flow.score(request)
+    suite = run.report["suites"]["retrieval"]
+    lines = [f"retrieval: {counts_line('retrieval', suite['counts'])}", "", "What these files cannot show"]
+    missing = [warning["message"] for warning in suite["warnings"] if warning["code"] == "RW-W26"]
+    lines += [f"  {visible(message)}" for message in missing] or ["  nothing: every metric is measured"]
+    return [*lines, "", "What the gates can show", *_power(run)]
+
+
+def _answers(request: flow.Request) -> list[str]:
     run = flow.score(request._replace(allow_gold_errors=True))
     suite = run.report["suites"]["answers"]
     counts = suite["counts"]
@@ -96,10 +112,10 @@ def _power(run: flow.Run) -> list[str]:
         needed = cases_needed(gate.op, Fraction(gate.threshold))
         if needed is None:
             continue
-        enough = value.den >= needed.to_pass
+        enough = (value.size or 0) >= needed.to_pass
         sign = "≥" if gate.op == MIN else "≤"
         lines.append(
-            f"  {'yes' if enough else 'no '}  {gate.metric} {sign} {gate.threshold}: has {value.den:,} cases, "
+            f"  {'yes' if enough else 'no '}  {gate.metric} {sign} {gate.threshold}: has {value.size or 0:,} cases, "
             f"needs {needed.to_pass:,} clean ones to be shown with 95 % confidence"
         )
     return lines
@@ -108,7 +124,7 @@ def _power(run: flow.Run) -> list[str]:
 def _gold_errors(run: flow.Run, request: flow.Request) -> list[str]:
     counts = Counter[str]()
     rescued = 0
-    for (flags, _), count in run.measured.tally.items():
+    for flags, _, count in run.parts[0].evidence["tally"]:
         for bit, (code, _, _) in f.LINT.items():
             if flags & bit:
                 counts[code] += count
@@ -118,20 +134,20 @@ def _gold_errors(run: flow.Run, request: flow.Request) -> list[str]:
         return []
     lines = ["", "Gold items that cannot be scored as they are ('ragworthy gold lint' names them)"]
     lines += [f"  {code}: {plural(count, 'item')}" for code, count in sorted(counts.items())]
-    if rescued and request.settings.short_substr == "reject":
+    if rescued and request.answers.short_substr == "reject":
         lines.append(f'  add to [answers]: short_substr = "word"   # makes {rescued:,} of them scorable')
     return lines
 
 
 def _refusals(request: flow.Request) -> list[str]:
-    found = recurring_claims(open_source("trace", request.traces), request.settings.refusals)
+    found = recurring_claims(open_source("trace", request.traces), request.answers.refusals)
     refusing = [one for one in found if one.refusal_like][:SHOWN]
     others = [one for one in found if not one.refusal_like][:3]
     lines: list[str] = []
     if refusing:
         lines += ["", "Claims that recur and look like refusals, but count as answers"]
         lines += [f"  {one.questions:>6,} ×  {visible(clip(one.claim, 100))}" for one in refusing]
-        texts = ", ".join(_toml(text) for text in (*request.settings.refusals, *(one.claim for one in refusing)))
+        texts = ", ".join(_toml(text) for text in (*request.answers.refusals, *(one.claim for one in refusing)))
         lines += ["  add to [answers] in the policy if they are refusals:", f"    refusals = [{texts}]"]
     if others:
         lines += ["", "Other claims that recur over several questions (is one of them a refusal?)"]

@@ -53,9 +53,45 @@ CATALOGUE: dict[str, Code] = {
     "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence.", "List the ids of the evidence in gold_citations, or set answerable to false."),
     "RW-G07": Code("only_short_substr", "Every gold_claim_substr entry of an answerable item is shorter than 5 characters, so no answer can be right.", 'Give a longer piece, or set short_substr = "word" under [answers] in the policy (--short-substr word).'),
     "RW-G08": Code("unanswerable_with_gold", "An unanswerable item carries gold text or citations.", "Empty both lists, or set answerable to true."),
+    "RW-G10": Code("no_relevant", "A retrieval question names no relevant block.", "List the ids of the blocks that answer it in relevant, or set answerable to false."),
+    "RW-G11": Code("negative_is_relevant", "A block is listed as relevant and as a hard negative.", "Take it out of one of the two lists."),
+    "RW-G12": Code("not_three_paraphrases", "A retrieval question does not have exactly three paraphrases.", "Write three wordings with the same intent; convergence cannot be measured without them."),
+    "RW-G13": Code("gold_id_unknown", "The gold set names a block or section that the index does not have.", "Score against the index the gold set was written for, or rewrite it with 'ragworthy gold rebind'."),
+    "RW-G15": Code("gold_id_reused", "A gold id names another text than when the gold set was frozen.", "Follow the ids with --redirects ('ragworthy index migrate' makes the table), or rewrite the gold set with 'ragworthy gold rebind' and freeze it again."),
+    "RW-G14": Code("gold_offsets", "A gold offset pair is not a range inside the text.", "Offsets are UTF-8 bytes, half-open: [begin, end) with begin < end."),
     # traces
     "RW-T01": Code("trace_qid", "A trace has no usable qid.", "Write the qid of the gold item as a string in qid (or q_id)."),
     "RW-T02": Code("trace_type", "A trace field has the wrong type.", "Change what the pipeline writes; see the trace contract in docs/formats.md."),
+    "RW-T03": Code("trace_offsets", "An offset pair of a trace is not a range inside the text.", "Offsets are UTF-8 bytes into the canonical text, half-open: [begin, end) with begin < end."),
+    "RW-T04": Code("delta_s_length", "The list of distances is not as long as the list of results.", "Write one distance for each item of topk, in the same order."),
+    "RW-T05": Code("mixed_index", "The traces of one file come from several indexes.", "Write one file for each index: numbers over a mixture mean nothing."),
+    # TREC files
+    "RW-E01": Code("trec_line", "A line of a TREC file has the wrong shape.", "A qrels line is 'query iteration document grade'; a run line is 'query Q0 document rank score tag'."),
+    "RW-E02": Code("trec_repeated", "A document stands twice under one query.", "Keep one line for each query and document."),
+    "RW-E03": Code("trec_topic", "A topic has the wrong shape.", 'A topic is a line {"qid", "query"}, or <top> with <num> and <title>; each query has one.'),
+    # documents
+    "RW-D01": Code("document_not_text", "The file is binary or not UTF-8.", "Give Markdown, HTML, plain text or block records; convert other formats first."),
+    "RW-D02": Code("document_repeated", "Two documents have the same id.", "Give every document its own path."),
+    "RW-D03": Code("no_documents", "There is no document with text.", "Check the folder: .md .markdown .html .htm .txt and .jsonl files are read."),
+    "RW-D04": Code("document_too_large", "A document is larger than 32 MiB.", "Split it: no reader finds a sentence in 32 MiB either."),
+    "RW-D05": Code("document_record", "A document or block record has the wrong shape.", "A document is {path, text}; a block is {doc_id, type, text}, with section_id and offsets where they are known."),
+    "RW-D06": Code("document_id", "A document id cannot be used.", "Ids are non-empty and hold no '|' and no control characters."),
+    # indexes
+    "RW-I01": Code("not_an_index", "The folder is not an index.", "Build one with 'ragworthy index build --docs DIR --out DIR'."),
+    "RW-I02": Code("index_altered", "A file of the index is missing or was changed after the build.", "Build the index again."),
+    "RW-I03": Code("index_manifest", "The manifest of the index cannot be read.", "Build the index again."),
+    "RW-I04": Code("model_unavailable", "The embedding model cannot be used.", "Install it, or build with --dense none."),
+    "RW-I05": Code("index_unlike", "Two indexes cannot be compared.", "Build both with the same normaliser, analyzer and model."),
+    "RW-I06": Code("chunk_repeated", "Two chunks have the same id.", "Make every block id unique; the collision rate must be 0."),
+    "RW-I07": Code("chunk_bytes", "The text of a chunk is not the slice of the canonical text that its offsets name.", "Build the index again, or mend the offsets in the block file."),
+    "RW-I08": Code("endpoint", "The embedding endpoint did not give vectors.", "Check the address, the key and the model name; nothing was written."),
+    "RW-I09": Code("not_ours", "The output folder holds something that is not an index.", "Choose another folder: nothing of yours is overwritten."),
+    "RW-I10": Code("mode_unavailable", "The index cannot search in this mode.", "Build it with a dense model, or search with --mode bm25."),
+    "RW-I11": Code("index_counts", "The counts of documents, chunks and vectors do not agree.", "Build the index again."),
+    "RW-I12": Code("vector_length", "A stored vector is not of unit length.", "Build the index again."),
+    "RW-M01": Code("redirects_unreadable", "The redirect table cannot be read.", "Write it with 'ragworthy index migrate OLD NEW -o FILE'."),
+    "RW-M02": Code("redirect_circle", "Redirect tables lead in a circle.", "Give the tables in the order of the versions, oldest first."),
+    "RW-M03": Code("redirects_apart", "Redirect tables do not follow one another.", "Give one table for each step from the oldest version to the newest."),
     # other inputs
     "RW-C01": Code("chunk_record", "A chunk record has the wrong shape.", "Chunks need chunk_id and text, both strings."),
     "RW-K01": Code("pack", "A rule pack cannot be read or has the wrong shape.", "A pack has an id and [[rule]] tables with locked and claim, both regular expressions."),
@@ -78,6 +114,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-P10": Code("gate_text", "The text given to --gates cannot be read.", "Write name=value pairs, e.g. precision=0.80,chr=0.75,under=0.05,over=0.10, or name a TOML file."),
     "RW-P11": Code("policy_key_missing", "The policy lacks a key it needs.", "Add it."),
     "RW-P12": Code("policy_no_suite", "The policy runs no suite.", "Add a section, e.g. [answers] with gold and traces."),
+    "RW-P13": Code("gate_unreachable", "Perfect retrieval could not pass this gate.", 'Use calibrated distances (delta_s = "calibrated", the lock made with \'gold freeze --corpus\'), or a threshold that can be met.'),
     # usage
     "RW-U01": Code("usage", "The command or call cannot be carried out as given.", "See 'ragworthy COMMAND --help'."),
     "RW-U02": Code("reference_cannot", "The sources' own scorer stops with an error on this input.", "Score with the default profile, which names the faulty record."),
@@ -110,6 +147,19 @@ CATALOGUE: dict[str, Code] = {
     "RW-W23": Code("lowered_gate", "A gate is looser than in the baseline.", "Have the change signed off."),
     "RW-W24": Code("errored_traces", "The pipeline reported an error instead of an answer; it counts as an empty answer.", "Look at the error field of these traces."),
     "RW-W25": Code("too_small_for_gate", "The gold set is too small for a gate to mean anything.", "Add questions until the number named."),
+    "RW-W26": Code("cannot_measure", "These files cannot show some of the metrics.", "The line says what is missing."),
+    "RW-W27": Code("cited_by_rank", "Citations are the first result of the index, not those of an answer.", "Score the traces of the whole pipeline before it takes traffic."),
+    "RW-W28": Code("state_differs", "A declared convergence state differs from the one the citations show.", "The computed one counts; mend what the pipeline writes."),
+    "RW-W29": Code("type_differs", "A trace gives a block another type than the corpus.", "Traces and corpus may come from different builds."),
+    "RW-W30": Code("incomplete_runs", "Some questions were not asked in three wordings under two seeds.", "Run every paraphrase and seed ('ragworthy retrieve' does)."),
+    "RW-W31": Code("unknown_ids", "Traces name blocks that the corpus does not have.", "Give the index that the run used."),
+    "RW-W32": Code("unjudged", "Queries of the run have no judgements and were left out.", "Judge them, or leave them out of the run."),
+    "RW-W33": Code("retrieval_gold_size", "The retrieval gold set has a size it should not have.", "200 to 400 questions over headings, code, tables and prose."),
+    "RW-W34": Code("type_uncovered", "No question of the gold set asks for a block of this type.", "Add questions on code, tables and figures where the corpus has them."),
+    "RW-W35": Code("paraphrase_repeated", "Two paraphrases of a question are the same.", "Word each of the three differently; equal ones show nothing."),
+    "RW-W36": Code("anchor_far", "The wording of a question is far from the section that should answer it.", "Check the question and its anchor section."),
+    "RW-W37": Code("negative_far", "A hard negative is not near the anchor section.", "Hard negatives come from the same or a neighbouring section."),
+    "RW-W38": Code("section_uncovered", "Few sections of the corpus are asked about.", "Spread the questions over the sections."),
 }  # fmt: skip
 
 
@@ -185,6 +235,7 @@ def usage_error(message: str, *, code: str = "RW-U01") -> UsageError:
 
 
 def missing_extra(package: str, extra: str, needed_for: str) -> MissingExtra:
-    """The error for an optional package that is not installed."""
-    message = f"{needed_for} needs {package}: pip install 'ragworthy[{extra}]'"
+    """The error for a package that is not installed; without an extra it belongs to every installation."""
+    how = f"'ragworthy[{extra}]'" if extra else package
+    message = f"{needed_for} needs {package}: pip install {how}"
     return MissingExtra([Problem("RW-F15", message)])

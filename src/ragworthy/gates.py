@@ -8,7 +8,7 @@ from ragworthy.names import Outcome, Verdict
 
 
 class Value(NamedTuple):
-    """A metric's value: a rate with numerator and denominator, or a count."""
+    """A metric's value: a rate with numerator and denominator, a count, or the exact mean of `n` numbers."""
 
     num: int
     den: int | None
@@ -17,6 +17,18 @@ class Value(NamedTuple):
     better: str = "higher"
     cases: str = ""
     event: str = ""
+    n: int | None = None
+    counts: bool = True
+    """Whether numerator and denominator count cases; those of a mean are only its exact value."""
+    rate: bool = True
+    """Whether it lies between 0 and 1 and needs as many cases as a rate does; percentiles do not."""
+    pooled: tuple[int, int] | None = None
+    """The same over all blocks at once, where that is another number."""
+
+    @property
+    def size(self) -> int | None:
+        """How many cases the value rests on; None for a count."""
+        return self.n if self.n is not None else self.den
 
     @property
     def exact(self) -> Fraction | None:
@@ -160,7 +172,7 @@ def _drop(value: Value, baseline: Fraction) -> Fraction:
 
 def _compare(gate: Gate, value: Value, baseline: Fraction | None) -> tuple[Outcome, str]:
     number, limit = value.exact or Fraction(0), Fraction(gate.threshold)
-    cases = value.den
+    cases = value.size
     if cases is not None and cases < gate.min_n:
         return Outcome.UNDECIDED, f"{cases} {value.cases} are fewer than min_n = {gate.min_n}"
     if gate.review is not None and Fraction(gate.review[0]) <= number <= Fraction(gate.review[1]):

@@ -5,6 +5,7 @@ from enum import IntEnum, StrEnum
 VERSION = "0.1.0"
 REFUSAL = "not in context"
 DEFAULT_K = 5
+RETRIEVAL_K = "1,3,5,10"
 MIN_SUBSTR = 5
 """A piece of gold text counts from this many characters up."""
 
@@ -67,19 +68,28 @@ class Label(StrEnum):
     EMPTY_CLAIM = "EMPTY_CLAIM"
     MISSING = "MISSING"
     OVER_REFUSAL = "OVER_REFUSAL"
+    NOT_CITED = "NOT_CITED"
+    NOT_COVERED = "NOT_COVERED"
+    OFF_TARGET = "OFF_TARGET"
+    NOT_RETRIEVED = "NOT_RETRIEVED"
+    FAR_OFF = "FAR_OFF"
     OK = "OK"
     REFUSAL_OK = "REFUSAL_OK"
+    UNANSWERABLE = "UNANSWERABLE"
 
 
 SEVERITY = {label: rank for rank, label in enumerate(Label)}
-HARMLESS = frozenset({Label.OK, Label.REFUSAL_OK})
+HARMLESS = frozenset({Label.OK, Label.REFUSAL_OK, Label.UNANSWERABLE})
 
 
 class Stage(StrEnum):
     """The part of the pipeline to look at first."""
 
     PIPELINE = "pipeline"
+    INDEX = "index"
+    CHUNKING = "chunking"
     RETRIEVAL = "retrieval"
+    RANKING = "ranking"
     CITATION = "citation"
     GENERATION = "generation"
     REFUSAL = "refusal"

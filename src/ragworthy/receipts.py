@@ -1,101 +1,116 @@
 """Making receipts, and re-deriving verdicts from them."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy import flow
+from ragworthy.corpora import corpus_file
 from ragworthy.errors import RagworthyError, usage_error
+from ragworthy.flow.answers import pack_path
+from ragworthy.flow.evidence import lock_of
 from ragworthy.gates import Gate
 from ragworthy.load.extras import BUNDLED_PACKS
-from ragworthy.load.policy import Answers, load_policy
+from ragworthy.load.policy import Answers, Retrieval, load_policy
+from ragworthy.metrics.redirects import Table
 from ragworthy.names import VERSION
 from ragworthy.report import receipt
 
 
-def make(run: flow.Run, request: flow.Request, root: Path) -> bytes:
+def make(run: flow.Run, requests: Sequence[flow.Request], root: Path) -> bytes:
     """The receipt of a run; paths in it are relative to `root`, the folder it will stand in."""
-    return receipt.build(run.report, run.measured.tally, _options(request), files(request), root)
+    return receipt.build(run.report, run.parts, _options(requests), files(requests), root)
 
 
-def files(request: flow.Request) -> dict[str, Path]:
-    """Every file that decides the result, by role."""
+def files(requests: Sequence[flow.Request]) -> dict[str, Path]:
+    """Every file that decides the result, by role; with several suites the role carries its suite."""
     found: dict[str, Path] = {}
-    given = {
-        "gold": request.gold,
-        "trace": request.traces,
-        "corpus": request.corpus,
-        "policy": request.policy,
-        "baseline": request.baseline,
-        "lock": flow.lock_of(request),
-    }
-    for role, path in given.items():
-        if isinstance(path, (str, Path)):
-            found[role] = Path(path)
-        elif path is not None:
-            raise usage_error(f"a receipt needs files: {role} was given as records")
-    for name in request.settings.rule_packs:
-        if name not in BUNDLED_PACKS:
-            found[f"pack:{name}"] = flow.pack_path(request, name)
+    for request in requests:
+        prefix = "" if len(requests) == 1 else f"{request.suite}."
+        for role, path in _files(request).items():
+            found[role if role in ("policy", "baseline") else f"{prefix}{role}"] = path
     return found
 
 
-def _options(request: flow.Request) -> dict[str, Any]:
+def _files(request: flow.Request) -> dict[str, Path]:
+    given = {
+        "gold": request.gold,
+        "trace": request.traces,
+        "live": request.live,
+        "corpus": request.corpus,
+        "live_corpus": request.live_corpus,
+        "policy": request.policy,
+        "baseline": request.baseline,
+        "lock": None if request.trec else lock_of(request),
+    }
+    found: dict[str, Path] = {}
+    for role, path in given.items():
+        if isinstance(path, (str, Path)):
+            found[role] = corpus_file(Path(path)) if role.endswith("corpus") else Path(path)
+        elif path is not None:
+            raise usage_error(f"a receipt needs files: {role} was given as records")
+    for nth, table in enumerate(request.redirects):
+        if isinstance(table, Table):
+            raise usage_error("a receipt needs files: redirects were given as a table")
+        found[f"redirects:{nth}"] = table
+    if isinstance(request.settings, Answers):
+        for name in request.settings.rule_packs:
+            if name not in BUNDLED_PACKS:
+                found[f"pack:{name}"] = pack_path(request, name)
+    return found
+
+
+def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
     """What the files do not say: for a policy only the flags, else the settings and gates too."""
+    request = requests[0]
     options: dict[str, Any] = {"unfrozen": request.unfrozen, "allow_gold_errors": request.allow_gold_errors}
     if request.policy is not None:
-        options["baseline_from_command_line"] = request.baseline_override
-    if request.policy is None:
-        settings = request.settings
-        options |= {
-            "k": list(settings.ks),
-            "short_substr": settings.short_substr,
-            "refusals": list(settings.refusals),
-            "scu": settings.scu,
-            "rule_packs": list(settings.rule_packs),
-            "slices": list(settings.slices),
-            "gates": [{**gate._asdict(), "must_pass": list(gate.must_pass)} for gate in request.gates],
-        }
-    return options
+        return options | {"baseline_from_command_line": request.baseline_override}
+    settings = {key: list(value) if isinstance(value, tuple) else value for key, value in _plain(request).items()}
+    gates = [{**gate._asdict(), "must_pass": list(gate.must_pass)} for gate in request.gates]
+    return options | {"suite": request.suite, "trec": request.trec, "settings": settings, "gates": gates}
 
 
-def _request(given: receipt.Receipt, root: Path) -> flow.Request:
-    """The request a receipt was made from."""
+_PATHS = ("gold", "traces", "live", "corpus", "live_corpus", "redirects", "lock")
+
+
+def _plain(request: flow.Request) -> dict[str, Any]:
+    """The settings without the paths, which stand among the inputs."""
+    return {key: value for key, value in request.settings._asdict().items() if key not in _PATHS}
+
+
+def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
+    """The requests a receipt was made from."""
     found = receipt.files_of(given, root)
     options = given.request
     flags = {"unfrozen": options["unfrozen"], "allow_gold_errors": options["allow_gold_errors"]}
     if "policy" in found:
         asked = flow.from_policy(load_policy(found["policy"], today=None), **flags)
-        return asked.with_baseline(found["baseline"]) if options["baseline_from_command_line"] else asked
-    settings = Answers(
-        ks=tuple(options["k"]),
-        short_substr=options["short_substr"],
-        refusals=tuple(options["refusals"]),
-        scu=options["scu"],
-        rule_packs=tuple(options["rule_packs"]),
-        slices=tuple(options["slices"]),
-    )
+        moved = options["baseline_from_command_line"]
+        return [one.with_baseline(found["baseline"]) for one in asked] if moved else asked
+    kind: Any = Answers if options["suite"] == "answers" else Retrieval
+    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in options["settings"].items()}
     gates = tuple(
-        Gate(
-            **{
-                **gate,
-                "must_pass": tuple(gate["must_pass"]),
-                "review": gate["review"] and tuple(gate["review"]),
-            }
-        )
+        Gate(**{**gate, "must_pass": tuple(gate["must_pass"]), "review": gate["review"] and tuple(gate["review"])})
         for gate in options["gates"]
     )
-    return flow.Request(
+    request = flow.Request(
         gold=found["gold"],
         traces=found["trace"],
         corpus=found.get("corpus"),
+        live=found.get("live"),
+        live_corpus=found.get("live_corpus"),
+        redirects=tuple(found[role] for role in sorted(found) if role.startswith("redirects:")),
+        trec=options["trec"],
         baseline=found.get("baseline"),
         lock=found.get("lock"),
         packs={role.removeprefix("pack:"): path for role, path in found.items() if role.startswith("pack:")},
-        settings=settings,
+        settings=kind(**settings),
         gates=gates,
         **flags,
     )
+    return [request]
 
 
 class Checked(NamedTuple):
@@ -123,8 +138,8 @@ def check(path: Path, *, jobs: int | None = None) -> Checked:
     if moved:
         return nothing._replace(differences=moved)
     try:
-        request = _request(given, root)._replace(jobs=jobs)
-        again = make(flow.score(request), request, root)
+        requests = [request._replace(jobs=jobs) for request in _requests(given, root)]
+        again = make(flow.score_all(requests), requests, root)
     except RagworthyError as error:
         return nothing._replace(differences=error.lines())
     except (KeyError, TypeError, AttributeError, ValueError) as error:

@@ -40,15 +40,145 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
     error: Any = None
 
 
-class Chunk(msgspec.Struct, frozen=True, gc=False):
-    """A piece of the corpus with its text."""
+class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
+    """A piece of the corpus with its text: a block, or a part of a long one. Ours have every field, others only some.
 
-    text: str
+    `offsets` are UTF-8 bytes, half-open, into the canonical text of the document; `section_id` is a dotted path.
+    """
+
     chunk_id: str | None = None
     id: str | None = None
+    doc_id: str | None = None
+    section_id: str | None = None
+    type: str | None = None
+    offsets: tuple[int, int] | None = None
+    text: str
+    title: str | None = None
+    anchor: str | None = None
+    tokens: int | None = None
+    hash: str | None = None
+    fp: str | None = None
+    rev: str | None = None
+    source_url: str | None = None
+    attrs: dict[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """The id, under whichever key it was written."""
+        return self.chunk_id or self.id or ""
 
 
 NO_ANSWER = Answer()
+
+
+class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
+    """One gold question of the retrieval suite: its wordings, and the blocks that answer it."""
+
+    qid: str | None = None
+    q_id: str | None = None
+    paraphrases: list[str] | None = None
+    relevant: list[str] | None = None
+    anchor_section: str | None = None
+    negatives: list[str] | None = None
+    relevant_offsets: dict[str, tuple[int, int]] | None = None
+    grades: dict[str, int] | None = None
+    answerable: bool = True
+
+    @property
+    def name(self) -> str:
+        """The id, under whichever key it was written."""
+        return self.qid or self.q_id or ""
+
+
+class Result(msgspec.Struct, frozen=True, gc=False):
+    """One retrieved block, in rank order."""
+
+    id: str
+    score: float | None = None
+    offsets: tuple[int, int] | None = None
+    type: str | None = None
+
+
+class Citation(msgspec.Struct, frozen=True, gc=False):
+    """One cited block, with the bytes that were meant where the pipeline says so."""
+
+    id: str
+    offsets: tuple[int, int] | None = None
+
+
+class Cited(msgspec.Struct, frozen=True, gc=False):
+    """An answer as far as this suite looks at it."""
+
+    claim: str | None = None
+    citations: list[Citation | str] | None = None
+
+
+class DistanceModel(msgspec.Struct, frozen=True, gc=False):
+    """The embedding model behind recorded distances."""
+
+    name: str
+    weights: str
+
+
+Distances: TypeAlias = list[float | None] | None
+"""One semantic distance for each retrieved block."""
+
+
+class RetrievalTrace(msgspec.Struct, frozen=True, gc=False):
+    """What a retriever returned for one wording of a question in one run, and what the answer cites.
+
+    Distances and states are taken under every spelling in use, the two damaged by a wrong decoding among them.
+    """
+
+    qid: str | None = None
+    q_id: str | None = None
+    query: str | None = None
+    topk: list[Result] | None = None
+    retrieved_ids: list[str] | None = None
+    answer_citations: list[Citation | str] | None = None
+    answer: Cited | str | None = None
+    answer_json: Cited | None = None
+    paraphrase: int | None = None
+    seed: int | None = None
+    index_hash: str | None = None
+    normaliser_id: str | None = None
+    reranker_id: str | None = None
+    delta_s_model: DistanceModel | None = None
+    cited_by: str | None = None
+    error: Any = None
+    delta_s: Distances = None
+    delta_s_1: Distances = msgspec.field(default=None, name="ΔS")
+    delta_s_2: Distances = msgspec.field(default=None, name="ΔS_list")
+    delta_s_3: Distances = msgspec.field(default=None, name="deltaS")
+    delta_s_4: Distances = msgspec.field(default=None, name="dS")
+    delta_s_5: Distances = msgspec.field(default=None, name="∆S")
+    delta_s_6: Distances = msgspec.field(default=None, name="Î”S")
+    delta_s_7: Distances = msgspec.field(default=None, name="ŒîS")
+    lambda_state: str | None = None
+    lambda_1: str | None = msgspec.field(default=None, name="λ_state")
+    lambda_2: str | None = msgspec.field(default=None, name="λ")
+    lambda_3: str | None = msgspec.field(default=None, name="λ_final")
+    lambda_4: str | None = msgspec.field(default=None, name="Î»_state")
+    lambda_5: str | None = msgspec.field(default=None, name="Œª_state")
+
+    @property
+    def name(self) -> str:
+        """The id of the question, under whichever key it was written."""
+        return self.qid or self.q_id or ""
+
+    @property
+    def distances(self) -> Distances:
+        """The recorded distances, under whichever key they were written."""
+        for one in (self.delta_s, self.delta_s_1, self.delta_s_2, self.delta_s_3, self.delta_s_4, self.delta_s_5):
+            if one is not None:
+                return one
+        return self.delta_s_6 if self.delta_s_6 is not None else self.delta_s_7
+
+    @property
+    def state(self) -> str | None:
+        """The convergence mark that the pipeline itself wrote."""
+        first = self.lambda_state or self.lambda_1 or self.lambda_2
+        return first or self.lambda_3 or self.lambda_4 or self.lambda_5
 
 
 class SchemaOnly(msgspec.Struct, frozen=True):

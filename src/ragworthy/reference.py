@@ -1,12 +1,16 @@
-"""The sources' own scorer, run on files."""
+"""The sources' own scorers, run on files."""
 
 import json
 from pathlib import Path
+from typing import Any
 
+from ragworthy.corpora import load_corpus
 from ragworthy.errors import usage_error
 from ragworthy.files import check_readable
 from ragworthy.load.inputs import plain_lines
 from ragworthy.metrics import reference as ref
+from ragworthy.metrics.wanted import place_of
+from ragworthy.names import Verdict
 
 
 def reference(gold: Path, traces: Path, k: int, gates: str | None) -> tuple[str, bool]:
@@ -19,3 +23,30 @@ def reference(gold: Path, traces: Path, k: int, gates: str | None) -> tuple[str,
     except (TypeError, ValueError, AttributeError, LookupError, RecursionError, OverflowError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise usage_error(f"the reference scorer stops on this input ({reason})", code="RW-U02") from None
+
+
+def retrieval_reference(gold: Path, traces: Path, corpus: Path | None, k: int) -> tuple[str, Verdict]:
+    """What the evaluator of the retrieval page returns, and the verdict of its gates."""
+    from ragworthy.ids import section_key
+    from ragworthy.metrics import reference_retrieval as page
+
+    for path in (gold, traces):
+        check_readable(path)
+    known = load_corpus(corpus) if corpus is not None else None
+
+    def section_of(name: str) -> str:
+        place = known.place(name) if known is not None else place_of(name)
+        return place.section or section_key(name)
+
+    def gold_offsets(question: Any, name: str) -> Any:
+        given = question.get("relevant_offsets", {}).get(name)
+        return given if given is not None or known is None else known.places[name].span
+
+    try:
+        found = page.score(plain_lines(gold), plain_lines(traces), k, section_of=section_of, gold_offsets=gold_offsets)
+        text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    except (TypeError, ValueError, AttributeError, LookupError, RecursionError, ZeroDivisionError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise usage_error(f"the reference evaluator stops on this input ({reason})", code="RW-U02") from None
+    passed = page.passes(found)
+    return text, Verdict.INVALID if passed is None else Verdict.SHIP if passed else Verdict.NO_SHIP

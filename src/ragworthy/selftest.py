@@ -1,17 +1,22 @@
 """Proof that each gate can fail: the traces are damaged in memory in a way aimed at it, and it is judged again."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ragworthy import flow
 from ragworthy.gates import name_of
+from ragworthy.load.policy import Answers
+from ragworthy.metrics.wanted import Wanted
 from ragworthy.names import REFUSAL, Outcome
-from ragworthy.records import NO_ANSWER, Answer, Gold, Trace
+from ragworthy.records import NO_ANSWER, Answer, Gold, Result, RetrievalTrace, Trace
 
 _NOWHERE = "ragworthy:nowhere"
 _WRONG = "ragworthy: damaged on purpose"
+_DISTANCES = tuple(
+    name for name in RetrievalTrace.__struct_fields__ if name.startswith("delta_s") and "model" not in name
+)
 
 
 def _answer(trace: Trace, **changes: object) -> Trace:
@@ -43,7 +48,33 @@ def _dropped(gold: Gold, trace: Trace) -> None:
     return None
 
 
-DAMAGE: dict[str, tuple[str, Callable[[Gold, Trace], Trace | None]]] = {
+def _gone(wanted: Wanted, trace: RetrievalTrace) -> None:
+    return None
+
+
+def _emptied(wanted: Wanted, trace: RetrievalTrace) -> RetrievalTrace:
+    return msgspec.structs.replace(trace, topk=[], **dict.fromkeys(_DISTANCES))
+
+
+def _cites(trace: RetrievalTrace, name: str) -> RetrievalTrace:
+    return msgspec.structs.replace(trace, answer_citations=[name], answer=None, answer_json=None)
+
+
+def _moved(wanted: Wanted, trace: RetrievalTrace) -> RetrievalTrace:
+    return _cites(trace, _NOWHERE)
+
+
+def _scattered(wanted: Wanted, trace: RetrievalTrace) -> RetrievalTrace:
+    return _cites(trace, f"{_NOWHERE}/{trace.paraphrase}/{trace.seed}")
+
+
+def _negatives_first(wanted: Wanted, trace: RetrievalTrace) -> RetrievalTrace:
+    first = [Result(name) for name in sorted(wanted.negatives)]
+    kept = [one for one in trace.topk or [] if one.id not in wanted.negatives]
+    return msgspec.structs.replace(trace, topk=first + kept, **dict.fromkeys(_DISTANCES))
+
+
+DAMAGE: dict[str, tuple[str, Callable[..., Any]]] = {
     "answers.precision": ("every claim and citation made wrong", _wrong_answer),
     "answers.chr": ("every citation moved", _wrong_answer),
     "answers.under_refusal": ("every question answered", _wrong_answer),
@@ -57,7 +88,22 @@ DAMAGE: dict[str, tuple[str, Callable[[Gold, Trace], Trace | None]]] = {
     "answers.containment": ("every claim made wrong", _wrong_answer),
     "answers.support": ("every citation moved", _wrong_answer),
     "answers.missing": ("every trace dropped", _dropped),
+    "retrieval.missing": ("every trace dropped", _gone),
+    "retrieval.coverage": ("every citation moved", _moved),
+    "retrieval.citation_accuracy": ("every citation moved", _moved),
+    "retrieval.citation_exact": ("every citation moved", _moved),
+    "retrieval.anchor_distance": ("every citation moved", _moved),
+    "retrieval.delta_s_median": ("every citation moved", _moved),
+    "retrieval.delta_s_p90": ("every citation moved", _moved),
+    "retrieval.delta_s_mean": ("every citation moved", _moved),
+    "retrieval.triplet_rate": ("every run made to cite a section of its own", _scattered),
+    "retrieval.convergence": ("every run made to cite a section of its own", _scattered),
+    "retrieval.collapsed": ("every run made to cite a section of its own", _scattered),
+    "retrieval.negatives": ("every hard negative put first", _negatives_first),
+    "retrieval.negative_first": ("every hard negative put first", _negatives_first),
 }
+for _name in ("precision", "recall", "hit", "ndcg", "mrr", "anchor_hit", "token_coverage"):
+    DAMAGE[f"retrieval.{_name}"] = ("everything retrieved thrown away", _emptied)
 
 
 class Tried(NamedTuple):
@@ -70,18 +116,22 @@ class Tried(NamedTuple):
     said: str
 
 
-def selftest(request: flow.Request) -> list[Tried]:
+def selftest(requests: Sequence[flow.Request]) -> list[Tried]:
     """Damage the traces once for each gate and see whether it fails."""
-    sound = flow.score(request)
-    return [_try(request, sound, nth) for nth in range(len(sound.judged))]
+    tried = []
+    for request in requests:
+        sound = flow.score(request)
+        tried += [_try(request, sound, nth) for nth in range(len(sound.judged))]
+    return tried
 
 
 def _try(request: flow.Request, sound: flow.Run, nth: int) -> Tried:
     """Try the damage aimed at the gate's metric, or every kind where none is aimed at it."""
     gate = sound.judged[nth].gate
     metric = gate.metric.partition("@")[0]
-    damages = [DAMAGE[metric]] if metric in DAMAGE else list(DAMAGE.values())
-    if metric == "answers.over_refusal":
+    same_suite = [what for name, what in DAMAGE.items() if name.startswith(f"{request.suite}.")]
+    damages = [DAMAGE[metric]] if metric in DAMAGE else same_suite
+    if metric == "answers.over_refusal" and isinstance(request.settings, Answers):
         damages = [("every question refused", _refused(request.settings.refusals[0]))]
     tried = Tried(name_of(gate), sound.report["gates"][nth]["shown"]["rule"], "", False, "")
     for what, damage in damages:

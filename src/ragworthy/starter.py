@@ -42,6 +42,40 @@ max = 0.10
 why = "no refusal where the corpus has the answer"
 """
 
+SHADOW_POLICY = """\
+# What a new index must hold before it takes traffic. The questions, wordings and seeds are those of the live one.
+version = 1
+
+[retrieval]
+gold = "retrieval_gold.jsonl"
+traces = "runs/shadow.jsonl"
+live = "runs/live.jsonl"
+corpus = "index/shadow"
+live_corpus = "index/live"
+redirects = ["redirects.json"]
+
+[[gate]]
+metric = "retrieval.recall@5"
+max_drop = 0.02
+why = "a new index must not lose what the live one finds"
+
+[[gate]]
+metric = "retrieval.hit@10"
+min = 0.80
+why = "a reranker can only use what is there"
+
+[[gate]]
+metric = "retrieval.anchor_hit@5"
+min = 0.80
+why = "the section that answers must be in sight"
+
+[[gate]]
+metric = "retrieval.collapsed"
+max = 0
+why = "no question may lead to a different place in every wording"
+"""
+RETIRED = "R053"
+"""The question of the bundled retrieval set whose section the new documents no longer have."""
 TINY = 12
 """How many questions `init` lays down."""
 
@@ -102,6 +136,37 @@ def demo(folder: Path) -> Laid:
     for path, text in files.items():
         write_whole(path, text.encode())
     return Laid(folder / "candidate.toml", folder / "gold.jsonl", [folder / f"runs/{run}.jsonl" for run in runs])
+
+
+class Shadow(NamedTuple):
+    """The files of the comparison of two indexes."""
+
+    live_docs: Path
+    shadow_docs: Path
+    all_questions: Path
+    gold: Path
+    policy: Path
+
+
+def shadow(folder: Path) -> Shadow:
+    """Lay down both versions of the bundled documents, the retrieval questions and a policy."""
+    root = resources.files("ragworthy") / "examples"
+    for name in ("corpus", "corpus_next"):
+        for document in (root / name).iterdir():
+            write_whole(folder / name / document.name, document.read_bytes())
+    questions = example("retrieval_gold.jsonl")
+    kept = [line for line in questions.splitlines() if json.loads(line)["qid"] != RETIRED]
+    laid = Shadow(
+        folder / "corpus",
+        folder / "corpus_next",
+        folder / "retrieval_gold.all.jsonl",
+        folder / "retrieval_gold.jsonl",
+        folder / "shadow.toml",
+    )
+    write_whole(laid.all_questions, questions.encode())
+    write_whole(laid.gold, ("\n".join(kept) + "\n").encode())
+    write_whole(laid.policy, SHADOW_POLICY.encode())
+    return laid
 
 
 def _write_new(files: dict[Path, str]) -> None:

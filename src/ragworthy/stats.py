@@ -1,7 +1,8 @@
 """Numbers about numbers: intervals, and the cases a gate needs."""
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -23,15 +24,69 @@ def wilson(successes: int, cases: int) -> Interval | None:
     >>> wilson(2, 2).low, wilson(0, 20).high
     (0.3423802275066531, 0.16112515805281938)
     """
+    return wilson_mean(Fraction(successes, cases), cases) if cases else None
+
+
+def wilson_mean(mean: Fraction, cases: int) -> Interval | None:
+    """The same for the mean of numbers between 0 and 1: never too narrow, as none vary more than zeros and ones do.
+
+    >>> wilson_mean(Fraction(1, 2), 10) == wilson(5, 10)
+    True
+    """
     if cases == 0:
         return None
-    share = successes / cases
+    share = float(mean)
     centre = share + _Z2 / (2 * cases)
     spread = Z95 * math.sqrt(share * (1 - share) / cases + _Z2 / (4 * cases * cases))
     scale = 1 + _Z2 / cases
-    low = 0.0 if successes == 0 else max(0.0, (centre - spread) / scale)
-    high = 1.0 if successes == cases else min(1.0, (centre + spread) / scale)
+    low = 0.0 if mean == 0 else max(0.0, (centre - spread) / scale)
+    high = 1.0 if mean == 1 else min(1.0, (centre + spread) / scale)
     return Interval(low, high)
+
+
+def percentile(values: Sequence[Fraction], percent: int) -> Fraction:
+    """The percentile of sorted values: position (p/100)(n − 1), linear in between, exact.
+
+    >>> [str(percentile([Fraction(n) for n in (100, 200, 300, 400)], p)) for p in (50, 90, 95, 99)]
+    ['250', '370', '385', '397']
+    """
+    position = Fraction(percent, 100) * (len(values) - 1)
+    below = math.floor(position)
+    above = min(below + 1, len(values) - 1)
+    return values[below] + (position - below) * (values[above] - values[below])
+
+
+def percentile_interval(values: Sequence[Fraction], percent: int) -> Interval | None:
+    """An interval for a percentile from the sorted values alone; None where there are too few to bound it.
+
+    The number of values below the true percentile is binomial; the ends are the values at its 95 % limits.
+
+    >>> percentile_interval([Fraction(n) for n in range(100)], 50)
+    Interval(low=39.0, high=60.0)
+    """
+    cases, share = len(values), percent / 100
+    spread = Z95 * math.sqrt(cases * share * (1 - share))
+    low, high = math.floor(cases * share - spread), math.ceil(cases * share + spread) + 1
+    if low < 1 or high > cases:
+        return None
+    return Interval(float(values[low - 1]), float(values[high - 1]))
+
+
+def auc(positives: Sequence[float], negatives: Sequence[float]) -> float | None:
+    """How often a positive is smaller than a negative (ties count half); None where one side is empty.
+
+    >>> auc([0.1, 0.3], [0.2, 0.4]), auc([1.0], [1.0])
+    (0.75, 0.5)
+    """
+    if not positives or not negatives:
+        return None
+    ordered = sorted(negatives)
+    total = 0.0
+    for one in positives:
+        above = len(ordered) - bisect_right(ordered, one)
+        ties = bisect_right(ordered, one) - bisect_left(ordered, one)
+        total += above + ties / 2
+    return total / (len(positives) * len(negatives))
 
 
 class Needed(NamedTuple):
@@ -80,5 +135,17 @@ def exact(text: str) -> Fraction | None:
     """
     try:
         return Fraction(text) if "/" not in text else None
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def ratio(text: str) -> Fraction | None:
+    """A fraction as reports write it, e.g. 3/8; None where it is not one.
+
+    >>> ratio("3/8"), ratio("3/0"), ratio("x")
+    (Fraction(3, 8), None, None)
+    """
+    try:
+        return Fraction(text)
     except (ValueError, ZeroDivisionError):
         return None

@@ -10,6 +10,8 @@ from ragworthy.errors import CATALOGUE, missing_extra, usage_error
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.names import DEFAULT_K, Exit
 
+FORMATS = ("gold.answers", "trace.answers", "gold.retrieval", "trace.retrieval", "chunks", "redirects", "lock")
+
 
 def explain(given: argparse.Namespace) -> int:
     """Print a definition, or the list of all."""
@@ -18,7 +20,7 @@ def explain(given: argparse.Namespace) -> int:
         for metric in all_metrics().values():
             print(f"{metric.id + ('@k' if metric.at_k else ''):<26} {metric.definition}")
         print(f"\n{len(CATALOGUE)} codes, from RW-F01 to RW-X70: ragworthy explain CODE")
-        print("file formats: ragworthy explain schema gold.answers | trace.answers | chunks | lock")
+        print(f"file formats: ragworthy explain schema {' | '.join(FORMATS)}")
     elif topic[0] == "schema":
         print(json.dumps(schema(topic[1] if len(topic) > 1 else ""), indent=2))
     elif code := _code(topic[0]):
@@ -65,14 +67,16 @@ def schema(name: str) -> dict[str, object]:
     import msgspec
 
     from ragworthy.load.extras import Lock
-    from ragworthy.records import Chunk, Gold, Trace
+    from ragworthy.metrics.redirects import Table
+    from ragworthy.records import Chunk, Gold, RetrievalGold, RetrievalTrace, Trace
 
-    kinds: dict[str, type] = {"gold.answers": Gold, "trace.answers": Trace, "chunks": Chunk, "lock": Lock}
+    types = (Gold, Trace, RetrievalGold, RetrievalTrace, Chunk, Table, Lock)
+    kinds: dict[str, type] = dict(zip(FORMATS, types, strict=True))
     if name not in kinds:
         raise usage_error(f'expected one of {", ".join(kinds)}, got "{name}"')
     made: dict[str, object] = msgspec.json.schema(kinds[name])
     head: dict[str, object] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"ragworthy.{name}/1"}
-    aliases = {"chunks": ("chunk_id", "id"), "lock": ()}.get(name, ("qid", "q_id"))
+    aliases = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": ()}.get(name, ("qid", "q_id"))
     if aliases:
         head["anyOf"] = [{"required": [alias]} for alias in aliases]
     return head | made
@@ -86,18 +90,20 @@ def doctor(given: argparse.Namespace) -> int:
     from ragworthy.load.rules import DEFAULT_GATES
 
     if given.gold and given.trace:
-        request = flow.Request(
-            gold=Path(given.gold),
-            traces=Path(given.trace),
-            corpus=Path(given.corpus) if given.corpus else None,
-            settings=Answers(ks=(DEFAULT_K,)),
-            gates=DEFAULT_GATES,
-        )
+        requests = [
+            flow.Request(
+                gold=Path(given.gold),
+                traces=Path(given.trace),
+                corpus=Path(given.corpus) if given.corpus else None,
+                settings=Answers(ks=(DEFAULT_K,)),
+                gates=DEFAULT_GATES,
+            )
+        ]
     elif given.gold or given.trace:
         raise usage_error("doctor needs --gold and --trace together, or a policy")
     else:
-        request = flow.from_policy(load_policy(find_policy(given.config), today=date.min))
-    print("\n".join(examine(request)))
+        requests = flow.from_policy(load_policy(find_policy(given.config), today=date.min))
+    print("\n".join(examine(requests)))
     return int(Exit.SHIP)
 
 

@@ -1,17 +1,18 @@
-"""`gate`, `score answers` and `verify`."""
+"""`gate`, `score` and `verify`."""
 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from ragworthy import flow
 from ragworthy.errors import usage_error
-from ragworthy.load.policy import Answers, find_policy, load_policy
-from ragworthy.load.rules import DEFAULT_GATES, Checker, parse_gate_text, parse_ks
-from ragworthy.names import REFUSAL, Exit, Verdict, exit_code
+from ragworthy.load.policy import Answers, Retrieval, find_policy, load_policy
+from ragworthy.load.rules import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES, Checker, parse_gate_text, parse_ks
+from ragworthy.names import DEFAULT_K, REFUSAL, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.report import write as writing
 
 
@@ -19,27 +20,24 @@ def gate(given: argparse.Namespace) -> int:
     """Run every suite of the policy."""
     path = find_policy(given.config)
     policy = load_policy(path, today=date.today())
-    request = flow.from_policy(policy, **_flags(given))
+    requests = flow.from_policy(policy, **flags(given))
     if given.baseline:
-        request = request.with_baseline(Path(given.baseline))
+        requests = [request.with_baseline(Path(given.baseline)) for request in requests]
     if given.selftest:
         if given.output or given.rows or given.receipt:
             raise usage_error("--selftest judges damaged traces: it writes no reports, rows or receipts")
-        return _selftest(request)
+        return _selftest(requests)
     default = path.parent / ".ragworthy/receipt.json"
-    return _finish(given, request, Path(given.receipt) if given.receipt else default)
+    return finish(given, requests, Path(given.receipt) if given.receipt else default)
 
 
 def score_answers(given: argparse.Namespace) -> int:
     """Score the answers suite from files."""
     if given.profile == "reference":
         return _reference(given)
-    check = Checker("--k")
-    numbers = [int(part) if part.strip().isdecimal() else part for part in given.k.split(",")]
-    ks = parse_ks(check, numbers, "")
-    check.stop()
+    ks = depths(given.k)
     if given.gates:
-        gates = parse_gate_text(given.gates, default_k=ks[0], evidence=given.evidence)
+        gates = parse_gate_text(given.gates, default_k=ks[0], evidence=given.evidence, suite="answers")
     else:
         gates = tuple(one._replace(evidence=given.evidence) for one in DEFAULT_GATES)
     settings = Answers(
@@ -58,12 +56,89 @@ def score_answers(given: argparse.Namespace) -> int:
         lock=Path(given.lock) if given.lock else None,
         settings=settings,
         gates=gates,
-        **_flags(given),
+        **flags(given),
     )
-    return _finish(given, request, Path(given.receipt) if given.receipt else None)
+    return finish(given, [request], Path(given.receipt) if given.receipt else None)
 
 
-def _flags(given: argparse.Namespace) -> dict[str, Any]:
+def score_retrieval(given: argparse.Namespace) -> int:
+    """Score the retrieval suite from files: gold and traces, or TREC qrels and a run."""
+    trec = _is_trec(given)
+    if given.profile == "reference":
+        return _retrieval_reference(given)
+    ks = depths(given.k)
+    if given.gates:
+        gates = parse_gate_text(given.gates, default_k=DEFAULT_K, evidence=given.evidence, suite="retrieval")
+    else:
+        defaults = () if trec else RETRIEVAL_GATES + ((LIVE_GATE,) if given.live else ())
+        gates = tuple(one._replace(evidence=given.evidence) for one in defaults)
+    settings = Retrieval(
+        ks=ks,
+        delta_s=given.delta_s,
+        anchor_scope=given.anchor_scope,
+        refusals=(REFUSAL, *given.refusal),
+        slices=tuple(given.slice),
+    )
+
+    def path(value: str | None) -> Path | None:
+        return Path(value) if value else None
+
+    request = flow.Request(
+        gold=Path(given.qrels or given.gold),
+        traces=Path(given.run_file or given.trace),
+        trec=trec,
+        settings=settings,
+        gates=gates,
+        live=path(given.live),
+        corpus=path(given.corpus),
+        live_corpus=path(given.live_corpus),
+        redirects=tuple(map(Path, given.redirects)),
+        baseline=path(given.baseline),
+        lock=path(given.lock),
+        **flags(given),
+    )
+    return finish(given, [request], Path(given.receipt) if given.receipt else None)
+
+
+def _is_trec(given: argparse.Namespace) -> bool:
+    """Whether TREC files were given; a mixture of both kinds is an error."""
+    trec = bool(given.qrels or given.run_file)
+    if trec and (given.gold or given.trace or given.live or not (given.qrels and given.run_file)):
+        raise usage_error("expected --gold and --trace, or --qrels and --run, got a mixture")
+    if not trec and not (given.gold and given.trace):
+        raise usage_error("expected --gold and --trace, or --qrels and --run")
+    return trec
+
+
+def _retrieval_reference(given: argparse.Namespace) -> int:
+    """Print what the evaluator of the retrieval page gives, read literally; the exit code follows its gates."""
+    from ragworthy.reference import retrieval_reference
+
+    if given.qrels:
+        raise usage_error("--profile reference reads --gold and --trace")
+    ks = depths(given.k)
+    corpus = Path(given.corpus) if given.corpus else None
+    k = DEFAULT_K if given.k == RETRIEVAL_K else ks[0]
+    text, verdict = retrieval_reference(Path(given.gold), Path(given.trace), corpus, k)
+    for name in given.output:
+        from ragworthy.files import write_whole
+
+        write_whole(Path(name), text.encode())
+    print(text, end="")
+    return int(exit_code(verdict))
+
+
+def depths(text: str) -> tuple[int, ...]:
+    """The numbers given to --k."""
+    check = Checker("--k")
+    numbers = [int(part) if part.strip().isdecimal() else part for part in text.split(",")]
+    ks = parse_ks(check, numbers, "")
+    check.stop()
+    return ks
+
+
+def flags(given: argparse.Namespace) -> dict[str, Any]:
+    """What every scoring command takes besides its files."""
     for name in given.output:
         writing.form_of(Path(name))
     if given.rows and writing.form_of(Path(given.rows)) != "rows":
@@ -77,17 +152,26 @@ def _flags(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _finish(given: argparse.Namespace, request: flow.Request, receipt: Path | None) -> int:
+def finish(given: argparse.Namespace, requests: Sequence[flow.Request], receipt: Path | None) -> int:
     """Score, write every file that was asked for, print."""
-    run = flow.score(request, _progress() if sys.stderr.isatty() and not given.quiet else None)
+    run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
+    made = None
+    if receipt is not None:
+        from ragworthy import receipts
+
+        made = receipts.make(run, requests, receipt.parent)
+    return publish(given, run, (receipt, made) if receipt is not None and made is not None else None)
+
+
+def publish(given: argparse.Namespace, run: flow.Run, receipt: tuple[Path, bytes] | None = None) -> int:
+    """Write the reports, rows and receipt that were asked for, and print the report."""
     report = run.report
     for name in (*given.output, *([given.rows] if given.rows else [])):
         writing.write(Path(name), report, run.rows)
     if receipt is not None:
-        from ragworthy import receipts
         from ragworthy.report import receipt as form
 
-        form.write(receipt, receipts.make(run, request, receipt.parent))
+        form.write(*receipt)
     _summary(report)
     if given.quiet:
         print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
@@ -126,10 +210,10 @@ def _progress() -> flow.Progress:
     return told
 
 
-def _selftest(request: flow.Request) -> int:
+def _selftest(requests: Sequence[flow.Request]) -> int:
     from ragworthy.selftest import selftest
 
-    tried = selftest(request)
+    tried = selftest(requests)
     for one in tried:
         word = "can fail   " if one.fails else "CANNOT FAIL"
         print(f"{word}  {one.gate} {one.rule}: {one.damage} → {one.said}")

@@ -1,15 +1,17 @@
-"""`gold lint | freeze | verify | diff`."""
+"""`gold lint | freeze | verify | rebind | diff`."""
 
 import argparse
 import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from ragworthy import goldcare
 from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import lint as rules
+from ragworthy.load.sources import open_source
 from ragworthy.names import VERSION, Exit
 from ragworthy.report.show import plural
 from ragworthy.text import visible
@@ -19,7 +21,15 @@ _SHOWN = 50
 
 def lint(given: argparse.Namespace) -> int:
     """Print what is wrong or doubtful; exit 1 when there is an error."""
-    linted = goldcare.lint(Path(given.gold), short_words=given.short_substr == "word")
+    path = Path(given.gold)
+    if goldcare.suite_of(open_source("gold", path)) == "retrieval":
+        from ragworthy.goldcare import retrieval
+
+        linted = retrieval.lint(path, Path(given.corpus) if given.corpus else None)
+    elif given.corpus:
+        raise usage_error("--corpus: only a retrieval gold set is held against a corpus")
+    else:
+        linted = goldcare.lint(path, short_words=given.short_substr == "word")
     if given.format == "sarif":
         text = json.dumps(rules.sarif(linted.findings, linted.label, VERSION), indent=2, ensure_ascii=False) + "\n"
     elif given.format == "json":
@@ -86,15 +96,53 @@ def freeze(given: argparse.Namespace) -> int:
         raise usage_error("--reason: expected a text, got nothing")
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     lock = Path(given.lock) if given.lock else None
-    sealed = goldcare.freeze(Path(given.gold), signers=given.signer, reason=given.reason, now=now, lock=lock)
+    path = Path(given.gold)
+    extra, calibration = _extra(path, given)
+    sealed = goldcare.freeze(path, signers=given.signer, reason=given.reason, now=now, lock=lock, extra=extra)
     entry = sealed["history"][-1]
     for kind in ("added", "removed", "changed"):
         for qid in entry.get(kind, [])[:_SHOWN]:
             print(f"{kind}: {visible(qid)}")
     names = visible(", ".join(given.signer))
     print(f"frozen: {plural(sealed['items'], 'item')}, sha256 {sealed['sha256']}, signed by {names}")
+    for line in calibration:
+        print(line)
     print(f"lock: {sealed['path']}")
     return int(Exit.SHIP)
+
+
+def _extra(path: Path, given: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """What the lock of a retrieval gold set keeps besides, and the same in words."""
+    if not given.corpus:
+        return {}, []
+    if goldcare.suite_of(open_source("gold", path)) != "retrieval":
+        raise usage_error("--corpus: only a retrieval gold set is calibrated")
+    from ragworthy.goldcare import retrieval
+
+    extra, found = retrieval.lock_extra(path, Path(given.corpus), given.dense)
+    return extra, retrieval.calibration_lines(found) if found is not None else []
+
+
+def rebind(given: argparse.Namespace) -> int:
+    """Rewrite a gold set or traces for a new index; exit 1 when somebody has to look."""
+    from ragworthy.corpus.migration import read_table
+    from ragworthy.goldcare import retrieval
+
+    target = Path(given.output)
+    if target.resolve() == Path(given.file).resolve():
+        raise usage_error("-o: expected a new file, got the one that is read")
+    tables = [read_table(Path(one)) for one in given.redirects]
+    corpora = [Path(one) if one else None for one in (given.old, given.new)]
+    done = retrieval.rebind(Path(given.file), tables, target, old=corpora[0], new=corpora[1])
+    for one in done.rebound.review[:_SHOWN]:
+        print(visible(f"review: {' '.join(filter(None, (one.qid, one.field, one.id)))}: {one.why}"))
+    if len(done.rebound.review) > _SHOWN:
+        print(f"review: … and {len(done.rebound.review) - _SHOWN:,} more")
+    print(f"{plural(len(done.rebound.items), 'record')}, {plural(len(done.rebound.log), 'value')} rewritten")
+    print("wrote " + ", ".join(str(path) for path in done.files))
+    code = Exit.NO_SHIP if done.rebound.review else Exit.SHIP
+    print(f"rebind: {plural(len(done.rebound.review), 'entry', 'entries')} to review (exit {int(code)})")
+    return int(code)
 
 
 def verify(given: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from ragworthy.errors import RagworthyError
-from ragworthy.names import DEFAULT_K, VERSION, Exit
+from ragworthy.names import DEFAULT_K, RETRIEVAL_K, VERSION, Exit
 
 DESCRIPTION = "Decide whether a RAG pipeline may ship: scores, gates, one verdict, a receipt."
 EPILOG = (
@@ -39,6 +39,10 @@ def parser() -> argparse.ArgumentParser:
     score = _command(commands, "score", "one suite from files", None)
     suites = score.add_subparsers(dest="suite", metavar="SUITE", required=True)
     _answers(_command(suites, "answers", "precision, citations, refusals, constraints, recall", "gate:score_answers"))
+    _retrieval(_command(suites, "retrieval", "ranks, coverage, citations by byte, ΔS, λ", "gate:score_retrieval"))
+
+    _index(_command(commands, "index", "documents to an index; search, check, compare and migrate it", None))
+    _retrieve(_command(commands, "retrieve", "traces for every paraphrase and seed of a gold set", "index:retrieve"))
 
     one = _command(
         commands,
@@ -50,6 +54,8 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--jobs", type=_jobs, metavar="N", help="how many processes (default: one for each core)")
 
     _gold(_command(commands, "gold", "the gold set's own quality, lock and changes", None))
+
+    _exchange(commands)
 
     one = _command(commands, "explain", "definitions of metrics, codes and file formats", "explain:explain")
     one.add_argument("topic", nargs="*", metavar="METRIC|CODE|schema NAME", help="what to explain (default: list all)")
@@ -79,14 +85,15 @@ def _quiet(one: argparse.ArgumentParser) -> None:
     one.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR)")
 
 
-def _common(one: argparse.ArgumentParser) -> None:
+def _common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
     _quiet(one)
     suffixes = ".json .md .xml .txt .jsonl .parquet"
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
                      help=f"write a report (repeatable); format by suffix: {suffixes}")  # fmt: skip
     one.add_argument("--format", choices=("text", "json", "markdown", "junit"), default="text", help="format of stdout")
     one.add_argument("--rows", metavar="FILE", help="write every row (.jsonl or .parquet)")
-    one.add_argument("--receipt", metavar="FILE", help="write the receipt here")
+    if receipt:
+        one.add_argument("--receipt", metavar="FILE", help="write the receipt here")
     one.add_argument("--jobs", type=_jobs, metavar="N", help="how many processes (default: one for each core)")
     one.add_argument("--unfrozen", action="store_true", help="score although the gold set is not the frozen one")
     one.add_argument("--allow-gold-errors", action="store_true", help="score although the gold set has lint errors")
@@ -96,23 +103,44 @@ def _answers(one: argparse.ArgumentParser) -> None:
     one.add_argument("--gold", required=True, metavar="FILE", help="the gold set (.jsonl, .gz, .zst, .parquet)")
     one.add_argument("--trace", required=True, metavar="FILE", help="the traces")
     one.add_argument("--k", default=str(DEFAULT_K), metavar="K", help="how many retrieved ids count; several: 1,5,10")
-    one.add_argument(
-        "--gates", nargs="+", metavar="NAME=VALUE", help="gates, e.g. precision=0.80,chr=0.75, or a TOML file"
-    )
-    one.add_argument("--profile", choices=("default", "reference"), default="default",
-                     help="reference: print what the sources' own scorer prints")  # fmt: skip
-    one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run")
-    one.add_argument("--evidence", choices=("point", "interval"), default="point", help="what decides a gate")
     one.add_argument("--corpus", metavar="FILE", help="chunk texts, for answers.support")
     one.add_argument("--scu-enforced", "--scu_enforced", action="store_true", help="check locked constraints")
     one.add_argument(
         "--rule-pack", action="append", default=[], metavar="NAME", help="contradiction rules (repeatable)"
     )
     one.add_argument("--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters")
+    _scored(one, "precision=0.80,chr=0.75")
+
+
+def _scored(one: argparse.ArgumentParser, example: str) -> None:
+    """What every suite takes."""
+    one.add_argument("--gates", nargs="+", metavar="NAME=VALUE", help=f"gates, e.g. {example}, or a TOML file")
+    one.add_argument("--profile", choices=("default", "reference"), default="default",
+                     help="reference: print what the sources' own scorer prints")  # fmt: skip
+    one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run")
+    one.add_argument("--evidence", choices=("point", "interval"), default="point", help="what decides a gate")
     one.add_argument("--refusal", action="append", default=[], metavar="TEXT", help="another refusal text (repeatable)")
     one.add_argument("--slice", action="append", default=[], metavar="FIELD", help="split by a gold field (repeatable)")
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
     _common(one)
+
+
+def _retrieval(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--gold", metavar="FILE", help="the retrieval gold set (.jsonl, .gz, .zst, .parquet)")
+    one.add_argument("--trace", metavar="FILE", help="the traces of the index that wants to go live")
+    one.add_argument("--qrels", metavar="FILE", help="TREC judgements, instead of --gold")
+    one.add_argument("--run", dest="run_file", metavar="FILE", help="a TREC run, instead of --trace")
+    one.add_argument("--live", metavar="FILE", help="the traces of the index in use, to compare with")
+    one.add_argument("--k", default=RETRIEVAL_K, metavar="K", help=f"how many results count (default: {RETRIEVAL_K})")
+    one.add_argument("--corpus", metavar="DIR|FILE", help="the index, or its chunks: bytes, sections, types, distances")
+    one.add_argument("--live-corpus", metavar="DIR|FILE", help="the same for the index in use, when its bytes differ")
+    one.add_argument("--redirects", action="append", default=[], metavar="FILE",
+                     help="a redirect table, oldest first (repeatable)")  # fmt: skip
+    one.add_argument("--delta-s", choices=("auto", "calibrated", "raw", "recorded"), default="auto",
+                     help="where distances come from (auto: calibrated where the lock allows)")  # fmt: skip
+    one.add_argument("--anchor-scope", choices=("section", "subtree"), default="section",
+                     help="whether subsections of the anchor section count")  # fmt: skip
+    _scored(one, "recall@5=0.80,coverage=0.70")
 
 
 def _gold(group: argparse.ArgumentParser) -> None:
@@ -121,12 +149,17 @@ def _gold(group: argparse.ArgumentParser) -> None:
     one.add_argument("gold", metavar="GOLD", help="the gold set")
     one.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="format of stdout")
     one.add_argument("--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters")
+    one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks, for a retrieval gold set")
     one.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of stdout")
 
     one = _command(verbs, "freeze", "seal a gold set with signatures and a reason", "gold:freeze")
     one.add_argument("gold", metavar="GOLD", help="the gold set")
     one.add_argument("--signer", action="append", required=True, metavar="NAME", help="who signs (repeatable)")
     one.add_argument("--reason", required=True, metavar="TEXT", help="why it is frozen, or what changed")
+    one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks: calibrates ΔS for a retrieval set")
+    one.add_argument(
+        "--dense", default="wordllama", metavar="MODEL", help="the model to calibrate (default: wordllama)"
+    )
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
 
     one = _command(verbs, "verify", "whether a gold set is the frozen one", "gold:verify")
@@ -134,10 +167,123 @@ def _gold(group: argparse.ArgumentParser) -> None:
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
     one.add_argument("--signer", action="append", default=[], metavar="NAME", help="who must have signed (repeatable)")
 
+    one = _command(verbs, "rebind", "rewrite a gold set or traces for a new index", "gold:rebind")
+    one.add_argument("file", metavar="FILE", help="a gold set or traces; the file itself is not touched")
+    one.add_argument(
+        "--redirects", action="append", required=True, metavar="TABLE", help="a redirect table (repeatable)"
+    )
+    one.add_argument("--old", metavar="DIR|FILE", help="the old index or its chunks, for ids that name no section")
+    one.add_argument("--new", metavar="DIR|FILE", help="the new index or its chunks, for ids that name no section")
+    one.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="the new file; log and review list beside it"
+    )
+
     one = _command(verbs, "diff", "added, removed and changed questions, and what it means", "gold:diff")
     one.add_argument("old", metavar="OLD", help="the earlier gold set")
     one.add_argument("new", metavar="NEW", help="the later gold set")
     one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
+
+
+def _index(group: argparse.ArgumentParser) -> None:
+    verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
+    one = _command(verbs, "build", "documents to an index; the old one stays until the new one is whole", "index:build")
+    one.add_argument("--docs", required=True, metavar="DIR|FILE.jsonl",
+                     help="a folder of .md .html .txt files, or {path, text} or block records")  # fmt: skip
+    one.add_argument("--out", required=True, metavar="DIR", help="the index")
+    one.add_argument("--dense", default="wordllama", metavar="MODEL",
+                     help="wordllama (default), minilm, openai:MODEL@URL, or none")  # fmt: skip
+    one.add_argument("--limit", type=_whole, default=2000, metavar="BYTES", help="longest prose chunk (default: 2000)")
+    one.add_argument("--ann", choices=("auto", "exact", "hnsw"), default="auto", help="how vectors are searched")
+
+    one = _command(verbs, "search", "what a query finds, with sections, offsets and scores", "index:search_index")
+    one.add_argument("index", metavar="DIR", help="the index")
+    one.add_argument("query", metavar="QUERY", help="what to look for")
+    one.add_argument(
+        "--k", type=_whole, default=DEFAULT_K, metavar="K", help=f"how many results (default: {DEFAULT_K})"
+    )
+    _asked(one)
+    one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
+
+    _index_pairs(verbs)
+
+
+def _index_pairs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """What holds an index against something else."""
+    one = _command(verbs, "check", "every file, chunk and offset of an index, and a gold set against it", "index:check")
+    one.add_argument("index", metavar="DIR", help="the index")
+    one.add_argument("--gold", metavar="FILE", help="a retrieval gold set whose ids must be in the index")
+    one.add_argument("--calibrate", action="store_true", help="calibrate ΔS and store it in the lock of the gold set")
+    one.add_argument(
+        "--dense", default="wordllama", metavar="MODEL", help="the model to calibrate (default: wordllama)"
+    )
+
+    one = _command(verbs, "diff", "a shadow index against the live one: may it take traffic?", "index:diff")
+    one.add_argument("live", metavar="LIVE", help="the index in use")
+    one.add_argument("shadow", metavar="SHADOW", help="the index that wants to be")
+    one.add_argument("--gold", metavar="FILE", help="a retrieval gold set")
+    one.add_argument("--queries", metavar="FILE", help="real queries without labels, one a line or as JSONL")
+    one.add_argument("--k", default=RETRIEVAL_K, metavar="K", help=f"how many results count (default: {RETRIEVAL_K})")
+    one.add_argument("--gates", nargs="+", metavar="NAME=VALUE", help="gates (default: those of the canary)")
+    one.add_argument("--delta-s", choices=("auto", "calibrated", "raw", "recorded"), default="auto",
+                     help="where distances come from")  # fmt: skip
+    _asked(one)
+    _common(one, receipt=False)
+
+    one = _command(verbs, "migrate", "where the blocks of one index have gone in another", "index:migrate")
+    one.add_argument("old", metavar="OLD", help="the old index")
+    one.add_argument("new", metavar="NEW", help="the new index")
+    one.add_argument("-o", "--output", metavar="FILE", help="write the redirect table")
+    one.add_argument("--cited", metavar="FILE", help="a gold set or traces whose ids must resolve (default: a sample)")
+    one.add_argument(
+        "--same-source", action="store_true", help="both are of the same documents: offsets must not drift"
+    )
+
+
+def _asked(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--mode", choices=("auto", "bm25", "dense", "hybrid"), default="auto",
+                     help="how to search (default: hybrid, or bm25 without vectors)")  # fmt: skip
+    one.add_argument("--fusion", choices=("rrf", "intersection", "union"), default="rrf", help="how hybrid is joined")
+    one.add_argument("--knee", action="store_true", help="cut the results where the scores fall")
+
+
+def _retrieve(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--index", required=True, metavar="DIR", help="the index")
+    one.add_argument("--gold", required=True, metavar="FILE", help="the retrieval gold set")
+    one.add_argument("-o", "--output", required=True, metavar="FILE", help="the traces")
+    one.add_argument("--k", type=_whole, default=10, metavar="K", help="how many results (default: 10)")
+    one.add_argument("--seeds", default="1,2", metavar="N,N", help="the seeds (default: 1,2)")
+    one.add_argument("--cite", type=int, default=1, metavar="N",
+                     help="how many first results stand for citations (default: 1; 0 writes none)")  # fmt: skip
+    one.add_argument("--ts", default="1970-01-01T00:00:00Z", metavar="TIME",
+                     help="the time in the traces, or now (default: a fixed one, so that bytes repeat)")  # fmt: skip
+    _asked(one)
+
+
+def _exchange(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    group = _command(commands, "import", "other tools' files to gold and traces", None)
+    forms = group.add_subparsers(dest="form", metavar="FORMAT", required=True)
+    one = _command(forms, "trec", "TREC judgements and runs", "exchange:import_trec")
+    one.add_argument("--qrels", required=True, metavar="FILE", help="the judgements")
+    one.add_argument("--run", dest="run_file", metavar="FILE", help="the run")
+    one.add_argument("--topics", metavar="FILE", help="the queries: JSONL with qid and query, or TREC topics")
+    one.add_argument("--gold-out", required=True, metavar="FILE", help="the gold set to write")
+    one.add_argument("--trace-out", metavar="FILE", help="the traces to write")
+
+    group = _command(commands, "export", "gold and traces to other tools' files", None)
+    forms = group.add_subparsers(dest="form", metavar="FORMAT", required=True)
+    one = _command(forms, "trec", "TREC judgements and a run", "exchange:export_trec")
+    one.add_argument("--gold", metavar="FILE", help="the retrieval gold set")
+    one.add_argument("--trace", metavar="FILE", help="the traces")
+    one.add_argument("--qrels-out", metavar="FILE", help="the judgements to write")
+    one.add_argument("--run-out", metavar="FILE", help="the run to write")
+    one.add_argument("--tag", default="ragworthy", metavar="TEXT", help="the name of the run (default: ragworthy)")
+
+
+def _whole(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 1_000_000:
+        raise argparse.ArgumentTypeError("expected a number from 1 to 1000000")
+    return number
 
 
 def _jobs(text: str) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ragworthy import flow, goldcare, receipts, starter
 from ragworthy.load.policy import load_policy
-from ragworthy.names import Exit
+from ragworthy.names import Exit, Verdict
 from ragworthy.report import receipt
 from ragworthy.report import write as writing
 
@@ -21,22 +21,53 @@ def init(given: argparse.Namespace) -> int:
 
 
 def demo(given: argparse.Namespace) -> int:
-    """Gate both runs of the bundled example, write the reports, and show what a person would look at."""
+    """Gate both runs of the bundled example and a new index, write the reports, and show them."""
     folder = Path(given.out)
     laid = starter.demo(folder)
     goldcare.freeze(laid.gold, signers=["demo"], reason="the bundled gold set", now="2026-01-01T00:00:00Z")
-    verdicts = {}
+    verdicts: dict[str, Verdict] = {}
     for name in ("regressed", "candidate"):
-        request = flow.from_policy(load_policy(folder / f"{name}.toml", today=None), keep_rows=True)
-        run = flow.score(request)
+        requests = flow.from_policy(load_policy(folder / f"{name}.toml", today=None), keep_rows=True)
+        run = flow.score_all(requests)
         for suffix in ("md", "json", "xml"):
             writing.write(folder / f"{name}.report.{suffix}", run.report, run.rows)
-        receipt.write(folder / f"{name}.receipt.json", receipts.make(run, request, folder))
+        receipt.write(folder / f"{name}.receipt.json", receipts.make(run, requests, folder))
         verdicts[name] = run.verdict
         if not given.quiet:
             print(f"── {name}: {folder / f'runs/{name}.jsonl'}\n")
             print(writing.render(run.report, "text"))
-    print(f"reports: {folder / 'candidate.report.md'} and {folder / 'regressed.report.md'}")
+    verdicts["shadow index"] = _shadow(folder, given)
+    print(f"reports: {folder / 'candidate.report.md'}, regressed.report.md and shadow.report.md")
     print(f"check one yourself: ragworthy verify {folder / 'candidate.receipt.json'}")
-    print(f"verdict: candidate {verdicts['candidate']}, regressed {verdicts['regressed']} (exit 0)")
+    listed = ", ".join(f"{name} {verdicts[name]}" for name in ("candidate", "regressed", "shadow index"))
+    print(f"verdict: {listed} (exit 0)")
     return int(Exit.SHIP)
+
+
+def _shadow(folder: Path, given: argparse.Namespace) -> Verdict:
+    """Build both indexes, ask them the same questions, and compare."""
+    from ragworthy import indexing
+    from ragworthy.corpus.migration import table_bytes
+    from ragworthy.files import write_whole
+    from ragworthy.index.store import open_index
+    from ragworthy.retrieving import How, traces, wordings, write_traces
+
+    laid = starter.shadow(folder)
+    for name, docs in (("live", laid.live_docs), ("shadow", laid.shadow_docs)):
+        indexing.build(docs, folder / "index" / name, dense="wordllama")
+        asked = wordings(laid.all_questions)
+        write_traces(folder / f"runs/{name}.jsonl", traces(open_index(folder / "index" / name), asked, How()))
+    table = indexing.redirects(folder / "index/live", folder / "index/shadow")
+    write_whole(folder / "redirects.json", table_bytes(table))
+    requests = flow.from_policy(load_policy(laid.policy, today=None))
+    whole = flow.score_all([request._replace(gold=laid.all_questions) for request in requests])
+    run = flow.score_all(requests)
+    for suffix in ("md", "json", "xml"):
+        writing.write(folder / f"shadow.report.{suffix}", run.report, run.rows)
+    receipt.write(folder / "shadow.receipt.json", receipts.make(run, requests, folder))
+    if not given.quiet:
+        print(f"── shadow index: {laid.shadow_docs} against {laid.live_docs}\n")
+        print(f"all questions: {whole.verdict}: {'; '.join(whole.report['invalid'])}")
+        print(f"without {starter.RETIRED}, whose section the new documents no longer have:\n")
+        print(writing.render(run.report, "text"))
+    return run.verdict

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ragworthy.errors import CATALOGUE, Problem
 from ragworthy.metrics import facts as f
@@ -52,11 +52,24 @@ class Question(NamedTuple):
         return self.gold.qid or self.gold.q_id or ""
 
 
-def _finding(level: str, code: str, item: Question, label: str, field: str, message: str) -> Finding:
+class Item(Protocol):
+    """A gold item of any suite."""
+
+    @property
+    def line(self) -> int:
+        """Where it stands."""
+
+    @property
+    def qid(self) -> str:
+        """Its id."""
+
+
+def finding(level: str, code: str, item: Item, label: str, field: str, message: str) -> Finding:
+    """A finding about one item."""
     return Finding(level, Problem(code, message, f"{label}:{item.line}", field), item.line, item.qid)
 
 
-def identities(items: Sequence[Question], label: str) -> list[Finding]:
+def identities(items: Sequence[Item], label: str) -> list[Finding]:
     """Ids that are missing or repeated, and a set without items: what stands in the way of telling items apart."""
     if not items:
         return [Finding("error", Problem("RW-G05", "expected gold items, got none", label), 1, "")]
@@ -65,10 +78,10 @@ def identities(items: Sequence[Question], label: str) -> list[Finding]:
     for item in items:
         if not item.qid:
             message = "expected a non-empty string, got nothing"
-            found.append(_finding("error", "RW-G01", item, label, "qid", message))
+            found.append(finding("error", "RW-G01", item, label, "qid", message))
         elif item.qid in seen:
             message = f'expected a unique id, got "{item.qid}" again'
-            found.append(_finding("error", "RW-G02", item, label, "qid", message))
+            found.append(finding("error", "RW-G02", item, label, "qid", message))
         seen.add(item.qid)
     return found
 
@@ -81,16 +94,16 @@ def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Fi
         flags = flags_of(item.gold)
         for bit, (code, field, message) in f.LINT.items():
             if flags & bit:
-                findings.append(_finding("error", code, item, label, field, message))
+                findings.append(finding("error", code, item, label, field, message))
         for bit, (code, field, message) in DOUBTS.items():
             if flags & bit and not (bit == f.SHORT_ENTRY and (flags & f.ONLY_SHORT or short_words)):
-                findings.append(_finding("warning", code, item, label, field, message))
+                findings.append(finding("warning", code, item, label, field, message))
     for earlier, item in _repeated(items):
         text = f"the same text as {earlier.qid} (line {earlier.line})"
-        findings.append(_finding("warning", "RW-W11", item, label, "question", text))
+        findings.append(finding("warning", "RW-W11", item, label, "question", text))
     findings += _alike(items, label)
     findings += _of_the_whole(items, label)
-    return sorted(findings, key=lambda finding: (finding.line, finding.problem.code))
+    return sorted(findings, key=lambda one: (one.line, one.problem.code))
 
 
 def _alike(items: Sequence[Question], label: str) -> list[Finding]:
@@ -99,11 +112,11 @@ def _alike(items: Sequence[Question], label: str) -> list[Finding]:
     for one, other, overlap in near_pairs(items, SHARED):
         if overlap >= NEAR and one.gold.question != other.gold.question:
             text = f"worded like {one.qid} (line {one.line}): overlap {overlap:.2f}"
-            found.append(_finding("note", "RW-W18", other, label, "question", text))
+            found.append(finding("note", "RW-W18", other, label, "question", text))
         if one.gold.answerable != other.gold.answerable:
             closed, opened = (other, one) if one.gold.answerable else (one, other)
             text = f"unanswerable, but worded like the answerable {opened.qid}: overlap {overlap:.2f}"
-            found.append(_finding("note", "RW-W19", closed, label, "question", text))
+            found.append(finding("note", "RW-W19", closed, label, "question", text))
     return found
 
 

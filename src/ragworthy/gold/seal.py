@@ -32,6 +32,11 @@ _MEANINGS = (
     ("question", "another question under the same qid: give it a new qid instead"),
     ("gold_claim_substr", "other claims are right now: precision and containment are not comparable"),
     ("gold_citations", "other evidence counts now: precision, CHR and recall are not comparable"),
+    ("paraphrases", "other wordings are asked now: results of the question are not comparable"),
+    ("relevant", "other blocks are relevant now: rank metrics and coverage are not comparable"),
+    ("anchor_section", "another section should answer now: coverage and anchor metrics are not comparable"),
+    ("negatives", "other hard negatives: only the numbers about them move"),
+    ("relevant_offsets", "other bytes count now: citation accuracy is not comparable"),
     ("constraints", "other constraints are locked now: SCU is not comparable"),
 )
 

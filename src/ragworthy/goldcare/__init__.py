@@ -10,12 +10,24 @@ import msgspec
 from ragworthy.errors import DataError, Problem
 from ragworthy.files import write_whole
 from ragworthy.gold import lint as rules
+from ragworthy.gold import lint_retrieval as retrieval_rules
 from ragworthy.gold import seal as sealing
-from ragworthy.load.decode import read_items
+from ragworthy.load.decode import lines_of, read_items
 from ragworthy.load.extras import load_lock, lock_path
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics import facts as f
-from ragworthy.records import Gold
+from ragworthy.records import Gold, RetrievalGold
+
+Question = rules.Question | retrieval_rules.Question
+
+
+def suite_of(source: Source) -> str:
+    """Which suite a gold set is for, by the fields of its first item."""
+    for block in source.blocks():
+        for line in lines_of(block.data):
+            if line.strip():
+                return "retrieval" if b'"relevant"' in line or b'"paraphrases"' in line else "answers"
+    return "answers"
 
 
 def _questions(source: Source) -> tuple[list[rules.Question], list[Problem]]:
@@ -23,9 +35,17 @@ def _questions(source: Source) -> tuple[list[rules.Question], list[Problem]]:
     return [rules.Question(*item) for item in items], problems
 
 
-def _sound(source: Source) -> list[rules.Question]:
+def retrieval_questions(source: Source) -> tuple[list[retrieval_rules.Question], list[Problem]]:
+    """The items of a retrieval gold set that can be read, and what is wrong with the others."""
+    items, problems = read_items(source, RetrievalGold)
+    return [retrieval_rules.Question(*item) for item in items], problems
+
+
+def sound(source: Source) -> Sequence[Question]:
     """The items of a file, which must all be readable and have unique ids."""
-    questions, problems = _questions(source)
+    questions: Sequence[Question]
+    read = retrieval_questions if suite_of(source) == "retrieval" else _questions
+    questions, problems = read(source)
     problems += [finding.problem for finding in rules.identities(questions, source.given)]
     if problems:
         raise DataError(problems[:20], len(problems))
@@ -50,20 +70,30 @@ def lint(path: Path, *, short_words: bool) -> Linted:
     """Every finding about a gold file, unreadable lines included."""
     source = open_source("gold", path)
     questions, problems = _questions(source)
-    findings = [
-        rules.Finding("error", problem, int(problem.where.rpartition(":")[2]), "") for problem in problems
-    ] + rules.lint(questions, source.given, short_words=short_words)
+    findings = unreadable(problems) + rules.lint(questions, source.given, short_words=short_words)
     findings.sort(key=lambda finding: (finding.line, finding.problem.code))
     flags = [f.gold_flags(f.Rules(short_words=short_words))(question.gold) for question in questions]
     rescued = sum(bool(one & f.ONLY_SHORT and one & f.RESCUABLE) for one in flags)
-    unreadable = {problem.where for problem in problems}
-    return Linted(findings, len(questions) + len(unreadable), source.given, rescued)
+    return Linted(findings, len(questions) + len({problem.where for problem in problems}), source.given, rescued)
 
 
-def freeze(path: Path, *, signers: list[str], reason: str, now: str, lock: Path | None = None) -> dict[str, Any]:
-    """Seal a gold file; the lock is written beside it."""
+def unreadable(problems: Sequence[Problem]) -> list[rules.Finding]:
+    """Lines that hold no item, as findings."""
+    return [rules.Finding("error", problem, int(problem.where.rpartition(":")[2]), "") for problem in problems]
+
+
+def freeze(
+    path: Path,
+    *,
+    signers: list[str],
+    reason: str,
+    now: str,
+    lock: Path | None = None,
+    extra: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Seal a gold file; the lock is written beside it, with the calibration and the corpus where there are some."""
     source = open_source("gold", path)
-    hashes = {item.qid: sealing.item_hash(item.value) for item in _sound(source)}
+    hashes = {item.qid: sealing.item_hash(item.value) for item in sound(source)}
     target = lock or lock_path(path)
     previous = msgspec.to_builtins(load_lock(target)) if target.exists() else None
     sealed = sealing.seal(
@@ -74,9 +104,14 @@ def freeze(path: Path, *, signers: list[str], reason: str, now: str, lock: Path 
         reason=reason,
         frozen_at=now,
         previous=previous,
-    )
-    write_whole(target, (json.dumps(sealed, indent=1, ensure_ascii=False) + "\n").encode())
+    ) | (extra or {})
+    write_lock(target, sealed)
     return sealed | {"path": target}
+
+
+def write_lock(target: Path, sealed: dict[str, Any]) -> None:
+    """Write a lock file, whole or not at all."""
+    write_whole(target, (json.dumps(sealed, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 class Verified(NamedTuple):
@@ -93,7 +128,7 @@ def verify(path: Path, *, required: Sequence[str] = (), lock: Path | None = None
     """Compare a gold file with its lock."""
     source = open_source("gold", path)
     sealed = load_lock(lock or lock_path(path))
-    hashes = {item.qid: sealing.item_hash(item.value) for item in _sound(source)}
+    hashes = {item.qid: sealing.item_hash(item.value) for item in sound(source)}
     moved = sealing.lock_changes(sealed.item_sha256, hashes)
     unsigned = [name for name in required if name not in sealed.signers]
     same = source.sha256() == sealed.sha256
@@ -102,5 +137,5 @@ def verify(path: Path, *, required: Sequence[str] = (), lock: Path | None = None
 
 def diff(old: Path, new: Path) -> list[sealing.Change]:
     """What changed between two gold files."""
-    sides = [{item.qid: item.value for item in _sound(open_source("gold", path))} for path in (old, new)]
+    sides = [{item.qid: item.value for item in sound(open_source("gold", path))} for path in (old, new)]
     return sealing.changes(*sides)

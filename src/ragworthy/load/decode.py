@@ -10,10 +10,10 @@ import msgspec
 
 from ragworthy.errors import Problem
 from ragworthy.load.sources import BOM, Block, Source
-from ragworthy.records import Answer, Chunk, Gold, Trace
+from ragworthy.records import Answer, Chunk, Gold, RetrievalGold, RetrievalTrace, Trace, explained
 from ragworthy.text import clip, visible
 
-Record = TypeVar("Record", Gold, Trace, Chunk)
+Record = TypeVar("Record", Gold, Trace, Chunk, RetrievalGold, RetrievalTrace)
 
 
 class Fault(NamedTuple):
@@ -216,7 +216,36 @@ def _explain_chunk(value: dict[str, Any]) -> list[Found]:
     if not isinstance(text, str):
         got = "nothing" if "text" not in value else described(text)
         found.append(("RW-C01", "text", f"expected a string, got {got}"))
-    return found
+    return found or _explain_by_type(Chunk, "RW-C01", "RW-C01")(value | {"qid": ""})
+
+
+_WORDS = {
+    "str": "a string",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "nothing",
+}
+
+
+def _explain_by_type(kind: type, missing: str, wrong: str) -> Callable[[dict[str, Any]], list[Found]]:
+    """What does not fit a record type, in the decoder's words made plain."""
+
+    def explain(value: dict[str, Any]) -> list[Found]:
+        if found := _identity(value, missing, wrong):
+            return found
+        try:
+            msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            field, message = explained(error)
+            expected, _, got = message.removeprefix("expected ").partition(", got ")
+            types = [_WORDS.get(one.strip(), one.strip()) for one in expected.split("|") if one.strip() != "null"]
+            return [(wrong, field, f"expected {' or '.join(types)}, got {_WORDS.get(got, got)}")]
+        return []
+
+    return explain
 
 
 def _mend_trace(value: dict[str, Any]) -> Trace:
@@ -234,6 +263,14 @@ _EXPLAIN: dict[type, tuple[Callable[[dict[str, Any]], list[Found]], Callable[[di
     Gold: (_explain_gold, lambda value: msgspec.convert(value, Gold)),
     Trace: (_explain_trace, _mend_trace),
     Chunk: (_explain_chunk, lambda value: msgspec.convert(value, Chunk)),
+    RetrievalGold: (
+        _explain_by_type(RetrievalGold, "RW-G01", "RW-G03"),
+        lambda value: msgspec.convert(value, RetrievalGold),
+    ),
+    RetrievalTrace: (
+        _explain_by_type(RetrievalTrace, "RW-T01", "RW-T02"),
+        lambda value: msgspec.convert(value, RetrievalTrace),
+    ),
 }
 
 

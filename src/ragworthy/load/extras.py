@@ -14,7 +14,7 @@ from ragworthy.load.decode import Decoder, Fault, described, record_offsets
 from ragworthy.load.rules import load_toml
 from ragworthy.load.sources import Source
 from ragworthy.records import Chunk, SchemaOnly, explained
-from ragworthy.stats import exact
+from ragworthy.stats import exact, ratio
 from ragworthy.text import fold
 
 LOCK_SCHEMA = "ragworthy.lock/1"
@@ -24,17 +24,20 @@ BUNDLED_PACKS = ("wfgy-neg-4",)
 
 def load_chunks(source: Source) -> dict[str, str]:
     """Chunk texts by id, folded for comparison."""
+    return {chunk.name: fold(chunk.text) for chunk in read_chunks(source)}
+
+
+def read_chunks(source: Source) -> list[Chunk]:
+    """Every chunk of a file, in its order."""
     decoder = Decoder(Chunk)
-    texts: dict[str, str] = {}
+    found: list[Chunk] = []
     nameless: list[int] = []
     for block in source.blocks():
         chunks = decoder.records(block)
-        for nth, chunk in enumerate(chunks):
-            name = chunk.chunk_id or chunk.id
-            if name:
-                texts[name] = fold(chunk.text)
-            else:
-                nameless.append(record_offsets(Chunk, block)[nth])
+        if not all(chunk.name for chunk in chunks):
+            offsets = record_offsets(Chunk, block)
+            nameless += [offset for offset, chunk in zip(offsets, chunks, strict=True) if not chunk.name]
+        found += chunks
     missing = "expected a non-empty string, got nothing"
     faults = sorted([*decoder.faults, *(Fault(offset, "RW-C01", "chunk_id", missing) for offset in nameless)])
     if faults:
@@ -44,9 +47,9 @@ def load_chunks(source: Source) -> dict[str, str]:
             for fault in faults[:MOST_PROBLEMS]
         ]
         raise DataError(problems, len(faults))
-    if not texts:
+    if not found:
         raise data_error("RW-F04", "expected chunks, got none", where=source.given)
-    return texts
+    return found
 
 
 class Pack(NamedTuple):
@@ -110,6 +113,8 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True):
     signers: list[str]
     reason: str
     history: list[dict[str, Any]]
+    calibration: dict[str, Any] | None = None
+    corpus: dict[str, Any] | None = None
 
 
 def lock_path(gold: Path) -> Path:
@@ -147,13 +152,18 @@ class _Input(msgspec.Struct, frozen=True):
 
 class _Number(msgspec.Struct, frozen=True):
     value: float | None
-    num: int
+    num: int | None
     den: int | None
+    written: str | None = msgspec.field(default=None, name="exact")
 
     @property
     def exact(self) -> Fraction | None:
         if self.value is None:
             return None
+        if self.written is not None:
+            return ratio(self.written)
+        if self.num is None:
+            return Fraction(self.value)
         return Fraction(self.num, self.den) if self.den else Fraction(self.num)
 
 

@@ -7,11 +7,22 @@ from typing import Any, NamedTuple
 from ragworthy.errors import policy_error
 from ragworthy.files import read_text
 from ragworthy.gates import Gate, Waiver, name_of
-from ragworthy.load.rules import DEFAULT_GATES, Checker, load_toml, parse_gates, parse_ks, shown
+from ragworthy.load.rules import (
+    DEFAULT_GATES,
+    LIVE_GATE,
+    RETRIEVAL_GATES,
+    Checker,
+    load_toml,
+    parse_gates,
+    parse_ks,
+    shown,
+)
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, REFUSAL
 
 VERSION = 1
+RETRIEVAL_KS = (1, 3, 5, 10)
+DELTA_S = ("auto", "calibrated", "raw", "recorded")
 
 
 class Answers(NamedTuple):
@@ -29,10 +40,28 @@ class Answers(NamedTuple):
     slices: tuple[str, ...] = ()
 
 
+class Retrieval(NamedTuple):
+    """Settings of the retrieval suite; paths as they were written."""
+
+    gold: str = ""
+    traces: str = ""
+    live: str | None = None
+    corpus: str | None = None
+    live_corpus: str | None = None
+    redirects: tuple[str, ...] = ()
+    lock: str | None = None
+    ks: tuple[int, ...] = RETRIEVAL_KS
+    delta_s: str = "auto"
+    anchor_scope: str = "section"
+    refusals: tuple[str, ...] = (REFUSAL,)
+    slices: tuple[str, ...] = ()
+
+
 class Policy(NamedTuple):
     """A checked policy."""
 
     answers: Answers | None
+    retrieval: Retrieval | None
     gates: tuple[Gate, ...]
     waivers: tuple[Waiver, ...] = ()
     baseline: str | None = None
@@ -80,29 +109,78 @@ def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: da
     evidence = check.choice(table, "evidence", ("point", "interval"), "", "point")
     section = check.take(table, "answers", dict, "", "a table")
     answers = _answers(check, section) if section is not None else None
-    if answers is None and not check.problems:
+    section = check.take(table, "retrieval", dict, "", "a table")
+    retrieval = _retrieval(check, section) if section is not None else None
+    if answers is None and retrieval is None and not check.problems:
         check.say("RW-P12", "answers", "expected a section for a suite, got none")
     k = answers.ks[0] if answers else DEFAULT_K
     gates = parse_gates(check, table.get("gate", []), "gate", default_k=k, evidence=evidence)
     if table.get("gate") == []:
         check.say("RW-P11", "gate", "expected at least one gate, got an empty list")
+    if "gate" not in table:
+        gates = _default_gates(answers, retrieval, evidence)
+    _suites_of_gates(check, gates, answers, retrieval)
     waivers = _waivers(check, table.get("waiver", []), gates, today)
     freeze = check.take(table, "freeze", dict, "", "a table") or {}
     check.known(freeze, "freeze", "freeze.")
     signers = check.strings(freeze, "signers", "freeze.") or ()
     baseline = check.take(table, "baseline", str, "", "a path")
     check.stop()
-    if "gate" not in table:
-        gates = tuple(gate._replace(evidence=evidence) for gate in DEFAULT_GATES)
-    return Policy(answers, gates, waivers, baseline, evidence, signers, path)
+    return Policy(answers, retrieval, gates, waivers, baseline, evidence, signers, path)
+
+
+def _default_gates(answers: Answers | None, retrieval: Retrieval | None, evidence: str) -> tuple[Gate, ...]:
+    gates: tuple[Gate, ...] = DEFAULT_GATES if answers is not None else ()
+    if retrieval is not None:
+        gates += RETRIEVAL_GATES + ((LIVE_GATE,) if retrieval.live else ())
+    return tuple(gate._replace(evidence=evidence) for gate in gates)
+
+
+def _suites_of_gates(
+    check: Checker, gates: tuple[Gate, ...], answers: Answers | None, retrieval: Retrieval | None
+) -> None:
+    """Every gate needs the section of its suite, or it would never be judged."""
+    there = {"answers": answers, "retrieval": retrieval}
+    if not any(there.values()):
+        return
+    for gate in gates:
+        suite = gate.metric.partition(".")[0]
+        if there[suite] is None:
+            check.say("RW-P11", suite, f"expected a section [{suite}] for the gate on {gate.metric}, got none")
+
+
+def _needs_files(check: Checker, table: dict[str, Any], path: str) -> None:
+    for needed in ("gold", "traces"):
+        if needed not in table:
+            check.say("RW-P11", f"{path}{needed}", "expected a path, got nothing")
+
+
+def _retrieval(check: Checker, table: dict[str, Any]) -> Retrieval:
+    path = "retrieval."
+    check.known(table, "retrieval", path)
+    _needs_files(check, table, path)
+    paths = ("gold", "traces", "live", "corpus", "live_corpus", "lock")
+    texts = {key: check.take(table, key, str, path, "a path") for key in paths}
+    return Retrieval(
+        gold=texts["gold"] or "",
+        traces=texts["traces"] or "",
+        live=texts["live"],
+        corpus=texts["corpus"],
+        live_corpus=texts["live_corpus"],
+        redirects=check.strings(table, "redirects", path) or (),
+        lock=texts["lock"],
+        ks=parse_ks(check, table.get("k", list(RETRIEVAL_KS)), f"{path}k"),
+        delta_s=check.choice(table, "delta_s", DELTA_S, path, "auto"),
+        anchor_scope=check.choice(table, "anchor_scope", ("section", "subtree"), path, "section"),
+        refusals=check.strings(table, "refusals", path) or (REFUSAL,),
+        slices=check.strings(table, "slices", path) or (),
+    )
 
 
 def _answers(check: Checker, table: dict[str, Any]) -> Answers:
     path = "answers."
     check.known(table, "answers", path)
-    for needed in ("gold", "traces"):
-        if needed not in table:
-            check.say("RW-P11", f"{path}{needed}", "expected a path, got nothing")
+    _needs_files(check, table, path)
     texts = {key: check.take(table, key, str, path, "a path") for key in ("gold", "traces", "corpus", "lock")}
     ks = parse_ks(check, table.get("k", DEFAULT_K), f"{path}k")
     refusals = check.strings(table, "refusals", path)
@@ -126,7 +204,7 @@ def _waivers(check: Checker, given: Any, gates: tuple[Gate, ...], today: date | 
     if not isinstance(given, list):
         check.say("RW-P03", "waiver", f"expected [[waiver]] tables, got {shown(given)}")
         return ()
-    names = {name_of(gate) for gate in gates or DEFAULT_GATES}
+    names = {name_of(gate) for gate in gates}
     waivers = []
     for i, table in enumerate(given):
         here = f"waiver[{i}]."

@@ -9,6 +9,7 @@ from typing import Any
 from ragworthy.errors import PolicyError, Problem, data_error, policy_error
 from ragworthy.files import read_text
 from ragworthy.gates import DROP, EACH, MAX, MIN, Gate, name_of
+from ragworthy.load.keys import KEYS
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K
 
@@ -21,52 +22,20 @@ DEFAULT_GATES = (
     Gate("answers.under_refusal", MAX, "0.05"),
     Gate("answers.over_refusal", MAX, "0.10"),
 )
+RETRIEVAL_GATES = (
+    Gate("retrieval.coverage", MIN, "0.70"),
+    Gate("retrieval.citation_accuracy", MIN, "0.95"),
+    Gate("retrieval.delta_s_median", MAX, "0.40"),
+    Gate("retrieval.delta_s_p90", MAX, "0.55"),
+    Gate("retrieval.triplet_rate", MIN, "0.95"),
+    Gate("retrieval.collapsed", MAX, "0"),
+)
+"""What a new index must reach before it takes any traffic."""
+LIVE_GATE = Gate("retrieval.recall@5", DROP, "0.02")
+"""And what it must not lose against the index in use."""
 SCU_GATE = Gate("answers.scu_violations", MAX, "0")
 MISSING_GATE = Gate("answers.missing", MAX, "0")
-
-KEYS: dict[str, dict[str, str]] = {
-    "": {
-        "version": "the policy format; 1",
-        "evidence": '"point" (the value decides) or "interval" (the 95 % interval decides)',
-        "baseline": "path of the JSON report of an accepted run, for max_drop",
-        "answers": "the answers suite",
-        "freeze": "who must sign the gold set",
-        "gate": "a rule; repeat [[gate]]",
-        "waiver": "a failing gate that may be ignored for a while; repeat [[waiver]]",
-    },
-    "answers": {
-        "gold": "path of the gold set",
-        "traces": "path of the traces",
-        "corpus": "path of the chunk texts, for answers.support",
-        "lock": "path of the lock file; default: beside the gold set",
-        "k": "how many retrieved ids count, or a list of such numbers; default 5",
-        "short_substr": '"reject" (entries under 5 characters never count) or "word" (they count as whole words)',
-        "refusals": "texts that count as a refusal (trimmed, any case)",
-        "scu": "whether locked constraints are checked",
-        "rule_packs": "contradiction rules: names of bundled packs or paths",
-        "slices": "gold fields to split the numbers by",
-    },
-    "freeze": {"signers": "names that must be among the signers of the lock"},
-    "gate": {
-        "metric": "id or short name of the metric",
-        "min": "the least value that passes",
-        "max": "the greatest value that passes",
-        "max_drop": "how much worse than the baseline the value may be, in absolute points",
-        "slice": 'judge only the questions of this slice, e.g. "topic=billing"',
-        "min_n": "with fewer cases than this the gate is undecided",
-        "evidence": "overrides the policy's evidence for this gate",
-        "must_pass": "qids that must each be good",
-        "optional": "when true, the gate may be unmeasured",
-        "review": "[low, high]: a value inside is for a person to decide",
-        "why": "shown in reports",
-    },
-    "waiver": {
-        "gate": "the gate's metric (with [slice] where it has one)",
-        "reason": "why it may be ignored",
-        "owner": "who answers for it",
-        "expires": "the last day it holds, YYYY-MM-DD",
-    },
-}
+RETRIEVAL_MISSING_GATE = Gate("retrieval.missing", MAX, "0")
 
 
 class Checker:
@@ -241,7 +210,7 @@ def _slice(check: Checker, table: dict[str, Any], here: str) -> str | None:
 def idle_threshold(metric: registry.Metric, op: str, number: str) -> str | None:
     """Why a threshold could never fail or never pass; None when it can do both."""
     limit = Fraction(number)
-    lowest, highest = Fraction(0), Fraction(1) if metric.kind == "rate" else None
+    lowest, highest = Fraction(0), metric.highest
     if op == DROP:
         if limit < 0:
             return f"expected 0 or more, got {number}"
@@ -259,9 +228,9 @@ def idle_threshold(metric: registry.Metric, op: str, number: str) -> str | None:
     return None
 
 
-def unknown_metric(name: str) -> str:
+def unknown_metric(name: str, suite: str | None = None) -> str:
     """The message for a metric that does not exist, with the closest names."""
-    close = _closest(name, registry.every_name(), n=3, cutoff=0.5)
+    close = _closest(name, registry.every_name(suite), n=3, cutoff=0.5)
     hint = f" (did you mean {' or '.join(close)}?)" if close else ""
     return f'expected a metric, got "{name}"{hint}'
 
@@ -289,7 +258,7 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def load_gate_file(path: Path, *, default_k: int, evidence: str) -> tuple[Gate, ...]:
+def load_gate_file(path: Path, *, default_k: int, evidence: str, suite: str | None = None) -> tuple[Gate, ...]:
     """Gates from a TOML or JSON file: [[gate]] tables, or plain `name = threshold` lines."""
     where = path.as_posix()
     if path.suffix == ".json":
@@ -308,20 +277,22 @@ def load_gate_file(path: Path, *, default_k: int, evidence: str) -> tuple[Gate, 
         check.known({key: 1 for key in table if key != "version"}, "", "")
         gates = parse_gates(check, table["gate"], "gate", default_k=default_k, evidence=evidence)
     else:
-        gates = named_gates(check, table, default_k=default_k, evidence=evidence)
+        gates = named_gates(check, table, default_k=default_k, evidence=evidence, suite=suite)
     check.stop()
     if not gates:
         raise policy_error("RW-P10", "expected at least one gate, got none", where=where)
     return gates
 
 
-def named_gates(check: Checker, pairs: dict[str, Any], *, default_k: int, evidence: str) -> tuple[Gate, ...]:
+def named_gates(
+    check: Checker, pairs: dict[str, Any], *, default_k: int, evidence: str, suite: str | None = None
+) -> tuple[Gate, ...]:
     """Gates from names and thresholds; the metric's direction gives the comparison."""
     gates: list[Gate] = []
     for name, value in pairs.items():
-        found = registry.find(name, default_k=default_k)
+        found = registry.find(name, default_k=default_k, suite=suite)
         if found is None:
-            check.say("RW-P04", name, unknown_metric(name))
+            check.say("RW-P04", name, unknown_metric(name, suite))
             continue
         if any(gate.metric == found.id for gate in gates):
             check.say("RW-P10", name, f"expected one threshold for {found.id}, got two")
@@ -338,14 +309,16 @@ def named_gates(check: Checker, pairs: dict[str, Any], *, default_k: int, eviden
     return tuple(gates)
 
 
-def parse_gate_text(given: list[str], *, default_k: int, evidence: str = "point") -> tuple[Gate, ...]:
+def parse_gate_text(
+    given: list[str], *, default_k: int, evidence: str = "point", suite: str | None = None
+) -> tuple[Gate, ...]:
     """Gates as the command line takes them: `precision=0.80,chr=0.75`, blanks for commas, or a TOML or JSON file.
 
     >>> [(gate.metric, gate.op, gate.threshold) for gate in parse_gate_text(["chr=0.75", "under=0.05"], default_k=5)]
     [('answers.chr', '>=', '0.75'), ('answers.under_refusal', '<=', '0.05')]
     """
     if len(given) == 1 and "=" not in given[0] and given[0].strip():
-        return load_gate_file(Path(given[0]), default_k=default_k, evidence=evidence)
+        return load_gate_file(Path(given[0]), default_k=default_k, evidence=evidence, suite=suite)
     check = Checker("--gates")
     pairs: dict[str, Any] = {}
     for item in " ".join(given).replace(",", " ").split():
@@ -361,11 +334,11 @@ def parse_gate_text(given: list[str], *, default_k: int, evidence: str = "point"
             continue
         if name in pairs:
             check.say("RW-P10", name, "expected each name once, got it twice")
-        found = registry.find(name, default_k=default_k)
+        found = registry.find(name, default_k=default_k, suite=suite)
         if direction and found is not None and (direction == MIN) != (found.metric.better == "higher"):
             check.say("RW-P10", name, f"expected {MAX if direction == MIN else MIN}, got {direction}")
         pairs[name] = number
-    gates = named_gates(check, pairs, default_k=default_k, evidence=evidence)
+    gates = named_gates(check, pairs, default_k=default_k, evidence=evidence, suite=suite)
     check.stop()
     if not gates:
         raise policy_error("RW-P10", "expected name=value pairs, got nothing", where="--gates")

@@ -2,25 +2,35 @@
 
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-SUITES = ("answers",)
+SUITES = ("answers", "retrieval")
 
 Better = Literal["higher", "lower"]
-Kind = Literal["rate", "count"]
+Kind = Literal["rate", "count", "mean", "share", "median", "p90"]
+"""How the words of the questions become one number: the share of True, the number of True, the mean, the sum of parts
+over the sum of wholes, and two percentiles.
+"""
+Over = Literal["question", "run"]
+Word: TypeAlias = bool | int | float | Fraction | tuple[int, int] | None
 
 
 class Metric(NamedTuple):
-    """A metric with its self-description; `of` maps the facts of one question to True, False or None.
+    """A metric with its self-description; `of` maps the facts of one question, or of one run of it, to its word.
 
-    None means that the question is not in the denominator.
+    None means that the question is not in the denominator. The word of a question is the mean of those of its runs.
     """
 
     id: str
-    of: Callable[..., bool | None]
+    of: Callable[..., Any]
     better: Better
     kind: Kind
+    over: Over
+    needs: str
+    highest: int | None
+    """The greatest value there can be, where there is one."""
     at_k: bool
     short: tuple[str, ...]
     cases: str
@@ -41,6 +51,7 @@ class Metric(NamedTuple):
 
 
 _REGISTRY: dict[str, Metric] = {}
+Judge = TypeVar("Judge", bound=Callable[..., Any])
 
 
 def metric(
@@ -51,32 +62,40 @@ def metric(
     undefined: str,
     source: str,
     kind: Kind = "rate",
+    over: Over = "question",
+    needs: str = "",
+    highest: int | None = 1,
     at_k: bool = False,
     short: tuple[str, ...] = (),
-) -> Callable[[Callable[..., bool | None]], Callable[..., bool | None]]:
+) -> Callable[[Judge], Judge]:
     """Register a metric under the address of the decorated function.
 
-    `cases` names what the denominator counts and `event` what the numerator counts, as reports say it.
+    `cases` names what the denominator counts and `event` what the numerator counts, as reports say it; `needs` names
+    what traces may lack (answers, runs, distances, corpus).
     """
 
-    def register(function: Callable[..., bool | None]) -> Callable[..., bool | None]:
+    def register(function: Judge) -> Judge:
         identifier = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
         known = _REGISTRY.get(identifier)
         if known is not None and known.of.__code__.co_filename != function.__code__.co_filename:
             raise ValueError(f"metric {identifier} is defined twice")
-        _REGISTRY[identifier] = Metric(identifier, function, better, kind, at_k, short, cases, event, undefined, source)
+        top = None if kind == "count" else highest
+        _REGISTRY[identifier] = Metric(
+            identifier, function, better, kind, over, needs, top, at_k, short, cases, event, undefined, source
+        )
         return function
 
     return register
 
 
-def all_metrics() -> dict[str, Metric]:
-    """Every metric by id, in the order of definition, suite by suite."""
-    for suite in SUITES:
-        name = f"ragworthy.metrics.{suite}"
+def all_metrics(suite: str | None = None) -> dict[str, Metric]:
+    """Every metric by id (or those of one suite), in the order of definition, suite by suite."""
+    wanted = SUITES if suite is None else (suite,)
+    for one in wanted:
+        name = f"ragworthy.metrics.{one}"
         if name not in sys.modules:
             import_module(name)
-    return dict(_REGISTRY)
+    return {name: metric for one in wanted for name, metric in _REGISTRY.items() if name.startswith(f"{one}.")}
 
 
 class MetricName(NamedTuple):
@@ -108,19 +127,23 @@ def find(name: str, *, default_k: int, suite: str | None = None) -> MetricName |
             k = int(depth)
         else:
             return None
-    for known in all_metrics().values():
-        if suite is not None and not known.id.startswith(f"{suite}."):
-            continue
+    for known in all_metrics(suite or _suite_of(base)).values():
         local = known.id.partition(".")[2]
         if base in (known.id, local, *known.short) and known.at_k == bool(at):
             return MetricName(known, k)
     return None
 
 
-def every_name() -> list[str]:
+def _suite_of(name: str) -> str | None:
+    """The suite that a full id names."""
+    suite = name.partition(".")[0]
+    return suite if "." in name and suite in SUITES else None
+
+
+def every_name(suite: str | None = None) -> list[str]:
     """Every spelling `find` takes, for suggestions."""
     names: list[Any] = []
-    for known in all_metrics().values():
+    for known in all_metrics(suite).values():
         suffix = "@k" if known.at_k else ""
         names += [f"{name}{suffix}" for name in (known.id, *known.short)]
     return names

@@ -1,6 +1,7 @@
 """What a report says besides numbers: warnings, and what to do next."""
 
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +11,7 @@ from ragworthy.metrics import facts as f
 from ragworthy.names import Outcome
 from ragworthy.records import Note
 from ragworthy.report import show
-from ragworthy.report.findings import Findings
+from ragworthy.report.findings import Findings, Frozen
 
 SMOKE, RELEASE = 10, 30
 """Gold sets below these sizes are fit for a smoke test, or not even that."""
@@ -58,17 +59,17 @@ def warnings(found: Findings, facts: Counter[f.Facts]) -> list[dict[str, Any]]:
             entries.append(_warning(found, code, message, marks[mark], measured.notes.get(mark, [])))
     if measured.traces_replaced:
         n = measured.traces_replaced
-        entries.append(_plain("RW-W06", f"{show.plural(n, 'trace was', 'traces were')} replaced by a later one", n))
+        entries.append(plain("RW-W06", f"{show.plural(n, 'trace was', 'traces were')} replaced by a later one", n))
     if measured.orphans:
         names = ", ".join(measured.orphan_ids)
         n = measured.orphans
         message = f"{show.plural(n, 'trace belongs', 'traces belong')} to no gold question, e.g. {names}"
-        entries.append(_plain("RW-W07", message, n, measured.orphan_ids))
+        entries.append(plain("RW-W07", message, n, measured.orphan_ids))
     if found.repeated_questions:
         pairs = found.repeated_questions
         example = " and ".join(pairs[0])
         message = f"{show.plural(len(pairs), 'question stands', 'questions stand')} under a second qid, e.g. {example}"
-        entries.append(_plain("RW-W11", message, len(pairs), [qid for _, qid in pairs[:3]]))
+        entries.append(plain("RW-W11", message, len(pairs), [qid for _, qid in pairs[:3]]))
     return entries + _set_warnings(found, facts)
 
 
@@ -77,27 +78,33 @@ def _set_warnings(found: Findings, facts: Counter[f.Facts]) -> list[dict[str, An
     entries = []
     total = sum(facts.values())
     if not any(not one.answerable for one in facts):
-        entries.append(_plain("RW-W12", "the gold set has no unanswerable question", 0))
+        entries.append(plain("RW-W12", "the gold set has no unanswerable question", 0))
     constrained = sum(count for one, count in facts.items() if one.constrained)
     if constrained and not found.settings["scu"]:
         message = (
             f"{show.plural(constrained, 'gold item carries', 'gold items carry')} constraints that were not checked"
         )
-        entries.append(_plain("RW-W14", message, constrained))
+        entries.append(plain("RW-W14", message, constrained))
     if total < RELEASE:
         use = "a release" if total >= SMOKE else "a smoke test"
         need = RELEASE if total >= SMOKE else SMOKE
-        entries.append(_plain("RW-W15", f"{show.plural(total, 'question')}: {use} needs at least {need}", total))
-    if found.frozen.state == "unlocked":
-        entries.append(_plain("RW-W13", "the gold set has no lock file", 0))
-    if found.frozen.state == "unfrozen":
-        entries.append(_plain("RW-W16", f"scored although {found.frozen.reason}", 0))
-    if found.baseline_verdict not in (None, "SHIP"):
-        entries.append(_plain("RW-W22", f"the baseline's verdict is {found.baseline_verdict}", 0))
-    for one in found.judged:
+        entries.append(plain("RW-W15", f"{show.plural(total, 'question')}: {use} needs at least {need}", total))
+    return entries + release_warnings(found.frozen, found.baseline_verdict, found.judged)
+
+
+def release_warnings(frozen: Frozen, baseline_verdict: str | None, judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
+    """Warnings about the lock, the baseline and gates that were loosened, the same for every suite."""
+    entries = []
+    if frozen.state == "unlocked":
+        entries.append(plain("RW-W13", "the gold set has no lock file", 0))
+    if frozen.state == "unfrozen":
+        entries.append(plain("RW-W16", f"scored although {frozen.reason}", 0))
+    if baseline_verdict not in (None, "SHIP"):
+        entries.append(plain("RW-W22", f"the baseline's verdict is {baseline_verdict}", 0))
+    for one in judged:
         if one.previous is not None and _looser(one):
             message = f"{g.name_of(one.gate)}: the threshold was {one.previous}, now it is {one.gate.threshold}"
-            entries.append(_plain("RW-W23", message, 0))
+            entries.append(plain("RW-W23", message, 0))
     return entries
 
 
@@ -107,7 +114,7 @@ def _looser(one: g.Judged) -> bool:
 
 
 def _warning(found: Findings, code: str, message: str, count: int, notes: list[Note]) -> dict[str, Any]:
-    entry = _plain(code, message, count, [note.qid for note in notes])
+    entry = plain(code, message, count, [note.qid for note in notes])
     if notes:
         places = found.lines(notes[0].role, [note.offset for note in notes])
         entry["where"] = places[notes[0].offset]
@@ -115,7 +122,8 @@ def _warning(found: Findings, code: str, message: str, count: int, notes: list[N
     return entry
 
 
-def _plain(code: str, message: str, count: int, qids: list[str] | None = None) -> dict[str, Any]:
+def plain(code: str, message: str, count: int, qids: list[str] | None = None) -> dict[str, Any]:
+    """A warning without a place."""
     return {
         "code": code,
         "name": CATALOGUE[code].name,

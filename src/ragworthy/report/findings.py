@@ -1,9 +1,10 @@
 """Everything a report is made from."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
+from ragworthy.metrics.arm import Arm
 from ragworthy.metrics.registry import MetricName
 from ragworthy.records import Measured
 
@@ -13,6 +14,21 @@ class Frozen(NamedTuple):
 
     state: str
     reason: str
+
+
+class Part(NamedTuple):
+    """What one suite contributes to the report and to the receipt."""
+
+    suite: str
+    body: dict[str, Any]
+    judged: list[g.Judged]
+    invalid: list[str]
+    """Why the evidence cannot carry a verdict."""
+    steps: list[dict[str, str]]
+    provenance: dict[str, Any]
+    rows: Callable[[], Iterator[dict[str, Any]]]
+    evidence: dict[str, Any]
+    """What the receipt keeps of the facts."""
 
 
 class Findings(NamedTuple):
@@ -26,7 +42,44 @@ class Findings(NamedTuple):
     inputs: list[dict[str, Any]]
     settings: dict[str, Any]
     frozen: Frozen
-    provenance: dict[str, Any]
     lines: Callable[[str, Iterable[int]], dict[int, str]]
     baseline_verdict: str | None
     repeated_questions: list[tuple[str, str]]
+
+
+class Compared(NamedTuple):
+    """What the comparison of a shadow index with the live one showed."""
+
+    live: dict[tuple[str | None, str], g.Value]
+    baseline: g.Baseline
+    unlike: list[str]
+    paired: dict[str, dict[str, int]]
+    gained: list[dict[str, Any]]
+    lost: list[dict[str, Any]]
+    changed: dict[str, Any]
+    canary: list[g.Judged]
+    failing_live: list[str]
+    """Checks of the canary that the index in use does not pass either."""
+    eligible: bool
+    live_hash: str | None
+    shadow_hash: str | None
+
+
+class Retrieved(NamedTuple):
+    """Everything a report on the retrieval suite is made from."""
+
+    arm: Arm
+    ks: tuple[int, ...]
+    names: list[MetricName]
+    values: dict[tuple[str | None, str], g.Value]
+    words: dict[str, list[Any]]
+    judged: list[g.Judged]
+    inputs: list[dict[str, Any]]
+    settings: dict[str, Any]
+    frozen: Frozen
+    baseline_verdict: str | None
+    delta_s: dict[str, Any]
+    compared: Compared | None
+    invalid: list[str]
+    most_offenders: int
+    known_corpus: bool

@@ -3,7 +3,19 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.show import gate_notes, limits, number_of, plural, shown_metrics
+from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, details, live_lines
+from ragworthy.report.show import (
+    cases,
+    counts_line,
+    gate_notes,
+    grid,
+    is_rate,
+    limits,
+    number_of,
+    plural,
+    shown_metrics,
+    sliced,
+)
 from ragworthy.text import clip, visible
 
 LIMIT = 60_000
@@ -93,24 +105,32 @@ def _head(report: dict[str, Any]) -> list[str]:
 
 
 def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
-    counts = body["counts"]
-    lines = [
-        f"### {suite}",
-        "",
-        f"{plural(counts['gold'], 'question')} ({counts['answerable']:,} answerable, {counts['unanswerable']:,} not): "
-        f"{counts['answered']:,} answered, {counts['refused']:,} refused, {counts['missing']:,} missing.",
-        "",
-        "| metric | value | cases | 95 % interval |",
-        "|---|---|---|---|",
-    ]
+    lines = [f"### {suite}", "", f"{counts_line(suite, body['counts'])}.", ""]
+    header, ranked = grid(body, gated)
+    if ranked:
+        lines += [*_table(header, ranked), ""]
+    rows: list[tuple[str, ...]] = []
     for name, metric in shown_metrics(body):
-        cases = f"{metric['num']}/{metric['den']}" if metric["den"] else ""
+        if (ranked and "@" in name) or (suite != "answers" and metric["undefined"]):
+            continue
+        rests_on = cases(metric["num"], metric["den"], metric.get("n"))
         interval = f"{metric['low']:.3f} … {metric['high']:.3f}" if metric["low"] is not None else ""
-        if metric["undefined"]:
-            interval = metric["undefined"]
-        lines.append(f"| {name} | {number_of(metric, gated.get(name, []))} | {cases} | {cell(interval)} |")
-    labels = ", ".join(f"{label} {count:,}" for label, count in body["labels"].items())
-    return [*lines, "", f"Labels: {labels}", ""]
+        value = number_of(metric, gated.get(name, []))
+        rows.append((name, value, rests_on, metric["undefined"] or interval))
+    lines += [*_table(("metric", "value", "cases", "95 % interval"), rows), ""]
+    if body["labels"]:
+        labels = ", ".join(f"{label} {count:,}" for label, count in body["labels"].items())
+        lines += [f"Labels: {labels}", ""]
+    lines += [f"- {cell(line)}" for line in details(body)]
+    if body.get("live"):
+        lines += ["", *_table(DELTA_HEADER, delta_rows(body["live"])), ""]
+        lines += [f"- {cell(line)}" for line in live_lines(body["live"])]
+    return lines if not lines[-1] else [*lines, ""]
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
+    return lines + ["| " + " | ".join((row[0], *map(cell, row[1:]))) + " |" for row in rows]
 
 
 def _offenders(body: dict[str, Any]) -> list[str]:
@@ -153,14 +173,11 @@ def _warnings(body: dict[str, Any]) -> list[str]:
 def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
     if not body["slices"]:
         return []
-    names = [name for name, metric in body["metrics"].items() if metric["den"] is not None and not metric["undefined"]]
+    names = [name for name, metric in body["metrics"].items() if is_rate(metric) and not metric["undefined"]]
     lines = ["### Slices", "", "| slice | " + " | ".join(name.partition(".")[2] for name in names) + " |"]
     lines.append("|---" * (len(names) + 1) + "|")
     for group, metrics in body["slices"].items():
-        values = [
-            f"{number_of(metrics[name], gated.get(name, []))} ({metrics[name]['num']}/{metrics[name]['den']})"
-            for name in names
-        ]
+        values = [sliced(metrics[name], gated.get(name, [])) for name in names]
         lines.append(f"| {cell(group)} | " + " | ".join(values) + " |")
     return [*lines, ""]
 

@@ -1,19 +1,13 @@
 """The report model: what `ragworthy.report/1` holds. Every renderer only formats this."""
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.metrics import facts as f
-from ragworthy.metrics.answers import blame, label
-from ragworthy.metrics.registry import MetricName
-from ragworthy.names import HARMLESS, VERSION, Label, Outcome, Stage, exit_code
-from ragworthy.records import Offender
+from ragworthy.names import VERSION, Outcome, exit_code
 from ragworthy.report import show
-from ragworthy.report.advice import next_steps, warnings
-from ragworthy.report.findings import Findings
+from ragworthy.report.findings import Part
 from ragworthy.stats import cases_needed
 
 SCHEMA = "ragworthy.report/1"
@@ -22,144 +16,56 @@ SCHEMA = "ragworthy.report/1"
 """
 
 
-def build(found: Findings) -> dict[str, Any]:
-    """The report as the JSON object it is written as."""
-    facts = _facts(found)
-    invalid = _invalid(found)
-    verdict = g.verdict(found.judged, invalid)
-    suite = {
-        "profile": "default",
-        "inputs": found.inputs,
-        "settings": found.settings,
-        "frozen": found.frozen.state,
-        "counts": _counts(found, facts),
-        "metrics": {name.id: _metric(found.values[None, name.id], _ledger(name, facts)) for name in found.names},
-        "slices": _slices(found),
-        "labels": _labels(facts),
-        "stages": _stages(facts),
-        "offenders": [] if verdict == "SHIP" else [_offender(one, found.ks) for one in found.measured.offenders],
-        "warnings": warnings(found, facts),
-    }
-    gates = [_gate(one) for one in found.judged]
+def assemble(parts: Sequence[Part]) -> dict[str, Any]:
+    """The report of all suites as the JSON object it is written as: one verdict."""
+    judged = [one for part in parts for one in part.judged]
+    invalid = [reason for part in parts for reason in part.invalid]
+    verdict = g.verdict(judged, invalid)
+    provenance: dict[str, Any] = {}
+    for part in parts:
+        found = dict(part.provenance)
+        if len(parts) > 1 and "lock" in found:
+            found[f"lock.{part.suite}"] = found.pop("lock")
+        provenance |= found
     return {
         "schema": SCHEMA,
         "tool": {"name": "ragworthy", "version": VERSION},
         "verdict": verdict.value,
         "exit_code": int(exit_code(verdict)),
         "invalid": invalid,
-        "suites": {"answers": suite},
-        "gates": gates,
-        "next": next_steps(found),
-        "provenance": found.provenance,
+        "suites": {part.suite: part.body for part in parts},
+        "gates": [_gate(one) for one in judged],
+        "next": [step for part in parts for step in part.steps],
+        "provenance": provenance,
     }
 
 
-def _facts(found: Findings) -> Counter[f.Facts]:
-    facts: Counter[f.Facts] = Counter()
-    for (flags, _), count in found.measured.tally.items():
-        facts[f.unpack(flags, found.ks)] += count
-    return facts
+def unmeasured(judged: Sequence[g.Judged]) -> list[str]:
+    """The gates that were not measured, in words."""
+    return [
+        f"{g.name_of(one.gate)} was not measured: {one.reason}"
+        for one in judged
+        if one.outcome is Outcome.NOT_MEASURED and not one.gate.optional
+    ]
 
 
-def _invalid(found: Findings) -> list[str]:
-    """Why the evidence cannot carry a verdict, apart from gates that were not measured."""
-    reasons = []
-    missing = found.values[None, "answers.missing"].num
-    if missing:
-        reasons.append(f"{show.plural(missing, 'question has', 'questions have')} no trace")
-    if found.frozen.state == "broken":
-        reasons.append(found.frozen.reason)
-    for one in found.judged:
-        if one.outcome is Outcome.NOT_MEASURED and not one.gate.optional:
-            reasons.append(f"{g.name_of(one.gate)} was not measured: {one.reason}")
-    return reasons
-
-
-def _counts(found: Findings, facts: Counter[f.Facts]) -> dict[str, int]:
-    def count(holds: Callable[[f.Facts], bool]) -> int:
-        return sum(n for one, n in facts.items() if holds(one))
-
-    return {
-        "gold": sum(facts.values()),
-        "answered": count(lambda one: one.shipped),
-        "refused": count(lambda one: one.refused),
-        "missing": count(lambda one: one.missing),
-        "errored": count(lambda one: one.errored),
-        "answerable": count(lambda one: one.answerable),
-        "unanswerable": count(lambda one: not one.answerable),
-        "duplicate_traces": found.measured.traces_replaced,
-        "orphan_traces": found.measured.orphans,
-    }
-
-
-def _ledger(name: MetricName, facts: Counter[f.Facts]) -> dict[str, int]:
-    """Where every question went: expected = scored + refused + missing + errored + not_applicable."""
-    ledger = dict.fromkeys(("expected", "scored", "refused", "missing", "errored", "not_applicable"), 0)
-    for one, count in facts.items():
-        word = name.metric.of(one) if name.k is None else name.metric.of(one, k=name.k)
-        ledger["expected"] += count
-        if one.missing:
-            ledger["missing"] += count
-        elif one.errored:
-            ledger["errored"] += count
-        elif word is not None:
-            ledger["scored"] += count
-        elif one.refused and name.metric.cases.startswith("shipped"):
-            ledger["refused"] += count
-        else:
-            ledger["not_applicable"] += count
-    return ledger
-
-
-def _metric(value: g.Value, ledger: dict[str, int]) -> dict[str, Any]:
-    return _number(value) | {"ledger": ledger}
-
-
-def _number(value: g.Value) -> dict[str, Any]:
-    number = value.exact
+def number(value: g.Value) -> dict[str, Any]:
+    """A value as the report has it: a ratio with its counts, a count, or a mean with the number of its cases."""
+    exact = value.exact
     if value.den is None:
         shown: dict[str, Any] = {"value": value.num, "num": value.num, "den": None}
+    elif value.counts:
+        shown = {"value": None if exact is None else float(exact), "num": value.num, "den": value.den}
     else:
-        shown = {"value": None if number is None else float(number), "num": value.num, "den": value.den}
+        shown = {"value": None if exact is None else float(exact), "num": None, "den": None}
+    if value.n is not None:
+        shown["n"] = value.n
+    if not value.counts:
+        shown["exact"] = f"{value.num}/{value.den}"
+    if value.pooled is not None:
+        shown["micro"] = {"num": value.pooled[0], "den": value.pooled[1]}
     low, high = value.interval or (None, None)
     return shown | {"low": low, "high": high, "undefined": value.undefined}
-
-
-def _slices(found: Findings) -> dict[str, Any]:
-    names = sorted({group for group, _ in found.values if group is not None})
-    return {group: {name.id: _number(found.values[group, name.id]) for name in found.names} for group in names}
-
-
-def _labels(facts: Counter[f.Facts]) -> dict[str, int]:
-    counts = Counter[Label]()
-    for one, count in facts.items():
-        counts[label(one)] += count
-    return {what.value: counts[what] for what in (Label.OK, Label.REFUSAL_OK, *Label) if counts[what]}
-
-
-def _stages(facts: Counter[f.Facts]) -> dict[str, int]:
-    """How many questions each stage is to blame for."""
-    counts = Counter[Stage]()
-    for one, count in facts.items():
-        if label(one) not in HARMLESS:
-            counts[blame(one)[0]] += count
-    return {stage.value: counts[stage] for stage in Stage if counts[stage]}
-
-
-def _offender(one: Offender, ks: tuple[int, ...]) -> dict[str, Any]:
-    facts = f.unpack(one.flags, ks)
-    stage, why = blame(facts)
-    return {
-        "qid": one.qid,
-        "label": label(facts).value,
-        "stage": stage.value,
-        "why": why,
-        "question": one.question,
-        "claim": one.claim,
-        "citations": one.citations if one.citations is not None else [],
-        "retrieved_ids": one.retrieved_ids,
-        "gold_citations": one.gold_citations,
-    }
 
 
 def _gate(one: g.Judged) -> dict[str, Any]:
@@ -174,8 +80,8 @@ def _gate(one: g.Judged) -> dict[str, Any]:
         "outcome": one.outcome.value,
         "why": gate.why,
         "reason": one.reason or None,
-        "num": value.num if value is not None and number is not None else None,
-        "den": value.den if value is not None and number is not None else None,
+        "num": value.num if value is not None and number is not None and value.counts else None,
+        "den": value.den if value is not None and number is not None and value.counts else None,
         "low": interval[0] if interval else None,
         "high": interval[1] if interval else None,
         "margin": None if one.margin is None else float(one.margin),
@@ -220,7 +126,7 @@ def _shown(one: g.Judged) -> dict[str, str]:
     interval = value.interval if value is not None else None
     return {
         "value": text,
-        "cases": f"{value.num}/{value.den}" if value is not None and value.den else "",
+        "cases": "" if value is None else show.cases(value.num if value.counts else None, value.den, value.n),
         "interval": " … ".join(show.bound(one, limit) for one in interval) if interval else "",
         "rule": rule,
         "margin": "" if one.margin is None else show.signed(one.margin, whole=whole),
@@ -236,15 +142,18 @@ def too_small(one: g.Judged) -> str | None:
     '0 of 20 unanswerable questions answered: the true rate may still be 16 %; 73 clean cases are needed to show 5 %'
     """
     gate, value = one.gate, one.value
-    if value is None or not value.den or value.interval is None or gate.op not in (g.MIN, g.MAX):
+    if value is None or not value.size or value.interval is None or gate.op not in (g.MIN, g.MAX):
+        return None
+    if not value.rate:
         return None
     needed = cases_needed(gate.op, Fraction(gate.threshold))
-    if needed is None or value.den >= max(needed):
+    if needed is None or value.size >= max(needed):
         return None
     low, high = value.interval
-    seen = f"{value.num} of {value.den} {value.cases} {value.event}"
+    of = f"{value.num} of {value.den}" if value.counts else f"{value.n}"
+    seen = f"{of} {value.cases}{f' {value.event}' if value.counts else ''}"
     limit = show.percent(float(Fraction(gate.threshold)))
-    if value.den < needed.to_pass:
+    if value.size < needed.to_pass:
         doubt = show.percent(high) if gate.op == g.MAX else f"as low as {show.percent(low)}"
         return f"{seen}: the true rate may still be {doubt}; {needed.to_pass} clean cases are needed to show {limit}"
     return f"{seen}: {needed.to_fail} cases are needed before a failure at {limit} could be shown"

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,18 @@ import msgspec
 from ragworthy.errors import data_error
 from ragworthy.files import check_readable, sha256_of, write_whole
 from ragworthy.names import VERSION
-from ragworthy.records import SchemaOnly, Tally, explained
+from ragworthy.records import SchemaOnly, explained
+from ragworthy.report.findings import Part
 
 SCHEMA = "ragworthy.receipt/1"
 
 
-def build(report: dict[str, Any], tally: Tally, request: dict[str, Any], files: dict[str, Path], root: Path) -> bytes:
+def build(
+    report: dict[str, Any], parts: Sequence[Part], request: dict[str, Any], files: dict[str, Path], root: Path
+) -> bytes:
     """The canonical bytes. `files` are all inputs by role; their paths are kept relative to `root`."""
     import rfc8785
 
-    suite = report["suites"]["answers"]
     body = {
         "schema": SCHEMA,
         "tool": {"name": "ragworthy", "version": VERSION},
@@ -29,20 +32,7 @@ def build(report: dict[str, Any], tally: Tally, request: dict[str, Any], files: 
             for role, path in sorted(files.items())
         ],
         "request": request,
-        "suites": {
-            "answers": {
-                "profile": suite["profile"],
-                "settings": suite["settings"],
-                "frozen": suite["frozen"],
-                "counts": suite["counts"],
-                "tally": [[flags, list(slices), count] for (flags, slices), count in sorted(tally.items())],
-                "summary": {
-                    name: {"num": metric["num"], "den": metric["den"], "undefined": metric["undefined"]}
-                    for name, metric in suite["metrics"].items()
-                },
-                "labels": suite["labels"],
-            }
-        },
+        "suites": {part.suite: _suite(part) for part in parts},
         "gates": [
             {
                 key: gate.get(key)
@@ -68,12 +58,23 @@ def build(report: dict[str, Any], tally: Tally, request: dict[str, Any], files: 
     return rfc8785.dumps(body)
 
 
+def _suite(part: Part) -> dict[str, Any]:
+    body = part.body
+    kept = {key: body[key] for key in ("profile", "settings", "frozen", "counts", "labels")}
+    summary = {
+        name: {key: metric[key] for key in ("num", "den", "n", "exact", "undefined") if key in metric}
+        for name, metric in body["metrics"].items()
+    }
+    return kept | part.evidence | {"summary": summary}
+
+
 def _derived(report: dict[str, Any]) -> dict[str, Any]:
     """The report without the paths people happened to type."""
-    suite = report["suites"]["answers"]
-    inputs = [{key: one[key] for key in ("role", "sha256", "records")} for one in suite["inputs"]]
-    warnings = [{key: one[key] for key in ("code", "count", "qids")} for one in suite["warnings"]]
-    suites = {"answers": suite | {"inputs": inputs, "warnings": warnings}}
+    suites = {}
+    for name, suite in report["suites"].items():
+        inputs = [{key: one[key] for key in ("role", "sha256", "records")} for one in suite["inputs"]]
+        warnings = [{key: one[key] for key in ("code", "count", "qids")} for one in suite["warnings"]]
+        suites[name] = suite | {"inputs": inputs, "warnings": warnings}
     return report | {"suites": suites, "provenance": None}
 
 

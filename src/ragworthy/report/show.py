@@ -78,10 +78,68 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def cases(num: int | None, den: int | None, n: int | None) -> str:
+    """What a value rests on: the counts of a ratio, or the number of cases of a mean.
+
+    >>> cases(2, 3, None), cases(None, None, 7), cases(4, None, None)
+    ('2/3', 'n = 7', '')
+    """
+    if num is not None and den:
+        return f"{num}/{den}"
+    return "" if n is None else f"n = {n}"
+
+
 def shown_metrics(suite: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The metrics of a suite as people see them; constraint metrics only where constraints were checked."""
-    checked = suite["settings"]["scu"]
+    checked = suite["settings"].get("scu", True)
     return [(name, one) for name, one in suite["metrics"].items() if checked or not name.startswith("answers.scu")]
+
+
+def counts_line(suite: str, counts: dict[str, Any]) -> str:
+    """How many questions there were, and what became of them."""
+    sides = f"{counts['answerable']:,} answerable, {counts['unanswerable']:,} not"
+    if suite == "retrieval":
+        runs = "" if counts["runs"] == counts["gold"] else f" in {plural(counts['runs'], 'run')}"
+        fate = f"{counts['answered']:,} answered, {counts['missing']:,} missing"
+    else:
+        runs = ""
+        fate = f"{counts['answered']:,} answered, {counts['refused']:,} refused, {counts['missing']:,} missing"
+    return f"{plural(counts['gold'], 'question')} ({sides}){runs}, {fate}"
+
+
+def grid(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Metrics at several k side by side: the header, and a row a metric; no rows where there is one k only."""
+    ks = body["settings"]["k"]
+    if len(ks) < 2:
+        return (), []
+    metrics = body["metrics"]
+    bases = dict.fromkeys(name.partition("@")[0] for name in metrics if "@" in name)
+    rows = []
+    for base in bases:
+        names = [f"{base}@{k}" for k in ks]
+        if any(metrics[name]["undefined"] is None for name in names):
+            rows.append((f"{base}@k", *(number_of(metrics[name], gated.get(name, [])) for name in names)))
+    return ("metric", *(f"k = {k}" for k in ks)), rows
+
+
+def is_rate(metric: dict[str, Any]) -> bool:
+    """Whether a metric is a number over cases, and not a plain count."""
+    return metric["den"] is not None or metric.get("n") is not None
+
+
+def sliced(metric: dict[str, Any], thresholds: Iterable[Fraction] = ()) -> str:
+    """A metric of a slice with what it rests on."""
+    rests_on = cases(metric["num"], metric["den"], metric.get("n"))
+    return f"{number_of(metric, thresholds)} ({rests_on or 0})"
+
+
+def lost_ids(lost: int, total: int, example: str) -> str:
+    """How many gold ids an index does not have.
+
+    >>> lost_ids(37, 100, "d#1")
+    '37 % of gold ids (37 of 100) are not in this index, e.g. d#1 [RW-G13]'
+    """
+    return f"{100 * lost / total:.3g} % of gold ids ({lost} of {total}) are not in this index, e.g. {example} [RW-G13]"
 
 
 def limits(report: dict[str, Any]) -> dict[str, list[Fraction]]:
@@ -97,6 +155,8 @@ def number_of(metric: dict[str, Any], thresholds: Iterable[Fraction] = ()) -> st
     """A metric of the report model as people read it."""
     if metric["undefined"] is not None:
         return "–"
+    if metric.get("exact"):
+        return number(Fraction(metric["exact"]), *thresholds)
     if metric["den"] is None:
         return str(metric["num"])
     return number(Fraction(metric["num"], metric["den"]), *thresholds)

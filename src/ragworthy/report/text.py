@@ -3,7 +3,19 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.show import gate_notes, limits, number_of, plural, shown_metrics
+from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, details, live_lines
+from ragworthy.report.show import (
+    cases,
+    counts_line,
+    gate_notes,
+    grid,
+    is_rate,
+    limits,
+    number_of,
+    plural,
+    shown_metrics,
+    sliced,
+)
 from ragworthy.text import clip, visible
 
 _COLOURS = {"SHIP": "32", "NO-SHIP": "31", "INCONCLUSIVE": "33", "INVALID": "35"}
@@ -73,22 +85,27 @@ def _gates(gates: list[dict[str, Any]], colour: bool) -> list[str]:
 
 
 def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
-    counts = body["counts"]
-    lines = [
-        f"{suite}: {plural(counts['gold'], 'question')} ({counts['answerable']:,} answerable, "
-        f"{counts['unanswerable']:,} not), {counts['answered']:,} answered, {counts['refused']:,} refused, "
-        f"{counts['missing']:,} missing",
-        "",
-    ]
+    lines = [f"{suite}: {counts_line(suite, body['counts'])}", ""]
+    header, ranked = grid(body, gated)
+    if ranked:
+        lines += [*_table(header, ranked), ""]
+    plain = [(name, one) for name, one in shown_metrics(body) if not ranked or "@" not in name]
+    measured = [(name, one) for name, one in plain if suite == "answers" or one["undefined"] is None]
     lines += _table(
         ("metric", "value", "cases", "95 % interval"),
-        [_metric(name, one, gated.get(name, [])) for name, one in shown_metrics(body)],
+        [_metric(name, one, gated.get(name, [])) for name, one in measured],
     )
-    lines += ["", "  " + ", ".join(f"{label} {count:,}" for label, count in body["labels"].items())]
+    lines.append("")
+    if body["labels"]:
+        lines.append("  " + ", ".join(f"{label} {count:,}" for label, count in body["labels"].items()))
     if body["stages"]:
         lines.append("  stages to blame: " + ", ".join(f"{stage} {count:,}" for stage, count in body["stages"].items()))
-    lines.append("")
+    lines += [f"  {visible(line)}" for line in details(body)]
+    if lines[-1]:
+        lines.append("")
     lines += _slices(body, gated)
+    if body.get("live"):
+        lines += _live(body["live"])
     if body["offenders"]:
         lines.append("Worst offenders")
         for one in body["offenders"]:
@@ -103,34 +120,32 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -
     return lines
 
 
+def _live(live: dict[str, Any]) -> list[str]:
+    """The comparison with the index in use."""
+    lines = [*_table(DELTA_HEADER, delta_rows(live)), ""]
+    return lines + [f"  {visible(line)}" for line in live_lines(live)] + [""]
+
+
 def _metric(name: str, metric: dict[str, Any], thresholds: list[Fraction]) -> tuple[str, str, str, str]:
     if metric["undefined"] is not None:
         return name, "–", "", metric["undefined"]
-    if metric["den"] is None:
-        return name, str(metric["value"]), "", ""
-    return (
-        name,
-        number_of(metric, thresholds),
-        f"{metric['num']}/{metric['den']}",
-        f"{metric['low']:.3f} … {metric['high']:.3f}",
-    )
+    interval = "" if metric["low"] is None else f"{metric['low']:.3f} … {metric['high']:.3f}"
+    return name, number_of(metric, thresholds), cases(metric["num"], metric["den"], metric.get("n")), interval
 
 
 def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
     """The gated rates of every slice."""
-    names = [name for name in body["metrics"] if name in gated and body["metrics"][name]["den"] is not None]
+    shown = {*gated, "retrieval.recall@5"}
+    names = [name for name, metric in body["metrics"].items() if name in shown and is_rate(metric)]
     if not body["slices"] or not names:
         return []
     rows = [
-        (
-            visible(group),
-            *(
-                f"{number_of(metrics[name], gated[name])} ({metrics[name]['num']}/{metrics[name]['den']})"
-                for name in names
-            ),
-        )
+        (visible(group), *(sliced(metrics[name], gated.get(name, [])) for name in names))
         for group, metrics in body["slices"].items()
+        if any(metrics[name]["undefined"] is None for name in names)
     ]
+    if not rows:
+        return []
     return [*_table(("slice", *(name.partition(".")[2] for name in names)), rows), ""]
 
 
@@ -140,6 +155,7 @@ def _offender(one: dict[str, Any]) -> list[str]:
         lines.append(f"      question   {visible(clip(one['question'], 100))}")
     if one["claim"] is not None:
         lines.append(f"      claim      {visible(clip(one['claim'], 100))}")
+    if one["claim"] is not None or one["citations"]:
         lines.append(f"      cites      {ids(one['citations'])}")
     lines.append(f"      gold       {ids(one['gold_citations'])}")
     lines.append(f"      retrieved  {ids(one['retrieved_ids'])}")

@@ -1,0 +1,65 @@
+"""`import trec` and `export trec`."""
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ragworthy.adapters import trec, trec_records
+from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, usage_error
+from ragworthy.files import write_whole
+from ragworthy.load.decode import read_items
+from ragworthy.load.sources import open_source
+from ragworthy.names import Exit
+from ragworthy.records import RetrievalGold, RetrievalTrace
+from ragworthy.report.show import plural
+from ragworthy.text import visible
+
+
+def import_trec(given: argparse.Namespace) -> int:
+    """TREC judgements (and a run) to a gold set (and traces)."""
+    if bool(given.run_file) != bool(given.trace_out):
+        raise usage_error("expected --run and --trace-out together")
+    topics = trec_records.read_topics(Path(given.topics)) if given.topics else {}
+    qrels = trec.read_qrels(Path(given.qrels))
+    gold = list(trec_records.gold_records(qrels, topics))
+    _write(Path(given.gold_out), gold)
+    print(f"gold: {plural(len(gold), 'question')}: {given.gold_out}")
+    if given.run_file:
+        traces = list(trec_records.trace_records(trec.read_run(Path(given.run_file)), topics))
+        _write(Path(given.trace_out), traces)
+        print(f"traces: {plural(len(traces), 'query', 'queries')}: {given.trace_out}")
+    return int(Exit.SHIP)
+
+
+def export_trec(given: argparse.Namespace) -> int:
+    """A gold set and traces to TREC judgements and a run."""
+    if bool(given.gold) != bool(given.qrels_out) or bool(given.trace) != bool(given.run_out):
+        raise usage_error("expected --gold with --qrels-out, and --trace with --run-out")
+    if not given.gold and not given.trace:
+        raise usage_error("expected --gold with --qrels-out, --trace with --run-out, or both")
+    notes: list[str] = []
+    if given.gold:
+        notes += trec_records.write_qrels(_items(given.gold, RetrievalGold), Path(given.qrels_out))
+        print(f"qrels: {given.qrels_out}")
+    if given.trace:
+        notes += trec_records.write_run(_items(given.trace, RetrievalTrace), Path(given.run_out), given.tag)
+        print(f"run: {given.run_out}")
+    for note in notes:
+        print(visible(f"note: {note}"))
+    return int(Exit.SHIP)
+
+
+def _items(path: str, kind: Any) -> list[dict[str, Any]]:
+    problems: list[Problem]
+    items, problems = read_items(open_source("gold", Path(path)), kind)
+    if problems:
+        raise DataError(problems[:MOST_PROBLEMS], len(problems))
+    return [item.value for item in items]
+
+
+def _write(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    encode = msgspec.json.Encoder().encode
+    write_whole(path, b"".join(encode(record) + b"\n" for record in records))

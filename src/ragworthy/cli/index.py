@@ -1,0 +1,180 @@
+"""`index build | search | check | diff | migrate` and `retrieve`."""
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ragworthy import indexing
+from ragworthy.errors import usage_error
+from ragworthy.files import write_whole
+from ragworthy.index.store import open_index
+from ragworthy.names import DEFAULT_K, Exit
+from ragworthy.report.show import plural
+from ragworthy.retrieving import How, search, traces, wordings, write_traces
+from ragworthy.text import clip, visible
+
+_SHOWN = 20
+_SNIPPET = 240
+
+
+def build(given: argparse.Namespace) -> int:
+    """Documents to an index."""
+    built = indexing.build(Path(given.docs), Path(given.out), dense=given.dense, limit=given.limit, ann=given.ann)
+    manifest = built.manifest
+    for note in built.notes[:_SHOWN]:
+        print(visible(f"note: {note.where}: {note.message}"), file=sys.stderr)
+    if len(built.notes) > _SHOWN:
+        print(f"note: … and {len(built.notes) - _SHOWN:,} more", file=sys.stderr)
+    counts = manifest.counts
+    types = ", ".join(f"{kind} {count:,}" for kind, count in sorted(built.types.items()))
+    model = manifest.embedding.model if manifest.embedding else "none (BM25 only)"
+    print(f"{plural(counts.documents, 'document')}, {plural(counts.chunks, 'chunk')} ({types})")
+    print(f"dense model: {model}")
+    print(f"index: {given.out} ({manifest.index_hash})")
+    return int(Exit.SHIP)
+
+
+def search_index(given: argparse.Namespace) -> int:
+    """Print what a query finds."""
+    index = open_index(Path(given.index))
+    how = How(k=given.k, mode=given.mode, fusion=given.fusion, knee=given.knee)
+    hits = search(index, [given.query], how)[0]
+    if given.format == "json":
+        import msgspec
+
+        listed: list[dict[str, Any]] = [
+            {"rank": hit.rank, "score": round(hit.score, 6), **msgspec.to_builtins(hit.chunk)} for hit in hits
+        ]
+        print(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
+        return int(Exit.SHIP)
+    for hit in hits:
+        chunk = hit.chunk
+        begin, end = chunk.offsets or (0, 0)
+        print(visible(f"{hit.rank}. {chunk.name}  {hit.score:.4f}  {chunk.type or 'prose'}  bytes {begin}–{end}"))
+        section = f"section {chunk.section_id}" if chunk.section_id else "no section"
+        print(visible(f"   {section}{f': {chunk.title}' if chunk.title else ''}"))
+        print(visible(f"   {clip(chunk.text, _SNIPPET)}"))
+    if not hits:
+        print("nothing found")
+    return int(Exit.SHIP)
+
+
+def check(given: argparse.Namespace) -> int:
+    """Every file against the manifest, every chunk against its text, and the gold set against the index."""
+    path = Path(given.index)
+    index, faults = indexing.check(path)
+    for fault in faults[:_SHOWN]:
+        print(visible(f"{fault.where}: {fault.message} [{fault.code}]"))
+    if len(faults) > _SHOWN:
+        print(f"… and {len(faults) - _SHOWN:,} more")
+    counts = index.manifest.counts
+    print(f"{plural(counts.documents, 'document')}, {plural(counts.chunks, 'chunk')}: {plural(len(faults), 'fault')}")
+    lost = 0
+    if given.gold:
+        from ragworthy.goldcare import retrieval as goldcare
+
+        fit = goldcare.fit(Path(given.gold), path)
+        lost = len(fit.unknown)
+        for line in fit.lines():
+            print(visible(line))
+        if given.calibrate:
+            calibration = goldcare.calibrate(Path(given.gold), path, model=given.dense)
+            for line in goldcare.calibration_lines(calibration):
+                print(line)
+            lock = goldcare.store_calibration(Path(given.gold), calibration, path)
+            print(f"calibration stored in {lock}" if lock else "not stored: the gold set has no lock; freeze it first")
+    elif given.calibrate:
+        raise usage_error("--calibrate needs --gold")
+    code = Exit.NO_SHIP if faults else Exit.INVALID if lost else Exit.SHIP
+    print(f"check: {'sound' if code is Exit.SHIP else 'not sound'} (exit {int(code)})")
+    return int(code)
+
+
+def migrate(given: argparse.Namespace) -> int:
+    """The redirect table from one index to another."""
+    from ragworthy.corpus.migration import table_bytes
+    from ragworthy.corpus.migration_report import render, report
+
+    table = indexing.redirects(Path(given.old), Path(given.new))
+    if given.output:
+        write_whole(Path(given.output), table_bytes(table))
+    sample = _cited(given.cited) if given.cited else None
+    print(render(table, sample=sample, same_source=given.same_source), end="")
+    if given.output:
+        print(f"table: {given.output}")
+    checks = report(table, sample=sample, same_source=given.same_source)["checks"]
+    missed = [check["name"] for check in checks if check["outcome"] == "fail"]
+    code = Exit.NO_SHIP if missed else Exit.SHIP
+    what = f"missed: {', '.join(missed)}" if missed else "every target is reached"
+    print(f"migration: {what} (exit {int(code)})")
+    return int(code)
+
+
+def _cited(path: str) -> list[str]:
+    """The ids that traces or a gold set cite, for redirect coverage."""
+    from ragworthy.goldcare.retrieval import cited_ids
+
+    return cited_ids(Path(path))
+
+
+def retrieve(given: argparse.Namespace) -> int:
+    """Traces for every paraphrase and seed."""
+    ts = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if given.ts == "now" else given.ts
+    how = How(
+        k=given.k,
+        mode=given.mode,
+        fusion=given.fusion,
+        knee=given.knee,
+        seeds=_seeds(given.seeds),
+        cite=given.cite,
+        ts=ts,
+    )
+    asked = wordings(Path(given.gold))
+    index = open_index(Path(given.index))
+    count = write_traces(Path(given.output), traces(index, asked, how))
+    questions = len({one.qid for one in asked})
+    print(
+        f"{plural(count, 'trace')} of {plural(questions, 'question')} from {index.manifest.index_hash}: {given.output}"
+    )
+    return int(Exit.SHIP)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts) or len(set(parts)) != len(parts):
+        raise usage_error(f"--seeds: expected different whole numbers, e.g. 1,2, got {text}")
+    return tuple(map(int, parts))
+
+
+def diff(given: argparse.Namespace) -> int:
+    """The shadow index against the live one."""
+    from ragworthy import diffing
+    from ragworthy.cli.gate import depths, flags, publish
+    from ragworthy.gates import Gate
+    from ragworthy.load.policy import Retrieval
+    from ragworthy.load.rules import LIVE_GATE, RETRIEVAL_GATES, parse_gate_text
+    from ragworthy.report.retrieved import churn_lines
+
+    if not given.gold and not given.queries:
+        raise usage_error("expected --gold, --queries or both")
+    pair = diffing.open_pair(Path(given.live), Path(given.shadow))
+    how = How(k=max(10, *depths(given.k)), mode=given.mode, fusion=given.fusion)
+    queries = None
+    if given.queries:
+        queries = diffing.query_churn(pair, diffing.read_queries(Path(given.queries)), how)
+    if not given.gold:
+        for line in churn_lines(queries or {}, f"unlabelled queries of {given.queries}", _SHOWN):
+            print(visible(line))
+        print("no gold set: nothing was judged (exit 0)")
+        return int(Exit.SHIP)
+    gates: tuple[Gate, ...] = (*RETRIEVAL_GATES, LIVE_GATE)
+    if given.gates:
+        gates = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval")
+    settings = Retrieval(ks=depths(given.k), delta_s=given.delta_s)
+    run = diffing.compare(pair, Path(given.gold), how=how, gates=gates, settings=settings, **flags(given))
+    live = run.report["suites"]["retrieval"]["live"]
+    live["settings"] = pair.drift
+    live["queries"] = queries
+    return publish(given, run)

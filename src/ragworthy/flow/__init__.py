@@ -1,0 +1,147 @@
+"""Read this first: load → measure → summarise → judge → report, for one suite and for a whole policy."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ragworthy import gates as g
+from ragworthy.errors import policy_error
+from ragworthy.load.policy import Answers, Policy, Retrieval, load_policy, resolve
+from ragworthy.metrics.redirects import Table
+from ragworthy.names import Verdict
+from ragworthy.report import model
+from ragworthy.report.findings import Part
+
+Progress = Callable[[int, int], None]
+
+
+class Request(NamedTuple):
+    """One suite to score: what, against what, by which rules."""
+
+    gold: Any
+    traces: Any
+    settings: Answers | Retrieval
+    gates: tuple[g.Gate, ...]
+    corpus: Any = None
+    live: Any = None
+    live_corpus: Any = None
+    redirects: tuple[Path | Table, ...] = ()
+    """From the ids of the gold set to those of the traces."""
+    live_redirects: tuple[Path | Table, ...] = ()
+    """The same for the traces of the index in use, where these have other ids."""
+    trec: bool = False
+    """Whether gold and traces are TREC qrels and run files."""
+    waivers: tuple[g.Waiver, ...] = ()
+    baseline: Path | None = None
+    baseline_override: bool = False
+    lock: Path | None = None
+    packs: Mapping[str, Path] = MappingProxyType({})
+    """Where rule packs stand, when it is not the policy's folder."""
+    signers: tuple[str, ...] = ()
+    policy: Path | None = None
+    unfrozen: bool = False
+    allow_gold_errors: bool = False
+    jobs: int | None = None
+    keep_rows: bool = False
+    most_offenders: int = 10
+    damage: Any = None
+
+    @property
+    def suite(self) -> str:
+        """Which kind of evaluation this is."""
+        return "answers" if isinstance(self.settings, Answers) else "retrieval"
+
+    @property
+    def retrieval(self) -> Retrieval:
+        """The settings of the retrieval suite."""
+        if not isinstance(self.settings, Retrieval):
+            raise TypeError("a request of another suite")
+        return self.settings
+
+    @property
+    def answers(self) -> Answers:
+        """The settings of the answers suite."""
+        if not isinstance(self.settings, Answers):
+            raise TypeError("a request of another suite")
+        return self.settings
+
+    def with_baseline(self, path: Path) -> "Request":
+        """The same with another baseline than the policy's."""
+        return self._replace(baseline=path, baseline_override=True)
+
+
+class Run(NamedTuple):
+    """What came out: the report, and what each suite contributed to it."""
+
+    report: dict[str, Any]
+    parts: list[Part]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The one verdict."""
+        return Verdict(self.report["verdict"])
+
+    @property
+    def judged(self) -> list[g.Judged]:
+        """Every gate's outcome, in the order of the report."""
+        return [one for part in self.parts for one in part.judged]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Every question's row, suite by suite, in gold order."""
+        return chain.from_iterable(part.rows() for part in self.parts)
+
+
+def gate(path: Path, *, today: date | None, **options: Any) -> Run:
+    """Run every suite of a policy file."""
+    return score_all(from_policy(load_policy(path, today=today), **options))
+
+
+def score(request: Request, progress: Progress | None = None) -> Run:
+    """Score one suite."""
+    return score_all([request], progress)
+
+
+def score_all(requests: Sequence[Request], progress: Progress | None = None) -> Run:
+    """Score every suite, and come to one verdict.
+
+    Each suite's own module has the same few steps: open, measure, summarise, judge, describe.
+    """
+    parts: list[Part] = [
+        import_module(f"ragworthy.flow.{request.suite}").score(request, progress) for request in requests
+    ]
+    return Run(model.assemble(parts), parts)
+
+
+def from_policy(policy: Policy, **options: Any) -> list[Request]:
+    """What a policy asks for: one request for each suite it has a section for."""
+    sections = [one for one in (policy.answers, policy.retrieval) if one is not None]
+    if not sections:
+        raise policy_error("RW-P12", "expected a section for a suite, got none", where=str(policy.path))
+    return [_request(policy, section)._replace(**options) for section in sections]
+
+
+def _request(policy: Policy, settings: Answers | Retrieval) -> Request:
+    def path(written: str | None) -> Path | None:
+        return resolve(policy, written) if written else None
+
+    suite = "answers" if isinstance(settings, Answers) else "retrieval"
+    request = Request(
+        gold=resolve(policy, settings.gold),
+        traces=resolve(policy, settings.traces),
+        corpus=path(settings.corpus),
+        settings=settings,
+        gates=tuple(gate for gate in policy.gates if gate.metric.startswith(f"{suite}.")),
+        waivers=policy.waivers,
+        baseline=path(policy.baseline),
+        lock=path(settings.lock),
+        signers=policy.signers,
+        policy=policy.path,
+    )
+    if isinstance(settings, Retrieval):
+        tables = tuple(resolve(policy, one) for one in settings.redirects)
+        request = request._replace(live=path(settings.live), live_corpus=path(settings.live_corpus), redirects=tables)
+    return request

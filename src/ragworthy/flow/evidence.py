@@ -1,0 +1,120 @@
+"""What every suite asks of its files: the lock and its signatures, the baseline, and what the report says of them."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ragworthy import gates as g
+from ragworthy.engine.job import Reader
+from ragworthy.errors import policy_error
+from ragworthy.files import sha256_of, shown_path
+from ragworthy.flow import Progress, Request
+from ragworthy.load.decode import Decoder, record_offsets
+from ragworthy.load.extras import Earlier, Lock, as_baseline
+from ragworthy.load.extras import lock_path as default_lock
+from ragworthy.load.rules import MOST_KS
+from ragworthy.load.sources import Source
+from ragworthy.metrics.registry import MetricName, all_metrics, find
+from ragworthy.report.findings import Frozen
+
+FREE_SETTINGS = ("slices", "k")
+"""Settings that may differ between two runs that are compared."""
+
+
+def lock_of(request: Request) -> Path | None:
+    """The lock file of the gold set: the one named, else the one beside it when there is one."""
+    if request.lock is None and isinstance(request.gold, (str, Path)):
+        beside = default_lock(Path(request.gold))
+        return beside if beside.exists() else None
+    return request.lock
+
+
+def reader(source: Source, kind: type) -> Reader:
+    """How the engine reads a source."""
+    return Reader(source.blocks, source.block_at, partial(Decoder, kind), partial(record_offsets, kind))
+
+
+def depths(request: Request) -> tuple[int, ...]:
+    """Every k that is reported: those of the settings, and those that gates ask for."""
+    asked = [name.k for gate in request.gates if (name := find(gate.metric, default_k=1)) and name.k]
+    ks = tuple(dict.fromkeys((*request.settings.ks, *asked)))
+    if len(ks) > MOST_KS:
+        raise policy_error("RW-P03", f"expected at most {MOST_KS} different k, got {len(ks)}", field="k")
+    return ks
+
+
+def slice_fields(request: Request) -> tuple[str, ...]:
+    """Every gold field that the numbers are split by."""
+    gated = [gate.slice.partition("=")[0] for gate in request.gates if gate.slice]
+    return tuple(dict.fromkeys((*request.settings.slices, *gated)))
+
+
+def names(suite: str, ks: tuple[int, ...]) -> list[MetricName]:
+    """Every metric of a suite, once for each k where it has one."""
+    found: list[MetricName] = []
+    for metric in all_metrics(suite).values():
+        found += [MetricName(metric, k) for k in ks] if metric.at_k else [MetricName(metric, None)]
+    return found
+
+
+def told(progress: Progress | None, total: int) -> Any:
+    """A function that takes how much was read since the last call."""
+    if progress is None:
+        return None
+    read = 0
+
+    def tell(size: int) -> None:
+        nonlocal read
+        read += size
+        progress(read, total)
+
+    return tell
+
+
+def baseline(earlier: Earlier | None, gold_sha256: str, settings: dict[str, Any]) -> g.Baseline | None:
+    """The numbers of the baseline, or why they cannot be compared."""
+    if earlier is None:
+        return None
+    gold = next((one.sha256 for one in earlier.suite.inputs if one.role == "gold"), None)
+    theirs = earlier.suite.settings
+    unlike = None
+    if gold != gold_sha256:
+        unlike = "it was scored on another gold set"
+    elif earlier.suite.profile != "default":
+        unlike = "it was scored with another profile"
+    elif earlier.suite.frozen in ("unfrozen", "broken"):
+        unlike = "its gold set was not the frozen one"
+    else:
+        moved = [key for key in settings if settings[key] != theirs.get(key) and key not in FREE_SETTINGS]
+        if moved:
+            unlike = f"it was scored with another setting of {', '.join(moved)}"
+    return as_baseline(earlier, unlike)
+
+
+def frozen(request: Request, lock: Lock | None, gold_sha256: str) -> Frozen:
+    """Whether the gold set is the one that was signed."""
+    if lock is None and not request.signers:
+        return Frozen("unlocked", "")
+    if lock is None:
+        reason = f"the policy asks for the signature of {', '.join(request.signers)}, but the gold set has no lock"
+        return Frozen("unfrozen" if request.unfrozen else "broken", reason)
+    missing = [name for name in request.signers if name not in lock.signers]
+    if lock.sha256 != gold_sha256:
+        reason = "the gold set is not the frozen one (its SHA-256 differs from the lock)"
+    elif missing:
+        reason = f"the lock lacks the signature of {', '.join(missing)}"
+    else:
+        return Frozen("frozen", "")
+    return Frozen("unfrozen" if request.unfrozen else "broken", reason)
+
+
+def provenance(request: Request, lock: Lock | None, lock_path: Path | None, earlier: Earlier | None) -> dict[str, Any]:
+    """Where the rules came from."""
+    found: dict[str, Any] = {}
+    if request.policy is not None:
+        found["policy"] = {"path": shown_path(request.policy), "sha256": sha256_of(request.policy)}
+    if lock is not None and lock_path is not None:
+        found["lock"] = {"path": shown_path(lock_path), "sha256": sha256_of(lock_path), "signers": lock.signers}
+    if earlier is not None:
+        found["baseline"] = {"path": earlier.path, "sha256": earlier.sha256}
+    return found

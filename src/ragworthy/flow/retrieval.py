@@ -1,0 +1,334 @@
+"""The retrieval suite: the same steps as the answers suite, and the comparison with the index in use."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy import gates as g
+from ragworthy.corpora import Corpus, load_corpus, text_hash
+from ragworthy.engine.retrieval import Flaws, Job, read_arm, read_gold
+from ragworthy.engine.summary import summarise, words_of
+from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, data_error
+from ragworthy.flow import Progress, Request, distances, evidence, shadow
+from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
+from ragworthy.load.rules import RETRIEVAL_MISSING_GATE
+from ragworthy.load.sources import FileSource, Source, open_source
+from ragworthy.metrics.arm import Arm
+from ragworthy.metrics.redirects import Redirects, Table
+from ragworthy.metrics.registry import MetricName, find
+from ragworthy.metrics.wanted import Moves, Rules
+from ragworthy.records import RetrievalGold, RetrievalTrace
+from ragworthy.report import retrieval as describe
+from ragworthy.report.findings import Part, Retrieved
+from ragworthy.report.show import lost_ids
+from ragworthy.text import trim_fold
+
+
+class Inputs(NamedTuple):
+    """Everything that is read, opened."""
+
+    gold: Source
+    traces: Source
+    live: Source | None
+    corpus: Corpus | None
+    live_corpus: Corpus | None
+    lock: Lock | None
+    lock_path: Path | None
+    earlier: Earlier | None
+    rules: Rules
+    live_rules: Rules
+
+    @property
+    def files(self) -> list[Source]:
+        """The sources that are read once."""
+        corpora = [one.source for one in (self.corpus, self.live_corpus) if one is not None]
+        return [one for one in (self.gold, self.traces, self.live, *corpora) if one is not None]
+
+
+def score(request: Request, progress: Progress | None = None) -> Part:
+    """Score the retrieval suite."""
+    if request.trec:
+        from ragworthy.flow.trec import score_files
+
+        return score_files(request)
+    inputs = _open(request)
+    shadow_arm, live_arm = _read(request, inputs)
+    source = distances.choose(request, shadow_arm, inputs.corpus, inputs.lock)
+    distances.check_reachable(request, source)
+    filled = distances.fill(shadow_arm, source, inputs.corpus)
+    live_corpus = inputs.live_corpus or inputs.corpus
+    live = distances.fill(live_arm, filled.source, live_corpus) if live_arm is not None else None
+    names = evidence.names("retrieval", inputs.rules.ks)
+    words = words_of(filled.arm, names)
+    values = summarise(filled.arm, names, words)
+    cannot(values, names, filled)
+    settings = _settings(request, inputs, filled.source)
+    compared = None
+    if live is not None:
+        live_words = words_of(live.arm, names)
+        live_values = summarise(live.arm, names, live_words)
+        cannot(live_values, names, live)
+        sides = shadow.Side(live.arm, live_values, live_words), shadow.Side(filled.arm, values, words)
+        compared = shadow.compare(*sides, names=names, mode=filled.source.mode, same_ids=_same_ids(inputs))
+    gold_sha256 = inputs.gold.sha256()
+    earlier = evidence.baseline(inputs.earlier, gold_sha256, settings)
+    before = shadow.as_baseline(compared) if compared is not None else earlier
+    judged = g.judge(
+        _gates(request), values, baseline=before, waivers=request.waivers, each=_each(request, filled.arm, words)
+    )
+    found = Retrieved(
+        arm=filled.arm,
+        ks=inputs.rules.ks,
+        names=names,
+        values=values,
+        words=words,
+        judged=judged,
+        inputs=_listed(inputs, filled.arm, live.arm if live else None),
+        settings=settings,
+        frozen=evidence.frozen(request, inputs.lock, gold_sha256),
+        baseline_verdict=inputs.earlier.verdict if inputs.earlier else None,
+        delta_s=distances.described(filled, [word for word in words["retrieval.delta_s_mean"] if word is not None]),
+        compared=compared,
+        invalid=_invalid(request, inputs, filled.arm),
+        most_offenders=request.most_offenders,
+        known_corpus=inputs.corpus is not None,
+    )
+    return describe.part(
+        found,
+        provenance=evidence.provenance(request, inputs.lock, inputs.lock_path, inputs.earlier),
+        rows=partial(describe.rows, found),
+        evidence={"rows_sha256": _rows_hash(describe.rows(found))},
+    )
+
+
+# load
+
+
+def _open(request: Request) -> Inputs:
+    settings = request.retrieval
+    corpus = load_corpus(request.corpus) if request.corpus is not None else None
+    lock_path = evidence.lock_of(request)
+    rules = Rules(
+        ks=evidence.depths(request),
+        subtree=settings.anchor_scope == "subtree",
+        refusals=frozenset(trim_fold(text) for text in settings.refusals),
+    )
+    live_corpus = load_corpus(request.live_corpus) if request.live_corpus is not None else None
+    live_rules = rules._replace(moves=load_moves(request.live_redirects))
+    rules = rules._replace(moves=load_moves(request.redirects), place=corpus.place if corpus else rules.place)
+    if live_corpus is not None:  # then the gold set is read as the index in use has its ids
+        live_rules = live_rules._replace(place=live_corpus.place)
+    else:
+        live_rules = rules
+    return Inputs(
+        gold=open_source("gold", request.gold),
+        traces=open_source("trace", request.traces),
+        live=open_source("live", request.live) if request.live is not None else None,
+        corpus=corpus,
+        live_corpus=live_corpus,
+        lock=load_lock(lock_path) if lock_path is not None else None,
+        lock_path=lock_path,
+        earlier=load_report(request.baseline, "retrieval") if request.baseline is not None else None,
+        rules=rules,
+        live_rules=live_rules,
+    )
+
+
+def load_moves(given: Sequence[Path | Table]) -> Moves | None:
+    """Redirect tables, ready to be followed; None where there are none."""
+    if not given:
+        return None
+    from ragworthy.corpus.migration import read_table
+
+    tables = [one if isinstance(one, Table) else read_table(one) for one in given]
+    redirects = Redirects.from_tables(tables)
+    newest = [table for table in tables if table.to_version == redirects.versions[-1]]
+    return Moves(redirects, frozenset().union(*(table.live for table in newest)))
+
+
+def _read(request: Request, inputs: Inputs) -> tuple[Arm, Arm | None]:
+    """Both arms, or what is wrong with the files."""
+    flaws = Flaws()
+    job = _job(request, inputs, inputs.rules, inputs.corpus)
+    wanted = read_gold(job, flaws)
+    arm = read_arm(job, wanted, "trace", evidence.reader(inputs.traces, RetrievalTrace), flaws)
+    live = None
+    if inputs.live is not None and not flaws.count:
+        job = _job(request, inputs, inputs.live_rules, inputs.live_corpus or inputs.corpus)._replace(damage=None)
+        if inputs.live_corpus is None:  # bytes of another text: they cannot be held against this one
+            job = job._replace(limits=None, known=None)
+        live = read_arm(job, read_gold(job, flaws), "live", evidence.reader(inputs.live, RetrievalTrace), flaws)
+    if flaws.count:
+        raise DataError(list(_problems(flaws, inputs)), flaws.count)
+    if not wanted:
+        raise data_error("RW-G05", "expected gold records, got none", where=inputs.gold.given)
+    for source in inputs.files:
+        if isinstance(source, FileSource):
+            source.check_unchanged()
+    return arm, live
+
+
+def _same_ids(inputs: Inputs) -> tuple[Callable[[str], str], Callable[[str], str]]:
+    """How ids of the live and of the shadow arm are made comparable: both as the newest version has them."""
+    if inputs.live_corpus is None:
+        return _itself, _itself
+    return partial(_newest, inputs.rules.moves), partial(_newest, inputs.live_rules.moves)
+
+
+def _newest(moves: Moves | None, name: str) -> str:
+    now = moves.gold(name) if moves is not None else ()
+    return now[0] if now else name
+
+
+def _itself(name: str) -> str:
+    return name
+
+
+def _job(request: Request, inputs: Inputs, rules: Rules, corpus: Corpus | None) -> Job:
+    return Job(
+        gold=evidence.reader(inputs.gold, RetrievalGold),
+        rules=rules,
+        slice_fields=evidence.slice_fields(request),
+        tokens=corpus.tokens if corpus else lambda section: 0,
+        known=corpus.places if corpus else None,
+        limits=corpus.lengths if corpus else None,
+        damage=request.damage,
+    )
+
+
+def _problems(flaws: Flaws, inputs: Inputs) -> Iterator[Problem]:
+    by_role = {source.role: source for source in inputs.files}
+    for flaw in flaws.some[:MOST_PROBLEMS]:
+        source = by_role[flaw.role]
+        line = source.lines_at([flaw.offset])[flaw.offset]
+        yield Problem(flaw.code, flaw.message, f"{source.given}:{line}", flaw.field)
+
+
+# summarise
+
+
+def cannot(values: dict[tuple[str | None, str], g.Value], names: list[MetricName], filled: distances.Filled) -> None:
+    """Say of every metric that these files cannot measure why not, instead of giving it a number."""
+    arm = filled.arm
+    short = sum(one.question.asked and not one.question.counted for one in arm.asked)
+    blind = sum(facts.answered and facts.accurate is None for one in arm.asked for facts in one.question.runs.values())
+    for (group, metric), value in values.items():
+        name = next(one for one in names if one.id == metric)
+        needs, why = name.metric.needs, None
+        if needs in ("answers", "distances", "runs") and not arm.answers:
+            why = "the traces carry no answers (answer_citations)"
+        elif needs == "distances" and filled.source.missing:
+            why = filled.source.missing
+        elif needs == "runs" and short:
+            why = f"{short} of {len(arm.asked)} questions were not asked in three wordings under two seeds"
+        elif name.metric.id in ("retrieval.citation_accuracy", "retrieval.citation_exact") and blind:
+            why = f"the bytes of {blind} citations are not known: give the corpus, or offsets"
+        if why is not None:
+            values[group, metric] = g.Value(0, 0, why, better=value.better, cases=value.cases, event=value.event)
+
+
+# judge
+
+
+def _gates(request: Request) -> tuple[g.Gate, ...]:
+    always = RETRIEVAL_MISSING_GATE
+    there = any(gate.metric == always.metric for gate in request.gates)
+    return request.gates if there else (*request.gates, always)
+
+
+def _each(request: Request, arm: Arm, words: dict[str, list[Any]]) -> dict[tuple[str, str], bool | None]:
+    """What each must_pass question says: whether it has the best value there is."""
+    place = {one.wanted.qid: nth for nth, one in enumerate(arm.asked)}
+    said: dict[tuple[str, str], bool | None] = {}
+    for gate in request.gates:
+        name = find(gate.metric, default_k=5) if gate.must_pass else None
+        for qid in gate.must_pass if name is not None else ():
+            if qid not in place:
+                message = f'expected a qid of the gold set, got "{qid}"'
+                raise PolicyError([Problem("RW-P09", message, field=f"{gate.metric}: must_pass")])
+            word = words[gate.metric][place[qid]]
+            said[gate.metric, qid] = None if word is None else word == 1
+    return said
+
+
+def _invalid(request: Request, inputs: Inputs, arm: Arm) -> list[str]:
+    """Why these files cannot carry a verdict, whatever the numbers say."""
+    reasons = []
+    if len(arm.hashes) > 1:
+        lines = inputs.traces.lines_at(arm.hashes.values())
+        named = ", ".join(f'"{name}" (line {lines[place]})' for name, place in arm.hashes.items())
+        reasons.append(f"the traces come from several indexes: {named} [RW-T05]")
+    corpus = inputs.corpus
+    if corpus is not None:
+        lost, total = unknown_blocks(arm, corpus)
+        if lost:
+            reasons.append(lost_ids(len(lost), total, lost[0]))
+        reasons += _reused(request, inputs, corpus)
+        if corpus.index_hash is not None and arm.hashes and list(arm.hashes) != [corpus.index_hash]:
+            reasons.append(
+                f"the traces come from the index {next(iter(arm.hashes))}, but the corpus is {corpus.index_hash}"
+            )
+    return reasons
+
+
+def unknown_blocks(arm: Arm, corpus: Corpus) -> tuple[list[str], int]:
+    """Gold ids that lead to no block of the corpus, and how many gold ids there are."""
+    pairs = [pair for one in arm.asked for pair in zip(one.wanted.names, one.wanted.blocks, strict=True)]
+    return [name for name, block in pairs if not any(one in corpus.places for one in block)], len(pairs)
+
+
+def _reused(request: Request, inputs: Inputs, corpus: Corpus) -> list[str]:
+    """Gold ids that name another text than when the gold set was frozen, where no redirects lead to it."""
+    frozen = (inputs.lock.corpus or {}).get("blocks", {}) if inputs.lock is not None else {}
+    if request.redirects or not isinstance(frozen, dict):
+        return []
+    other = [name for name, known in frozen.items() if name in corpus.texts and text_hash(corpus.texts[name]) != known]
+    if not other:
+        return []
+    return [
+        f"{len(other)} of {len(frozen)} gold ids name another text than when the gold set was frozen, "
+        f"e.g. {other[0]}: give --redirects [RW-G15]"
+    ]
+
+
+# what goes into the report besides numbers
+
+
+def _settings(request: Request, inputs: Inputs, source: distances.Source) -> dict[str, Any]:
+    settings = request.retrieval
+    return {
+        "k": list(inputs.rules.ks),
+        "delta_s": source.as_setting,
+        "anchor_scope": settings.anchor_scope,
+        "refusals": list(settings.refusals),
+        "slices": list(settings.slices),
+        "redirects": len(request.redirects),
+        "corpus": inputs.corpus is not None,
+    }
+
+
+def _listed(inputs: Inputs, arm: Arm, live: Arm | None) -> list[dict[str, Any]]:
+    counts = [(inputs.gold, len(arm.asked)), (inputs.traces, arm.traces)]
+    if inputs.live is not None and live is not None:
+        counts.append((inputs.live, live.traces))
+    listed = [
+        {"role": source.role, "path": source.label, "sha256": source.sha256(), "records": count}
+        for source, count in counts
+    ]
+    corpus = inputs.corpus
+    if corpus is not None:
+        entry = {"role": "corpus", "path": corpus.label, "sha256": corpus.sha256, "records": len(corpus.places)}
+        listed.append(entry)
+    return listed
+
+
+def _rows_hash(rows: Iterator[dict[str, Any]]) -> str:
+    digest = hashlib.sha256()
+    encode = msgspec.json.Encoder(order="deterministic").encode
+    for row in rows:
+        digest.update(encode(row) + b"\n")
+    return digest.hexdigest()

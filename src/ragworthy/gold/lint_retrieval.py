@@ -1,0 +1,141 @@
+"""What is wrong or doubtful about a retrieval gold set. Pure; `goldcare` reads and writes."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ragworthy.errors import Problem
+from ragworthy.gold.lint import Finding, finding, identities
+from ragworthy.ids import section_key, stable, tree_distance
+from ragworthy.metrics.convergence import PARAPHRASES
+from ragworthy.metrics.distance import BLOCK
+from ragworthy.metrics.wanted import Place
+from ragworthy.records import RetrievalGold
+from ragworthy.text import trim_fold
+
+SMALLEST, LARGEST = 200, 400
+NEAR = 2
+"""Steps in the title tree from which a hard negative no longer tests a boundary: siblings are still near."""
+FEW_SECTIONS = Fraction(1, 2)
+
+
+class Question(NamedTuple):
+    """A gold item as the lint sees it."""
+
+    line: int
+    value: dict[str, Any]
+    gold: RetrievalGold
+
+    @property
+    def qid(self) -> str:
+        """The item's id."""
+        return self.gold.name
+
+
+class Known(NamedTuple):
+    """What the corpus tells: every block by id, and how far each question is from its first relevant block."""
+
+    places: Mapping[str, Place]
+    distances: Mapping[str, Fraction]
+
+
+def lint(items: Sequence[Question], label: str, known: Known | None) -> list[Finding]:
+    """Every finding, in the order of the file."""
+    found = identities(items, label)
+    for item in items:
+        found += _shape(item, label)
+        if known is not None:
+            found += _against(item, label, known)
+    found += _of_the_whole(items, label, known)
+    return sorted(found, key=lambda one: (one.line, one.problem.code))
+
+
+def _shape(item: Question, label: str) -> list[Finding]:
+    """What an item alone shows."""
+    gold, found = item.gold, []
+    texts = gold.paraphrases or []
+    if len(texts) != PARAPHRASES:
+        message = f"expected exactly {PARAPHRASES}, got {len(texts)}"
+        found.append(finding("error", "RW-G12", item, label, "paraphrases", message))
+    if not all(text.strip() for text in texts):
+        found.append(finding("error", "RW-G12", item, label, "paraphrases", "expected a wording, got an empty one"))
+    if len({trim_fold(text) for text in texts}) < len(texts):
+        message = "two of them are the same but for case and blanks"
+        found.append(finding("warning", "RW-W35", item, label, "paraphrases", message))
+    if gold.answerable and not gold.relevant:
+        found.append(finding("error", "RW-G10", item, label, "relevant", "expected at least one id, got none"))
+    both = sorted(set(gold.relevant or []) & set(gold.negatives or []))
+    if both:
+        message = f'expected no relevant id, got "{both[0]}"'
+        found.append(finding("error", "RW-G11", item, label, "negatives", message))
+    for name, (begin, end) in (gold.relevant_offsets or {}).items():
+        if not 0 <= begin < end:
+            message = f"expected begin < end, got [{begin}, {end}]"
+            found.append(finding("error", "RW-G14", item, label, f"relevant_offsets.{name}", message))
+    return found
+
+
+def _against(item: Question, label: str, known: Known) -> list[Finding]:
+    """What an item shows beside the corpus."""
+    gold, found = item.gold, []
+    for level, field, names in (("error", "relevant", gold.relevant), ("warning", "negatives", gold.negatives)):
+        lost = [name for name in names or [] if stable(name) not in known.places]
+        if lost:
+            message = f'expected ids of this index, got "{lost[0]}"'
+            message += (
+                f" and {len(lost) - 1} more that it does not have" if len(lost) > 1 else ", which it does not have"
+            )
+            found.append(finding(level, "RW-G13", item, label, field, message))
+    anchor = section_key(gold.anchor_section or "").rpartition("|s=")[2]
+    places = [known.places[name] for name in map(stable, gold.relevant or []) if name in known.places]
+    if anchor and places and anchor not in {place.section for place in known.places.values()}:
+        message = f'expected a section of this index, got "{gold.anchor_section}"'
+        found.append(finding("error", "RW-G13", item, label, "anchor_section", message))
+    docs = {place.doc for place in places}
+    for name in map(stable, gold.negatives or []):
+        place = known.places.get(name)
+        if place is None or not anchor or place.section is None or not places:
+            continue
+        if place.doc not in docs or tree_distance(place.section, anchor) > NEAR:
+            message = f'"{name}" is not near the anchor section: it tests no boundary'
+            found.append(finding("note", "RW-W37", item, label, "negatives", message))
+            break
+    distance = known.distances.get(item.qid)
+    if distance is not None and distance >= BLOCK:
+        message = f"ΔS to its first relevant block is {float(distance):.2f}, as far as unrelated text"
+        found.append(finding("warning", "RW-W36", item, label, "paraphrases", message))
+    return found
+
+
+def _of_the_whole(items: Sequence[Question], label: str, known: Known | None) -> list[Finding]:
+    """Size, and the types and sections that nobody asks about."""
+    found = []
+    if items and not SMALLEST <= len(items) <= LARGEST:
+        message = f"{len(items)} questions: a retrieval gold set has {SMALLEST} to {LARGEST}"
+        found.append(Finding("warning", Problem("RW-W33", message, label), 1, ""))
+    if known is None:
+        return found
+    asked = [
+        known.places[name] for item in items for name in map(stable, item.gold.relevant or []) if name in known.places
+    ]
+    types, there = Counter(place.type for place in asked), Counter(place.type for place in known.places.values())
+    for kind in sorted(str(kind) for kind in there if kind):
+        if not types[kind]:
+            message = f"no question asks for a block of type {kind}, of which the corpus has {there[kind]}"
+            found.append(Finding("warning", Problem("RW-W34", message, label), 1, ""))
+    covered, all_sections = section_coverage(items, known)
+    if all_sections and Fraction(covered, all_sections) < FEW_SECTIONS:
+        message = (
+            f"{covered} of {all_sections} sections are asked about (gold_section_coverage {covered / all_sections:.2f})"
+        )
+        found.append(Finding("note", Problem("RW-W38", message, label), 1, ""))
+    return found
+
+
+def section_coverage(items: Sequence[Question], known: Known) -> tuple[int, int]:
+    """How many sections of the corpus hold a relevant block, and how many there are."""
+    every = {(place.doc, place.section) for place in known.places.values()}
+    names = [stable(name) for item in items for name in item.gold.relevant or []]
+    asked = {(place.doc, place.section) for name in names if (place := known.places.get(name))}
+    return len(asked), len(every)

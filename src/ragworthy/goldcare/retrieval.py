@@ -1,0 +1,270 @@
+"""The retrieval gold set beside its corpus: lint, calibration, fit, and rewriting it for a new index."""
+
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy.corpora import Corpus, load_corpus, text_hash
+from ragworthy.engine.calibration import calibrate as calibration_of
+from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
+from ragworthy.files import write_whole
+from ragworthy.gold import lint_retrieval as rules
+from ragworthy.gold.rebind import Rebound, rebind_gold, rebind_traces
+from ragworthy.goldcare import Linted, retrieval_questions, sound, unreadable, write_lock
+from ragworthy.ids import stable
+from ragworthy.index.embed import load, text_distances
+from ragworthy.load.extras import load_lock, lock_path
+from ragworthy.load.sources import open_source
+from ragworthy.metrics.distance import Calibration, exact
+from ragworthy.metrics.redirects import Redirects, Table
+from ragworthy.report.show import lost_ids
+
+DEFAULT_MODEL = "wordllama"
+UNRELATED = 10
+"""How many blocks of other documents each question is held against."""
+SEED = "ragworthy.calibration/1"
+
+
+class _Pairs(NamedTuple):
+    """Texts whose distances calibrate a model."""
+
+    relevant: list[tuple[str, str]]
+    first: list[tuple[str, str]]
+    unrelated: list[tuple[str, str]]
+    negatives: list[tuple[str, str]]
+    qids: list[str]
+
+
+def lint(path: Path, corpus: Path | None, model: str = DEFAULT_MODEL) -> Linted:
+    """Every finding about a retrieval gold file, against the corpus where one is given."""
+    source = open_source("gold", path)
+    questions, problems = retrieval_questions(source)
+    known = None
+    if corpus is not None:
+        there = load_corpus(corpus)
+        known = rules.Known(there.places, _distances(questions, there, model))
+    findings = unreadable(problems) + rules.lint(questions, source.given, known)
+    findings.sort(key=lambda one: (one.line, one.problem.code))
+    return Linted(findings, len(questions) + len({problem.where for problem in problems}), source.given, 0)
+
+
+def _distances(questions: Sequence[rules.Question], corpus: Corpus, model: str) -> dict[str, Fraction]:
+    """How far each question is from its first relevant block, on the calibrated scale where there is one."""
+    pairs = _pairs(questions, corpus)
+    if not pairs.first or not pairs.unrelated:
+        return {}
+    scale, first = _calibrated(pairs, model)
+    if not scale.separates:
+        return {}
+    return {qid: scale.of(value) for qid, value in zip(pairs.qids, first, strict=True)}
+
+
+def _pairs(questions: Sequence[rules.Question], corpus: Corpus) -> _Pairs:
+    """Question and text, for relevant blocks, blocks of other documents (a seeded sample) and hard negatives."""
+    by_doc: dict[str | None, list[str]] = {}
+    for name in corpus.texts:
+        by_doc.setdefault(corpus.places[name].doc, []).append(name)
+    everything = list(corpus.texts)
+    pairs = _Pairs([], [], [], [], [])
+    for question in questions:
+        gold = question.gold
+        wording = next(iter(gold.paraphrases or []), "")
+        names = [name for name in map(stable, gold.relevant or []) if name in corpus.texts]
+        if not wording or not names:
+            continue
+        pairs.qids.append(question.qid)
+        pairs.first.append((wording, corpus.texts[names[0]]))
+        pairs.relevant.extend((wording, corpus.texts[name]) for name in names)
+        pairs.negatives.extend(
+            (wording, corpus.texts[name]) for name in map(stable, gold.negatives or []) if name in corpus.texts
+        )
+        docs = {corpus.places[name].doc for name in names}
+        draw = random.Random(f"{SEED}:{question.qid}")  # noqa: S311 - a seeded sample, nothing secret
+        taken = 0
+        for _ in range(20 * UNRELATED):
+            name = everything[draw.randrange(len(everything))]
+            if corpus.places[name].doc not in docs:
+                pairs.unrelated.append((wording, corpus.texts[name]))
+                taken += 1
+            if taken == UNRELATED:
+                break
+    return pairs
+
+
+def _calibrated(pairs: _Pairs, model: str) -> tuple[Calibration, list[Fraction]]:
+    embedder = load(model)
+    groups = (pairs.relevant, pairs.first, pairs.unrelated, pairs.negatives)
+    flat = [pair for group in groups for pair in group]
+    raw = [exact(float(value)) for value in text_distances(embedder, *map(list, zip(*flat, strict=True)))]
+    values: list[list[Fraction]] = []
+    for group in groups:
+        values.append(raw[: len(group)])
+        raw = raw[len(group) :]
+    relevant, first, unrelated, negatives = values
+    found = calibration_of(
+        embedder.name, embedder.weights, relevant=relevant, first=first, unrelated=unrelated, negatives=negatives
+    )
+    return found, first
+
+
+def calibrate(gold: Path, corpus: Path, model: str = DEFAULT_MODEL) -> Calibration:
+    """What distances of this model mean on this gold set and corpus."""
+    source = open_source("gold", gold)
+    questions, problems = retrieval_questions(source)
+    if problems:
+        raise DataError(problems[:MOST_PROBLEMS], len(problems))
+    pairs = _pairs(questions, load_corpus(corpus))
+    if not pairs.first:
+        message = "expected questions with relevant blocks of this corpus, got none"
+        raise data_error("RW-G13", message, where=source.given)
+    if not pairs.unrelated:
+        message = "expected a corpus of at least two documents: unrelated text comes from another one"
+        raise data_error("RW-D03", message, where=str(corpus))
+    return _calibrated(pairs, model)[0]
+
+
+def calibration_lines(found: Calibration) -> list[str]:
+    """The calibration in words."""
+    lines = [
+        f"ΔS of {found.model}: relevant text r90 = {float(found.r90):.4f} ({found.relevant_pairs:,} pairs), "
+        f"unrelated text n10 = {float(found.n10):.4f} ({found.unrelated_pairs:,} pairs)",
+        f"perfect retrieval: raw median {float(found.perfect_median):.4f}, p90 {float(found.perfect_p90):.4f}",
+    ]
+    if found.auc is not None:
+        lines.append(f"AUC of relevant blocks against hard negatives: {found.auc:.4f}")
+    if found.separates:
+        median, p90 = (float(found.of(one)) for one in (found.perfect_median, found.perfect_p90))
+        lines.append(f"calibrated: perfect retrieval has median {median:.4f}, p90 {p90:.4f}")
+    else:
+        lines.append("this model does not tell relevant from unrelated text here: ΔS gates will not be measured")
+    return lines
+
+
+def lock_extra(gold: Path, corpus: Path | None, model: str) -> tuple[dict[str, Any], Calibration | None]:
+    """What a lock keeps of the corpus: which one it was, and the calibration."""
+    if corpus is None:
+        return {}, None
+    found = calibrate(gold, corpus, model)
+    return {"calibration": found.as_json(), "corpus": _remembered(gold, load_corpus(corpus))}, found
+
+
+def _remembered(gold: Path, corpus: Corpus) -> dict[str, Any]:
+    """Which corpus a gold set was frozen on, and the text of every relevant block as a hash."""
+    questions, _ = retrieval_questions(open_source("gold", gold))
+    names = dict.fromkeys(stable(name) for one in questions for name in one.gold.relevant or [])
+    return {
+        "index_hash": corpus.index_hash,
+        "normaliser": corpus.normaliser,
+        "sha256": corpus.sha256,
+        "blocks": {name: text_hash(corpus.texts[name]) for name in names if name in corpus.texts},
+    }
+
+
+def store_calibration(gold: Path, found: Calibration, corpus: Path) -> Path | None:
+    """Put a calibration into the lock beside a gold set; None where there is no lock."""
+    target = lock_path(gold)
+    if not target.exists():
+        return None
+    sealed: dict[str, Any] = msgspec.to_builtins(load_lock(target))
+    write_lock(target, sealed | {"calibration": found.as_json(), "corpus": _remembered(gold, load_corpus(corpus))})
+    return target
+
+
+class Fit(NamedTuple):
+    """Whether an index has the blocks that a gold set asks for."""
+
+    total: int
+    unknown: list[str]
+    covered: int
+    sections: int
+
+    def lines(self) -> list[str]:
+        """The fit in words."""
+        lines = []
+        if self.unknown:
+            lines.append(lost_ids(len(self.unknown), self.total, ", ".join(self.unknown[:3])))
+        else:
+            lines.append(f"gold: all {self.total:,} ids are in this index")
+        lines.append(f"gold: {self.covered:,} of {self.sections:,} sections are asked about")
+        return lines
+
+
+def fit(gold: Path, corpus: Path) -> Fit:
+    """Hold a gold set against an index."""
+    source = open_source("gold", gold)
+    questions = [one for one in sound(source) if isinstance(one, rules.Question)]
+    there = load_corpus(corpus)
+    names = [stable(name) for one in questions for name in one.gold.relevant or []]
+    unknown = [name for name in dict.fromkeys(names) if name not in there.places]
+    covered, sections = rules.section_coverage(questions, rules.Known(there.places, {}))
+    return Fit(len(dict.fromkeys(names)), unknown, covered, sections)
+
+
+def cited_ids(path: Path) -> list[str]:
+    """Every block id that a gold set or traces name as evidence, in order."""
+    found: dict[str, None] = {}
+    for record in _records(path):
+        for key in ("relevant", "gold_citations"):
+            found |= dict.fromkeys(name for name in record.get(key) or [] if isinstance(name, str))
+        for one in record.get("answer_citations") or []:
+            name = one.get("id") if isinstance(one, dict) else one
+            found |= {name: None} if isinstance(name, str) else {}
+    if not found:
+        raise data_error("RW-F04", "expected records that cite blocks, got none", where=str(path))
+    return list(found)
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    source = open_source("gold", path)
+    records: list[dict[str, Any]] = []
+    problems: list[Problem] = []
+    line = 0
+    for block in source.blocks():
+        for text in block.data.split(b"\n"):
+            line += 1
+            if text.strip():
+                try:
+                    records.append(msgspec.json.decode(text, type=dict[str, Any]))
+                except msgspec.MsgspecError as error:
+                    problems.append(
+                        Problem("RW-F07", f"expected a JSON object, got: {error}", f"{source.given}:{line}")
+                    )
+        line -= block.data.endswith(b"\n")
+    if problems:
+        raise DataError(problems[:MOST_PROBLEMS], len(problems))
+    return records
+
+
+class Rewritten(NamedTuple):
+    """What rewriting gave, and where it was written."""
+
+    rebound: Rebound
+    files: list[Path]
+
+
+def rebind(path: Path, tables: Sequence[Table], out: Path, *, old: Path | None, new: Path | None) -> Rewritten:
+    """Rewrite a gold set or traces for the newest version: new files, a log and a review list; the old file stays."""
+    records = _records(path)
+    redirects = Redirects.from_tables(tables)
+    newest = next(table for table in tables if table.to_version == redirects.versions[-1])
+    sections = [_sections(one) for one in (old, new)]
+    is_gold = any("relevant" in record or "gold_citations" in record for record in records)
+    rewrite = rebind_gold if is_gold else rebind_traces
+    rebound = rewrite(records, redirects, newest.live, old_sections=sections[0], new_sections=sections[1])
+    encode = msgspec.json.Encoder().encode
+    files = [out, out.with_suffix(".log.jsonl"), out.with_suffix(".review.jsonl")]
+    rows = (rebound.items, [one.row() for one in rebound.log], [one.row() for one in rebound.review])
+    for target, lines in zip(files, rows, strict=True):
+        write_whole(target, b"".join(encode(line) + b"\n" for line in lines))
+    return Rewritten(rebound, files)
+
+
+def _sections(corpus: Path | None) -> dict[str, str]:
+    if corpus is None:
+        return {}
+    places = load_corpus(corpus).places
+    return {name: place.section for name, place in places.items() if place.section is not None}

@@ -1,0 +1,183 @@
+"""What is wanted: a gold question of the retrieval suite, ready to be compared with any run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from ragworthy.ids import TYPE_TAGS, parse, section_key, stable
+from ragworthy.metrics.redirects import Redirects
+from ragworthy.records import RetrievalGold
+
+Span: TypeAlias = tuple[int, int] | None
+
+
+class Place(NamedTuple):
+    """Where a block stands: what the corpus, or else its id, says."""
+
+    doc: str | None
+    section: str | None
+    type: str | None = None
+    span: tuple[int, int] | None = None
+    tokens: int = 0
+
+
+class Section(NamedTuple):
+    """A section to answer from, with the documents it may be in; none when they are not known."""
+
+    path: str
+    docs: frozenset[str]
+
+    def holds(self, place: Place, subtree: bool = False) -> bool:
+        """Whether a block stands in this section (or below it)."""
+        if place.section is None or not self.path:
+            return False
+        if self.docs and place.doc is not None and place.doc not in self.docs:
+            return False
+        return place.section == self.path or (subtree and place.section.startswith(f"{self.path}."))
+
+
+class Wanted(NamedTuple):
+    """One gold question, ready to be compared: each relevant block under every id it has now."""
+
+    qid: str
+    answerable: bool
+    wordings: tuple[str, ...]
+    names: tuple[str, ...]
+    """The relevant ids as the gold set has them."""
+    blocks: tuple[frozenset[str], ...]
+    """The ids that each of them stands for now; none where its text is gone."""
+    grades: tuple[int, ...]
+    ids: Mapping[str, int]
+    """Every id that counts, with the number of its block."""
+    negatives: frozenset[str]
+    anchor: Section | None
+    spots: tuple[Place, ...]
+    """Where the relevant blocks are, with their bytes."""
+    types: tuple[str, ...]
+    section_tokens: int
+    slices: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=1 << 16)
+def place_of(name: str) -> Place:
+    """Where a block stands by its id alone.
+
+    >>> place_of("S.4.2.p.Bk011a").section, place_of("guide.md|s=1.2|p=000|b=001").doc
+    ('4.2', 'guide.md')
+    """
+    parsed = parse(name)
+    kind = TYPE_TAGS.get(parsed.type or "")
+    return Place(parsed.doc, section_key(parsed.section) if parsed.section else None, kind)
+
+
+class Moves(NamedTuple):
+    """Where ids have gone since the gold set was written."""
+
+    redirects: Redirects
+    live: frozenset[str]
+    """The ids of the newest version, which stand for themselves."""
+
+    def gold(self, name: str) -> tuple[str, ...]:
+        """Every id that a gold id stands for now; none when its text is gone."""
+        return self.redirects.resolve(name)
+
+    def trace(self, name: str, offsets: Span, index_hash: str | None) -> tuple[str, Span]:
+        """The id and bytes that a trace means: as they are, unless it was written against an earlier version."""
+        earlier = index_hash in self.redirects.versions[:-1]
+        if not earlier and (name in self.live or index_hash == self.redirects.versions[-1]):
+            return name, offsets
+        now = self.redirects.resolve(name)
+        if len(now) != 1:
+            return name, offsets
+        if offsets is None or offsets[0] >= offsets[1]:
+            return now[0], None
+        places = self.redirects.places(name, offsets)
+        return now[0], places[0].offsets if len(places) == 1 else None
+
+
+class Rules(NamedTuple):
+    """How a run is read; part of the policy and of the receipt."""
+
+    ks: tuple[int, ...] = (1, 3, 5, 10)
+    subtree: bool = False
+    refusals: frozenset[str] = frozenset()
+    place: Callable[[str], Place] = place_of
+    moves: Moves | None = None
+
+
+def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int], slices: tuple[str, ...]) -> Wanted:
+    """A gold question, with its ids followed through redirects and placed in the corpus."""
+    names = tuple(dict.fromkeys(map(stable, gold.relevant or [])))
+    blocks = [frozenset(_now(name, rules)) for name in names]
+    ids: dict[str, int] = {}
+    for number, block in enumerate(blocks):
+        for name in sorted(block):
+            ids.setdefault(name, number)
+    given = {stable(name): span for name, span in (gold.relevant_offsets or {}).items()}
+    places = [_places(name, block, given, rules) for name, block in zip(names, blocks, strict=True)]
+    spots = [place for some in places for place in some]
+    anchor = _anchor(gold.anchor_section or "", spots)
+    if anchor is not None and rules.moves is not None:
+        anchor = _moved_anchor(anchor, names, places)
+    grades = gold.grades or {}
+    negatives = {now for name in gold.negatives or [] for now in _now(stable(name), rules)}
+    return Wanted(
+        qid=gold.name,
+        answerable=gold.answerable,
+        wordings=tuple(gold.paraphrases or ()),
+        names=names,
+        blocks=tuple(blocks),
+        grades=tuple(max(0, grades.get(name, 1)) for name in names),
+        ids=ids,
+        negatives=frozenset(negatives - ids.keys()),
+        anchor=anchor,
+        spots=tuple(spots),
+        types=tuple(kind_of(some[0].type) if some else "" for some in places),
+        section_tokens=tokens(anchor) if anchor else 0,
+        slices=slices,
+    )
+
+
+def _now(name: str, rules: Rules) -> tuple[str, ...]:
+    return (name,) if rules.moves is None else rules.moves.gold(name)
+
+
+def _places(name: str, block: frozenset[str], given: Mapping[str, tuple[int, int]], rules: Rules) -> list[Place]:
+    """Where a relevant block stands now, with the bytes the gold set gives it; nowhere where its text is gone."""
+    spans: dict[str, tuple[int, int]] = {}
+    if name in given:
+        spans = {name: given[name]}
+        if rules.moves is not None:
+            spans = {place.id: place.offsets for place in rules.moves.redirects.places(name, given[name])}
+    places = [(one, rules.place(one)) for one in sorted(block)]
+    return [place._replace(span=spans.get(one, place.span)) for one, place in places]
+
+
+def _anchor(text: str, spots: Sequence[Place]) -> Section | None:
+    """The anchor section; where it names no document, it is in those of the relevant blocks."""
+    if not text:
+        return None
+    doc, _, path = section_key(text).rpartition("|s=")
+    docs = {doc} if doc else {spot.doc for spot in spots if spot.doc is not None}
+    return Section(path, frozenset(docs))
+
+
+def _moved_anchor(anchor: Section, names: Sequence[str], places: Sequence[Sequence[Place]]) -> Section:
+    """The anchor section after a renaming: where the first relevant block that stood in it stands now."""
+    for name, some in zip(names, places, strict=True):
+        if some and some[0].section is not None and place_of(name).section == anchor.path:
+            docs = {some[0].doc} if some[0].doc is not None else anchor.docs
+            return Section(some[0].section, frozenset(docs))
+    return anchor
+
+
+def kind_of(given: str | None) -> str:
+    """The type of a block as it is counted; a paragraph is prose, and nothing is not known."""
+    return "prose" if given == "paragraph" else given or ""
+
+
+def qualified(place: Place) -> str:
+    """A section with its document, so that sections of two documents differ; empty where it is not known."""
+    if place.section is None:
+        return ""
+    return f"{place.doc}|s={place.section}" if place.doc is not None else place.section

@@ -1,0 +1,158 @@
+"""Every paraphrase and seed of a retrieval gold set against an index, as traces."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast
+
+import msgspec
+
+from ragworthy.errors import MOST_PROBLEMS, DataError, data_error, usage_error
+from ragworthy.files import write_whole
+from ragworthy.index.embed import distance
+from ragworthy.index.store import Hit, Index
+from ragworthy.load.decode import read_items
+from ragworthy.load.sources import open_source
+from ragworthy.metrics.convergence import Seen, run_marks
+from ragworthy.metrics.wanted import place_of, qualified
+from ragworthy.records import RetrievalGold
+
+EPOCH = "1970-01-01T00:00:00Z"
+"""The time that traces carry when nobody says another: the same index then gives the same bytes."""
+SEEDS = (1, 2)
+Mode = Literal["bm25", "dense", "hybrid"]
+
+
+class How(NamedTuple):
+    """How an index is asked."""
+
+    k: int = 10
+    mode: str = "auto"
+    fusion: str = "rrf"
+    knee: bool = False
+    seeds: tuple[int, ...] = SEEDS
+    cite: int = 1
+    """How many of the first results stand for the citations of an answer; 0 writes none."""
+    ts: str = EPOCH
+
+
+class Asked(NamedTuple):
+    """One wording of a question."""
+
+    qid: str
+    paraphrase: int
+    query: str
+    anchor: str
+
+
+def wordings(gold: Path) -> list[Asked]:
+    """Every paraphrase of every question, in the order of the file."""
+    source = open_source("gold", gold)
+    items, problems = read_items(source, RetrievalGold)
+    if problems:
+        raise DataError(problems[:MOST_PROBLEMS], len(problems))
+    asked = []
+    for item in items:
+        one: RetrievalGold = item.record
+        texts = one.paraphrases or []
+        if not texts or not all(text.strip() for text in texts):
+            message = "expected at least one non-empty wording, got none"
+            raise data_error("RW-G12", message, where=f"{source.given}:{item.line}", field="paraphrases")
+        asked += [Asked(one.name, nth, text, one.anchor_section or "") for nth, text in enumerate(texts)]
+    if not asked:
+        raise data_error("RW-G05", "expected gold records, got none", where=source.given)
+    return asked
+
+
+def mode_of(index: Index, asked: str) -> Mode:
+    """The mode that was asked for; hybrid where the index has vectors and none was."""
+    if asked == "auto":
+        return "hybrid" if index.manifest.embedding is not None else "bm25"
+    if asked not in ("bm25", "dense", "hybrid"):
+        raise usage_error(f'expected bm25, dense or hybrid, got "{asked}"')
+    return cast(Mode, asked)
+
+
+def search(index: Index, queries: Sequence[str], how: How) -> list[list[Hit]]:
+    """The results of each query."""
+    fusion = cast(Literal["rrf", "intersection", "union"], how.fusion)
+    return index.search_many(queries, how.k, mode_of(index, how.mode), fusion=fusion, knee=how.knee)
+
+
+def traces(index: Index, asked: Sequence[Asked], how: How) -> Iterator[dict[str, Any]]:
+    """One trace for each wording and seed, question by question.
+
+    Searching an index takes no chances, so every seed gets the same results; a pipeline under test may not.
+    """
+    found = search(index, [one.query for one in asked], how)
+    distances = _distances(index, asked, found)
+    by_question: dict[str, list[int]] = {}
+    for nth, one in enumerate(asked):
+        by_question.setdefault(one.qid, []).append(nth)
+    manifest = index.manifest
+    for numbers in by_question.values():
+        marks = run_marks([_seen(found[nth], how.cite) for nth in numbers])
+        for seed in how.seeds:
+            for nth, mark in zip(numbers, marks, strict=True):
+                one, hits = asked[nth], found[nth]
+                trace: dict[str, Any] = {
+                    "qid": one.qid,
+                    "paraphrase": one.paraphrase,
+                    "seed": seed,
+                    "query": one.query,
+                    "topk": [_result(hit) for hit in hits],
+                }
+                if distances is not None and manifest.embedding is not None:
+                    trace["ΔS"] = distances[nth]
+                    model = {"name": manifest.embedding.model, "weights": manifest.embedding.weights}
+                    trace["delta_s_model"] = model
+                if how.cite:
+                    cited = hits[: how.cite]
+                    trace["λ_state"] = mark
+                    trace["answer_citations"] = [{"id": hit.chunk.name, "offsets": hit.chunk.offsets} for hit in cited]
+                    trace["cited_by"] = "rank"
+                trace |= {
+                    "anchor": one.anchor,
+                    "index_hash": manifest.index_hash,
+                    "normaliser_id": manifest.text_preproc.normaliser,
+                    "ts": how.ts,
+                }
+                yield trace
+
+
+def _result(hit: Hit) -> dict[str, Any]:
+    chunk = hit.chunk
+    return {"id": chunk.name, "score": round(hit.score, 6), "offsets": chunk.offsets, "type": chunk.type or "prose"}
+
+
+def _seen(hits: Sequence[Hit], cite: int) -> Seen:
+    cited = hits[: max(1, cite)]
+    if not cited:
+        return Seen("", ())
+    first = cited[0].chunk
+    place = place_of(first.name)
+    section = place._replace(doc=first.doc_id or place.doc, section=first.section_id or place.section)
+    return Seen(qualified(section) or first.name, tuple(hit.chunk.name for hit in cited))
+
+
+def _distances(index: Index, asked: Sequence[Asked], found: Sequence[Sequence[Hit]]) -> list[list[float]] | None:
+    """The raw distance of each result to its query; None for an index without vectors."""
+    if index.manifest.embedding is None:
+        return None
+    import numpy as np
+
+    queries = index.embedder().embed([one.query for one in asked])
+    rows = {chunk.name: row for row, chunk in enumerate(index.chunks)}
+    pairs = [(nth, rows[hit.chunk.name]) for nth, hits in enumerate(found) for hit in hits]
+    if not pairs:
+        return [[] for _ in asked]
+    left, right = (np.array(column) for column in zip(*pairs, strict=True))
+    values = iter(distance(queries[left], np.asarray(index.vectors)[right]).tolist())
+    return [[next(values) for _ in hits] for hits in found]
+
+
+def write_traces(path: Path, records: Iterable[dict[str, Any]]) -> int:
+    """Write traces as JSON lines, whole or not at all; gives their number back."""
+    encode = msgspec.json.Encoder().encode
+    lines = [encode(record) for record in records]
+    write_whole(path, b"\n".join(lines) + b"\n")
+    return len(lines)
