@@ -6,6 +6,7 @@ compiler) are not counted. ΔS is about one core, so its seconds are those of th
 """
 
 import argparse
+import importlib.util
 import gzip
 import json
 import os
@@ -117,7 +118,7 @@ def _ir_measures(pair: Pair) -> Callable[[], tuple[dict[str, float], Callable[[]
 
 
 def _ranx(pair: Pair) -> Callable[[], tuple[dict[str, float], Callable[[], Values]]]:
-    from ranx import Qrels, Run, evaluate  # type: ignore[import-untyped]
+    from ranx import Qrels, Run, evaluate
 
     names = {RANX.get(name, name): name for name in TEN}
 
@@ -208,15 +209,19 @@ def rank_metrics(folder: Path, queries: int, times: int) -> list[Row]:
     """Ten rank metrics from TREC files: ours, ir_measures and ranx on the same files."""
     _progress(f"generating {queries:,} queries with {RESULTS} results in {folder}")
     pair, tenth = generate(folder, queries), generate(folder, queries // 10)
-    names = ("ours", "ir_measures", "ranx")
+    with_ranx = importlib.util.find_spec("ranx") is not None
+    names = ("ours", "ir_measures", "ranx") if with_ranx else ("ours", "ir_measures")
     runs: dict[str, list[Timed]] = {name: [] for name in (*names, "tenth")}
     for turn in range(times):
         _progress(f"rank metrics, round {turn + 1} of {times}")
         for name in ("ours", "ir_measures"):
             runs[name].append(timed(name, pair))
         runs["tenth"].append(timed("ours", tenth))
-    _progress("ranx: one process, the first time for its compiler")
-    runs["ranx"].append(timed("ranx", pair, "--warm", "1", "--times", str(times)))
+    if with_ranx:
+        _progress("ranx: one process, the first time for its compiler")
+        runs["ranx"].append(timed("ranx", pair, "--warm", "1", "--times", str(times)))
+    else:
+        _progress("ranx is not installed: its rows are left out (pip install ranx)")
     ours = median(runs["ours"])
     rows = [Row(f"input: {queries:,} queries × {RESULTS}, qrels and run", pair.size / 1e6, "MB")]
     for name in names:
@@ -229,7 +234,8 @@ def rank_metrics(folder: Path, queries: int, times: int) -> list[Row]:
             Row(f"{name}: peak memory", max(one.process.own_gb for one in runs[name]), "GB"),
         ]
     rows.append(_at_least("ir_measures / ours", median(runs["ir_measures"]) / ours, LEAST_OVER_PEER))
-    rows.append(Row("ranx / ours", median(runs["ranx"]) / ours, "×"))
+    if with_ranx:
+        rows.append(Row("ranx / ours", median(runs["ranx"]) / ours, "×"))
     rows.append(_at_most("ours: peak memory", max(one.process.own_gb for one in runs["ours"]), MOST_GB, "GB"))
     rows.append(_at_most("growth: time, ten times the queries", ours / median(runs["tenth"]), MOST_GROWTH))
     return rows + _agreement(folder, pair, {name: runs[name][0].means for name in names})

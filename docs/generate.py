@@ -20,13 +20,13 @@ from xml.sax.saxutils import escape
 from ragworthy.cli.explain import schema
 from ragworthy.cli.main import EPILOG, parser
 from ragworthy.errors import CATALOGUE
-from ragworthy.load.rules import KEYS
+from ragworthy.load.keys import KEYS
 from ragworthy.metrics.registry import Metric, all_metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 100
 MADE = "<!-- Written by docs/generate.py from the code; change the code and run `make docs`. -->"
-SCHEMAS = ("gold.answers", "trace.answers", "chunks", "lock")
+SCHEMAS = ("gold.answers", "trace.answers", "gold.retrieval", "trace.retrieval", "chunks", "redirects", "lock")
 
 
 # docs/metrics.md
@@ -39,11 +39,13 @@ def metrics_page() -> str:
         MADE,
         "# Metrics",
         "",
-        "Every metric of the `answers` suite. A metric's id is its address: `answers.precision` is the function",
+        "Every metric of every suite. A metric's id is its address: `answers.precision` is the function",
         "`precision` in `metrics/answers.py`. `ragworthy explain METRIC` prints the same with the line it stands on.",
         "",
         "*Shipped* means: there is a trace, and it does not refuse. A rate is the share of its cases for which the",
-        "event holds; a count is the number of them. A rate without cases is undefined, never 0 and never 1.",
+        "event holds; a count is the number of them; a mean, a median and a p90 are over one number a question (itself",
+        "the mean over the question's runs); a share adds up parts and wholes over all questions. A number without",
+        "cases is undefined, never 0 and never 1.",
         "",
         "| Metric | Better | Definition |",
         "|---|---|---|",
@@ -86,6 +88,10 @@ GROUPS = {
     "F": "Files",
     "G": "Gold",
     "T": "Traces",
+    "E": "TREC files",
+    "D": "Documents",
+    "I": "Indexes",
+    "M": "Redirects",
     "C": "Chunks",
     "K": "Rule packs",
     "B": "Baseline",
@@ -238,9 +244,9 @@ def keys_page() -> str:
         "Every key that `ragworthy.toml` takes, or `[tool.ragworthy]` in `pyproject.toml`. Any other key is an error.",
         "[policy.md](policy.md) shows how to use them.",
     ]
-    titles = {"": "Top level", "answers": "[answers]", "freeze": "[freeze]", "gate": "[[gate]]", "waiver": "[[waiver]]"}
+    titles = {"": "Top level", "gate": "[[gate]]", "waiver": "[[waiver]]"}
     for section, keys in KEYS.items():
-        lines += ["", f"## {titles[section]}", "", "| Key | Meaning |", "|---|---|"]
+        lines += ["", f"## {titles.get(section, f'[{section}]')}", "", "| Key | Meaning |", "|---|---|"]
         lines += [f"| `{key}` | {_cell(meaning)} |" for key, meaning in keys.items()]
     return "\n".join(lines) + "\n"
 

@@ -294,9 +294,8 @@ def test_an_empty_document_among_others_is_a_note() -> None:
 
 def test_the_same_under_any_hash_seed_and_locale(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\n- x\n- y\n\n| a | b |\n|---|---|\n\nTable 1: t\n", encoding="utf-8")
-    (tmp_path / "b.html").write_text(
-        "<h1>B</h1><div class=menu><a>m</a></div><table><tr><th>é<th>b</table>", encoding="utf-8"
-    )
+    page = "<h1>B</h1><div class=menu><a>m</a></div><table><tr><th>é<th>b</table>"
+    (tmp_path / "b.html").write_text(page, encoding="utf-8")
     (tmp_path / "c.txt").write_text("1.1 Scope\n\na,b\nc,d\ne,f\n", encoding="utf-8")
     lines(tmp_path / "d.jsonl", {"id": "n#1", "text": "größe"}, {"id": "m#1", "text": "x", "section_id": "4.2"})
     code = (

@@ -11,8 +11,9 @@ import tomllib
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 import ragworthy
@@ -20,10 +21,12 @@ from conftest import ROOT
 from ragworthy import starter
 from ragworthy.cli.main import parser
 from ragworthy.errors import CATALOGUE
+from ragworthy.load.keys import KEYS
 from ragworthy.load.policy import parse_policy
-from ragworthy.load.rules import DEFAULT_GATES, KEYS
-from ragworthy.metrics.registry import all_metrics, find
+from ragworthy.load.rules import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES
+from ragworthy.metrics.registry import SUITES, all_metrics, find
 from ragworthy.names import Exit, Label, Outcome, Stage, Verdict
+from ragworthy.records import Chunk, Gold, RetrievalGold, RetrievalTrace, Trace
 from ragworthy.stats import wilson
 
 DOCS = ROOT / "docs"
@@ -83,7 +86,7 @@ def test_a_stale_page_is_named_and_left_alone(tmp_path: Path) -> None:
 
 
 def test_schemas_are_those_of_the_code_and_no_others() -> None:
-    listed = re.findall(r"`ragworthy explain schema NAME` prints one:\n((?:`[\w.]+`,? ?)+)", TEXTS["docs/formats.md"])
+    listed = re.findall(r"`ragworthy explain schema NAME` prints one:\n((?:`[\w.]+`,?\s?)+)", TEXTS["docs/formats.md"])
     assert {path.stem for path in (ROOT / "schemas").glob("*.json")} == set(re.findall(r"`([\w.]+)`", listed[0]))
     for path in (ROOT / "schemas").glob("*.json"):
         assert json.loads(path.read_text(encoding="utf-8"))["$id"] == f"ragworthy.{path.stem}/1"
@@ -101,16 +104,17 @@ def test_picture_shows_the_verdict_as_text() -> None:
 
 
 def test_every_metric_is_documented_and_no_other() -> None:
-    headings = re.findall(r"^## (answers\.\w+)(@k)?$", TEXTS["docs/metrics.md"], re.M)
+    headings = re.findall(r"^## (\w+\.\w+)(@k)?$", TEXTS["docs/metrics.md"], re.M)
     assert [(one.id, "@k" if one.at_k else "") for one in all_metrics().values()] == headings
     assert not re.search(r"\.py:\d", TEXTS["docs/metrics.md"])
 
 
-def test_metrics_named_anywhere_exist() -> None:
-    files = {"answers.jsonl", "answers.py", "answers.lock"}
-    keys = {f"answers.{key}" for key in (*KEYS["answers"], "inputs", "settings", "counts", "metrics", "slices")}
-    keys |= {f"answers.{key}" for key in ("labels", "offenders", "warnings")}
-    for name in sorted(set(re.findall(r"\banswers\.\w+(?:@\w+)?", ALL)) - files - keys):
+@pytest.mark.parametrize("suite", SUITES)
+def test_metrics_named_anywhere_exist(suite: str) -> None:
+    files = {f"{suite}.{suffix}" for suffix in ("jsonl", "json", "py", "lock", "md")}
+    parts = ("inputs", "settings", "counts", "metrics", "slices", "labels", "offenders", "warnings", "live")
+    keys = {f"{suite}.{key}" for key in (*KEYS[suite], *parts)}
+    for name in sorted(set(re.findall(rf"\b{suite}\.\w+(?:@\w+)?", ALL)) - files - keys):
         known = find(name, default_k=5) or find(f"{name}@k", default_k=5)
         assert known is not None, name
 
@@ -162,7 +166,7 @@ def test_commands_and_flags_named_anywhere_exist() -> None:
         for first, second in re.findall(r"(?:`|^\$ )ragworthy ([a-z]+)(?: ([a-z]+))?", text, re.M):
             under = [name for name in COMMANDS if name.startswith(f"ragworthy {first}")]
             assert under, f"{page}: ragworthy {first}"
-            if first in ("gold", "score") and second:
+            if second and any(name.count(" ") == 2 for name in under):
                 assert f"ragworthy {first} {second}" in under, f"{page}: ragworthy {first} {second}"
         for flag in re.findall(r"`(--[a-z][\w-]*)", text):
             assert flag in flags | {"--check"}, f"{page}: {flag}"
@@ -190,6 +194,8 @@ def test_every_public_name_is_documented() -> None:
 def test_default_gates_are_those_of_the_page() -> None:
     told = TEXTS["docs/policy.md"].split("the default gates hold:")[1].split("\n\n")[0]
     assert re.findall(r"[≥≤] (0\.\d+)", told) == [gate.threshold for gate in DEFAULT_GATES]
+    told = TEXTS["docs/policy.md"].split("the gates of the canary hold:")[1].split("\n\n")[0]
+    assert re.findall(r"[≥≤] (\d(?:\.\d+)?)", told) == [gate.threshold for gate in (*RETRIEVAL_GATES, LIVE_GATE)]
 
 
 def test_numbers_of_questions_needed() -> None:
@@ -242,19 +248,38 @@ def test_python_example(block: Block, tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("block", blocks("toml"), ids=str)
 def test_policy_example(block: Block) -> None:
+    """Every policy is valid once the suites that it names have their files; one that names none is of answers."""
     table = tomllib.loads(block.text, parse_float=Decimal)
     table.setdefault("version", 1)
-    answers = table.setdefault("answers", {})
-    answers.setdefault("gold", "gold/answers.jsonl")
-    answers.setdefault("traces", "runs/latest/answers.jsonl")
+    named = {str(gate["metric"]).partition(".")[0] for gate in table.get("gate", [])}
+    for suite in [one for one in SUITES if one in table or one in named] or ["answers"]:
+        section = table.setdefault(suite, {})
+        section.setdefault("gold", f"gold/{suite}.jsonl")
+        section.setdefault("traces", f"runs/latest/{suite}.jsonl")
     policy = parse_policy(table, str(block), None, None)
     assert policy.gates
+
+
+KINDS: dict[str, type[Chunk | Gold | Trace | RetrievalGold | RetrievalTrace]] = {
+    "chunk_id": Chunk,
+    "relevant": RetrievalGold,
+    "topk": RetrievalTrace,
+    "answer_json": Trace,
+    "answerable": Gold,
+}
+"""The record that a line is, by the first of these fields that it has."""
+FREE = {"ts"}
+"""Fields that the pages show and that are not read."""
 
 
 @pytest.mark.parametrize("block", blocks("json"), ids=str)
 def test_record_example(block: Block) -> None:
     for line in block.text.splitlines():
-        assert json.loads(line)["qid"]
+        fields: dict[str, Any] = json.loads(line)
+        kind = next(kind for field, kind in KINDS.items() if field in fields)
+        record = msgspec.convert(fields, kind)
+        assert record.chunk_id if isinstance(record, Chunk) else record.qid
+        assert not set(fields) - {one.encode_name for one in msgspec.structs.fields(kind)} - FREE
 
 
 class Step(NamedTuple):
@@ -333,7 +358,7 @@ def test_the_example_metric_of_the_guide_works() -> None:
 
 
 def test_no_page_names_what_does_not_exist_yet() -> None:
-    for word in ("retrieval.", "structured.", "stability.", "latency.", "agreement."):
+    for word in ("structured.", "stability.", "latency.", "agreement."):
         pages = [page for page, text in TEXTS.items() if re.search(rf"(?<![\w`]){re.escape(word)}\w", text)]
         assert pages == [], word
 

@@ -43,14 +43,15 @@ def open_pair(live: Path, shadow: Path) -> Pair:
 
 
 def gold_is_of(pair: Pair, gold: Path) -> str:
-    """Whose ids a gold set has: the lock may say; else those of the index that knows more of them, live first."""
+    """Whose ids a gold set has: its lock or its items may say; else the index that knows more of them, live first."""
     beside = lock_path(gold)
     corpus = load_lock(beside).corpus if beside.exists() else None
-    if corpus is not None:
-        hashes = {pair.live.manifest.index_hash: "live", pair.shadow.manifest.index_hash: "shadow"}
-        if corpus.get("index_hash") in hashes:
-            return hashes[corpus["index_hash"]]
     items, _ = read_items(open_source("gold", gold), RetrievalGold)
+    sides = {pair.live.manifest.index_hash: "live", pair.shadow.manifest.index_hash: "shadow"}
+    said = [corpus.get("index_hash") if corpus else None, *(item.value.get("index_hash") for item in items[:1])]
+    for index_hash in said:
+        if index_hash in sides:
+            return sides[index_hash]
     names = [name for item in items for name in item.record.relevant or []]
     known = [sum(name in index.by_id for name in names) for index in (pair.live, pair.shadow)]
     return "live" if known[0] >= known[1] else "shadow"

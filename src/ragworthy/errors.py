@@ -57,7 +57,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-G11": Code("negative_is_relevant", "A block is listed as relevant and as a hard negative.", "Take it out of one of the two lists."),
     "RW-G12": Code("not_three_paraphrases", "A retrieval question does not have exactly three paraphrases.", "Write three wordings with the same intent; convergence cannot be measured without them."),
     "RW-G13": Code("gold_id_unknown", "The gold set names a block or section that the index does not have.", "Score against the index the gold set was written for, or rewrite it with 'ragworthy gold rebind'."),
-    "RW-G15": Code("gold_id_reused", "A gold id names another text than when the gold set was frozen.", "Follow the ids with --redirects ('ragworthy index migrate' makes the table), or rewrite the gold set with 'ragworthy gold rebind' and freeze it again."),
+    "RW-G15": Code("gold_id_reused", "A gold id does not have the text it had when the gold set was frozen.", "Follow the ids with --redirects ('ragworthy index migrate' makes the table), or rewrite the gold set with 'ragworthy gold rebind' and freeze it again."),
     "RW-G14": Code("gold_offsets", "A gold offset pair is not a range inside the text.", "Offsets are UTF-8 bytes, half-open: [begin, end) with begin < end."),
     # traces
     "RW-T01": Code("trace_qid", "A trace has no usable qid.", "Write the qid of the gold item as a string in qid (or q_id)."),
@@ -81,7 +81,6 @@ CATALOGUE: dict[str, Code] = {
     "RW-I02": Code("index_altered", "A file of the index is missing or was changed after the build.", "Build the index again."),
     "RW-I03": Code("index_manifest", "The manifest of the index cannot be read.", "Build the index again."),
     "RW-I04": Code("model_unavailable", "The embedding model cannot be used.", "Install it, or build with --dense none."),
-    "RW-I05": Code("index_unlike", "Two indexes cannot be compared.", "Build both with the same normaliser, analyzer and model."),
     "RW-I06": Code("chunk_repeated", "Two chunks have the same id.", "Make every block id unique; the collision rate must be 0."),
     "RW-I07": Code("chunk_bytes", "The text of a chunk is not the slice of the canonical text that its offsets name.", "Build the index again, or mend the offsets in the block file."),
     "RW-I08": Code("endpoint", "The embedding endpoint did not give vectors.", "Check the address, the key and the model name; nothing was written."),
@@ -159,6 +158,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-W35": Code("paraphrase_repeated", "Two paraphrases of a question are the same.", "Word each of the three differently; equal ones show nothing."),
     "RW-W36": Code("anchor_far", "The wording of a question is far from the section that should answer it.", "Check the question and its anchor section."),
     "RW-W37": Code("negative_far", "A hard negative is not near the anchor section.", "Hard negatives come from the same or a neighbouring section."),
+    "RW-W39": Code("raw_distances", "Distances are on the raw scale of a model, on which the thresholds of gates mean nothing.", "Calibrate: 'ragworthy gold freeze GOLD --corpus INDEX --signer NAME --reason WHY'."),
     "RW-W38": Code("section_uncovered", "Few sections of the corpus are asked about.", "Spread the questions over the sections."),
 }  # fmt: skip
 

@@ -40,7 +40,11 @@ def retrieval_reference(gold: Path, traces: Path, corpus: Path | None, k: int) -
 
     def gold_offsets(question: Any, name: str) -> Any:
         given = question.get("relevant_offsets", {}).get(name)
-        return given if given is not None or known is None else known.places[name].span
+        if given is None and known is not None:
+            given = known.place(name).span
+        if given is None:
+            raise usage_error(f'the bytes of "{name}" are not known: give relevant_offsets or --corpus', code="RW-U02")
+        return given
 
     try:
         found = page.score(plain_lines(gold), plain_lines(traces), k, section_of=section_of, gold_offsets=gold_offsets)

@@ -41,12 +41,14 @@ def export_trec(given: argparse.Namespace) -> int:
     if not given.gold and not given.trace:
         raise usage_error("expected --gold with --qrels-out, --trace with --run-out, or both")
     notes: list[str] = []
+    traces = [_trace(record) for record in _items(given.trace, RetrievalTrace)] if given.trace else []
     if given.gold:
         notes += trec_records.write_qrels(_items(given.gold, RetrievalGold), Path(given.qrels_out))
         print(f"qrels: {given.qrels_out}")
-    if given.trace:
-        notes += trec_records.write_run(_items(given.trace, RetrievalTrace), Path(given.run_out), given.tag)
-        print(f"run: {given.run_out}")
+    if traces:
+        paraphrase, seed = min((one["paraphrase"], one["seed"]) for one in traces)
+        notes += trec_records.write_run(traces, Path(given.run_out), given.tag, paraphrase=paraphrase, seed=seed)
+        print(f"run: {given.run_out} (paraphrase {paraphrase}, seed {seed})")
     for note in notes:
         print(visible(f"note: {note}"))
     return int(Exit.SHIP)
@@ -57,7 +59,15 @@ def _items(path: str, kind: Any) -> list[dict[str, Any]]:
     items, problems = read_items(open_source("gold", Path(path)), kind)
     if problems:
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
-    return [item.value for item in items]
+    return [item.value | {"qid": item.record.name} for item in items]
+
+
+def _trace(record: dict[str, Any]) -> dict[str, Any]:
+    """A trace with the keys that the export reads."""
+    topk = record.get("topk")
+    if topk is None:
+        topk = [{"id": name} for name in record.get("retrieved_ids") or []]
+    return record | {"topk": topk, "paraphrase": record.get("paraphrase") or 0, "seed": record.get("seed") or 0}
 
 
 def _write(path: Path, records: Iterable[dict[str, Any]]) -> None:

@@ -86,19 +86,21 @@ def doctor(given: argparse.Namespace) -> int:
     """Say what files can and cannot show."""
     from ragworthy import flow
     from ragworthy.doctor import examine
-    from ragworthy.load.policy import Answers, find_policy, load_policy
-    from ragworthy.load.rules import DEFAULT_GATES
+    from ragworthy.goldcare import suite_of
+    from ragworthy.load.policy import Answers, Retrieval, find_policy, load_policy
+    from ragworthy.load.rules import DEFAULT_GATES, RETRIEVAL_GATES
+    from ragworthy.load.sources import open_source
 
     if given.gold and given.trace:
-        requests = [
-            flow.Request(
-                gold=Path(given.gold),
-                traces=Path(given.trace),
-                corpus=Path(given.corpus) if given.corpus else None,
-                settings=Answers(ks=(DEFAULT_K,)),
-                gates=DEFAULT_GATES,
-            )
-        ]
+        retrieval = suite_of(open_source("gold", Path(given.gold))) == "retrieval"
+        request = flow.Request(
+            gold=Path(given.gold),
+            traces=Path(given.trace),
+            corpus=Path(given.corpus) if given.corpus else None,
+            settings=Retrieval() if retrieval else Answers(ks=(DEFAULT_K,)),
+            gates=RETRIEVAL_GATES if retrieval else DEFAULT_GATES,
+        )
+        requests = [request]
     elif given.gold or given.trace:
         raise usage_error("doctor needs --gold and --trace together, or a policy")
     else:

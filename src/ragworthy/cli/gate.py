@@ -105,6 +105,9 @@ def _is_trec(given: argparse.Namespace) -> bool:
     trec = bool(given.qrels or given.run_file)
     if trec and (given.gold or given.trace or given.live or not (given.qrels and given.run_file)):
         raise usage_error("expected --gold and --trace, or --qrels and --run, got a mixture")
+    idle = [name for name in ("corpus", "live_corpus", "redirects", "slice", "lock") if trec and getattr(given, name)]
+    if idle:
+        raise usage_error(f"--{idle[0].replace('_', '-')}: TREC files hold ids and ranks only")
     if not trec and not (given.gold and given.trace):
         raise usage_error("expected --gold and --trace, or --qrels and --run")
     return trec
@@ -117,6 +120,8 @@ def _retrieval_reference(given: argparse.Namespace) -> int:
     if given.qrels:
         raise usage_error("--profile reference reads --gold and --trace")
     ks = depths(given.k)
+    if given.gates or (len(ks) > 1 and given.k != RETRIEVAL_K):
+        raise usage_error("--profile reference has its own gates and takes one k")
     corpus = Path(given.corpus) if given.corpus else None
     k = DEFAULT_K if given.k == RETRIEVAL_K else ks[0]
     text, verdict = retrieval_reference(Path(given.gold), Path(given.trace), corpus, k)

@@ -11,6 +11,7 @@ from ragworthy import goldcare
 from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import lint as rules
+from ragworthy.load.extras import load_lock, lock_path
 from ragworthy.load.sources import open_source
 from ragworthy.names import VERSION, Exit
 from ragworthy.report.show import plural
@@ -98,11 +99,16 @@ def freeze(given: argparse.Namespace) -> int:
     lock = Path(given.lock) if given.lock else None
     path = Path(given.gold)
     extra, calibration = _extra(path, given)
+    before = lock or lock_path(path)
+    if not extra and before.exists() and load_lock(before).calibration is not None:
+        calibration = ["the calibration of the earlier lock is gone: freeze with --corpus to make one"]
     sealed = goldcare.freeze(path, signers=given.signer, reason=given.reason, now=now, lock=lock, extra=extra)
     entry = sealed["history"][-1]
     for kind in ("added", "removed", "changed"):
         for qid in entry.get(kind, [])[:_SHOWN]:
             print(f"{kind}: {visible(qid)}")
+        if len(entry.get(kind, [])) > _SHOWN:
+            print(f"{kind}: … and {len(entry[kind]) - _SHOWN:,} more")
     names = visible(", ".join(given.signer))
     print(f"frozen: {plural(sealed['items'], 'item')}, sha256 {sealed['sha256']}, signed by {names}")
     for line in calibration:

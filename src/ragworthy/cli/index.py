@@ -88,7 +88,8 @@ def check(given: argparse.Namespace) -> int:
     elif given.calibrate:
         raise usage_error("--calibrate needs --gold")
     code = Exit.NO_SHIP if faults else Exit.INVALID if lost else Exit.SHIP
-    print(f"check: {'sound' if code is Exit.SHIP else 'not sound'} (exit {int(code)})")
+    word = "not sound" if faults else "sound, but the gold set is not for this index" if lost else "sound"
+    print(f"check: {word} (exit {int(code)})")
     return int(code)
 
 
@@ -160,7 +161,7 @@ def diff(given: argparse.Namespace) -> int:
     if not given.gold and not given.queries:
         raise usage_error("expected --gold, --queries or both")
     pair = diffing.open_pair(Path(given.live), Path(given.shadow))
-    how = How(k=max(10, *depths(given.k)), mode=given.mode, fusion=given.fusion)
+    how = How(k=max(10, *depths(given.k)), mode=given.mode, fusion=given.fusion, knee=given.knee)
     queries = None
     if given.queries:
         queries = diffing.query_churn(pair, diffing.read_queries(Path(given.queries)), how)

@@ -193,7 +193,7 @@ def _index(group: argparse.ArgumentParser) -> None:
     one.add_argument("--dense", default="wordllama", metavar="MODEL",
                      help="wordllama (default), minilm, openai:MODEL@URL, or none")  # fmt: skip
     one.add_argument("--limit", type=_whole, default=2000, metavar="BYTES", help="longest prose chunk (default: 2000)")
-    one.add_argument("--ann", choices=("auto", "exact", "hnsw"), default="auto", help="how vectors are searched")
+    one.add_argument("--ann", choices=("auto", "flat", "hnsw"), default="auto", help="how vectors are searched")
 
     one = _command(verbs, "search", "what a query finds, with sections, offsets and scores", "index:search_index")
     one.add_argument("index", metavar="DIR", help="the index")
@@ -233,7 +233,7 @@ def _index_pairs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     one.add_argument("old", metavar="OLD", help="the old index")
     one.add_argument("new", metavar="NEW", help="the new index")
     one.add_argument("-o", "--output", metavar="FILE", help="write the redirect table")
-    one.add_argument("--cited", metavar="FILE", help="a gold set or traces whose ids must resolve (default: a sample)")
+    one.add_argument("--cited", metavar="FILE", help="gold or traces whose ids must resolve (default: every block)")
     one.add_argument(
         "--same-source", action="store_true", help="both are of the same documents: offsets must not drift"
     )
@@ -252,7 +252,7 @@ def _retrieve(one: argparse.ArgumentParser) -> None:
     one.add_argument("-o", "--output", required=True, metavar="FILE", help="the traces")
     one.add_argument("--k", type=_whole, default=10, metavar="K", help="how many results (default: 10)")
     one.add_argument("--seeds", default="1,2", metavar="N,N", help="the seeds (default: 1,2)")
-    one.add_argument("--cite", type=int, default=1, metavar="N",
+    one.add_argument("--cite", type=_count, default=1, metavar="N",
                      help="how many first results stand for citations (default: 1; 0 writes none)")  # fmt: skip
     one.add_argument("--ts", default="1970-01-01T00:00:00Z", metavar="TIME",
                      help="the time in the traces, or now (default: a fixed one, so that bytes repeat)")  # fmt: skip
@@ -283,6 +283,13 @@ def _whole(text: str) -> int:
     number = int(text)
     if not 1 <= number <= 1_000_000:
         raise argparse.ArgumentTypeError("expected a number from 1 to 1000000")
+    return number
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 1_000_000:
+        raise argparse.ArgumentTypeError("expected a number from 0 to 1000000")
     return number
 
 

@@ -10,9 +10,9 @@ A short block says too little to be recognised anywhere: it is looked for near i
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ragworthy.corpus.alignment import WINDOW, Pair, Strand, align, in_order, longest, strand
 from ragworthy.corpus.shingles import Form, ShingleIndex
@@ -40,6 +40,7 @@ class Block(NamedTuple):
     end: int
     form: Form
     fp: str | None
+    text: str
 
     @property
     def short(self) -> bool:
@@ -62,6 +63,17 @@ def matched_bytes(old: Block, pairs: Iterable[Pair]) -> int:
 def covers(part: int, whole: int) -> bool:
     """Whether a number of bytes is at least 0.85 of the whole."""
     return part > 0 and LEAST_COVERED[1] * part >= LEAST_COVERED[0] * whole
+
+
+KeyOf: TypeAlias = Callable[[Block], tuple[str, ...]]
+
+
+def _verbatim(block: Block) -> tuple[str, ...]:
+    return (block.text,)
+
+
+def _tokens(block: Block) -> tuple[str, ...]:
+    return block.form.tokens
 
 
 class Matcher:
@@ -96,8 +108,9 @@ class Matcher:
     def match(self, old: Sequence[int], new: Sequence[int], *, ordered: bool, copies: bool) -> None:
         """Link old blocks to new ones; both in reading order, and of one document each when `ordered`."""
         if ordered:
-            self._equal_in_order(self.left(old), [n for n in new if n not in self.claims])
-        self._equal_elsewhere(self.left(old), new)
+            self._equal_in_order(self.left(old), [n for n in new if n not in self.claims], self._key(old, new))
+        for key in (_verbatim, _tokens):
+            self._equal_elsewhere(self.left(old), new, key)
         rest = self.left(old)
         if not rest:
             return
@@ -124,9 +137,17 @@ class Matcher:
 
     # equal texts
 
-    def _equal_in_order(self, old: Sequence[int], new: Sequence[int]) -> None:
+    def _key(self, old: Sequence[int], new: Sequence[int]) -> KeyOf:
+        """Equal by tokens; letter by letter where one side has several texts with the same tokens."""
+        mixed: set[tuple[str, ...]] = set()
+        for blocks in ([self.old[o] for o in old], [self.new[n] for n in new]):
+            first: dict[tuple[str, ...], str] = {}
+            mixed |= {one.form.tokens for one in blocks if first.setdefault(one.form.tokens, one.text) != one.text}
+        return lambda block: _verbatim(block) if block.form.tokens in mixed else _tokens(block)
+
+    def _equal_in_order(self, old: Sequence[int], new: Sequence[int], key_of: KeyOf) -> None:
         """Equal blocks that stand in the same order, between those that occur once on either side."""
-        left, right = self._places(old, self.old), self._places(new, self.new)
+        left, right = self._places(old, self.old, key_of), self._places(new, self.new, key_of)
         once = [
             (places[0], right[key][0])
             for key, places in left.items()
@@ -136,8 +157,8 @@ class Matcher:
         for i, j in [*in_order(once), (len(old), len(new))]:
             masks: dict[tuple[str, ...], int] = defaultdict(int)
             for place in range(start, j):
-                masks[self.new[new[place]].form.tokens] |= 1 << (place - start)
-            rows = [masks.get(self.old[o].form.tokens, 0) if self.old[o].form.tokens else 0 for o in old[begin:i]]
+                masks[key_of(self.new[new[place]])] |= 1 << (place - start)
+            rows = [masks.get(key_of(self.old[o]), 0) if self.old[o].form.tokens else 0 for o in old[begin:i]]
             for row, column in longest(rows, j - start):
                 self._link_equal(old[begin + row], new[start + column])
             if i < len(old):
@@ -145,20 +166,20 @@ class Matcher:
             begin, start = i + 1, j + 1
 
     @staticmethod
-    def _places(numbers: Sequence[int], blocks: Sequence[Block]) -> dict[tuple[str, ...], list[int]]:
+    def _places(numbers: Sequence[int], blocks: Sequence[Block], key_of: KeyOf) -> dict[tuple[str, ...], list[int]]:
         places: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for place, number in enumerate(numbers):
-            places[blocks[number].form.tokens].append(place)
+            places[key_of(blocks[number])].append(place)
         return places
 
-    def _equal_elsewhere(self, old: Sequence[int], new: Sequence[int]) -> None:
+    def _equal_elsewhere(self, old: Sequence[int], new: Sequence[int], key_of: KeyOf) -> None:
         """Equal blocks that stand in another order: each old one takes the nearest that is free."""
         free: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for n in new:
             if n not in self.claims:
-                free[self.new[n].form.tokens].append(n)
+                free[key_of(self.new[n])].append(n)
         for o in old:
-            copies = free.get(self.old[o].form.tokens) if self.old[o].form.tokens else None
+            copies = free.get(key_of(self.old[o])) if self.old[o].form.tokens else None
             if copies:
                 away, _, n = min((self._away(o, n, self._same(o)), self._rank[n], n) for n in copies)
                 if away <= WINDOW or not self.old[o].short:

@@ -63,7 +63,9 @@ def _blocks(chunks: Sequence[Chunk], forms: dict[str, Form]) -> list[Block]:
         begin, end = chunk.offsets or (0, 0)
         if chunk.text not in forms:
             forms[chunk.text] = Form(chunk.text)
-        blocks.append(Block(number, chunk.name, chunk.doc_id or "", begin, end, forms[chunk.text], chunk.fp))
+        blocks.append(
+            Block(number, chunk.name, chunk.doc_id or "", begin, end, forms[chunk.text], chunk.fp, chunk.text)
+        )
     return blocks
 
 

@@ -50,7 +50,8 @@ def value_of(metric: Metric, words: Iterable[Word]) -> g.Value:
         return base._replace(undefined=metric.undefined)
     if metric.kind == "share":
         num, den = sum(part for part, _ in counted), sum(whole for _, whole in counted)
-        return base._replace(num=num, den=den, interval=wilson(num, den))
+        # Runs of one question are not independent of each other: the interval rests on the number of questions.
+        return base._replace(num=num, den=den, n=len(counted), interval=wilson_mean(Fraction(num, den), len(counted)))
     if metric.kind in ("median", "p90"):
         ordered = sorted(map(Fraction, counted))
         percent = 50 if metric.kind == "median" else 90

@@ -14,6 +14,8 @@ from ragworthy.records import Flaw, RetrievalGold, RetrievalTrace
 
 MOST_FLAWS = 100
 ORPHANS_SHOWN = 3
+ALLOWED = ("RW-G10", "RW-G11")
+"""Gold errors that may be passed over on request: a question without relevant blocks, negatives that are relevant."""
 
 
 class Job(NamedTuple):
@@ -27,6 +29,7 @@ class Job(NamedTuple):
     """Every id of the corpus, where there is one."""
     limits: Mapping[str, int] | None = None
     """How many bytes each document of the corpus has."""
+    allow_gold_errors: bool = False
     damage: Callable[[Wanted, RetrievalTrace], RetrievalTrace | None] | None = None
 
 
@@ -56,7 +59,9 @@ def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
         wrong = [nth for nth, gold in enumerate(records) if _wrong(gold, seen)]
         offsets = job.gold.offsets(block) if wrong else []
         for nth in wrong:
-            flaws.add("gold", offsets[nth], *_gold_problem(records[nth], seen))
+            problem = _gold_problem(records[nth])
+            if not (job.allow_gold_errors and problem[0] in ALLOWED):
+                flaws.add("gold", offsets[nth], *problem)
         for gold, slices in zip(records, groups, strict=True):
             questions.append(wanted_of(gold, job.rules, job.tokens, slices))
     for fault in decoder.faults:
@@ -74,7 +79,7 @@ def _wrong(gold: RetrievalGold, seen: set[str]) -> bool:
     return again or not name or overlap or unusable or ranges
 
 
-def _gold_problem(gold: RetrievalGold, seen: set[str]) -> tuple[str, str, str]:
+def _gold_problem(gold: RetrievalGold) -> tuple[str, str, str]:
     if not gold.name:
         return "RW-G01", "qid", "expected a non-empty string, got nothing"
     if gold.answerable and not gold.relevant:

@@ -40,12 +40,11 @@ def summarise(arm: Arm, names: list[MetricName], words: dict[str, list[Any]]) ->
     for name in names:
         if name.metric.id in ("retrieval.recall", "retrieval.precision"):
             pooled = [_pooled(one, name) for one in arm.asked]
-            total = _added(pooled, None)
+            total = _added(pooled)
             values[None, name.id] = values[None, name.id]._replace(pooled=total if total[1] else None)
             share = name.metric._replace(kind="share")
             for kind in types:
-                counts = _added(pooled, kind)
-                values[f"type={kind}", name.id] = value_of(share, [counts] if counts[1] else [])
+                values[f"type={kind}", name.id] = value_of(share, [one[kind] for one in pooled if kind in one])
     return values
 
 
@@ -56,8 +55,8 @@ def _returned_types(one: Asked) -> set[str]:
 Counts = dict[str | None, tuple[int, int]]
 
 
-def _added(pooled: Sequence[Counts], kind: str | None) -> tuple[int, int]:
-    found = [one[kind] for one in pooled if kind in one]
+def _added(pooled: Sequence[Counts]) -> tuple[int, int]:
+    found = [one[None] for one in pooled if None in one]
     return sum(part for part, _ in found), sum(whole for _, whole in found)
 
 

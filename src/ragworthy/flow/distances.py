@@ -27,6 +27,11 @@ class Source(NamedTuple):
     missing: str | None = None
 
     @property
+    def scaled(self) -> bool:
+        """Whether the bands mean something: calibrated, or recorded by a pipeline on a scale of its own."""
+        return self.mode == "calibrated" or (self.mode == "recorded" and self.model is None)
+
+    @property
     def as_setting(self) -> str:
         """The source as two runs must share it to be compared."""
         model = f"{self.model[0]}:{self.model[1][:16]}" if self.model else "unnamed"
@@ -85,7 +90,7 @@ def fill(arm: Arm, source: Source, corpus: Corpus | None) -> Filled:
         value = raw.get((qid, key))
         return value if value is None or scale is None else scale(value)
 
-    return Filled(with_distances(arm, of), source, [raw[key] for key in sorted(raw)])
+    return Filled(with_distances(arm, of, scaled=source.scaled), source, [raw[key] for key in sorted(raw)])
 
 
 def _from_texts(arm: Arm, source: Source, corpus: Corpus | None) -> tuple[Source, dict[tuple[str, RunKey], Fraction]]:
@@ -149,6 +154,7 @@ def described(filled: Filled, values: Iterable[Fraction]) -> dict[str, Any]:
         "model": source.model[0] if source.model else None,
         "weights": source.model[1] if source.model else None,
         "missing": source.missing,
+        "scaled": source.scaled,
         "bands": bands,
         "verdicts": verdicts,
         "raw": {"median": float(percentile(raw, 50)), "p90": float(percentile(raw, 90))} if raw else None,

@@ -196,6 +196,7 @@ def _job(request: Request, inputs: Inputs, rules: Rules, corpus: Corpus | None) 
         tokens=corpus.tokens if corpus else lambda section: 0,
         known=corpus.places if corpus else None,
         limits=corpus.lengths if corpus else None,
+        allow_gold_errors=request.allow_gold_errors,
         damage=request.damage,
     )
 
@@ -226,7 +227,7 @@ def cannot(values: dict[tuple[str | None, str], g.Value], names: list[MetricName
         elif needs == "runs" and short:
             why = f"{short} of {len(arm.asked)} questions were not asked in three wordings under two seeds"
         elif name.metric.id in ("retrieval.citation_accuracy", "retrieval.citation_exact") and blind:
-            why = f"the bytes of {blind} citations are not known: give the corpus, or offsets"
+            why = f"{blind} citations have no bytes to compare with: give --corpus, or offsets in both files"
         if why is not None:
             values[group, metric] = g.Value(0, 0, why, better=value.better, cases=value.cases, event=value.event)
 
@@ -290,7 +291,7 @@ def _reused(request: Request, inputs: Inputs, corpus: Corpus) -> list[str]:
     if not other:
         return []
     return [
-        f"{len(other)} of {len(frozen)} gold ids name another text than when the gold set was frozen, "
+        f"{len(other)} of {len(frozen)} gold ids do not have the text they had when the gold set was frozen, "
         f"e.g. {other[0]}: give --redirects [RW-G15]"
     ]
 

@@ -13,7 +13,7 @@ from ragworthy.metrics.redirects import Followed, Offsets, Redirects
 
 GONE = "gone:"
 ID_LISTS = ("relevant", "negatives", "gold_citations")
-ALIGNED = ("ΔS", "delta_s", "deltaS", "ΔS_list", "dS", "Î”S")
+ALIGNED = ("ΔS", "delta_s", "deltaS", "ΔS_list", "dS", "∆S", "Î”S", "ŒîS")
 """Lists of a trace that have one entry for each entry of topk."""
 
 Record = dict[str, Any]

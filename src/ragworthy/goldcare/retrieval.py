@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,13 +31,14 @@ SEED = "ragworthy.calibration/1"
 
 
 class _Pairs(NamedTuple):
-    """Texts whose distances calibrate a model."""
+    """Texts whose distances calibrate a model; `first` has every wording with the first relevant block, by question."""
 
     relevant: list[tuple[str, str]]
     first: list[tuple[str, str]]
     unrelated: list[tuple[str, str]]
     negatives: list[tuple[str, str]]
     qids: list[str]
+    """The question of each pair in `first`."""
 
 
 def lint(path: Path, corpus: Path | None, model: str = DEFAULT_MODEL) -> Linted:
@@ -60,38 +62,31 @@ def _distances(questions: Sequence[rules.Question], corpus: Corpus, model: str) 
     scale, first = _calibrated(pairs, model)
     if not scale.separates:
         return {}
-    return {qid: scale.of(value) for qid, value in zip(pairs.qids, first, strict=True)}
+    return {qid: scale.of(value) for qid, value in zip(dict.fromkeys(pairs.qids), first, strict=True)}
 
 
 def _pairs(questions: Sequence[rules.Question], corpus: Corpus) -> _Pairs:
     """Question and text, for relevant blocks, blocks of other documents (a seeded sample) and hard negatives."""
-    by_doc: dict[str | None, list[str]] = {}
-    for name in corpus.texts:
-        by_doc.setdefault(corpus.places[name].doc, []).append(name)
     everything = list(corpus.texts)
     pairs = _Pairs([], [], [], [], [])
     for question in questions:
         gold = question.gold
-        wording = next(iter(gold.paraphrases or []), "")
+        wordings = [text for text in gold.paraphrases or [] if text.strip()]
         names = [name for name in map(stable, gold.relevant or []) if name in corpus.texts]
-        if not wording or not names:
+        if not wordings or not names:
             continue
-        pairs.qids.append(question.qid)
-        pairs.first.append((wording, corpus.texts[names[0]]))
-        pairs.relevant.extend((wording, corpus.texts[name]) for name in names)
-        pairs.negatives.extend(
-            (wording, corpus.texts[name]) for name in map(stable, gold.negatives or []) if name in corpus.texts
-        )
+        negatives = [name for name in map(stable, gold.negatives or []) if name in corpus.texts]
+        for wording in wordings:
+            pairs.qids.append(question.qid)
+            pairs.first.append((wording, corpus.texts[names[0]]))
+            pairs.relevant.extend((wording, corpus.texts[name]) for name in names)
+            pairs.negatives.extend((wording, corpus.texts[name]) for name in negatives)
         docs = {corpus.places[name].doc for name in names}
         draw = random.Random(f"{SEED}:{question.qid}")  # noqa: S311 - a seeded sample, nothing secret
-        taken = 0
-        for _ in range(20 * UNRELATED):
-            name = everything[draw.randrange(len(everything))]
-            if corpus.places[name].doc not in docs:
-                pairs.unrelated.append((wording, corpus.texts[name]))
-                taken += 1
-            if taken == UNRELATED:
-                break
+        drawn = (everything[draw.randrange(len(everything))] for _ in range(20 * UNRELATED))
+        strangers = [name for name in drawn if corpus.places[name].doc not in docs][:UNRELATED]
+        asked = cycle(wordings)
+        pairs.unrelated.extend((next(asked), corpus.texts[name]) for name in strangers)
     return pairs
 
 
@@ -105,6 +100,10 @@ def _calibrated(pairs: _Pairs, model: str) -> tuple[Calibration, list[Fraction]]
         values.append(raw[: len(group)])
         raw = raw[len(group) :]
     relevant, first, unrelated, negatives = values
+    by_question: dict[str, list[Fraction]] = {}
+    for qid, value in zip(pairs.qids, first, strict=True):
+        by_question.setdefault(qid, []).append(value)
+    first = [sum(some, Fraction(0)) / len(some) for some in by_question.values()]
     found = calibration_of(
         embedder.name, embedder.weights, relevant=relevant, first=first, unrelated=unrelated, negatives=negatives
     )
@@ -255,6 +254,9 @@ def rebind(path: Path, tables: Sequence[Table], out: Path, *, old: Path | None, 
     is_gold = any("relevant" in record or "gold_citations" in record for record in records)
     rewrite = rebind_gold if is_gold else rebind_traces
     rebound = rewrite(records, redirects, newest.live, old_sections=sections[0], new_sections=sections[1])
+    for record in rebound.items:
+        if is_gold or record.get("index_hash") in redirects.versions[:-1]:
+            record["index_hash"] = redirects.versions[-1]  # whose ids these are now
     encode = msgspec.json.Encoder().encode
     files = [out, out.with_suffix(".log.jsonl"), out.with_suffix(".review.jsonl")]
     rows = (rebound.items, [one.row() for one in rebound.log], [one.row() for one in rebound.review])

@@ -139,11 +139,17 @@ def _wrong(path: Path, field: str, message: str) -> DataError:
 
 
 def index_hash(
-    chunks: Sequence[Chunk], *, normaliser: str, analyzer: str, metric: str | None, embedding: Embedding | None
+    chunks: Sequence[Chunk],
+    *,
+    index_type: str,
+    normaliser: str,
+    analyzer: str,
+    metric: str | None,
+    embedding: Embedding | None,
 ) -> str:
     """A name for what is searched and how; the same wherever the index lies and whatever built it."""
     model = [embedding.model, embedding.weights] if embedding else None
-    digest = hashlib.sha256(msgspec.json.encode([SCHEMA, normaliser, analyzer, metric, model]))
+    digest = hashlib.sha256(msgspec.json.encode([SCHEMA, index_type, normaliser, analyzer, metric, model]))
     for chunk in chunks:
         content = [chunk.name, chunk.section_id, chunk.type, chunk.offsets, chunk.title, chunk.text]
         digest.update(b"\n" + msgspec.json.encode(content))

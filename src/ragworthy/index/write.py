@@ -116,16 +116,18 @@ def _manifest(
         for one, file in zip(parts.documents, files, strict=True)
     ]
     vectors = 0 if parts.vectors is None else len(parts.vectors)
+    index_type = ("flat" if parts.graph is None else "hnsw") if parts.embedding else "bm25"
     return mf.Manifest(
         schema=mf.SCHEMA,
         index_hash=mf.index_hash(
             parts.chunks,
+            index_type=index_type,
             normaliser=preproc.normaliser,
             analyzer=ANALYZER,
             metric=metric,
             embedding=parts.embedding,
         ),
-        index_type=("flat" if parts.graph is None else "hnsw") if parts.embedding else "bm25",
+        index_type=index_type,
         metric=metric,
         embedding=parts.embedding,
         chunker=chunker,

@@ -114,7 +114,8 @@ def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: da
     if answers is None and retrieval is None and not check.problems:
         check.say("RW-P12", "answers", "expected a section for a suite, got none")
     k = answers.ks[0] if answers else DEFAULT_K
-    gates = parse_gates(check, table.get("gate", []), "gate", default_k=k, evidence=evidence)
+    suite = "retrieval" if answers is None and retrieval is not None else None
+    gates = parse_gates(check, table.get("gate", []), "gate", default_k=k, evidence=evidence, suite=suite)
     if table.get("gate") == []:
         check.say("RW-P11", "gate", "expected at least one gate, got an empty list")
     if "gate" not in table:
@@ -161,6 +162,9 @@ def _retrieval(check: Checker, table: dict[str, Any]) -> Retrieval:
     _needs_files(check, table, path)
     paths = ("gold", "traces", "live", "corpus", "live_corpus", "lock")
     texts = {key: check.take(table, key, str, path, "a path") for key in paths}
+    refusals = check.strings(table, "refusals", path)
+    if refusals == ():
+        check.say("RW-P03", f"{path}refusals", "expected at least one text, got an empty list")
     return Retrieval(
         gold=texts["gold"] or "",
         traces=texts["traces"] or "",
@@ -172,7 +176,7 @@ def _retrieval(check: Checker, table: dict[str, Any]) -> Retrieval:
         ks=parse_ks(check, table.get("k", list(RETRIEVAL_KS)), f"{path}k"),
         delta_s=check.choice(table, "delta_s", DELTA_S, path, "auto"),
         anchor_scope=check.choice(table, "anchor_scope", ("section", "subtree"), path, "section"),
-        refusals=check.strings(table, "refusals", path) or (REFUSAL,),
+        refusals=refusals or (REFUSAL,),
         slices=check.strings(table, "slices", path) or (),
     )
 

@@ -123,7 +123,9 @@ def parse_ks(check: Checker, given: Any, field: str) -> tuple[int, ...]:
     return tuple(good)
 
 
-def parse_gates(check: Checker, given: Any, path: str, *, default_k: int, evidence: str) -> tuple[Gate, ...]:
+def parse_gates(
+    check: Checker, given: Any, path: str, *, default_k: int, evidence: str, suite: str | None = None
+) -> tuple[Gate, ...]:
     """The [[gate]] tables; a table with several limits gives several gates."""
     if not isinstance(given, list):
         check.say("RW-P03", path, f"expected [[{path}]] tables, got {shown(given)}")
@@ -135,7 +137,7 @@ def parse_gates(check: Checker, given: Any, path: str, *, default_k: int, eviden
             check.say("RW-P03", here[:-1], f"expected a table, got {shown(table)}")
             continue
         check.known(table, "gate", here)
-        gates += _gate(check, table, here, default_k, evidence)
+        gates += _gate(check, table, here, default_k, evidence, suite)
     seen: set[tuple[str, str, str | None]] = set()
     for gate in gates:
         key = (gate.metric, gate.op, gate.slice)
@@ -145,13 +147,15 @@ def parse_gates(check: Checker, given: Any, path: str, *, default_k: int, eviden
     return tuple(gates)
 
 
-def _gate(check: Checker, table: dict[str, Any], here: str, default_k: int, evidence: str) -> Iterable[Gate]:
+def _gate(
+    check: Checker, table: dict[str, Any], here: str, default_k: int, evidence: str, suite: str | None
+) -> Iterable[Gate]:
     name = check.take(table, "metric", str, here, "a metric id")
     if name is None:
         if "metric" not in table:
             check.say("RW-P11", f"{here}metric", "expected a metric id, got nothing")
         return []
-    found = registry.find(name, default_k=default_k)
+    found = registry.find(name, default_k=default_k, suite=suite if "." not in name else None)
     if found is None:
         check.say("RW-P04", f"{here}metric", unknown_metric(name))
         return []

@@ -5,7 +5,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ragworthy.metrics.convergence import Question, RunKey, mark
-from ragworthy.metrics.runs import Reading
+from ragworthy.metrics.distance import BLOCK
+from ragworthy.metrics.runs import Facts, Reading
 from ragworthy.metrics.wanted import Wanted
 
 
@@ -49,13 +50,16 @@ class Arm(NamedTuple):
         return sum(len(one.runs) for one in self.asked)
 
 
-def with_distances(arm: Arm, of: Callable[[str, RunKey, Reading], Fraction | None]) -> Arm:
-    """The same arm with the distance of every first citation filled in."""
+def _with(facts: Facts, distance: Fraction | None, scaled: bool) -> Facts:
+    return facts._replace(delta_s=distance, far=scaled and distance is not None and distance >= BLOCK)
+
+
+def with_distances(arm: Arm, of: Callable[[str, RunKey, Reading], Fraction | None], *, scaled: bool) -> Arm:
+    """The same arm with the distance of every first citation; `scaled` when bands mean something on its scale."""
     asked = []
     for one in arm.asked:
         facts = {
-            key: fact._replace(delta_s=of(one.wanted.qid, key, one.runs[key]))
-            for key, fact in one.question.runs.items()
+            key: _with(fact, of(one.wanted.qid, key, one.runs[key]), scaled) for key, fact in one.question.runs.items()
         }
         asked.append(one._replace(question=Question.of(facts, one.question.facts[0])))
     return arm._replace(asked=asked)

@@ -362,7 +362,7 @@ def label(facts: Facts, k: int) -> Label:
         return Label.OFF_TARGET
     if not any(0 < rank <= k for rank in facts.blocks):
         return Label.NOT_RETRIEVED
-    if facts.delta_s is not None and facts.delta_s >= Fraction("0.60"):
+    if facts.far:
         return Label.FAR_OFF
     return Label.OK
 

@@ -48,6 +48,8 @@ class Facts(NamedTuple):
     distance: int | None
     cross_doc: bool
     delta_s: Fraction | None
+    far: bool
+    """Whether the citation is as far away as unrelated text, where distances are on a scale that says so."""
     key: str
     cited: tuple[str, ...]
     tokens: tuple[int, int] | None
@@ -92,6 +94,7 @@ def missing(wanted: Wanted, *, answers: bool = True) -> Facts:
         distance=None,
         cross_doc=False,
         delta_s=None,
+        far=False,
         key="",
         cited=(),
         tokens=(0, wanted.section_tokens) if wanted.section_tokens else None,
@@ -135,11 +138,12 @@ def _ranked(wanted: Wanted, names: Sequence[str], trace: RetrievalTrace, rules: 
             continue
         seen.add(name)
         covered += place.tokens if inside else 0
-        number = wanted.ids.get(name)
-        if number is not None:
+        numbers = wanted.ids.get(name)
+        if numbers is not None:
             relevant.append(rank)
-            gains.append(0 if blocks[number] else wanted.grades[number])
-            blocks[number] = blocks[number] or rank
+            gains.append(sum(wanted.grades[number] for number in numbers if not blocks[number]))
+            for number in numbers:
+                blocks[number] = blocks[number] or rank
         if name in wanted.negatives:
             negative = negative or rank
     given = [one.type for one in trace.topk] if trace.topk is not None else [None] * len(names)
@@ -167,7 +171,7 @@ def citations_of(trace: RetrievalTrace, refusals: frozenset[str]) -> list[Citati
             claim = answer.claim
             given = answer.citations or [] if given is None else given
     if given is None:
-        return None if trace.error is None else []
+        return None
     if claim is not None and trim_fold(claim) in refusals:
         return []
     return [Citation(one) if isinstance(one, str) else one for one in given]

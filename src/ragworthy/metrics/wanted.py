@@ -47,8 +47,8 @@ class Wanted(NamedTuple):
     blocks: tuple[frozenset[str], ...]
     """The ids that each of them stands for now; none where its text is gone."""
     grades: tuple[int, ...]
-    ids: Mapping[str, int]
-    """Every id that counts, with the number of its block."""
+    ids: Mapping[str, tuple[int, ...]]
+    """Every id that counts, with the numbers of its blocks."""
     negatives: frozenset[str]
     anchor: Section | None
     spots: tuple[Place, ...]
@@ -107,12 +107,11 @@ class Rules(NamedTuple):
 
 def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int], slices: tuple[str, ...]) -> Wanted:
     """A gold question, with its ids followed through redirects and placed in the corpus."""
-    names = tuple(dict.fromkeys(map(stable, gold.relevant or [])))
-    blocks = [frozenset(_now(name, rules)) for name in names]
-    ids: dict[str, int] = {}
+    names, blocks = _blocks(gold, rules)
+    ids: dict[str, tuple[int, ...]] = {}
     for number, block in enumerate(blocks):
         for name in sorted(block):
-            ids.setdefault(name, number)
+            ids[name] = (*ids.get(name, ()), number)
     given = {stable(name): span for name, span in (gold.relevant_offsets or {}).items()}
     places = [_places(name, block, given, rules) for name, block in zip(names, blocks, strict=True)]
     spots = [place for some in places for place in some]
@@ -136,6 +135,16 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
         section_tokens=tokens(anchor) if anchor else 0,
         slices=slices,
     )
+
+
+def _blocks(gold: RetrievalGold, rules: Rules) -> tuple[tuple[str, ...], list[frozenset[str]]]:
+    """The relevant ids, and what each stands for now; blocks that were merged into one are one."""
+    found: dict[str, frozenset[str]] = {}
+    for name in dict.fromkeys(map(stable, gold.relevant or [])):
+        block = frozenset(_now(name, rules))
+        if not block or block not in found.values():
+            found[name] = block
+    return tuple(found), list(found.values())
 
 
 def _now(name: str, rules: Rules) -> tuple[str, ...]:

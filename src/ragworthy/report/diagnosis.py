@@ -40,13 +40,13 @@ def diagnose(found: Retrieved) -> list[dict[str, Any]]:
     """Symptoms that a noticeable share of the questions shows, with where to look."""
     asked = [one for one in found.arm.asked if one.wanted.answerable and one.question.runs]
     counts = {
-        "similar_but_wrong": _share(found, _similar_but_wrong),
+        "similar_but_wrong": _share(found, _similar_but_wrong) if found.delta_s["scaled"] else 0,
         "order_flips": _share(found, lambda one: one.marked == SPLIT and _flips(one)),
         "boundary_leaks": _share(found, lambda one: any(0 < f.anchor <= 5 and not _hit(f) for f in one.question.facts)),
         "offsets_off": _share(
             found, lambda one: any(f.accurate is False and f.cited[0] in one.wanted.ids for f in one.question.facts)
         ),
-        "flat_high": _flat(found) if found.delta_s["source"] != "none" else 0,
+        "flat_high": _flat(found) if found.delta_s["scaled"] else 0,
         "decoys": _share(
             found, lambda one: any(0 < f.negative < min(f.relevant, default=99) for f in one.question.facts)
         ),
@@ -123,6 +123,7 @@ def _noticed(found: Retrieved) -> list[tuple[str, int, str]]:
     arm, plural = found.arm, show.plural
     by_rank, otherwise, replaced, orphans = arm.cited_by_rank, arm.declared_otherwise, arm.replaced, arm.orphans
     short = sum(one.question.asked and not one.question.counted for one in arm.asked) if arm.answers else 0
+    raw = int(bool(found.delta_s["raw"]) and not found.delta_s["scaled"])
     small = len(arm.asked) if len(arm.asked) < RELEASE else 0
     types, unknown, strays = (", ".join(some) for some in (arm.type_mismatches, arm.unknown_ids, arm.orphan_ids))
     return [
@@ -134,6 +135,7 @@ def _noticed(found: Retrieved) -> list[tuple[str, int, str]]:
         ("RW-W06", replaced, f"{plural(replaced, 'trace was', 'traces were')} replaced by a later one"),
         ("RW-W07", orphans, f"{plural(orphans, 'trace belongs', 'traces belong')} to no gold question, e.g. {strays}"),
         ("RW-W24", arm.errored, f"{plural(arm.errored, 'trace')} with an error instead of an answer"),
+        ("RW-W39", raw, "distances are raw: the thresholds mean nothing for this model until it is calibrated"),
         ("RW-W15", small, f"{plural(small, 'question')}: a release needs at least {RELEASE}"),
     ]
 

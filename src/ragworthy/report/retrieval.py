@@ -175,7 +175,7 @@ def bad_qids(found: Retrieved) -> list[str]:
     return [
         one.wanted.qid
         for one, word, distance in zip(found.arm.asked, covered, far, strict=True)
-        if word == 0 or (distance is not None and distance >= FAR)
+        if word == 0 or (found.delta_s["scaled"] and distance is not None and distance >= FAR)
     ]
 
 
@@ -195,10 +195,11 @@ def _live(found: Retrieved, compared: Compared) -> dict[str, Any]:
     deltas = {}
     for name in found.names:
         live, shadow = compared.live[None, name.id].exact, found.values[None, name.id].exact
+        plain = int if name.metric.kind == "count" else float
         deltas[name.id] = {
-            "live": None if live is None else float(live),
-            "shadow": None if shadow is None else float(shadow),
-            "delta": None if live is None or shadow is None else float(shadow - live),
+            "live": None if live is None else plain(live),
+            "shadow": None if shadow is None else plain(shadow),
+            "delta": None if live is None or shadow is None else plain(shadow - live),
             "better": name.metric.better,
             **compared.paired[name.id],
         }

@@ -32,7 +32,7 @@ def _distances(found: dict[str, Any]) -> list[str]:
     if found["source"] == "none" or found["missing"] or not found["raw"]:
         return []
     model = f" by {found['model']}" if found["model"] else ""
-    bands = ", ".join(f"{name} {count:,}" for name, count in found["bands"].items())
+    bands = ", ".join(f"{name} {count:,}" for name, count in found["bands"].items()) if found["scaled"] else "no bands"
     raw = f"raw median {found['raw']['median']:.4f}, p90 {found['raw']['p90']:.4f}"
     lines = [f"ΔS {found['source']}{model}: {bands}; {raw}"]
     calibration = found["calibration"]
@@ -62,8 +62,10 @@ def delta_rows(live: dict[str, Any]) -> list[tuple[str, ...]]:
             continue
         before, after, delta = (Fraction(one[key]) for key in ("live", "shadow", "delta"))
         good, bad = (one["up"], one["down"]) if one["better"] == "higher" else (one["down"], one["up"])
-        change = signed(delta) if delta else "0"
-        rows.append((name, number(before), number(after), change, str(good), str(bad)))
+        whole = isinstance(one["delta"], int)
+        change = signed(delta, whole=whole) if delta else "0"
+        row = (name, number(before, whole=whole), number(after, whole=whole), change, str(good), str(bad))
+        rows.append(row)
     return rows
 
 

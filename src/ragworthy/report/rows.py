@@ -83,7 +83,7 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> None:
             (name, pa.bool_())
             for name in (
                 "answerable", "answered", "refused", "missing", "errored",
-                "contains", "hit", "in_scope", "constraints_kept",
+                "contains", "hit", "in_scope", "constraints_kept", "covered", "accurate",
             )
         ]
     )  # fmt: skip
@@ -95,6 +95,8 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> None:
             ("metrics", pa.map_(pa.string(), pa.float64())),
             ("undefined", pa.map_(pa.string(), pa.string())),
             ("facts", fact),
+            ("runs", pa.int64()),
+            ("lambda", pa.string()),
         ]
     )
     with parquet.ParquetWriter(path, schema) as writer:
