@@ -802,7 +802,7 @@ def test_wrong_seeds(world: World, tmp_path: Path, seeds: str) -> None:
 
 NO_WORDING = "paraphrases: expected at least one non-empty wording, got none"
 GOLD_ERRORS: dict[str, tuple[str, str, str]] = {
-    "none": ("", "RW-G05", "{}: expected gold records, got none"),
+    "none": ("", "RW-G05", "{}: expected gold items, got none"),
     "json": ('{"qid": "Q1"\n', "RW-F07", '{}:1: expected a JSON object, got {{"qid": "Q1" (Input data was truncated)'),
     "array": ("[]\n", "RW-F08", "{}:1: expected a JSON object, got a list"),
     "type": ('{"qid": "Q1", "paraphrases": "x"}\n', "RW-G03", "{}:1: paraphrases: expected a list, got a string"),

@@ -33,10 +33,13 @@ class Corpus(NamedTuple):
         """Where a block stands: what the corpus says, else what its id says."""
         return self.places.get(name) or place_of(name)
 
-    def tokens(self, section: Section) -> int:
+    def tokens(self, section: Section, *, subtree: bool = False) -> int:
         """How many tokens a section has, over all documents it may be in."""
-        docs = sorted(section.docs) if section.docs else sorted({doc for doc, path in self.sections})
-        return sum(self.sections.get((doc, section.path), 0) for doc in docs)
+        if not subtree and section.docs:
+            return sum(self.sections.get((doc, section.path), 0) for doc in section.docs)
+        return sum(
+            count for (doc, path), count in self.sections.items() if section.holds(Place(doc or None, path), subtree)
+        )
 
 
 def text_hash(text: str) -> str:

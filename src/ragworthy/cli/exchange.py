@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ragworthy.adapters import trec, trec_records
-from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, usage_error
+from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error, usage_error
 from ragworthy.files import write_whole
 from ragworthy.load.decode import read_items
 from ragworthy.load.sources import open_source
@@ -25,10 +25,11 @@ def import_trec(given: argparse.Namespace) -> int:
     topics = trec_records.read_topics(Path(given.topics)) if given.topics else {}
     qrels = trec.read_qrels(Path(given.qrels))
     gold = list(trec_records.gold_records(qrels, topics))
+    run = trec.read_run(Path(given.run_file)) if given.run_file else None
+    traces = list(trec_records.trace_records(run, topics)) if run is not None else []
     _write(Path(given.gold_out), gold)
     print(f"gold: {plural(len(gold), 'question')}: {given.gold_out}")
     if given.run_file:
-        traces = list(trec_records.trace_records(trec.read_run(Path(given.run_file)), topics))
         _write(Path(given.trace_out), traces)
         print(f"traces: {plural(len(traces), 'query', 'queries')}: {given.trace_out}")
     return int(Exit.SHIP)
@@ -41,16 +42,18 @@ def export_trec(given: argparse.Namespace) -> int:
     if not given.gold and not given.trace:
         raise usage_error("expected --gold with --qrels-out, --trace with --run-out, or both")
     notes: list[str] = []
+    said: list[str] = []
     traces = [_trace(record) for record in _items(given.trace, RetrievalTrace)] if given.trace else []
-    if given.gold:
-        notes += trec_records.write_qrels(_items(given.gold, RetrievalGold), Path(given.qrels_out))
-        print(f"qrels: {given.qrels_out}")
-    if traces:
+    gold = _items(given.gold, RetrievalGold) if given.gold else []
+    if given.trace:
         paraphrase, seed = min((one["paraphrase"], one["seed"]) for one in traces)
         notes += trec_records.write_run(traces, Path(given.run_out), given.tag, paraphrase=paraphrase, seed=seed)
-        print(f"run: {given.run_out} (paraphrase {paraphrase}, seed {seed})")
-    for note in notes:
-        print(visible(f"note: {note}"))
+        said.append(f"run: {given.run_out} (paraphrase {paraphrase}, seed {seed})")
+    if given.gold:
+        notes += trec_records.write_qrels(gold, Path(given.qrels_out))
+        said.insert(0, f"qrels: {given.qrels_out}")
+    for line in (*said, *(f"note: {note}" for note in notes)):
+        print(visible(line))
     return int(Exit.SHIP)
 
 
@@ -59,6 +62,8 @@ def _items(path: str, kind: Any) -> list[dict[str, Any]]:
     items, problems = read_items(open_source("gold", Path(path)), kind)
     if problems:
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
+    if not items:
+        raise data_error("RW-F04", "expected records, got none", where=path)
     return [item.value | {"qid": item.record.name} for item in items]
 
 

@@ -135,8 +135,10 @@ def rebind(given: argparse.Namespace) -> int:
     from ragworthy.goldcare import retrieval
 
     target = Path(given.output)
-    if target.resolve() == Path(given.file).resolve():
+    if Path(given.file).resolve() in {path.resolve() for path in retrieval.rebound_files(target)}:
         raise usage_error("-o: expected a new file, got the one that is read")
+    if target.suffix in (".gz", ".zst", ".parquet"):
+        raise usage_error(f"-o: expected a .jsonl file, got {target}")
     tables = [read_table(Path(one)) for one in given.redirects]
     corpora = [Path(one) if one else None for one in (given.old, given.new)]
     done = retrieval.rebind(Path(given.file), tables, target, old=corpora[0], new=corpora[1])

@@ -99,9 +99,9 @@ def migrate(given: argparse.Namespace) -> int:
     from ragworthy.corpus.migration_report import render, report
 
     table = indexing.redirects(Path(given.old), Path(given.new))
+    sample = _cited(given.cited) if given.cited else None
     if given.output:
         write_whole(Path(given.output), table_bytes(table))
-    sample = _cited(given.cited) if given.cited else None
     print(render(table, sample=sample, same_source=given.same_source), end="")
     if given.output:
         print(f"table: {given.output}")
@@ -144,9 +144,10 @@ def retrieve(given: argparse.Namespace) -> int:
 
 def _seeds(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts) or len(set(parts)) != len(parts):
+    seeds = [int(part) if part.isdecimal() and part.isascii() else -1 for part in parts]
+    if min(seeds) < 0 or len(set(seeds)) != len(seeds):
         raise usage_error(f"--seeds: expected different whole numbers, e.g. 1,2, got {text}")
-    return tuple(map(int, parts))
+    return tuple(seeds)
 
 
 def diff(given: argparse.Namespace) -> int:
@@ -160,6 +161,8 @@ def diff(given: argparse.Namespace) -> int:
 
     if not given.gold and not given.queries:
         raise usage_error("expected --gold, --queries or both")
+    if not given.gold and (given.output or given.rows or given.format != "text"):
+        raise usage_error("--queries alone is printed as text: reports, rows and formats need --gold")
     pair = diffing.open_pair(Path(given.live), Path(given.shadow))
     how = How(k=max(10, *depths(given.k)), mode=given.mode, fusion=given.fusion, knee=given.knee)
     queries = None

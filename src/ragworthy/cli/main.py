@@ -279,25 +279,22 @@ def _exchange(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     one.add_argument("--tag", default="ragworthy", metavar="TEXT", help="the name of the run (default: ragworthy)")
 
 
+def _number(text: str, least: int, most: int) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"expected a number from {least} to {most}")
+    return int(text)
+
+
 def _whole(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= 1_000_000:
-        raise argparse.ArgumentTypeError("expected a number from 1 to 1000000")
-    return number
+    return _number(text, 1, 1_000_000)
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= 1_000_000:
-        raise argparse.ArgumentTypeError("expected a number from 0 to 1000000")
-    return number
+    return _number(text, 0, 1_000_000)
 
 
 def _jobs(text: str) -> int:
-    jobs = int(text)
-    if not 1 <= jobs <= 256:
-        raise argparse.ArgumentTypeError("expected a number from 1 to 256")
-    return jobs
+    return _number(text, 1, 256)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

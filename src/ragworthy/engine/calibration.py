@@ -30,5 +30,6 @@ def calibrate(
         unrelated_pairs=len(unrelated),
         perfect_median=round(percentile(cited, 50), PLACES),
         perfect_p90=round(percentile(cited, 90), PLACES),
+        perfect_mean=round(sum(cited, Fraction(0)) / len(cited), PLACES),
         auc=auc([float(one) for one in relevant], [float(one) for one in negatives]),
     )

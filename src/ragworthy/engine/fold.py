@@ -7,6 +7,7 @@ from typing import Any
 
 from ragworthy import gates as g
 from ragworthy.metrics.convergence import Question
+from ragworthy.metrics.distance import ACCEPT
 from ragworthy.metrics.registry import Metric, MetricName, Word
 from ragworthy.stats import percentile, percentile_interval, wilson, wilson_mean
 
@@ -65,6 +66,14 @@ def value_of(metric: Metric, words: Iterable[Word]) -> g.Value:
     number = total / len(counted)
     interval = wilson_mean(number, len(counted)) if rate else None
     return _numbered(base, number, len(counted))._replace(interval=interval)
+
+
+def is_good(metric: Metric, word: Any) -> bool:
+    """Whether a question alone is as it should be: the best rate, no step away, an accepted distance."""
+    number = Fraction(*word) if isinstance(word, tuple) else Fraction(word)
+    if metric.needs == "distances":
+        return number <= ACCEPT
+    return number == (1 if metric.better == "higher" else 0)
 
 
 def total_of(words: Iterable[Any]) -> Fraction:

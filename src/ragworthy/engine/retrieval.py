@@ -103,9 +103,9 @@ class _Gathered:
         self.rerankers: set[str] = set()
         self.models: set[tuple[str, str]] = set()
         self.orphans: Counter[str] = Counter()
-        self.types: dict[str, None] = {}
-        self.unknown: dict[str, None] = {}
-        self.traces = self.replaced = self.by_rank = self.errored = 0
+        self.types: set[str] = set()
+        self.unknown: set[str] = set()
+        self.traces = self.replaced = 0
 
 
 def read_arm(job: Job, wanted: list[Wanted], role: str, traces: Reader, flaws: Flaws) -> Arm:
@@ -146,8 +146,6 @@ def _take(job: Job, by_id: Mapping[str, Wanted], notes: _Gathered, given: Retrie
             found.add(value)
     if trace.delta_s_model is not None:
         notes.models.add((trace.delta_s_model.name, trace.delta_s_model.weights))
-    notes.by_rank += trace.cited_by == "rank"
-    notes.errored += trace.error is not None
     runs = notes.runs.setdefault(trace.name, {})
     key = (trace.paraphrase or 0, trace.seed or 0)
     notes.replaced += key in runs
@@ -156,10 +154,9 @@ def _take(job: Job, by_id: Mapping[str, Wanted], notes: _Gathered, given: Retrie
         return
     for name, result in zip(runs[key].names, trace.topk or [], strict=False):
         if name not in job.known:
-            if len(notes.unknown) < ORPHANS_SHOWN:
-                notes.unknown[name] = None
-        elif len(notes.types) < ORPHANS_SHOWN and kind_of(result.type) not in ("", job.rules.place(name).type):
-            notes.types[name] = None
+            notes.unknown.add(name)
+        elif kind_of(result.type) not in ("", job.rules.place(name).type):
+            notes.types.add(name)
 
 
 def _trace_problem(trace: RetrievalTrace, job: Job) -> tuple[str, str, str] | None:
@@ -210,11 +207,11 @@ def _arm(wanted: Iterable[Wanted], notes: _Gathered) -> Arm:
         normalisers=sorted(notes.normalisers),
         rerankers=sorted(notes.rerankers),
         models=sorted(notes.models),
-        cited_by_rank=notes.by_rank,
+        cited_by_rank=sum(one.facts.by_rank for runs in notes.runs.values() for one in runs.values()),
         declared_otherwise=otherwise,
         type_mismatches=sorted(notes.types),
         unknown_ids=sorted(notes.unknown),
-        errored=notes.errored,
+        errored=sum(one.facts.errored for runs in notes.runs.values() for one in runs.values()),
     )
 
 

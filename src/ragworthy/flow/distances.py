@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy.corpora import Corpus
-from ragworthy.errors import PolicyError, Problem
+from ragworthy.errors import PolicyError, Problem, data_error
 from ragworthy.flow import Request
 from ragworthy.gates import MAX
 from ragworthy.load.extras import Lock
@@ -15,7 +15,11 @@ from ragworthy.metrics.distance import BANDS, Calibration, band, exact, verdict
 from ragworthy.metrics.runs import Reading
 
 DEFAULT_MODEL = "wordllama"
-GATED = {"retrieval.delta_s_median": "perfect_median", "retrieval.delta_s_p90": "perfect_p90"}
+GATED = {
+    "retrieval.delta_s_median": "perfect_median",
+    "retrieval.delta_s_p90": "perfect_p90",
+    "retrieval.delta_s_mean": "perfect_mean",
+}
 
 
 class Source(NamedTuple):
@@ -41,7 +45,7 @@ class Source(NamedTuple):
 def choose(request: Request, arm: Arm, corpus: Corpus | None, lock: Lock | None) -> Source:
     """The source the policy asks for, or else the best there is."""
     asked = request.retrieval.delta_s
-    stored = Calibration.from_json(lock.calibration) if lock is not None and lock.calibration else None
+    stored = _stored(lock)
     recorded = any(reading.recorded is not None for one in arm.asked for reading in one.runs.values())
     traced = arm.models[0] if len(arm.models) == 1 else None
     if stored is not None and asked in ("auto", "calibrated"):
@@ -61,6 +65,17 @@ def choose(request: Request, arm: Arm, corpus: Corpus | None, lock: Lock | None)
             )
         return Source("raw", (stored.model, stored.weights) if stored else None, stored)
     return Source("recorded", traced, stored if stored and traced == (stored.model, stored.weights) else None)
+
+
+def _stored(lock: Lock | None) -> Calibration | None:
+    """The calibration that the lock keeps."""
+    if lock is None or not lock.calibration:
+        return None
+    try:
+        return Calibration.from_json(lock.calibration)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        message = "expected a calibration as 'gold freeze --corpus' writes it, got something else"
+        raise data_error("RW-L01", message, where=lock.gold, field="calibration") from None
 
 
 class Filled(NamedTuple):

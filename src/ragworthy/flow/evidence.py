@@ -46,7 +46,10 @@ def depths(request: Request) -> tuple[int, ...]:
 def slice_fields(request: Request) -> tuple[str, ...]:
     """Every gold field that the numbers are split by."""
     gated = [gate.slice.partition("=")[0] for gate in request.gates if gate.slice]
-    return tuple(dict.fromkeys((*request.settings.slices, *gated)))
+    fields = dict.fromkeys((*request.settings.slices, *gated))
+    if request.suite == "retrieval":
+        fields.pop("type", None)  # there it is the type of the first relevant block, and always reported
+    return tuple(fields)
 
 
 def names(suite: str, ks: tuple[int, ...]) -> list[MetricName]:

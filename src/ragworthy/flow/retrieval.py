@@ -10,6 +10,7 @@ import msgspec
 
 from ragworthy import gates as g
 from ragworthy.corpora import Corpus, load_corpus, text_hash
+from ragworthy.engine.fold import is_good
 from ragworthy.engine.retrieval import Flaws, Job, read_arm, read_gold
 from ragworthy.engine.summary import summarise, words_of
 from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, data_error
@@ -193,7 +194,7 @@ def _job(request: Request, inputs: Inputs, rules: Rules, corpus: Corpus | None) 
         gold=evidence.reader(inputs.gold, RetrievalGold),
         rules=rules,
         slice_fields=evidence.slice_fields(request),
-        tokens=corpus.tokens if corpus else lambda section: 0,
+        tokens=partial(corpus.tokens, subtree=rules.subtree) if corpus else lambda section: 0,
         known=corpus.places if corpus else None,
         limits=corpus.lengths if corpus else None,
         allow_gold_errors=request.allow_gold_errors,
@@ -247,12 +248,15 @@ def _each(request: Request, arm: Arm, words: dict[str, list[Any]]) -> dict[tuple
     said: dict[tuple[str, str], bool | None] = {}
     for gate in request.gates:
         name = find(gate.metric, default_k=5) if gate.must_pass else None
-        for qid in gate.must_pass if name is not None else ():
+        if name is None:
+            continue
+        for qid in gate.must_pass:
             if qid not in place:
                 message = f'expected a qid of the gold set, got "{qid}"'
                 raise PolicyError([Problem("RW-P09", message, field=f"{gate.metric}: must_pass")])
             word = words[gate.metric][place[qid]]
-            said[gate.metric, qid] = None if word is None else word == 1
+            good = None if word is None else is_good(name.metric, word)
+            said[gate.metric, qid] = good if good is None or name.metric.better == "higher" else not good
     return said
 
 
@@ -278,7 +282,7 @@ def _invalid(request: Request, inputs: Inputs, arm: Arm) -> list[str]:
 
 def unknown_blocks(arm: Arm, corpus: Corpus) -> tuple[list[str], int]:
     """Gold ids that lead to no block of the corpus, and how many gold ids there are."""
-    pairs = [pair for one in arm.asked for pair in zip(one.wanted.names, one.wanted.blocks, strict=True)]
+    pairs = [(name, one.wanted.blocks[number]) for one in arm.asked for name, number in one.wanted.names.items()]
     return [name for name, block in pairs if not any(one in corpus.places for one in block)], len(pairs)
 
 
@@ -320,10 +324,10 @@ def _listed(inputs: Inputs, arm: Arm, live: Arm | None) -> list[dict[str, Any]]:
         {"role": source.role, "path": source.label, "sha256": source.sha256(), "records": count}
         for source, count in counts
     ]
-    corpus = inputs.corpus
-    if corpus is not None:
-        entry = {"role": "corpus", "path": corpus.label, "sha256": corpus.sha256, "records": len(corpus.places)}
-        listed.append(entry)
+    for role, corpus in (("corpus", inputs.corpus), ("live_corpus", inputs.live_corpus)):
+        if corpus is not None:
+            records = len(corpus.places)
+            listed.append({"role": role, "path": corpus.label, "sha256": corpus.sha256, "records": records})
     return listed
 
 

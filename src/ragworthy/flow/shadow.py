@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.load.rules import LIVE_GATE, RETRIEVAL_GATES
-from ragworthy.metrics.arm import Arm
+from ragworthy.metrics.arm import Arm, Asked
 from ragworthy.metrics.churn import jaccard, rbo
+from ragworthy.metrics.convergence import RunKey
 from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
 from ragworthy.report.findings import Compared
@@ -113,22 +114,23 @@ def _moved(live: Arm, shadow: Arm) -> tuple[list[dict[str, Any]], list[dict[str,
     """Questions whose relevant blocks came into, or fell out of, the first results in some run."""
     gained, lost = [], []
     for before, after in zip(live.asked, shadow.asked, strict=True):
-        names = after.wanted.names
         came: set[str] = set()
         went: set[str] = set()
         for key in sorted(before.question.runs.keys() & after.question.runs.keys()):
-            ranks = zip(before.question.runs[key].blocks, after.question.runs[key].blocks, names, strict=True)
-            for old, new, name in ranks:
-                had, has = 0 < old <= DEPTH, 0 < new <= DEPTH
-                if has and not had:
-                    came.add(name)
-                elif had and not has:
-                    went.add(name)
+            old, new = _found(before, key), _found(after, key)
+            came |= new - old
+            went |= old - new
         if came:
             gained.append({"qid": after.wanted.qid, "blocks": sorted(came)})
         if went:
             lost.append({"qid": after.wanted.qid, "blocks": sorted(went)})
     return gained, lost
+
+
+def _found(one: Asked, key: RunKey) -> set[str]:
+    """The relevant ids, as the gold set has them, whose block a run returned among the first."""
+    ranks = one.question.runs[key].blocks
+    return {name for name, number in one.wanted.names.items() if 0 < ranks[number] <= DEPTH}
 
 
 def _changed(live: Arm, shadow: Arm, same_ids: tuple[Callable[[str], str], Callable[[str], str]]) -> dict[str, Any]:

@@ -158,6 +158,7 @@ def _evidence(ranked: Ranked) -> str:
 def _rows(ranked: Ranked, names: list[MetricName]) -> Iterator[dict[str, Any]]:
     """Every judged query's row, in natural order."""
     columns = {f"retrieval.{name}": column.tolist() for name, column in ranked.values().items()}
+    columns["retrieval.missing"] = [0.0] * len(ranked.qids)
     undefined = {name.id: ONLY_RANKS for name in names if name.id not in columns}
     for nth, qid in enumerate(ranked.qids):
         yield {

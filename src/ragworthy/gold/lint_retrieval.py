@@ -38,6 +38,10 @@ class Known(NamedTuple):
 
     places: Mapping[str, Place]
     distances: Mapping[str, Fraction]
+    lengths: Mapping[str, int]
+    """How many bytes each document has."""
+    sections: frozenset[tuple[str | None, str | None]]
+    """Every section, by document and path."""
 
 
 def lint(items: Sequence[Question], label: str, known: Known | None) -> list[Finding]:
@@ -87,9 +91,10 @@ def _against(item: Question, label: str, known: Known) -> list[Finding]:
                 f" and {len(lost) - 1} more that it does not have" if len(lost) > 1 else ", which it does not have"
             )
             found.append(finding(level, "RW-G13", item, label, field, message))
-    anchor = section_key(gold.anchor_section or "").rpartition("|s=")[2]
+    doc, _, anchor = section_key(gold.anchor_section or "").rpartition("|s=")
     places = [known.places[name] for name in map(stable, gold.relevant or []) if name in known.places]
-    if anchor and places and anchor not in {place.section for place in known.places.values()}:
+    homes = [doc] if doc else [place.doc for place in places]
+    if anchor and places and not any((home, anchor) in known.sections for home in homes):
         message = f'expected a section of this index, got "{gold.anchor_section}"'
         found.append(finding("error", "RW-G13", item, label, "anchor_section", message))
     docs = {place.doc for place in places}
@@ -101,6 +106,12 @@ def _against(item: Question, label: str, known: Known) -> list[Finding]:
             message = f'"{name}" is not near the anchor section: it tests no boundary'
             found.append(finding("note", "RW-W37", item, label, "negatives", message))
             break
+    for name, (_, end) in (gold.relevant_offsets or {}).items():
+        spot = known.places.get(stable(name))
+        length = known.lengths.get(spot.doc or "") if spot is not None else None
+        if length is not None and end > length:
+            message = f"expected at most {length}, the length of the text, got {end}"
+            found.append(finding("error", "RW-G14", item, label, f"relevant_offsets.{name}", message))
     distance = known.distances.get(item.qid)
     if distance is not None and distance >= BLOCK:
         message = f"ΔS to its first relevant block is {float(distance):.2f}, as far as unrelated text"

@@ -35,6 +35,7 @@ _MEANINGS = (
     ("paraphrases", "other wordings are asked now: results of the question are not comparable"),
     ("relevant", "other blocks are relevant now: rank metrics and coverage are not comparable"),
     ("anchor_section", "another section should answer now: coverage and anchor metrics are not comparable"),
+    ("grades", "other grades count now: nDCG is not comparable"),
     ("negatives", "other hard negatives: only the numbers about them move"),
     ("relevant_offsets", "other bytes count now: citation accuracy is not comparable"),
     ("constraints", "other constraints are locked now: SCU is not comparable"),

@@ -48,10 +48,15 @@ def lint(path: Path, corpus: Path | None, model: str = DEFAULT_MODEL) -> Linted:
     known = None
     if corpus is not None:
         there = load_corpus(corpus)
-        known = rules.Known(there.places, _distances(questions, there, model))
+        known = _known(there, _distances(questions, there, model))
     findings = unreadable(problems) + rules.lint(questions, source.given, known)
     findings.sort(key=lambda one: (one.line, one.problem.code))
     return Linted(findings, len(questions) + len({problem.where for problem in problems}), source.given, 0)
+
+
+def _known(corpus: Corpus, distances: dict[str, Fraction]) -> rules.Known:
+    sections = frozenset((place.doc, place.section) for place in corpus.places.values())
+    return rules.Known(corpus.places, distances, corpus.lengths, sections)
 
 
 def _distances(questions: Sequence[rules.Question], corpus: Corpus, model: str) -> dict[str, Fraction]:
@@ -199,7 +204,7 @@ def fit(gold: Path, corpus: Path) -> Fit:
     there = load_corpus(corpus)
     names = [stable(name) for one in questions for name in one.gold.relevant or []]
     unknown = [name for name in dict.fromkeys(names) if name not in there.places]
-    covered, sections = rules.section_coverage(questions, rules.Known(there.places, {}))
+    covered, sections = rules.section_coverage(questions, _known(there, {}))
     return Fit(len(dict.fromkeys(names)), unknown, covered, sections)
 
 
@@ -258,11 +263,16 @@ def rebind(path: Path, tables: Sequence[Table], out: Path, *, old: Path | None, 
         if is_gold or record.get("index_hash") in redirects.versions[:-1]:
             record["index_hash"] = redirects.versions[-1]  # whose ids these are now
     encode = msgspec.json.Encoder().encode
-    files = [out, out.with_suffix(".log.jsonl"), out.with_suffix(".review.jsonl")]
+    files = rebound_files(out)
     rows = (rebound.items, [one.row() for one in rebound.log], [one.row() for one in rebound.review])
     for target, lines in zip(files, rows, strict=True):
         write_whole(target, b"".join(encode(line) + b"\n" for line in lines))
     return Rewritten(rebound, files)
+
+
+def rebound_files(out: Path) -> list[Path]:
+    """What rewriting writes: the records, the log and the review list."""
+    return [out, out.with_suffix(".log.jsonl"), out.with_suffix(".review.jsonl")]
 
 
 def _sections(corpus: Path | None) -> dict[str, str]:

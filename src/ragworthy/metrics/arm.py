@@ -41,7 +41,7 @@ class Arm(NamedTuple):
     declared_otherwise: int
     type_mismatches: list[str]
     unknown_ids: list[str]
-    """Some ids that the corpus does not have, where there is a corpus."""
+    """Ids that the corpus does not have, where there is a corpus."""
     errored: int
 
     @property

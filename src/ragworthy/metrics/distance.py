@@ -47,6 +47,7 @@ class Calibration(NamedTuple):
     unrelated_pairs: int
     perfect_median: Fraction
     perfect_p90: Fraction
+    perfect_mean: Fraction
     auc: float | None
     """How well the model tells relevant blocks from hard negatives."""
 
@@ -58,7 +59,8 @@ class Calibration(NamedTuple):
     def of(self, raw: Fraction) -> Fraction:
         """A raw distance on the scale of the bands: 0 → 0, r90 → 0.45, n10 → 0.60, 1 → 1, straight in between.
 
-        >>> one = Calibration("m", "", Fraction("0.71"), Fraction("0.86"), 1, 1, Fraction(0), Fraction(0), None)
+        >>> none = Fraction(0)
+        >>> one = Calibration("m", "", Fraction("0.71"), Fraction("0.86"), 1, 1, none, none, none, None)
         >>> [float(one.of(Fraction(text))) for text in ("0", "0.71", "0.86", "1")]
         [0.0, 0.45, 0.6, 1.0]
         """
@@ -81,5 +83,7 @@ class Calibration(NamedTuple):
     @classmethod
     def from_json(cls, given: dict[str, Any]) -> "Calibration":
         """The calibration that a lock keeps."""
-        fractions = {key: Fraction(given[key]) for key in ("r90", "n10", "perfect_median", "perfect_p90")}
+        fractions = {
+            key: Fraction(given[key]) for key in ("r90", "n10", "perfect_median", "perfect_p90", "perfect_mean")
+        }
         return cls(**{**{key: given[key] for key in cls._fields}, **fractions})

@@ -3,7 +3,7 @@
 A run is one wording of a question under one seed. Every metric in `retrieval.py` is a pure function of these facts.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -41,6 +41,7 @@ class Facts(NamedTuple):
     """Whether the traces carry answers at all."""
     by_rank: bool
     """Whether the citations are only the first results, because no answer was written."""
+    errored: bool
     answered: bool
     covered: bool
     accurate: bool | None
@@ -87,6 +88,7 @@ def missing(wanted: Wanted, *, answers: bool = True) -> Facts:
         negatives=bool(wanted.negatives),
         answers=answers,
         by_rank=False,
+        errored=False,
         answered=False,
         covered=False,
         accurate=None,
@@ -105,7 +107,7 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     """Establish the facts of one run."""
     given = [one.id for one in trace.topk] if trace.topk is not None else trace.retrieved_ids or []
     names = [_meant(name, None, trace, rules)[0] for name in given]
-    facts = _ranked(wanted, names, trace, rules)
+    facts = _ranked(wanted, names, trace, rules)._replace(errored=trace.error is not None)
     citations = citations_of(trace, rules.refusals)
     if citations is None:
         return Reading(facts._replace(answers=False), trace.query or "", tuple(names), None, None, trace.state)
@@ -189,29 +191,29 @@ def _cited(facts: Facts, wanted: Wanted, cited: Sequence[tuple[str, Span]], rule
     place = rules.place(name)
     if offsets is not None and offsets[0] < offsets[1]:
         place = place._replace(span=offsets)
-    accurate, exact = _accuracy(place, wanted.spots)
+    near = [spot for one, spot in wanted.spots if one == name or _same_section(spot, place)]
+    accurate, exact = _accuracy(place, near)
     if accurate is None and name in wanted.ids:
         accurate = exact = True
     cross = bool(anchor and anchor.docs and place.doc is not None and place.doc not in anchor.docs)
-    near = anchor is not None and place.section is not None and not cross
+    inside = anchor is not None and place.section is not None and not cross
     return facts._replace(
         answered=True,
         covered=covered,
         accurate=accurate,
         exact=exact,
-        distance=tree_distance(place.section or "", anchor.path) if near and anchor else None,
+        distance=tree_distance(place.section or "", anchor.path) if inside and anchor else None,
         cross_doc=cross,
         key=qualified(place) or name,
         cited=tuple(dict.fromkeys(one for one, _ in cited)),
     )
 
 
-def _accuracy(cited: Place, spots: Iterable[Place]) -> tuple[bool | None, bool | None]:
-    """Whether a citation lies within the window of a relevant block, and whether both its edges do.
+def _accuracy(cited: Place, near: Sequence[Place]) -> tuple[bool | None, bool | None]:
+    """Whether a citation lies within the window of a relevant block of its section, and whether both its edges do.
 
-    None where it lies in the section of a relevant block and no bytes are known to compare.
+    None where there is such a block and no bytes are known to compare.
     """
-    near = [spot for spot in spots if _same_section(spot, cited)]
     spans = [spot.span for spot in near if spot.span is not None]
     if not near:
         return False, False
@@ -224,7 +226,7 @@ def _accuracy(cited: Place, spots: Iterable[Place]) -> tuple[bool | None, bool |
 
 def _same_section(one: Place, other: Place) -> bool:
     same_doc = one.doc == other.doc or None in (one.doc, other.doc)
-    return same_doc and one.section == other.section
+    return same_doc and one.section is not None and one.section == other.section
 
 
 def gap(one: tuple[int, int], other: tuple[int, int]) -> int:

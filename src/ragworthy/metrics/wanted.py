@@ -42,17 +42,17 @@ class Wanted(NamedTuple):
     qid: str
     answerable: bool
     wordings: tuple[str, ...]
-    names: tuple[str, ...]
-    """The relevant ids as the gold set has them."""
+    names: Mapping[str, int]
+    """The relevant ids as the gold set has them, with the number of the block that each is part of now."""
     blocks: tuple[frozenset[str], ...]
-    """The ids that each of them stands for now; none where its text is gone."""
+    """The ids that each block has now; none where its text is gone. Blocks that were merged are one."""
     grades: tuple[int, ...]
     ids: Mapping[str, tuple[int, ...]]
     """Every id that counts, with the numbers of its blocks."""
     negatives: frozenset[str]
     anchor: Section | None
-    spots: tuple[Place, ...]
-    """Where the relevant blocks are, with their bytes."""
+    spots: tuple[tuple[str, Place], ...]
+    """Where the relevant blocks are, by id, with their bytes."""
     types: tuple[str, ...]
     section_tokens: int
     slices: tuple[str, ...] = ()
@@ -87,12 +87,12 @@ class Moves(NamedTuple):
         if not earlier and (name in self.live or index_hash == self.redirects.versions[-1]):
             return name, offsets
         now = self.redirects.resolve(name)
-        if len(now) != 1:
-            return name, offsets
+        if not now:
+            return f"gone:{name}", None  # the old id may name another text by now
         if offsets is None or offsets[0] >= offsets[1]:
             return now[0], None
         places = self.redirects.places(name, offsets)
-        return now[0], places[0].offsets if len(places) == 1 else None
+        return places[0].id if places else now[0], places[0].offsets if places else None
 
 
 class Rules(NamedTuple):
@@ -112,12 +112,11 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
     for number, block in enumerate(blocks):
         for name in sorted(block):
             ids[name] = (*ids.get(name, ()), number)
-    given = {stable(name): span for name, span in (gold.relevant_offsets or {}).items()}
-    places = [_places(name, block, given, rules) for name, block in zip(names, blocks, strict=True)]
-    spots = [place for some in places for place in some]
-    anchor = _anchor(gold.anchor_section or "", spots)
+    spots = _spots(gold, names, blocks, rules)
+    anchor = _anchor(gold.anchor_section or "", list(spots.values()))
     if anchor is not None and rules.moves is not None:
-        anchor = _moved_anchor(anchor, names, places)
+        anchor = _moved_anchor(anchor, names, blocks, spots)
+    first = [spots[min(block)] if block else None for block in blocks]
     grades = gold.grades or {}
     negatives = {now for name in gold.negatives or [] for now in _now(stable(name), rules)}
     return Wanted(
@@ -126,40 +125,56 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
         wordings=tuple(gold.paraphrases or ()),
         names=names,
         blocks=tuple(blocks),
-        grades=tuple(max(0, grades.get(name, 1)) for name in names),
+        grades=_grades(names, len(blocks), grades),
         ids=ids,
         negatives=frozenset(negatives - ids.keys()),
         anchor=anchor,
-        spots=tuple(spots),
-        types=tuple(kind_of(some[0].type) if some else "" for some in places),
+        spots=tuple(spots.items()),
+        types=tuple(kind_of(place.type) if place else "" for place in first),
         section_tokens=tokens(anchor) if anchor else 0,
         slices=slices,
     )
 
 
-def _blocks(gold: RetrievalGold, rules: Rules) -> tuple[tuple[str, ...], list[frozenset[str]]]:
-    """The relevant ids, and what each stands for now; blocks that were merged into one are one."""
-    found: dict[str, frozenset[str]] = {}
+def _blocks(gold: RetrievalGold, rules: Rules) -> tuple[dict[str, int], list[frozenset[str]]]:
+    """The relevant ids with the number of their block, and what each block stands for now."""
+    names: dict[str, int] = {}
+    blocks: list[frozenset[str]] = []
     for name in dict.fromkeys(map(stable, gold.relevant or [])):
         block = frozenset(_now(name, rules))
-        if not block or block not in found.values():
-            found[name] = block
-    return tuple(found), list(found.values())
+        if block and block in blocks:
+            names[name] = blocks.index(block)
+        else:
+            names[name] = len(blocks)
+            blocks.append(block)
+    return names, blocks
+
+
+def _grades(names: Mapping[str, int], count: int, given: Mapping[str, int]) -> tuple[int, ...]:
+    """The grade of each block: the best of those that were merged into it."""
+    grades = [0] * count
+    for name, number in names.items():
+        grades[number] = max(grades[number], given.get(name, 1))
+    return tuple(grades)
 
 
 def _now(name: str, rules: Rules) -> tuple[str, ...]:
     return (name,) if rules.moves is None else rules.moves.gold(name)
 
 
-def _places(name: str, block: frozenset[str], given: Mapping[str, tuple[int, int]], rules: Rules) -> list[Place]:
-    """Where a relevant block stands now, with the bytes the gold set gives it; nowhere where its text is gone."""
-    spans: dict[str, tuple[int, int]] = {}
-    if name in given:
-        spans = {name: given[name]}
+def _spots(
+    gold: RetrievalGold, names: Mapping[str, int], blocks: Sequence[frozenset[str]], rules: Rules
+) -> dict[str, Place]:
+    """Where the relevant blocks stand now, with the bytes the gold set gives them; nowhere where the text is gone."""
+    spots = {one: rules.place(one) for block in blocks for one in sorted(block)}
+    for name, span in (gold.relevant_offsets or {}).items():
+        places = {stable(name): span}
         if rules.moves is not None:
-            spans = {place.id: place.offsets for place in rules.moves.redirects.places(name, given[name])}
-    places = [(one, rules.place(one)) for one in sorted(block)]
-    return [place._replace(span=spans.get(one, place.span)) for one, place in places]
+            places = {place.id: place.offsets for place in rules.moves.redirects.places(stable(name), span)}
+        for one, offsets in places.items():
+            if one in spots and stable(name) in names:
+                spots[one] = spots[one]._replace(span=offsets)
+    return spots
 
 
 def _anchor(text: str, spots: Sequence[Place]) -> Section | None:
@@ -171,12 +186,15 @@ def _anchor(text: str, spots: Sequence[Place]) -> Section | None:
     return Section(path, frozenset(docs))
 
 
-def _moved_anchor(anchor: Section, names: Sequence[str], places: Sequence[Sequence[Place]]) -> Section:
+def _moved_anchor(
+    anchor: Section, names: Mapping[str, int], blocks: Sequence[frozenset[str]], spots: Mapping[str, Place]
+) -> Section:
     """The anchor section after a renaming: where the first relevant block that stood in it stands now."""
-    for name, some in zip(names, places, strict=True):
-        if some and some[0].section is not None and place_of(name).section == anchor.path:
-            docs = {some[0].doc} if some[0].doc is not None else anchor.docs
-            return Section(some[0].section, frozenset(docs))
+    for name, number in names.items():
+        place = spots[min(blocks[number])] if blocks[number] else None
+        if place is not None and place.section is not None and place_of(name).section == anchor.path:
+            docs = {place.doc} if place.doc is not None else anchor.docs
+            return Section(place.section, frozenset(docs))
     return anchor
 
 

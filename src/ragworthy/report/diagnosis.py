@@ -125,7 +125,7 @@ def _noticed(found: Retrieved) -> list[tuple[str, int, str]]:
     short = sum(one.question.asked and not one.question.counted for one in arm.asked) if arm.answers else 0
     raw = int(bool(found.delta_s["raw"]) and not found.delta_s["scaled"])
     small = len(arm.asked) if len(arm.asked) < RELEASE else 0
-    types, unknown, strays = (", ".join(some) for some in (arm.type_mismatches, arm.unknown_ids, arm.orphan_ids))
+    types, unknown, strays = (", ".join(some[:3]) for some in (arm.type_mismatches, arm.unknown_ids, arm.orphan_ids))
     return [
         ("RW-W27", by_rank, f"{plural(by_rank, 'run cites', 'runs cite')} the first result: no answer was written"),
         ("RW-W28", otherwise, f"{plural(otherwise, 'question declares', 'questions declare')} another λ than computed"),

@@ -59,6 +59,11 @@ def part(
 
 
 def _invalid(found: Retrieved) -> list[str]:
+    return _broken(found) + model.unmeasured(found.judged)
+
+
+def _broken(found: Retrieved) -> list[str]:
+    """Why the evidence cannot carry a verdict, apart from gates that were not measured."""
     reasons = list(found.invalid)
     missing = found.values[None, "retrieval.missing"].num
     if missing:
@@ -67,7 +72,7 @@ def _invalid(found: Retrieved) -> list[str]:
         reasons.append(found.frozen.reason)
     if found.compared is not None and found.compared.unlike:
         reasons += [f"live and shadow cannot be compared: {why}" for why in found.compared.unlike]
-    return reasons + model.unmeasured(found.judged)
+    return reasons
 
 
 def _counts(found: Retrieved) -> dict[str, int]:
@@ -95,6 +100,8 @@ def _ledger(found: Retrieved, name: MetricName) -> dict[str, int]:
         ledger["expected"] += 1
         if not one.question.runs:
             ledger["missing"] += 1
+        elif all(facts.errored for facts in one.question.facts):
+            ledger["errored"] += 1
         elif word is not None and not undefined:
             ledger["scored"] += 1
         elif name.metric.cases.startswith("answered") and not any(facts.answered for facts in one.question.facts):
@@ -158,8 +165,9 @@ def _offender(one: Asked) -> dict[str, Any]:
 
 def _gold_ids(one: Asked) -> list[str]:
     """The relevant ids as they are now; one whose text is gone as the gold set has it."""
-    pairs = zip(one.wanted.names, one.wanted.blocks, strict=True)
-    return [now for name, block in pairs for now in (sorted(block) or [f"{name} (gone)"])]
+    blocks = [(name, one.wanted.blocks[number]) for name, number in one.wanted.names.items()]
+    now = [one for name, block in blocks for one in (sorted(block) or [f"{name} (gone)"])]
+    return list(dict.fromkeys(now))
 
 
 def _alike(one: Asked, facts: Facts) -> int:
@@ -210,7 +218,7 @@ def _live(found: Retrieved, compared: Compared) -> dict[str, Any]:
         "shadow_index": compared.shadow_hash,
         "deltas": deltas,
         "canary": {
-            "eligible": compared.eligible,
+            "eligible": compared.eligible and not _broken(found),
             "failing_live": compared.failing_live,
             "checks": [
                 {

@@ -77,7 +77,7 @@ def live_lines(live: dict[str, Any]) -> list[str]:
         lines.append("canary: eligible, every check holds")
     else:
         why = ", ".join(f"{one['metric']} {one['outcome'].replace('_', ' ')}" for one in failing)
-        lines.append(f"canary: not eligible: {why or 'live and shadow are not comparable'}")
+        lines.append(f"canary: not eligible: {why or 'the evidence is not valid'}")
     if live["canary"]["failing_live"]:
         lines.append(f"the live index does not pass either: {', '.join(live['canary']['failing_live'])}")
     for word in ("gained", "lost"):
