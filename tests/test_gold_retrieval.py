@@ -1,6 +1,7 @@
 """The retrieval gold set: lint, freeze with calibration, distance gates, verify, diff, rewriting for a new index."""
 
 import gzip
+import hashlib
 import json
 from fractions import Fraction
 from itertools import pairwise
@@ -832,3 +833,33 @@ def test_tables_that_lead_in_a_circle(moved: Moved, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.code == 2 and done.err.startswith("redirects: expected versions that lead to a newest one, got ")
     assert "[RW-M02]" in done.err
+
+
+def test_ids_that_have_another_text_by_now_are_not_scored_in_silence(moved: Moved, tmp_path: Path) -> None:
+    """A gold set frozen on the first version, scored on the second, in which sections were renumbered."""
+    gold = write_jsonl(tmp_path / "gold.jsonl", ITEMS)
+    done = run_cli("gold", "freeze", gold, "--signer", "Ada", "--reason", "r", "--corpus", moved.first)
+    assert done.code == 0
+    blocks = json.loads((tmp_path / "gold.lock").read_text())["corpus"]["blocks"]
+    later = {chunk["chunk_id"]: chunk["text"] for chunk in map(json.loads, open_lines(moved.second / "chunks.jsonl"))}
+    other = [
+        name
+        for name, known in blocks.items()
+        if name in later and hashlib.sha256(later[name].encode()).hexdigest()[:16] != known
+    ]
+    assert other
+    done = run_cli("retrieve", "--index", moved.second, "--gold", gold, "-o", tmp_path / "t.jsonl")
+    assert done.code == 0
+    score = ("score", "retrieval", "--gold", gold, "--trace", tmp_path / "t.jsonl", "--corpus", moved.second)
+    done = run_cli(*score, "--gates", "recall@5=0.01")
+    assert done.code == 4
+    assert (
+        f"  not valid: {len(other)} of {len(blocks)} gold ids do not have the text they had when the gold set was "
+        f"frozen, e.g. {other[0]}: give --redirects [RW-G15]"
+    ) in done.out.splitlines()
+    done = run_cli(*score, "--gates", "recall@5=0.01", "--redirects", moved.tables[0])
+    assert "RW-G15" not in done.out
+
+
+def open_lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()

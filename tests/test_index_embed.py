@@ -208,9 +208,7 @@ def test_a_model_that_is_not_installed_is_named_with_its_extra(monkeypatch: pyte
     monkeypatch.setattr(wordllama, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra) as caught:
         embed.load("wordllama")
-    assert caught.value.lines()[0] == (
-        "the embedding model wordllama needs wordllama: pip install wordllama [RW-F15]"
-    )
+    assert caught.value.lines()[0] == ("the embedding model wordllama needs wordllama: pip install wordllama [RW-F15]")
     with pytest.raises(MissingExtra) as caught:
         embed.load("minilm")
     assert caught.value.lines()[0] == (

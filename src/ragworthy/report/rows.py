@@ -1,6 +1,6 @@
 """Rows: one object a question, in gold order."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,34 +71,34 @@ def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
             file.write(encode(row) + b"\n")
 
 
-def write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+_FACTS = {
+    "answers": (
+        "answerable", "answered", "refused", "missing", "errored",
+        "contains", "hit", "in_scope", "constraints_kept",
+    ),
+    "retrieval": ("answerable", "answered", "missing", "covered", "accurate", "hit"),
+}  # fmt: skip
+
+
+def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[str]) -> None:
     """Rows as Parquet; the two maps are maps."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
         raise missing_extra("pyarrow", "parquet", "writing Parquet") from None
-    fact = pa.struct(
-        [
-            (name, pa.bool_())
-            for name in (
-                "answerable", "answered", "refused", "missing", "errored",
-                "contains", "hit", "in_scope", "constraints_kept", "covered", "accurate",
-            )
-        ]
-    )  # fmt: skip
-    schema = pa.schema(
-        [
-            ("qid", pa.string()),
-            ("label", pa.string()),
-            ("stage", pa.string()),
-            ("metrics", pa.map_(pa.string(), pa.float64())),
-            ("undefined", pa.map_(pa.string(), pa.string())),
-            ("facts", fact),
-            ("runs", pa.int64()),
-            ("lambda", pa.string()),
-        ]
-    )
+    names = dict.fromkeys(name for suite in suites for name in _FACTS[suite])
+    columns = [
+        ("qid", pa.string()),
+        ("label", pa.string()),
+        ("stage", pa.string()),
+        ("metrics", pa.map_(pa.string(), pa.float64())),
+        ("undefined", pa.map_(pa.string(), pa.string())),
+        ("facts", pa.struct([(name, pa.bool_()) for name in names])),
+    ]
+    if "retrieval" in suites:
+        columns += [("runs", pa.int64()), ("lambda", pa.string())]
+    schema = pa.schema(columns)
     with parquet.ParquetWriter(path, schema) as writer:
         batch: list[dict[str, Any]] = []
         for row in rows:

@@ -52,5 +52,7 @@ def write(path: Path, report: dict[str, Any], rows: Callable[[], Any]) -> None:
         return
     from ragworthy.report import rows as writers
 
-    fill = writers.write_parquet if path.suffix == ".parquet" else writers.write_jsonl
-    write_with(path, lambda beside: fill(beside, rows()))
+    if path.suffix == ".parquet":
+        write_with(path, lambda beside: writers.write_parquet(beside, rows(), list(report["suites"])))
+    else:
+        write_with(path, lambda beside: writers.write_jsonl(beside, rows()))
