@@ -6,8 +6,8 @@ compiler) are not counted. ΔS is about one core, so its seconds are those of th
 """
 
 import argparse
-import importlib.util
 import gzip
+import importlib.util
 import json
 import os
 import random
