@@ -711,7 +711,8 @@ def test_a_trace_for_every_paraphrase_and_seed_has_the_whole_contract(world: Wor
         assert one["λ_state"] in ("→", "←", "<>", "×")
         assert one["cited_by"] == "rank"
         assert 0 < len(one["topk"]) <= 4 and len(one["ΔS"]) == len(one["topk"])
-        assert all(0 <= value <= 2 and value == round(value, 6) for value in one["ΔS"])
+        assert all(0 <= value <= 1 and value == round(value, 6) for value in one["ΔS"])
+        assert "ΔS_anchor" not in one or len(one["ΔS_anchor"]) == len(one["topk"])
         first = one["topk"][0]
         assert one["answer_citations"] == [{"id": first["id"], "offsets": first["offsets"]}]
         for result in one["topk"]:

@@ -10,6 +10,7 @@ from ragworthy.errors import MOST_PROBLEMS, DataError, data_error, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold.lint import identities
 from ragworthy.gold.lint_retrieval import Question
+from ragworthy.ids import section_key, stable
 from ragworthy.index.embed import distance
 from ragworthy.index.store import Hit, Index
 from ragworthy.load.decode import read_items
@@ -44,6 +45,7 @@ class Asked(NamedTuple):
     paraphrase: int
     query: str
     anchor: str
+    relevant: tuple[str, ...] = ()
 
 
 def wordings(gold: Path) -> list[Asked]:
@@ -61,7 +63,8 @@ def wordings(gold: Path) -> list[Asked]:
         if not texts or not all(text.strip() for text in texts):
             message = "expected at least one non-empty wording, got none"
             raise data_error("RW-G12", message, where=f"{source.given}:{item.line}", field="paraphrases")
-        asked += [Asked(one.name, nth, text, one.anchor_section or "") for nth, text in enumerate(texts)]
+        relevant = tuple(map(stable, one.relevant or ()))
+        asked += [Asked(one.name, nth, text, one.anchor_section or "", relevant) for nth, text in enumerate(texts)]
     return asked
 
 
@@ -103,10 +106,8 @@ def traces(index: Index, asked: Sequence[Asked], how: How) -> Iterator[dict[str,
                     "query": one.query,
                     "topk": [_result(hit) for hit in hits],
                 }
-                if distances is not None and manifest.embedding is not None:
-                    trace["ΔS"] = distances[nth]
-                    model = {"name": manifest.embedding.model, "weights": manifest.embedding.weights}
-                    trace["delta_s_model"] = model
+                if distances is not None:
+                    trace |= distances[nth]
                 if how.cite:
                     cited = hits[: how.cite]
                     trace["λ_state"] = mark
@@ -136,20 +137,43 @@ def _seen(hits: Sequence[Hit], cite: int) -> Seen:
     return Seen(qualified(section) or first.name, tuple(hit.chunk.name for hit in cited))
 
 
-def _distances(index: Index, asked: Sequence[Asked], found: Sequence[Sequence[Hit]]) -> list[list[float]] | None:
-    """The raw distance of each result to its query; None for an index without vectors."""
-    if index.manifest.embedding is None:
-        return None
-    import numpy as np
+def _distances(index: Index, asked: Sequence[Asked], found: Sequence[Sequence[Hit]]) -> list[dict[str, Any]] | None:
+    """The distances of each trace: results to the query, and to the section that should answer; None without vectors.
 
-    queries = index.embedder().embed([one.query for one in asked])
+    Those that leave the range from 0 to 1 are cut to it, and kept beside as they were.
+    """
+    model = index.manifest.embedding
+    if model is None:
+        return None
     rows = {chunk.name: row for row, chunk in enumerate(index.chunks)}
-    pairs = [(nth, rows[hit.chunk.name]) for nth, hits in enumerate(found) for hit in hits]
-    if not pairs:
-        return [[] for _ in asked]
-    left, right = (np.array(column) for column in zip(*pairs, strict=True))
-    values = iter(distance(queries[left], np.asarray(index.vectors)[right]).tolist())
-    return [[next(values) for _ in hits] for hits in found]
+    queries = index.embedder().embed([one.query for one in asked])
+    anchors = _anchor_rows(index, asked)
+    table = []
+    for nth, hits in enumerate(found):
+        results = index.vectors[[rows[hit.chunk.name] for hit in hits]]
+        raw = distance(queries[[nth] * len(hits)], results).tolist() if hits else []
+        cut = [min(1.0, max(0.0, value)) for value in raw]
+        entry: dict[str, Any] = {"ΔS": cut}
+        if cut != raw:
+            entry["ΔS_raw"] = raw
+        anchor = anchors[nth]
+        if anchor is not None and hits:
+            entry["ΔS_anchor"] = distance(index.vectors[[anchor] * len(hits)], results).tolist()
+        table.append(entry | {"delta_s_model": {"name": model.model, "weights": model.weights}})
+    return table
+
+
+def _anchor_rows(index: Index, asked: Sequence[Asked]) -> list[int | None]:
+    """For each wording the first block of its anchor section, in a document of its relevant blocks."""
+    first: dict[tuple[str, str], int] = {}
+    for row, chunk in enumerate(index.chunks):
+        first.setdefault((chunk.doc_id or "", chunk.section_id or ""), row)
+    found: list[int | None] = []
+    for one in asked:
+        doc, _, path = section_key(one.anchor).rpartition("|s=")
+        homes = [doc] if doc else [index.by_id[name].doc_id or "" for name in one.relevant if name in index.by_id]
+        found.append(next((first[home, path] for home in homes if (home, path) in first), None))
+    return found
 
 
 def write_traces(path: Path, records: Iterable[dict[str, Any]]) -> int:

@@ -13,7 +13,7 @@ from ragworthy.metrics.redirects import Followed, Offsets, Redirects
 
 GONE = "gone:"
 ID_LISTS = ("relevant", "negatives", "gold_citations")
-ALIGNED = ("ΔS", "delta_s", "deltaS", "ΔS_list", "dS", "∆S", "Î”S", "ŒîS")
+ALIGNED = ("ΔS", "delta_s", "deltaS", "ΔS_list", "dS", "∆S", "Î”S", "ŒîS", "ΔS_raw", "ΔS_anchor")
 """Lists of a trace that have one entry for each entry of topk."""
 
 Record = dict[str, Any]
