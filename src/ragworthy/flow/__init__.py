@@ -6,15 +6,17 @@ from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import policy_error
 from ragworthy.load.policy import Answers, Policy, Retrieval, load_policy, resolve
-from ragworthy.metrics.redirects import Table
 from ragworthy.names import Verdict
 from ragworthy.report import model
 from ragworthy.report.findings import Part
+
+if TYPE_CHECKING:
+    from ragworthy.metrics.redirects import Table
 
 Progress = Callable[[int, int], None]
 
@@ -29,9 +31,9 @@ class Request(NamedTuple):
     corpus: Any = None
     live: Any = None
     live_corpus: Any = None
-    redirects: tuple[Path | Table, ...] = ()
+    redirects: "tuple[Path | Table, ...]" = ()
     """From the ids of the gold set to those of the traces."""
-    live_redirects: tuple[Path | Table, ...] = ()
+    live_redirects: "tuple[Path | Table, ...]" = ()
     """The same for the traces of the index in use, where these have other ids."""
     trec: bool = False
     """Whether gold and traces are TREC qrels and run files."""

@@ -24,7 +24,8 @@ from ragworthy.metrics.registry import MetricName, find
 from ragworthy.metrics.wanted import Moves, Rules
 from ragworthy.records import RetrievalGold, RetrievalTrace
 from ragworthy.report import retrieval as describe
-from ragworthy.report.findings import Part, Retrieved
+from ragworthy.report.compared import Retrieved
+from ragworthy.report.findings import Part
 from ragworthy.report.show import lost_ids
 from ragworthy.text import trim_fold
 

@@ -11,7 +11,7 @@ from ragworthy.metrics.churn import jaccard, rbo
 from ragworthy.metrics.convergence import RunKey
 from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
-from ragworthy.report.findings import Compared
+from ragworthy.report.compared import Compared
 
 CHANGED_SHOWN = 20
 DEPTH = 5

@@ -10,7 +10,7 @@ from ragworthy.metrics.distance import ACCEPT, BLOCK
 from ragworthy.names import Outcome
 from ragworthy.report import show
 from ragworthy.report.advice import RELEASE, plain, release_warnings
-from ragworthy.report.findings import Retrieved
+from ragworthy.report.compared import Retrieved
 
 LOW_TYPE = Fraction(1, 10)
 """A type of block whose recall is this much below the whole is treated worse than the rest."""

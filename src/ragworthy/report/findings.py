@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.metrics.arm import Arm
 from ragworthy.metrics.registry import MetricName
 from ragworthy.records import Measured
 
@@ -45,41 +44,3 @@ class Findings(NamedTuple):
     lines: Callable[[str, Iterable[int]], dict[int, str]]
     baseline_verdict: str | None
     repeated_questions: list[tuple[str, str]]
-
-
-class Compared(NamedTuple):
-    """What the comparison of a shadow index with the live one showed."""
-
-    live: dict[tuple[str | None, str], g.Value]
-    baseline: g.Baseline
-    unlike: list[str]
-    paired: dict[str, dict[str, int]]
-    gained: list[dict[str, Any]]
-    lost: list[dict[str, Any]]
-    changed: dict[str, Any]
-    canary: list[g.Judged]
-    failing_live: list[str]
-    """Checks of the canary that the index in use does not pass either."""
-    eligible: bool
-    live_hash: str | None
-    shadow_hash: str | None
-
-
-class Retrieved(NamedTuple):
-    """Everything a report on the retrieval suite is made from."""
-
-    arm: Arm
-    ks: tuple[int, ...]
-    names: list[MetricName]
-    values: dict[tuple[str | None, str], g.Value]
-    words: dict[str, list[Any]]
-    judged: list[g.Judged]
-    inputs: list[dict[str, Any]]
-    settings: dict[str, Any]
-    frozen: Frozen
-    baseline_verdict: str | None
-    delta_s: dict[str, Any]
-    compared: Compared | None
-    invalid: list[str]
-    most_offenders: int
-    known_corpus: bool

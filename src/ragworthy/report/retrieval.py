@@ -14,8 +14,9 @@ from ragworthy.metrics.retrieval import blame, label
 from ragworthy.metrics.runs import Facts
 from ragworthy.names import HARMLESS, SEVERITY, Label, Stage
 from ragworthy.report import model, show
+from ragworthy.report.compared import Compared, Retrieved
 from ragworthy.report.diagnosis import diagnose, next_steps, warnings
-from ragworthy.report.findings import Compared, Part, Retrieved
+from ragworthy.report.findings import Part
 
 DEPTH = 5
 """How deep a relevant block may stand before its question is an offender."""
