@@ -315,8 +315,13 @@ def test_freezing_with_a_corpus_keeps_the_calibration(world: World, tmp_path: Pa
     )
     cited = [sum(relevant[nth : nth + 3], Fraction(0)) / 3 for nth in range(0, 36, 3)]  # a question's is the mean
     assert found["r90"] == f"{float(round(percentile(relevant, 90), 6)):.6f}"
-    assert found["perfect_median"] == f"{float(round(percentile(cited, 50), 6)):.6f}"
-    assert found["perfect_p90"] == f"{float(round(percentile(cited, 90), 6)):.6f}"
+    assert found["perfect_raw"]["median"] == f"{float(round(percentile(cited, 50), 6)):.6f}"
+    assert found["perfect_raw"]["p90"] == f"{float(round(percentile(cited, 90), 6)):.6f}"
+    mapped = [calibrated(lock, one) for one in relevant]  # the map comes before the mean, as in scoring
+    perfect = [sum(mapped[nth : nth + 3], Fraction(0)) / 3 for nth in range(0, 36, 3)]
+    for name, percent in (("median", 50), ("p90", 90)):
+        assert float(found["perfect"][name]) == pytest.approx(float(percentile(perfect, percent)), abs=2e-6)
+    assert float(found["perfect"]["mean"]) == pytest.approx(float(sum(perfect) / 12), abs=2e-6)
     wins = sum(1 if one < other else Fraction(1, 2) if one == other else 0 for one in relevant for other in negatives)
     assert found["auc"] == pytest.approx(float(wins / 36**2), abs=1e-6)
     assert (found["relevant_pairs"], found["unrelated_pairs"]) == (36, 120)
@@ -416,13 +421,14 @@ def test_calibrated_distances_and_the_raw_ones_beside_them(world: World, frozen:
     found = report["suites"]["retrieval"]["delta_s"]
     assert (found["source"], found["model"]) == ("calibrated", "wordllama")
     assert found["weights"] == frozen.lock["calibration"]["weights"]
-    firsts = [Fraction(str(one["ΔS"][0])) for one in traces]
+    by_question: dict[str, list[Fraction]] = {}
+    for one in traces:
+        by_question.setdefault(one["qid"], []).append(Fraction(str(one["ΔS"][0])))
+    firsts = [sum(some, Fraction(0)) / len(some) for some in by_question.values()]
     assert found["raw"]["median"] == pytest.approx(float(percentile(firsts, 50)))
     assert found["raw"]["p90"] == pytest.approx(float(percentile(firsts, 90)))
-    perfect = found["calibration"]["perfect_calibrated"]
-    for name in ("median", "p90"):
-        best = Fraction(frozen.lock["calibration"][f"perfect_{name}"])
-        assert perfect[name] == pytest.approx(float(calibrated(frozen.lock, best)), abs=1e-6)
+    for name in ("perfect", "perfect_raw"):
+        assert found["calibration"][name] == frozen.lock["calibration"][name]
     assert found["calibration"]["separates"] is True and 0 <= found["calibration"]["auc"] <= 1
     assert sum(found["bands"].values()) == sum(found["verdicts"].values()) == 12
     text = run_cli(
@@ -473,8 +479,7 @@ def test_recorded_distances_are_taken_as_they_are_when_asked(world: World, froze
 def test_a_gate_that_perfect_retrieval_could_not_pass_is_refused(
     world: World, frozen: Set, tmp_path: Path, mode: str
 ) -> None:
-    best = Fraction(frozen.lock["calibration"]["perfect_median"])
-    best = calibrated(frozen.lock, best) if mode == "calibrated" else best
+    best = Fraction(frozen.lock["calibration"]["perfect" if mode == "calibrated" else "perfect_raw"]["median"])
     limit = "0.05"
     assert best > Fraction(limit)
     out = tmp_path / "r.json"
@@ -495,7 +500,7 @@ def test_the_policy_is_named_when_its_gate_cannot_be_passed(world: World, frozen
         'delta_s = "raw"\n[[gate]]\nmetric = "retrieval.delta_s_p90"\nmax = 0.05\n'
     )
     done = run_cli("gate", "-c", policy)
-    best = float(frozen.lock["calibration"]["perfect_p90"])
+    best = float(frozen.lock["calibration"]["perfect_raw"]["p90"])
     message = f"max = 0.05 can never pass: perfect retrieval scores {best:.4f} (raw)"
     assert done == Done(2, "", said("RW-P13", f"{policy}: retrieval.delta_s_p90: {message}"))
     assert sorted(one.name for one in tmp_path.iterdir()) == ["ragworthy.toml"]

@@ -206,8 +206,8 @@ def test_the_calibration_is_what_the_models_own_library_says(squad: Squad, vecto
     wordings = np.stack([vectors.distances(nth, names) for nth in range(3)])
     perfect = wordings.mean(axis=0)  # a question's distance is the mean over its wordings
     assert float(found["r90"]) == pytest.approx(np.percentile(wordings, 90), abs=2e-6)
-    assert float(found["perfect_p90"]) == pytest.approx(np.percentile(perfect, 90), abs=2e-6)
-    assert float(found["perfect_median"]) == pytest.approx(np.median(perfect), abs=2e-6)
+    assert float(found["perfect_raw"]["p90"]) == pytest.approx(np.percentile(perfect, 90), abs=2e-6)
+    assert float(found["perfect_raw"]["median"]) == pytest.approx(np.median(perfect), abs=2e-6)
     everything = 1 - vectors.wordings[0] @ vectors.paragraphs.T
     homes = np.array([article(name) for name in squad.paragraphs])
     unrelated = [
@@ -310,7 +310,7 @@ def test_a_third_of_the_citations_moved_within_their_article_fails_the_delta_s_g
 
 
 def test_raw_distances_are_refused_because_perfect_retrieval_could_not_pass(squad: Squad, tmp_path: Path) -> None:
-    median, p90 = (float(squad.calibration[name]) for name in ("perfect_median", "perfect_p90"))
+    median, p90 = (float(squad.calibration["perfect_raw"][name]) for name in ("median", "p90"))
     traces = write_jsonl(tmp_path / "traces.jsonl", citing(squad, {}))
     ended = run_cli(
         "score", "retrieval", "--gold", squad.gold, "--trace", traces, "--corpus", squad.folder, "--delta-s", "raw"

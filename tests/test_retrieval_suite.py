@@ -1034,3 +1034,72 @@ def test_the_order_of_traces_does_not_matter(world: tuple[list[Row], list[Row]],
     one, other = score(questions, traces), score(questions, shuffled)
     assert told(one.report) == told(other.report)
     assert list(one.rows()) == list(other.rows())
+
+
+# what a trace says of itself
+
+
+def test_a_trace_cannot_talk_its_distance_down(tmp_path: Path) -> None:
+    """With the texts at hand distances are worked out, whatever the traces claim and whichever model they name."""
+    from ragworthy.index.embed import load
+
+    corpus = [{"chunk_id": block(n), "text": f"Elevator number {n} stops at every floor."} for n in range(1, 10)]
+    told = {"delta_s_model": {"name": "wordllama", "weights": load().weights}}
+    honest = score([gold()], [run(query="tax law")], corpus=corpus, delta_s="raw")
+    claimed = score(
+        [gold()], [run(query="tax law", ΔS=[0.0] * len(run()["topk"]), **told)], corpus=corpus, delta_s="raw"
+    )
+    assert value(honest, "delta_s_median") == value(claimed, "delta_s_median")
+    assert (value(honest, "delta_s_median") or 0) > 0.3
+
+
+def test_an_errored_run_cites_nothing() -> None:
+    found = score([gold()], [run(error="timeout")])
+    assert value(found, "coverage") == 0 and body(found)["labels"] == {"NOT_CITED": 1}
+
+
+@pytest.mark.parametrize("field", ["answer", "answer_json"])
+def test_offsets_of_every_kind_of_citation_are_checked(field: str) -> None:
+    trace = run(answer_citations=None, **{field: {"claim": "x", "citations": [{"id": block(1), "offsets": [500, 10]}]}})
+    with pytest.raises(rw.RagworthyError, match=rf"{field}.citations\[0\].offsets: expected begin < end"):
+        score([gold()], [trace])
+
+
+def test_revisions_never_count() -> None:
+    """The revision in an id is stripped in grades, in the anchor and when negatives are compared."""
+    old, other = "docB|r=8c1e9a02|s=5|p=000|b=014", "docB|r=8c1e9a02|s=5|p=000|b=015"
+    item = {
+        "qid": "Q1",
+        "relevant": [old, other],
+        "grades": {old: 1, other: 3},
+        "anchor_section": "docB|r=11111111|s=5",
+    }
+    trace = {"qid": "Q1", "topk": [{"id": "docB|s=5|p=000|b=014"}], "answer_citations": ["docB|s=5|p=000|b=014"]}
+    found = score([item], [trace])
+    ideal = 3 + 1 / math.log2(3)
+    assert value(found, "ndcg@5") == pytest.approx(1 / ideal) and value(found, "anchor_hit@1") == 1
+    with pytest.raises(rw.RagworthyError, match="RW-G11"):
+        score([item | {"negatives": ["docB|s=5|p=000|b=014"]}], [trace])
+
+
+def test_a_repeated_question_is_an_error_whatever_is_allowed() -> None:
+    with pytest.raises(rw.RagworthyError, match="RW-G02"):
+        score([gold(), gold() | {"relevant": []}], [run()], allow_gold_errors=True)
+
+
+def test_bytes_of_one_block_say_nothing_of_another() -> None:
+    item = gold() | {"relevant": ["S.1.p.Bk001", "S.1.p.Bk002"], "relevant_offsets": {"S.1.p.Bk002": [0, 50]}}
+    far = [{"id": "S.1.p.Bk001", "offsets": [900, 950]}]
+    assert value(score([item], [run(answer_citations=far)]), "citation_accuracy") == 1
+    third = score([item], [run(answer_citations=[{"id": "S.1.p.Bk003", "offsets": [900, 950]}])])
+    assert value(third, "citation_accuracy") is None
+
+
+def test_sections_of_opaque_ids_are_not_guessed() -> None:
+    item = {"qid": "Q1", "relevant": ["c_1"], "anchor_section": "4.2"}
+    trace = {"qid": "Q1", "topk": [{"id": "c_2"}], "answer_citations": ["c_2"]}
+    found = score([item], [trace])
+    assert value(found, "anchor_hit@5") is None and value(found, "coverage") is None
+    corpus = [{"chunk_id": f"c_{n}", "text": "x", "section_id": "4.2"} for n in (1, 2)]
+    found = score([item], [trace], corpus=corpus)
+    assert value(found, "anchor_hit@5") == 1 and value(found, "coverage") == 1

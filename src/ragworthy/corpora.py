@@ -83,7 +83,9 @@ def _corpus(chunks: Iterable[Chunk], label: str, sha256: str) -> Corpus:
         section = section_key(chunk.section_id).rpartition("|s=")[2] if chunk.section_id else parsed.section
         tokens = chunk.tokens if chunk.tokens is not None else count_tokens(chunk.text)
         span = chunk.offsets if chunk.offsets and chunk.offsets[0] < chunk.offsets[1] else None
-        corpus.places[name] = Place(doc, section, kind_of(chunk.type) or "prose", span, tokens)
+        kind = kind_of(chunk.type) or parsed.type or "prose"
+        page = parsed.section if parsed.section != section else None
+        corpus.places[name] = Place(doc, section, kind, span, tokens, page)
         corpus.texts[name] = chunk.text
         if span is not None and doc is not None:
             corpus.lengths[doc] = max(corpus.lengths.get(doc, 0), span[1])

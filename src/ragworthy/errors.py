@@ -158,6 +158,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-W35": Code("paraphrase_repeated", "Two paraphrases of a question are the same.", "Word each of the three differently; equal ones show nothing."),
     "RW-W36": Code("anchor_far", "The wording of a question is far from the section that should answer it.", "Check the question and its anchor section."),
     "RW-W37": Code("negative_far", "A hard negative is not near the anchor section.", "Hard negatives come from the same or a neighbouring section."),
+    "RW-W40": Code("no_distance", "Answered questions have no distance, so ΔS says nothing of them.", "Record a distance for every result, or give the corpus and use raw or calibrated distances."),
     "RW-W39": Code("raw_distances", "Distances are on the raw scale of a model, on which the thresholds of gates mean nothing.", "Calibrate: 'ragworthy gold freeze GOLD --corpus INDEX --signer NAME --reason WHY'."),
     "RW-W38": Code("section_uncovered", "Few sections of the corpus are asked about.", "Spread the questions over the sections."),
 }  # fmt: skip

@@ -13,6 +13,8 @@ from ragworthy.names import REFUSAL, Outcome
 from ragworthy.records import NO_ANSWER, Answer, Gold, Result, RetrievalTrace, Trace
 
 _NOWHERE = "ragworthy:nowhere"
+_FAR = 999_999
+"""A section that no document has."""
 _WRONG = "ragworthy: damaged on purpose"
 _DISTANCES = tuple(
     name for name in RetrievalTrace.__struct_fields__ if name.startswith("delta_s") and "model" not in name
@@ -61,11 +63,12 @@ def _cites(trace: RetrievalTrace, name: str) -> RetrievalTrace:
 
 
 def _moved(wanted: Wanted, trace: RetrievalTrace) -> RetrievalTrace:
-    return _cites(trace, _NOWHERE)
+    return _cites(trace, f"S.{_FAR}.p.Bk001")
 
 
 def _scattered(wanted: Wanted, trace: RetrievalTrace) -> RetrievalTrace:
-    return _cites(trace, f"{_NOWHERE}/{trace.paraphrase}/{trace.seed}")
+    place = f"{(trace.paraphrase or 0) + 1}.{(trace.seed or 0) + 1}"
+    return _cites(trace, f"S.{_FAR}.{place}.p.Bk001")
 
 
 def _negatives_first(wanted: Wanted, trace: RetrievalTrace) -> RetrievalTrace:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ragworthy.metrics.distance import PLACES, Calibration
+from ragworthy.metrics.distance import PLACES, Calibration, Spread, scaled
 from ragworthy.stats import auc, percentile
 
 
@@ -12,24 +12,29 @@ def calibrate(
     weights: str,
     *,
     relevant: Sequence[Fraction],
-    first: Sequence[Fraction],
+    first: Sequence[Sequence[Fraction]],
     unrelated: Sequence[Fraction],
     negatives: Sequence[Fraction],
 ) -> Calibration:
     """The calibration from raw distances: question to relevant block, to a block of another document, to a negative.
 
-    `first` holds the distances that citing the first relevant block of each question would have.
+    `first` holds, question by question, the distance of every wording to the first relevant block.
     """
-    ordered, cited = sorted(relevant), sorted(first)
+    r90 = round(percentile(sorted(relevant), 90), PLACES)
+    n10 = round(percentile(sorted(unrelated), 10), PLACES)
+    mapped = [[scaled(one, r90, n10) for one in some] for some in first] if r90 < n10 else first
     return Calibration(
         model=model,
         weights=weights,
-        r90=round(percentile(ordered, 90), PLACES),
-        n10=round(percentile(sorted(unrelated), 10), PLACES),
+        r90=r90,
+        n10=n10,
         relevant_pairs=len(relevant),
         unrelated_pairs=len(unrelated),
-        perfect_median=round(percentile(cited, 50), PLACES),
-        perfect_p90=round(percentile(cited, 90), PLACES),
-        perfect_mean=round(sum(cited, Fraction(0)) / len(cited), PLACES),
+        perfect_raw=Spread.of([_mean(some) for some in first], percentile),
+        perfect=Spread.of([_mean(some) for some in mapped], percentile),
         auc=auc([float(one) for one in relevant], [float(one) for one in negatives]),
     )
+
+
+def _mean(values: Sequence[Fraction]) -> Fraction:
+    return sum(values, Fraction(0)) / len(values)

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 from ragworthy.engine.job import Reader
 from ragworthy.engine.slices import slicer
+from ragworthy.ids import stable
 from ragworthy.metrics.arm import Arm, Asked
 from ragworthy.metrics.convergence import Question, RunKey, declared, mark, run_marks
 from ragworthy.metrics.runs import Facts, Reading, missing, read
 from ragworthy.metrics.wanted import Rules, Section, Wanted, kind_of, wanted_of
-from ragworthy.records import Flaw, RetrievalGold, RetrievalTrace
+from ragworthy.records import Citation, Flaw, RetrievalGold, RetrievalTrace
 
 MOST_FLAWS = 100
 ORPHANS_SHOWN = 3
@@ -56,10 +57,9 @@ def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
     for block in job.gold.blocks(0, 1):
         records: list[RetrievalGold] = decoder.records(block)
         groups = sliced(block.data) if sliced and not decoder.faults else [()] * len(records)
-        wrong = [nth for nth, gold in enumerate(records) if _wrong(gold, seen)]
-        offsets = job.gold.offsets(block) if wrong else []
-        for nth in wrong:
-            problem = _gold_problem(records[nth])
+        problems = [(nth, problem) for nth, gold in enumerate(records) if (problem := _gold_problem(gold, seen))]
+        offsets = job.gold.offsets(block) if problems else []
+        for nth, problem in problems:
             if not (job.allow_gold_errors and problem[0] in ALLOWED):
                 flaws.add("gold", offsets[nth], *problem)
         for gold, slices in zip(records, groups, strict=True):
@@ -69,28 +69,24 @@ def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
     return questions
 
 
-def _wrong(gold: RetrievalGold, seen: set[str]) -> bool:
-    name = gold.name
-    again = name in seen
-    seen.add(name)
-    overlap = bool(gold.negatives) and not set(gold.negatives or []).isdisjoint(gold.relevant or [])
-    unusable = gold.answerable and not gold.relevant
-    ranges = any(b >= e or b < 0 for b, e in (gold.relevant_offsets or {}).values())
-    return again or not name or overlap or unusable or ranges
-
-
-def _gold_problem(gold: RetrievalGold) -> tuple[str, str, str]:
+def _gold_problem(gold: RetrievalGold, seen: set[str]) -> tuple[str, str, str] | None:
+    """What is wrong with a gold item; its id goes to those that were seen."""
+    again = gold.name in seen
+    seen.add(gold.name)
     if not gold.name:
         return "RW-G01", "qid", "expected a non-empty string, got nothing"
-    if gold.answerable and not gold.relevant:
-        return "RW-G10", "relevant", "expected at least one id, got none"
-    both = sorted(set(gold.negatives or []) & set(gold.relevant or []))
-    if both:
-        return "RW-G11", "negatives", f'expected no relevant id, got "{both[0]}"'
+    if again:
+        return "RW-G02", "qid", f'expected a unique id, got "{gold.name}" again'
     for name, (begin, end) in (gold.relevant_offsets or {}).items():
         if begin >= end or begin < 0:
             return "RW-G14", f"relevant_offsets.{name}", f"expected begin < end, got [{begin}, {end}]"
-    return "RW-G02", "qid", f'expected a unique id, got "{gold.name}" again'
+    if gold.answerable and not gold.relevant:
+        return "RW-G10", "relevant", "expected at least one id, got none"
+    if gold.negatives and not {*map(stable, gold.negatives)}.isdisjoint(map(stable, gold.relevant or [])):
+        relevant = {*map(stable, gold.relevant or [])}
+        both = sorted(name for name in gold.negatives if stable(name) in relevant)
+        return "RW-G11", "negatives", f'expected no relevant id, got "{both[0]}"'
+    return None
 
 
 class _Gathered:
@@ -152,10 +148,9 @@ def _take(job: Job, by_id: Mapping[str, Wanted], notes: _Gathered, given: Retrie
     runs[key] = read(question, trace, job.rules)
     if job.known is None:
         return
+    notes.unknown.update(name for name in (*runs[key].names, *runs[key].facts.cited) if name not in job.known)
     for name, result in zip(runs[key].names, trace.topk or [], strict=False):
-        if name not in job.known:
-            notes.unknown.add(name)
-        elif kind_of(result.type) not in ("", job.rules.place(name).type):
+        if name in job.known and kind_of(result.type) not in ("", job.rules.place(name).type):
             notes.types.add(name)
 
 
@@ -170,7 +165,8 @@ def _trace_problem(trace: RetrievalTrace, job: Job) -> tuple[str, str, str] | No
         begin, end = offsets
         if begin < 0 or begin > end or (begin == end and begin):
             return "RW-T03", field, f"expected begin < end, got [{begin}, {end}]"
-        length = (job.limits or {}).get(job.rules.place(name).doc or "")
+        earlier = job.rules.moves is not None and job.rules.moves.is_earlier(trace.index_hash)
+        length = None if earlier else (job.limits or {}).get(job.rules.place(name).doc or "")
         if length is not None and end > length:
             return "RW-T03", field, f"expected at most {length}, the length of the text, got {end}"
     return None
@@ -180,9 +176,14 @@ def _ranges(trace: RetrievalTrace) -> Iterator[tuple[str, str, tuple[int, int]]]
     for nth, one in enumerate(trace.topk or []):
         if one.offsets is not None:
             yield f"topk[{nth}].offsets", one.id, one.offsets
-    for nth, citation in enumerate(trace.answer_citations or []):
-        if not isinstance(citation, str) and citation.offsets is not None:
-            yield f"answer_citations[{nth}].offsets", citation.id, citation.offsets
+    listed: list[tuple[str, list[Citation | str] | None]] = [("answer_citations", trace.answer_citations)]
+    for field, answer in (("answer", trace.answer), ("answer_json", trace.answer_json)):
+        if answer is not None and not isinstance(answer, str):
+            listed.append((f"{field}.citations", answer.citations))
+    for field, citations in listed:
+        for nth, citation in enumerate(citations or []):
+            if not isinstance(citation, str) and citation.offsets is not None:
+                yield f"{field}[{nth}].offsets", citation.id, citation.offsets
 
 
 def _arm(wanted: Iterable[Wanted], notes: _Gathered) -> Arm:

@@ -1,6 +1,6 @@
 """ΔS of every first citation: recorded by the pipeline, or worked out from the texts with one named model."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -16,9 +16,9 @@ from ragworthy.metrics.runs import Reading
 
 DEFAULT_MODEL = "wordllama"
 GATED = {
-    "retrieval.delta_s_median": "perfect_median",
-    "retrieval.delta_s_p90": "perfect_p90",
-    "retrieval.delta_s_mean": "perfect_mean",
+    "retrieval.delta_s_median": "median",
+    "retrieval.delta_s_p90": "p90",
+    "retrieval.delta_s_mean": "mean",
 }
 
 
@@ -64,6 +64,8 @@ def choose(request: Request, arm: Arm, corpus: Corpus | None, lock: Lock | None)
                 "raw" if asked == "raw" else "none", missing="no distances are recorded, and no corpus was given"
             )
         return Source("raw", (stored.model, stored.weights) if stored else None, stored)
+    if len(arm.models) > 1:
+        return Source("recorded", missing="the recorded distances come from several models")
     return Source("recorded", traced, stored if stored and traced == (stored.model, stored.weights) else None)
 
 
@@ -90,25 +92,35 @@ def fill(arm: Arm, source: Source, corpus: Corpus | None) -> Filled:
     """Give every first citation its distance."""
     if source.missing is not None:
         return Filled(arm, source, [])
-    if source.mode == "recorded" or (source.model is not None and arm.models == [source.model]):
+    if source.mode != "recorded" and corpus is not None:
+        source, raw = _from_texts(arm, source, corpus)
+    else:
         raw = {
             (one.wanted.qid, key): exact(reading.recorded)
             for one in arm.asked
             for key, reading in one.runs.items()
-            if reading.recorded is not None
+            if reading.recorded is not None and (source.mode == "recorded" or reading.model == source.model)
         }
-    else:
-        source, raw = _from_texts(arm, source, corpus)
     scale = source.calibration.of if source.mode == "calibrated" and source.calibration else None
 
     def of(qid: str, key: RunKey, reading: Reading) -> Fraction | None:
         value = raw.get((qid, key))
         return value if value is None or scale is None else scale(value)
 
-    return Filled(with_distances(arm, of, scaled=source.scaled), source, [raw[key] for key in sorted(raw)])
+    return Filled(with_distances(arm, of, scaled=source.scaled), source, _by_question(arm, raw))
 
 
-def _from_texts(arm: Arm, source: Source, corpus: Corpus | None) -> tuple[Source, dict[tuple[str, RunKey], Fraction]]:
+def _by_question(arm: Arm, raw: Mapping[tuple[str, RunKey], Fraction]) -> list[Fraction]:
+    """The raw distance of each answered question: the mean over its runs, as the metrics have it."""
+    found = []
+    for one in arm.asked:
+        values = [raw[key] for run in one.runs if (key := (one.wanted.qid, run)) in raw]
+        if values and one.wanted.answerable:
+            found.append(sum(values, Fraction(0)) / len(values))
+    return found
+
+
+def _from_texts(arm: Arm, source: Source, corpus: Corpus) -> tuple[Source, dict[tuple[str, RunKey], Fraction]]:
     """Raw distances between each wording and the text of what it cites first."""
     from ragworthy.index.embed import load, text_distances
 
@@ -119,7 +131,7 @@ def _from_texts(arm: Arm, source: Source, corpus: Corpus | None) -> tuple[Source
     for one in arm.asked:
         for key, reading in one.runs.items():
             query = reading.query or wording(one.wanted.wordings, key[0])
-            if reading.first is not None and query and corpus is not None:
+            if reading.first is not None and query:
                 keys.append((one.wanted.qid, key))
                 questions.append(query)
                 texts.append(corpus.texts.get(reading.first, ""))
@@ -143,8 +155,7 @@ def check_reachable(request: Request, source: Source) -> None:
         field = GATED.get(gate.metric)
         if field is None or gate.op != MAX or gate.slice is not None:
             continue
-        best: Fraction = getattr(calibration, field)
-        best = calibration.of(best) if source.mode == "calibrated" else best
+        best: Fraction = getattr(calibration.perfect if source.mode == "calibrated" else calibration.perfect_raw, field)
         if best > Fraction(gate.threshold):
             message = (
                 f"max = {gate.threshold} can never pass: perfect retrieval scores {float(best):.4f} ({source.mode})"
@@ -175,11 +186,6 @@ def described(filled: Filled, values: Iterable[Fraction]) -> dict[str, Any]:
         "raw": {"median": float(percentile(raw, 50)), "p90": float(percentile(raw, 90))} if raw else None,
         "calibration": None,
     }
-    calibration = source.calibration
-    if calibration is not None:
-        perfect = [calibration.perfect_median, calibration.perfect_p90]
-        found["calibration"] = calibration.as_json() | {"separates": calibration.separates}
-        if calibration.separates:
-            median, p90 = (float(calibration.of(one)) for one in perfect)
-            found["calibration"] |= {"perfect_calibrated": {"median": median, "p90": p90}}
+    if source.calibration is not None:
+        found["calibration"] = source.calibration.as_json() | {"separates": source.calibration.separates}
     return found

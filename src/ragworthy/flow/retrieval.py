@@ -29,6 +29,9 @@ from ragworthy.report.findings import Part
 from ragworthy.report.show import lost_ids
 from ragworthy.text import trim_fold
 
+SECTIONED = ("retrieval.anchor_hit", "retrieval.anchor_distance", "retrieval.coverage")
+"""Metrics that need the section of every block."""
+
 
 class Inputs(NamedTuple):
     """Everything that is read, opened."""
@@ -67,13 +70,13 @@ def score(request: Request, progress: Progress | None = None) -> Part:
     names = evidence.names("retrieval", inputs.rules.ks)
     words = words_of(filled.arm, names)
     values = summarise(filled.arm, names, words)
-    cannot(values, names, filled)
+    cannot(values, names, filled, known_corpus=inputs.corpus is not None)
     settings = _settings(request, inputs, filled.source)
     compared = None
     if live is not None:
         live_words = words_of(live.arm, names)
         live_values = summarise(live.arm, names, live_words)
-        cannot(live_values, names, live)
+        cannot(live_values, names, live, known_corpus=live_corpus is not None)
         sides = shadow.Side(live.arm, live_values, live_words), shadow.Side(filled.arm, values, words)
         compared = shadow.compare(*sides, names=names, mode=filled.source.mode, same_ids=_same_ids(inputs))
     gold_sha256 = inputs.gold.sha256()
@@ -214,11 +217,19 @@ def _problems(flaws: Flaws, inputs: Inputs) -> Iterator[Problem]:
 # summarise
 
 
-def cannot(values: dict[tuple[str | None, str], g.Value], names: list[MetricName], filled: distances.Filled) -> None:
+def cannot(
+    values: dict[tuple[str | None, str], g.Value],
+    names: list[MetricName],
+    filled: distances.Filled,
+    *,
+    known_corpus: bool,
+) -> None:
     """Say of every metric that these files cannot measure why not, instead of giving it a number."""
     arm = filled.arm
     short = sum(one.question.asked and not one.question.counted for one in arm.asked)
-    blind = sum(facts.answered and facts.accurate is None for one in arm.asked for facts in one.question.runs.values())
+    runs = [facts for one in arm.asked for facts in one.question.runs.values() if facts.answerable]
+    blind = sum(facts.answered and facts.accurate is None for facts in runs)
+    opaque = 0 if known_corpus else sum(facts.anchored and facts.opaque for facts in runs)
     for (group, metric), value in values.items():
         name = next(one for one in names if one.id == metric)
         needs, why = name.metric.needs, None
@@ -230,6 +241,8 @@ def cannot(values: dict[tuple[str | None, str], g.Value], names: list[MetricName
             why = f"{short} of {len(arm.asked)} questions were not asked in three wordings under two seeds"
         elif name.metric.id in ("retrieval.citation_accuracy", "retrieval.citation_exact") and blind:
             why = f"{blind} citations have no bytes to compare with: give --corpus, or offsets in both files"
+        elif name.metric.id in SECTIONED and opaque:
+            why = f"{opaque} runs name blocks whose section only a corpus knows: give --corpus"
         if why is not None:
             values[group, metric] = g.Value(0, 0, why, better=value.better, cases=value.cases, event=value.event)
 
@@ -266,7 +279,7 @@ def _invalid(request: Request, inputs: Inputs, arm: Arm) -> list[str]:
     reasons = []
     if len(arm.hashes) > 1:
         lines = inputs.traces.lines_at(arm.hashes.values())
-        named = ", ".join(f'"{name}" (line {lines[place]})' for name, place in arm.hashes.items())
+        named = ", ".join(f'"{name}" (line {lines[place]})' for name, place in sorted(arm.hashes.items()))
         reasons.append(f"the traces come from several indexes: {named} [RW-T05]")
     corpus = inputs.corpus
     if corpus is not None:
@@ -274,10 +287,11 @@ def _invalid(request: Request, inputs: Inputs, arm: Arm) -> list[str]:
         if lost:
             reasons.append(lost_ids(len(lost), total, lost[0]))
         reasons += _reused(request, inputs, corpus)
-        if corpus.index_hash is not None and arm.hashes and list(arm.hashes) != [corpus.index_hash]:
-            reasons.append(
-                f"the traces come from the index {next(iter(arm.hashes))}, but the corpus is {corpus.index_hash}"
-            )
+        moves = inputs.rules.moves
+        other = [name for name in sorted(arm.hashes) if name != corpus.index_hash]
+        other = [name for name in other if moves is None or not moves.is_earlier(name)]
+        if corpus.index_hash is not None and other:
+            reasons.append(f"the traces come from the index {other[0]}, but the corpus is {corpus.index_hash}")
     return reasons
 
 

@@ -67,7 +67,7 @@ def _distances(questions: Sequence[rules.Question], corpus: Corpus, model: str) 
     scale, first = _calibrated(pairs, model)
     if not scale.separates:
         return {}
-    return {qid: scale.of(value) for qid, value in zip(dict.fromkeys(pairs.qids), first, strict=True)}
+    return {qid: sum(map(scale.of, some), Fraction(0)) / len(some) for qid, some in first.items()}
 
 
 def _pairs(questions: Sequence[rules.Question], corpus: Corpus) -> _Pairs:
@@ -95,7 +95,8 @@ def _pairs(questions: Sequence[rules.Question], corpus: Corpus) -> _Pairs:
     return pairs
 
 
-def _calibrated(pairs: _Pairs, model: str) -> tuple[Calibration, list[Fraction]]:
+def _calibrated(pairs: _Pairs, model: str) -> tuple[Calibration, dict[str, list[Fraction]]]:
+    """The calibration, and the raw distances of every wording to the first relevant block, by question."""
     embedder = load(model)
     groups = (pairs.relevant, pairs.first, pairs.unrelated, pairs.negatives)
     flat = [pair for group in groups for pair in group]
@@ -108,11 +109,15 @@ def _calibrated(pairs: _Pairs, model: str) -> tuple[Calibration, list[Fraction]]
     by_question: dict[str, list[Fraction]] = {}
     for qid, value in zip(pairs.qids, first, strict=True):
         by_question.setdefault(qid, []).append(value)
-    first = [sum(some, Fraction(0)) / len(some) for some in by_question.values()]
     found = calibration_of(
-        embedder.name, embedder.weights, relevant=relevant, first=first, unrelated=unrelated, negatives=negatives
+        embedder.name,
+        embedder.weights,
+        relevant=relevant,
+        first=list(by_question.values()),
+        unrelated=unrelated,
+        negatives=negatives,
     )
-    return found, first
+    return found, by_question
 
 
 def calibrate(gold: Path, corpus: Path, model: str = DEFAULT_MODEL) -> Calibration:
@@ -136,12 +141,12 @@ def calibration_lines(found: Calibration) -> list[str]:
     lines = [
         f"ΔS of {found.model}: relevant text r90 = {float(found.r90):.4f} ({found.relevant_pairs:,} pairs), "
         f"unrelated text n10 = {float(found.n10):.4f} ({found.unrelated_pairs:,} pairs)",
-        f"perfect retrieval: raw median {float(found.perfect_median):.4f}, p90 {float(found.perfect_p90):.4f}",
+        f"perfect retrieval: raw median {float(found.perfect_raw.median):.4f}, p90 {float(found.perfect_raw.p90):.4f}",
     ]
     if found.auc is not None:
         lines.append(f"AUC of relevant blocks against hard negatives: {found.auc:.4f}")
     if found.separates:
-        median, p90 = (float(found.of(one)) for one in (found.perfect_median, found.perfect_p90))
+        median, p90 = float(found.perfect.median), float(found.perfect.p90)
         lines.append(f"calibrated: perfect retrieval has median {median:.4f}, p90 {p90:.4f}")
     else:
         lines.append("this model does not tell relevant from unrelated text here: ΔS gates will not be measured")

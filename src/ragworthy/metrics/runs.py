@@ -35,6 +35,8 @@ class Facts(NamedTuple):
     types: tuple[str, ...]
     anchor: int
     anchored: bool
+    opaque: bool
+    """Whether a block that was returned or cited, and is not relevant, has no known section."""
     negative: int
     negatives: bool
     answers: bool
@@ -67,6 +69,8 @@ class Reading(NamedTuple):
     """The id of the first citation."""
     recorded: float | None
     """Its semantic distance as the trace says."""
+    model: tuple[str, str] | None
+    """The model that the trace says it comes from."""
     state: str | None
 
 
@@ -84,6 +88,7 @@ def missing(wanted: Wanted, *, answers: bool = True) -> Facts:
         types=(),
         anchor=0,
         anchored=wanted.anchor is not None,
+        opaque=False,
         negative=0,
         negatives=bool(wanted.negatives),
         answers=answers,
@@ -110,7 +115,7 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     facts = _ranked(wanted, names, trace, rules)._replace(errored=trace.error is not None)
     citations = citations_of(trace, rules.refusals)
     if citations is None:
-        return Reading(facts._replace(answers=False), trace.query or "", tuple(names), None, None, trace.state)
+        return Reading(facts._replace(answers=False), trace.query or "", tuple(names), None, None, None, trace.state)
     cited = [_meant(one.id, one.offsets, trace, rules) for one in citations]
     first = cited[0][0] if cited else None
     recorded = None
@@ -118,7 +123,8 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     if first is not None and distances is not None:
         recorded = distances[names.index(first)] if first in names else FARTHEST
     facts = _cited(facts, wanted, cited, rules)._replace(by_rank=trace.cited_by == "rank")
-    return Reading(facts, trace.query or "", tuple(names), first, recorded, trace.state)
+    model = (trace.delta_s_model.name, trace.delta_s_model.weights) if trace.delta_s_model is not None else None
+    return Reading(facts, trace.query or "", tuple(names), first, recorded, model, trace.state)
 
 
 def _meant(name: str, offsets: Span, trace: RetrievalTrace, rules: Rules) -> tuple[str, Span]:
@@ -157,6 +163,7 @@ def _ranked(wanted: Wanted, names: Sequence[str], trace: RetrievalTrace, rules: 
         gains=tuple(gains),
         types=tuple(kind_of(kind or place.type) for kind, place in zip(given, places, strict=True)),
         anchor=anchor,
+        opaque=any(place.section is None and name not in wanted.ids for name, place in zip(names, places, strict=True)),
         negative=negative,
         tokens=(min(covered, wanted.section_tokens), wanted.section_tokens) if wanted.section_tokens else None,
     )
@@ -165,16 +172,16 @@ def _ranked(wanted: Wanted, names: Sequence[str], trace: RetrievalTrace, rules: 
 def citations_of(trace: RetrievalTrace, refusals: frozenset[str]) -> list[Citation] | None:
     """What the answer cites, in order; None where the trace says nothing about an answer."""
     given = trace.answer_citations
-    claim: str | None = None
+    claims: list[str] = []
     for answer in (trace.answer, trace.answer_json):
-        if isinstance(answer, str):
-            claim = answer
-        elif answer is not None:
-            claim = answer.claim
-            given = answer.citations or [] if given is None else given
+        if answer is None:
+            continue
+        claim = answer if isinstance(answer, str) else answer.claim
+        claims += [claim] if claim is not None else []
+        given = given if given is not None else [] if isinstance(answer, str) else answer.citations or []
     if given is None:
         return None
-    if claim is not None and trim_fold(claim) in refusals:
+    if trace.error is not None or any(trim_fold(claim) in refusals for claim in claims):
         return []
     return [Citation(one) if isinstance(one, str) else one for one in given]
 
@@ -191,14 +198,17 @@ def _cited(facts: Facts, wanted: Wanted, cited: Sequence[tuple[str, Span]], rule
     place = rules.place(name)
     if offsets is not None and offsets[0] < offsets[1]:
         place = place._replace(span=offsets)
-    near = [spot for one, spot in wanted.spots if one == name or _same_section(spot, place)]
-    accurate, exact = _accuracy(place, near)
-    if accurate is None and name in wanted.ids:
-        accurate = exact = True
+    own = [spot for one, spot in wanted.spots if one == name]
+    accurate: bool | None = True
+    exact: bool | None = True  # the block itself, unless there are bytes that say more
+    if not own or (place.span is not None and any(spot.span is not None for spot in own)):
+        near = [spot for one, spot in wanted.spots if one == name or _same_section(spot, place)]
+        accurate, exact = _accuracy(place, near)
     cross = bool(anchor and anchor.docs and place.doc is not None and place.doc not in anchor.docs)
     inside = anchor is not None and place.section is not None and not cross
     return facts._replace(
         answered=True,
+        opaque=facts.opaque or any(rules.place(one).section is None and one not in wanted.ids for one, _ in cited),
         covered=covered,
         accurate=accurate,
         exact=exact,
@@ -215,13 +225,14 @@ def _accuracy(cited: Place, near: Sequence[Place]) -> tuple[bool | None, bool | 
     None where there is such a block and no bytes are known to compare.
     """
     spans = [spot.span for spot in near if spot.span is not None]
-    if not near:
-        return False, False
-    if cited.span is None or not spans:
-        return None, None
+    if cited.span is None:
+        return (None, None) if near else (False, False)
     b, e = cited.span
     accurate = any(gap(cited.span, span) <= WINDOW for span in spans)
-    return accurate, any(abs(b - begin) <= WINDOW and abs(e - end) <= WINDOW for begin, end in spans)
+    exact = any(abs(b - begin) <= WINDOW and abs(e - end) <= WINDOW for begin, end in spans)
+    if len(spans) == len(near):
+        return accurate, exact
+    return accurate or None, exact or None
 
 
 def _same_section(one: Place, other: Place) -> bool:

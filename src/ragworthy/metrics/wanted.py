@@ -19,6 +19,8 @@ class Place(NamedTuple):
     type: str | None = None
     span: tuple[int, int] | None = None
     tokens: int = 0
+    page: str | None = None
+    """The section that its id names, where the corpus says another."""
 
 
 class Section(NamedTuple):
@@ -33,7 +35,9 @@ class Section(NamedTuple):
             return False
         if self.docs and place.doc is not None and place.doc not in self.docs:
             return False
-        return place.section == self.path or (subtree and place.section.startswith(f"{self.path}."))
+        if self.path in (place.section, place.page):
+            return True
+        return subtree and place.section.startswith(f"{self.path}.")
 
 
 class Wanted(NamedTuple):
@@ -81,10 +85,13 @@ class Moves(NamedTuple):
         """Every id that a gold id stands for now; none when its text is gone."""
         return self.redirects.resolve(name)
 
+    def is_earlier(self, index_hash: str | None) -> bool:
+        """Whether something was written against an earlier version."""
+        return index_hash in self.redirects.versions[:-1]
+
     def trace(self, name: str, offsets: Span, index_hash: str | None) -> tuple[str, Span]:
         """The id and bytes that a trace means: as they are, unless it was written against an earlier version."""
-        earlier = index_hash in self.redirects.versions[:-1]
-        if not earlier and (name in self.live or index_hash == self.redirects.versions[-1]):
+        if not self.is_earlier(index_hash) and (name in self.live or index_hash == self.redirects.versions[-1]):
             return name, offsets
         now = self.redirects.resolve(name)
         if not now:
@@ -117,7 +124,7 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
     if anchor is not None and rules.moves is not None:
         anchor = _moved_anchor(anchor, names, blocks, spots)
     first = [spots[min(block)] if block else None for block in blocks]
-    grades = gold.grades or {}
+    grades = {stable(name): grade for name, grade in (gold.grades or {}).items()}
     negatives = {now for name in gold.negatives or [] for now in _now(stable(name), rules)}
     return Wanted(
         qid=gold.name,
@@ -182,6 +189,7 @@ def _anchor(text: str, spots: Sequence[Place]) -> Section | None:
     if not text:
         return None
     doc, _, path = section_key(text).rpartition("|s=")
+    doc = doc.partition("|r=")[0]
     docs = {doc} if doc else {spot.doc for spot in spots if spot.doc is not None}
     return Section(path, frozenset(docs))
 

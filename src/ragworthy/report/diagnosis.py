@@ -123,6 +123,12 @@ def _noticed(found: Retrieved) -> list[tuple[str, int, str]]:
     arm, plural = found.arm, show.plural
     by_rank, otherwise, replaced, orphans = arm.cited_by_rank, arm.declared_otherwise, arm.replaced, arm.orphans
     short = sum(one.question.asked and not one.question.counted for one in arm.asked) if arm.answers else 0
+    far = found.words["retrieval.delta_s_mean"]
+    lacking = sum(
+        word is None and one.wanted.answerable and any(facts.answered for facts in one.question.facts)
+        for one, word in zip(arm.asked, far, strict=True)
+    )
+    lacking = lacking if found.delta_s["raw"] else 0
     raw = int(bool(found.delta_s["raw"]) and not found.delta_s["scaled"])
     small = len(arm.asked) if len(arm.asked) < RELEASE else 0
     types, unknown, strays = (", ".join(some[:3]) for some in (arm.type_mismatches, arm.unknown_ids, arm.orphan_ids))
@@ -135,6 +141,7 @@ def _noticed(found: Retrieved) -> list[tuple[str, int, str]]:
         ("RW-W06", replaced, f"{plural(replaced, 'trace was', 'traces were')} replaced by a later one"),
         ("RW-W07", orphans, f"{plural(orphans, 'trace belongs', 'traces belong')} to no gold question, e.g. {strays}"),
         ("RW-W24", arm.errored, f"{plural(arm.errored, 'trace')} with an error instead of an answer"),
+        ("RW-W40", lacking, f"{plural(lacking, 'answered question has', 'answered questions have')} no distance"),
         ("RW-W39", raw, "distances are raw: the thresholds mean nothing for this model until it is calibrated"),
         ("RW-W15", small, f"{plural(small, 'question')}: a release needs at least {RELEASE}"),
     ]

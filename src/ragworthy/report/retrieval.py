@@ -280,4 +280,6 @@ def _why(found: Retrieved, one: Asked, name: MetricName) -> str:
         return whole
     if not one.wanted.answerable:
         return "unanswerable"
+    if name.metric.needs == "distances" and any(facts.answered for facts in one.question.facts):
+        return "no distance is known"
     return f"not among the {name.metric.cases}"

@@ -37,12 +37,13 @@ def _distances(found: dict[str, Any]) -> list[str]:
     lines = [f"ΔS {found['source']}{model}: {bands}; {raw}"]
     calibration = found["calibration"]
     if calibration:
-        perfect = calibration.get("perfect_calibrated")
-        shown = f", calibrated {perfect['median']:.4f} and {perfect['p90']:.4f}" if perfect else ""
+        perfect, plain = calibration["perfect"], calibration["perfect_raw"]
+        shown = f", calibrated {float(perfect['median']):.4f} and {float(perfect['p90']):.4f}"
+        shown = shown if calibration["separates"] else ""
         auc = "" if calibration["auc"] is None else f"; AUC against hard negatives {calibration['auc']:.3f}"
         lines.append(
-            f"perfect retrieval would score raw median {float(calibration['perfect_median']):.4f}, "
-            f"p90 {float(calibration['perfect_p90']):.4f}{shown}{auc}"
+            f"perfect retrieval would score raw median {float(plain['median']):.4f}, "
+            f"p90 {float(plain['p90']):.4f}{shown}{auc}"
         )
     return lines
 
