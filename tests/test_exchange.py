@@ -69,10 +69,16 @@ def test_a_run_and_topics_become_traces_with_queries(lab: Path) -> None:
         lab, "--run", lab / "r.txt", "--trace-out", lab / "t.jsonl", "--topics", lab / "topics.jsonl"
     )  # fmt: skip
     assert done.code == 0
-    assert done.out.splitlines()[1] == f"traces: 3 queries: {lab / 't.jsonl'}"
+    assert done.out.splitlines()[1] == f"traces: 4 queries: {lab / 't.jsonl'}"
     gold, traces = rows_of(lab / "gold.jsonl"), rows_of(lab / "t.jsonl")
     assert [one["paraphrases"] for one in gold] == [["first query"], ["a", "b", "c"], []]
-    assert [(one["qid"], one["query"]) for one in traces] == [("q1", "first query"), ("q2", "a"), ("q3", "")]
+    assert [(one["qid"], one["query"]) for one in traces] == [
+        ("q1", "first query"),
+        ("q2", "a"),
+        ("q3", ""),
+        ("q10", ""),
+    ]
+    assert traces[3]["topk"] == []  # judged and without results: it counts 0 and does not vanish
     assert traces[0]["topk"] == [{"id": "d2", "score": 9.5}, {"id": "d1", "score": 8.0}, {"id": "d3", "score": 7.0}]
     assert (traces[0]["paraphrase"], traces[0]["seed"], traces[0]["index_hash"]) == (0, 0, "r")
 
@@ -148,7 +154,11 @@ def test_the_way_there_and_back_keeps_what_trec_files_hold(lab: Path) -> None:
         "--run-out", lab / "r2.txt", "--tag", "r",
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
-    assert done.out.splitlines() == [f"qrels: {lab / 'q2.txt'}", f"run: {lab / 'r2.txt'} (paraphrase 0, seed 0)"]
+    assert done.out.splitlines() == [
+        f"qrels: {lab / 'q2.txt'}",
+        f"run: {lab / 'r2.txt'} (paraphrase 0, seed 0)",
+        "note: 1 queries have no results and are not in the file",
+    ]
     for one, other in (("q.txt", "q2.txt"), ("r.txt", "r2.txt")):
         lines = [sorted(line.split() for line in (lab / name).read_text().splitlines()) for name in (one, other)]
         if one == "r.txt":

@@ -174,7 +174,8 @@ def test_an_unanswerable_item_needs_no_relevant_block(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("count", "warned"), [(199, True), (200, False), (400, False), (401, True)])
 def test_the_size_of_a_retrieval_gold_set(tmp_path: Path, count: int, warned: bool) -> None:
-    path = write_jsonl(tmp_path / "gold.jsonl", [item(0) | {"qid": f"Q{n}"} for n in range(count)])
+    items = [item(0) | {"qid": f"Q{n}", "paraphrases": [f"{n} {word}" for word in "abc"]} for n in range(count)]
+    path = write_jsonl(tmp_path / "gold.jsonl", items)
     assert lint(path)[1] == ([size(count)] if warned else [])
 
 
@@ -868,3 +869,21 @@ def test_ids_that_have_another_text_by_now_are_not_scored_in_silence(moved: Move
 
 def open_lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
+
+
+def test_what_is_at_the_newest_version_is_not_rewritten_again(moved: Moved, tmp_path: Path) -> None:
+    """A second rewriting would follow ids that name other texts by now."""
+    gold = write_jsonl(tmp_path / "gold.jsonl", ITEMS)
+    once = tmp_path / "once.jsonl"
+    assert rebind(gold, once, moved.tables[0]).code in (0, 1)
+    version = json.loads(once.read_text().splitlines()[0])["index_hash"]
+    done = rebind(once, tmp_path / "twice.jsonl", moved.tables[0])
+    message = f'{once}: record 1: index_hash: expected a version that the tables lead from, got "{version}"'
+    assert done == Done(2, "", said("RW-M04", message))
+    assert not (tmp_path / "twice.jsonl").exists()
+    # scoring leaves it alone as well: the ids are those of the newest version already
+    assert run_cli("retrieve", "--index", moved.second, "--gold", once, "-o", tmp_path / "t.jsonl").code == 0
+    flags = ("score", "retrieval", "--gold", once, "--trace", tmp_path / "t.jsonl", "--gates", "hit@10=0.01")
+    plain, followed = run_cli(*flags), run_cli(*flags, "--redirects", moved.tables[0])
+    grid = [[line for line in done.out.splitlines() if "@k" in line] for done in (plain, followed)]
+    assert grid[0] == grid[1] and len(grid[0]) > 3

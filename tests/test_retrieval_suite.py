@@ -1046,9 +1046,8 @@ def test_a_trace_cannot_talk_its_distance_down(tmp_path: Path) -> None:
     corpus = [{"chunk_id": block(n), "text": f"Elevator number {n} stops at every floor."} for n in range(1, 10)]
     told = {"delta_s_model": {"name": "wordllama", "weights": load().weights}}
     honest = score([gold()], [run(query="tax law")], corpus=corpus, delta_s="raw")
-    claimed = score(
-        [gold()], [run(query="tax law", ΔS=[0.0] * len(run()["topk"]), **told)], corpus=corpus, delta_s="raw"
-    )
+    trace = run(query="tax law", ΔS=[0.0] * len(run()["topk"])) | told
+    claimed = score([gold()], [trace], corpus=corpus, delta_s="raw")
     assert value(honest, "delta_s_median") == value(claimed, "delta_s_median")
     assert (value(honest, "delta_s_median") or 0) > 0.3
 
@@ -1060,7 +1059,8 @@ def test_an_errored_run_cites_nothing() -> None:
 
 @pytest.mark.parametrize("field", ["answer", "answer_json"])
 def test_offsets_of_every_kind_of_citation_are_checked(field: str) -> None:
-    trace = run(answer_citations=None, **{field: {"claim": "x", "citations": [{"id": block(1), "offsets": [500, 10]}]}})
+    answer = {"claim": "x", "citations": [{"id": block(1), "offsets": [500, 10]}]}
+    trace = run(answer_citations=None) | {field: answer}
     with pytest.raises(rw.RagworthyError, match=rf"{field}.citations\[0\].offsets: expected begin < end"):
         score([gold()], [trace])
 
@@ -1103,3 +1103,62 @@ def test_sections_of_opaque_ids_are_not_guessed() -> None:
     corpus = [{"chunk_id": f"c_{n}", "text": "x", "section_id": "4.2"} for n in (1, 2)]
     found = score([item], [trace], corpus=corpus)
     assert value(found, "anchor_hit@5") == 1 and value(found, "coverage") == 1
+
+
+# one index throughout
+
+
+def frozen_pair(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """A gold set frozen on one index, traces of another that has the same texts, and that other index."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for name in ("bread", "boats"):
+        text = "\n\n".join(f"The {name} of day {day} is described in this paragraph." for day in range(4))
+        (docs / f"{name}.md").write_text(f"# {name}\n\n{text}\n")
+    for out, flags in (("one", ()), ("two", ("--dense", "none"))):
+        assert run_cli("index", "build", "--docs", docs, "--out", tmp_path / out, *flags).code == 0
+    block_id = "bread.md|s=1|p=000|b=002"
+    words = [f"bread of day 1 {word}" for word in ("please", "now", "today")]
+    item = {"qid": "Q1", "paraphrases": words, "relevant": [block_id], "anchor_section": "1"}
+    path = write_jsonl(tmp_path / "gold.jsonl", [item])
+    assert run_cli("gold", "freeze", path, "--signer", "A", "--reason", "r", "--corpus", tmp_path / "one").code == 0
+    assert run_cli("retrieve", "--index", tmp_path / "two", "--gold", path, "-o", tmp_path / "t.jsonl").code == 0
+    return path, tmp_path / "t.jsonl", tmp_path / "two"
+
+
+def test_traces_of_another_index_than_the_frozen_one_need_its_corpus(tmp_path: Path) -> None:
+    path, traces, index = frozen_pair(tmp_path)
+    flags = ("score", "retrieval", "--gold", path, "--trace", traces, "--gates", "recall@5=0.5")
+    done = run_cli(*flags)
+    assert done.code == 4 and "not valid: the gold set was frozen on the index rw:" in done.out
+    assert run_cli(*flags, "--corpus", index).code == 0
+    done = run_cli(*flags, "--corpus", tmp_path / "one")
+    assert done.code == 4 and "but the corpus is rw:" in done.out
+
+
+def test_an_anchor_section_that_the_index_does_not_have_is_not_valid(tmp_path: Path) -> None:
+    path, traces, index = frozen_pair(tmp_path)
+    item = json.loads(path.read_text()) | {"anchor_section": "9.9"}
+    other = write_jsonl(tmp_path / "other.jsonl", [item])
+    flags = ("--corpus", index, "--gates", "recall@5=0.5")
+    done = run_cli("score", "retrieval", "--gold", other, "--trace", traces, *flags)
+    assert done.code == 4
+    assert "not valid: 1 of 1 anchor sections are not in this index, e.g. that of Q1 [RW-G13]" in done.out
+
+
+def test_no_command_replaces_what_it_reads(tmp_path: Path) -> None:
+    path, traces, index = frozen_pair(tmp_path)
+    before = {one: one.read_bytes() for one in (path, traces, index / "chunks.jsonl")}
+    for args in (
+        ("retrieve", "--index", index, "--gold", path, "-o", path),
+        ("retrieve", "--index", index, "--gold", path, "-o", tmp_path / "t.jsonl.gz"),
+        ("score", "retrieval", "--gold", path, "--trace", traces, "--rows", traces),
+        ("score", "retrieval", "--gold", path, "--trace", traces, "-o", index / "x.json", "--corpus", index),
+        ("index", "migrate", index, tmp_path / "one", "-o", index / "chunks.jsonl"),
+        ("gold", "lint", path, "-o", path),
+        ("index", "build", "--docs", tmp_path / "docs", "--out", tmp_path / "docs" / "index"),
+    ):
+        done = run_cli(*args)
+        assert (done.code, done.out) == (2, ""), args
+        assert done.err.splitlines()[0].endswith("[RW-U01]")
+    assert {one: one.read_bytes() for one in before} == before

@@ -279,7 +279,7 @@ def test_arms_that_cannot_be_compared(name: str) -> None:
     assert f"live and shadow cannot be compared: {reason}" in result.report["invalid"]
     drop = next(gate for gate in result.gates if gate["op"] == "drop<=")
     assert drop["outcome"] == "not_measured"
-    assert drop["reason"] == f"the baseline is not comparable: {reason}"
+    assert drop["reason"] == f"the live index is not comparable: {reason}"
     assert against_live(result)["comparable"] is False
     assert against_live(result)["canary"]["eligible"] is False
 

@@ -107,7 +107,7 @@ def _power(run: flow.Run) -> list[str]:
     lines = []
     for judged in run.judged:
         gate, value = judged.gate, judged.value
-        if gate.op not in (MIN, MAX) or value is None or value.den is None:
+        if gate.op not in (MIN, MAX) or value is None or value.den is None or not value.rate:
             continue
         needed = cases_needed(gate.op, Fraction(gate.threshold))
         if needed is None:

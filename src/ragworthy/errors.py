@@ -91,6 +91,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-M01": Code("redirects_unreadable", "The redirect table cannot be read.", "Write it with 'ragworthy index migrate OLD NEW -o FILE'."),
     "RW-M02": Code("redirect_circle", "Redirect tables lead in a circle.", "Give the tables in the order of the versions, oldest first."),
     "RW-M03": Code("redirects_apart", "Redirect tables do not follow one another.", "Give one table for each step from the oldest version to the newest."),
+    "RW-M04": Code("redirects_do_not_fit", "The records belong to a version that the redirect tables do not lead from.", "Give the tables that start at this version; records that are at the newest one need none."),
     # other inputs
     "RW-C01": Code("chunk_record", "A chunk record has the wrong shape.", "Chunks need chunk_id and text, both strings."),
     "RW-K01": Code("pack", "A rule pack cannot be read or has the wrong shape.", "A pack has an id and [[rule]] tables with locked and claim, both regular expressions."),

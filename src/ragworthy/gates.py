@@ -96,6 +96,7 @@ class Baseline(NamedTuple):
     values: Mapping[tuple[str | None, str], Fraction]
     thresholds: Mapping[tuple[str, str, str | None], str]
     unlike: str | None = None
+    name: str = "the baseline"
 
 
 Values = Mapping[tuple[str | None, str], Value]
@@ -148,10 +149,10 @@ def _judge_one(
         if baseline is None:
             return Judged(gate, Outcome.NOT_MEASURED, "no baseline was given", value)
         if baseline.unlike is not None:
-            return Judged(gate, Outcome.NOT_MEASURED, f"the baseline is not comparable: {baseline.unlike}", value)
+            return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} is not comparable: {baseline.unlike}", value)
         compared = baseline.values.get((gate.slice, gate.metric))
         if compared is None:
-            return Judged(gate, Outcome.NOT_MEASURED, "the baseline does not have this number", value)
+            return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} does not have this number", value)
     outcome, reason = _compare(gate, value, compared)
     return Judged(gate, outcome, reason, value, baseline=compared, previous=previous)
 

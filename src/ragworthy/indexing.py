@@ -44,7 +44,7 @@ def build(docs: Path, out: Path, *, dense: str, limit: int = DEFAULT_LIMIT, ann:
         limit=limit,
         embedder=None if dense == NO_MODEL else load(dense),
         ann=ann,
-        notes=[f"{note.where}: {note.message}" for note in corpus.notes],
+        notes=[f"{note.where.removeprefix(f'{docs}/')}: {note.message}" for note in corpus.notes],
     )
     types: dict[str, int] = {}
     for chunk in chunks:

@@ -82,6 +82,7 @@ class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
     negatives: list[str] | None = None
     relevant_offsets: dict[str, tuple[int, int]] | None = None
     grades: dict[str, int] | None = None
+    index_hash: str | None = None
     answerable: bool = True
 
     @property

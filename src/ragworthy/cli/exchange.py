@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ragworthy.adapters import trec, trec_records
+from ragworthy.cli.guard import keep_inputs
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error, usage_error
 from ragworthy.files import write_whole
 from ragworthy.load.decode import read_items
@@ -22,11 +23,14 @@ def import_trec(given: argparse.Namespace) -> int:
     """TREC judgements (and a run) to a gold set (and traces)."""
     if bool(given.run_file) != bool(given.trace_out):
         raise usage_error("expected --run and --trace-out together")
+    keep_inputs([given.gold_out, given.trace_out], [given.qrels, given.run_file, given.topics])
     topics = trec_records.read_topics(Path(given.topics)) if given.topics else {}
     qrels = trec.read_qrels(Path(given.qrels))
     gold = list(trec_records.gold_records(qrels, topics))
     run = trec.read_run(Path(given.run_file)) if given.run_file else None
     traces = list(trec_records.trace_records(run, topics)) if run is not None else []
+    if run is not None:
+        traces += _without_results(gold, traces, run.tag)
     _write(Path(given.gold_out), gold)
     print(f"gold: {plural(len(gold), 'question')}: {given.gold_out}")
     if given.run_file:
@@ -35,12 +39,21 @@ def import_trec(given: argparse.Namespace) -> int:
     return int(Exit.SHIP)
 
 
+def _without_results(gold: list[dict[str, Any]], traces: list[dict[str, Any]], tag: str) -> list[dict[str, Any]]:
+    """Empty traces for judged queries that the run has no results for: they count 0 and do not vanish."""
+    asked = {trace["qid"] for trace in traces}
+    empty = {"topk": [], "index_hash": tag, "paraphrase": 0, "seed": 0}
+    left = [item for item in gold if item["qid"] not in asked]
+    return [{"qid": item["qid"], "query": next(iter(item["paraphrases"]), ""), **empty} for item in left]
+
+
 def export_trec(given: argparse.Namespace) -> int:
     """A gold set and traces to TREC judgements and a run."""
     if bool(given.gold) != bool(given.qrels_out) or bool(given.trace) != bool(given.run_out):
         raise usage_error("expected --gold with --qrels-out, and --trace with --run-out")
     if not given.gold and not given.trace:
         raise usage_error("expected --gold with --qrels-out, --trace with --run-out, or both")
+    keep_inputs([given.qrels_out, given.run_out], [given.gold, given.trace])
     notes: list[str] = []
     said: list[str] = []
     traces = [_trace(record) for record in _items(given.trace, RetrievalTrace)] if given.trace else []

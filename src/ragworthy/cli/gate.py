@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy import flow
+from ragworthy.cli.guard import keep_inputs
 from ragworthy.errors import usage_error
 from ragworthy.load.policy import Answers, Retrieval, find_policy, load_policy
 from ragworthy.load.rules import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES, Checker, parse_gate_text, parse_ks
@@ -159,6 +160,9 @@ def flags(given: argparse.Namespace) -> dict[str, Any]:
 
 def finish(given: argparse.Namespace, requests: Sequence[flow.Request], receipt: Path | None) -> int:
     """Score, write every file that was asked for, print."""
+    files = ("gold", "traces", "live", "corpus", "live_corpus", "policy", "lock", "baseline")
+    read = [getattr(request, name) for request in requests for name in files]
+    keep_inputs([*given.output, given.rows, str(receipt) if receipt else None], read)
     run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
     made = None
     if receipt is not None:

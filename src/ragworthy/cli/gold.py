@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy import goldcare
+from ragworthy.cli.guard import keep_inputs
 from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import lint as rules
@@ -38,6 +39,7 @@ def lint(given: argparse.Namespace) -> int:
     else:
         text = _as_text(linted)
     if given.output:
+        keep_inputs([given.output], [given.gold, given.corpus])
         write_whole(Path(given.output), text.encode())
     else:
         sys.stdout.write(text)
@@ -99,8 +101,8 @@ def freeze(given: argparse.Namespace) -> int:
     lock = Path(given.lock) if given.lock else None
     path = Path(given.gold)
     extra, calibration = _extra(path, given)
-    before = lock or lock_path(path)
-    if not extra and before.exists() and load_lock(before).calibration is not None:
+    before = lock or (lock_path(path) if path.is_file() else None)
+    if not extra and before is not None and before.exists() and load_lock(before).calibration is not None:
         calibration = ["the calibration of the earlier lock is gone: freeze with --corpus to make one"]
     sealed = goldcare.freeze(path, signers=given.signer, reason=given.reason, now=now, lock=lock, extra=extra)
     entry = sealed["history"][-1]

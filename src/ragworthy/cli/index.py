@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy import indexing
+from ragworthy.cli.guard import keep_inputs, plain_lines
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.index.store import open_index
@@ -21,6 +22,8 @@ _SNIPPET = 240
 
 def build(given: argparse.Namespace) -> int:
     """Documents to an index."""
+    if Path(given.docs).resolve() in Path(given.out).resolve().parents:
+        raise usage_error("--out: expected a folder outside of --docs, got one inside")
     built = indexing.build(Path(given.docs), Path(given.out), dense=given.dense, limit=given.limit, ann=given.ann)
     manifest = built.manifest
     for note in built.notes[:_SHOWN]:
@@ -98,6 +101,7 @@ def migrate(given: argparse.Namespace) -> int:
     from ragworthy.corpus.migration import table_bytes
     from ragworthy.corpus.migration_report import render, report
 
+    keep_inputs([given.output], [given.old, given.new, given.cited])
     table = indexing.redirects(Path(given.old), Path(given.new))
     sample = _cited(given.cited) if given.cited else None
     if given.output:
@@ -132,6 +136,8 @@ def retrieve(given: argparse.Namespace) -> int:
         cite=given.cite,
         ts=ts,
     )
+    plain_lines(given.output)
+    keep_inputs([given.output], [given.gold, given.index])
     asked = wordings(Path(given.gold))
     index = open_index(Path(given.index))
     count = write_traces(Path(given.output), traces(index, asked, how))

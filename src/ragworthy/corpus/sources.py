@@ -43,7 +43,11 @@ def _folder(root: Path, problems: list[Problem]) -> list[SourceDocument]:
     """Every file below a folder; hidden ones are passed over, links are followed only within the folder."""
     inside = root.resolve()
     paths: list[str] = []
-    for folder, folders, files in os.walk(root):
+
+    def unreadable(error: OSError) -> None:
+        problems.append(Problem("RW-F03", f"expected a readable folder, got: {error.strerror}", str(error.filename)))
+
+    for folder, folders, files in os.walk(root, onerror=unreadable):
         folders[:] = [name for name in folders if not name.startswith(".")]
         here = Path(folder)
         paths += [(here / name).relative_to(root).as_posix() for name in files if not name.startswith(".")]

@@ -23,7 +23,7 @@ FREE_SETTINGS = ("slices", "k")
 
 def lock_of(request: Request) -> Path | None:
     """The lock file of the gold set: the one named, else the one beside it when there is one."""
-    if request.lock is None and isinstance(request.gold, (str, Path)):
+    if request.lock is None and isinstance(request.gold, (str, Path)) and Path(request.gold).is_file():
         beside = default_lock(Path(request.gold))
         return beside if beside.exists() else None
     return request.lock

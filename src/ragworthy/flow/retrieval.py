@@ -21,7 +21,7 @@ from ragworthy.load.sources import FileSource, Source, open_source
 from ragworthy.metrics.arm import Arm
 from ragworthy.metrics.redirects import Redirects, Table
 from ragworthy.metrics.registry import MetricName, find
-from ragworthy.metrics.wanted import Moves, Rules
+from ragworthy.metrics.wanted import Moves, Place, Rules, Section
 from ragworthy.records import RetrievalGold, RetrievalTrace
 from ragworthy.report import retrieval as describe
 from ragworthy.report.compared import Retrieved
@@ -117,14 +117,15 @@ def _open(request: Request) -> Inputs:
     settings = request.retrieval
     corpus = load_corpus(request.corpus) if request.corpus is not None else None
     lock_path = evidence.lock_of(request)
+    lock = load_lock(lock_path) if lock_path is not None else None
     rules = Rules(
         ks=evidence.depths(request),
         subtree=settings.anchor_scope == "subtree",
         refusals=frozenset(trim_fold(text) for text in settings.refusals),
     )
     live_corpus = load_corpus(request.live_corpus) if request.live_corpus is not None else None
-    live_rules = rules._replace(moves=load_moves(request.live_redirects))
-    rules = rules._replace(moves=load_moves(request.redirects), place=corpus.place if corpus else rules.place)
+    live_rules = rules._replace(moves=load_moves(request.live_redirects, lock))
+    rules = rules._replace(moves=load_moves(request.redirects, lock), place=corpus.place if corpus else rules.place)
     if live_corpus is not None:  # then the gold set is read as the index in use has its ids
         live_rules = live_rules._replace(place=live_corpus.place)
     else:
@@ -135,7 +136,7 @@ def _open(request: Request) -> Inputs:
         live=open_source("live", request.live) if request.live is not None else None,
         corpus=corpus,
         live_corpus=live_corpus,
-        lock=load_lock(lock_path) if lock_path is not None else None,
+        lock=lock,
         lock_path=lock_path,
         earlier=load_report(request.baseline, "retrieval") if request.baseline is not None else None,
         rules=rules,
@@ -143,7 +144,7 @@ def _open(request: Request) -> Inputs:
     )
 
 
-def load_moves(given: Sequence[Path | Table]) -> Moves | None:
+def load_moves(given: Sequence[Path | Table], lock: Lock | None) -> Moves | None:
     """Redirect tables, ready to be followed; None where there are none."""
     if not given:
         return None
@@ -152,7 +153,13 @@ def load_moves(given: Sequence[Path | Table]) -> Moves | None:
     tables = [one if isinstance(one, Table) else read_table(one) for one in given]
     redirects = Redirects.from_tables(tables)
     newest = [table for table in tables if table.to_version == redirects.versions[-1]]
-    return Moves(redirects, frozenset().union(*(table.live for table in newest)))
+    return Moves(redirects, frozenset().union(*(table.live for table in newest)), frozen_on(lock))
+
+
+def frozen_on(lock: Lock | None) -> str | None:
+    """The index that a gold set was frozen on, where its lock says so."""
+    found = (lock.corpus or {}).get("index_hash") if lock is not None else None
+    return found if isinstance(found, str) else None
 
 
 def _read(request: Request, inputs: Inputs) -> tuple[Arm, Arm | None]:
@@ -200,6 +207,7 @@ def _job(request: Request, inputs: Inputs, rules: Rules, corpus: Corpus | None) 
         slice_fields=evidence.slice_fields(request),
         tokens=partial(corpus.tokens, subtree=rules.subtree) if corpus else lambda section: 0,
         known=corpus.places if corpus else None,
+        index_hash=corpus.index_hash if corpus else None,
         limits=corpus.lengths if corpus else None,
         allow_gold_errors=request.allow_gold_errors,
         damage=request.damage,
@@ -241,6 +249,8 @@ def cannot(
             why = f"{short} of {len(arm.asked)} questions were not asked in three wordings under two seeds"
         elif name.metric.id in ("retrieval.citation_accuracy", "retrieval.citation_exact") and blind:
             why = f"{blind} citations have no bytes to compare with: give --corpus, or offsets in both files"
+        elif group is not None and group.startswith("type=") and value.undefined and not known_corpus:
+            why = "the types of blocks are known from a corpus: give --corpus"
         elif name.metric.id in SECTIONED and opaque:
             why = f"{opaque} runs name blocks whose section only a corpus knows: give --corpus"
         if why is not None:
@@ -281,24 +291,59 @@ def _invalid(request: Request, inputs: Inputs, arm: Arm) -> list[str]:
         lines = inputs.traces.lines_at(arm.hashes.values())
         named = ", ".join(f'"{name}" (line {lines[place]})' for name, place in sorted(arm.hashes.items()))
         reasons.append(f"the traces come from several indexes: {named} [RW-T05]")
-    corpus = inputs.corpus
-    if corpus is not None:
-        lost, total = unknown_blocks(arm, corpus)
-        if lost:
-            reasons.append(lost_ids(len(lost), total, lost[0]))
-        reasons += _reused(request, inputs, corpus)
-        moves = inputs.rules.moves
-        other = [name for name in sorted(arm.hashes) if name != corpus.index_hash]
-        other = [name for name in other if moves is None or not moves.is_earlier(name)]
-        if corpus.index_hash is not None and other:
-            reasons.append(f"the traces come from the index {other[0]}, but the corpus is {corpus.index_hash}")
+    lost, total = unknown_blocks(arm, inputs.corpus)
+    if lost:
+        reasons.append(lost_ids(len(lost), total, lost[0]))
+    reasons += _other_index(inputs, arm)
+    if inputs.corpus is not None:
+        reasons += _reused(request, inputs, inputs.corpus) + _lost_anchors(inputs, inputs.corpus, arm)
     return reasons
 
 
-def unknown_blocks(arm: Arm, corpus: Corpus) -> tuple[list[str], int]:
-    """Gold ids that lead to no block of the corpus, and how many gold ids there are."""
+def _other_index(inputs: Inputs, arm: Arm) -> list[str]:
+    """Whether traces, corpus, redirects and gold set belong to different indexes."""
+    moves, corpus, frozen = inputs.rules.moves, inputs.corpus, frozen_on(inputs.lock)
+    if moves is not None:
+        versions = moves.redirects.versions
+        named = [("the traces come from", name) for name in sorted(arm.hashes)]
+        named += [("the gold set was frozen on", frozen)] if frozen is not None else []
+        newest = f"the redirects lead from {versions[0]} to {versions[-1]}"
+        return [f"{what} the index {name}, but {newest}" for what, name in named if name not in versions]
+    if corpus is not None and corpus.index_hash is not None:
+        other = [name for name in sorted(arm.hashes) if name != corpus.index_hash]
+        return [f"the traces come from the index {name}, but the corpus is {corpus.index_hash}" for name in other[:1]]
+    other = [name for name in sorted(arm.hashes) if name != frozen] if frozen is not None and corpus is None else []
+    return [
+        f"the gold set was frozen on the index {frozen}, the traces come from {name}: give --corpus or --redirects"
+        for name in other[:1]
+    ]
+
+
+def _lost_anchors(inputs: Inputs, corpus: Corpus, arm: Arm) -> list[str]:
+    """Anchor sections in which the corpus has no block: nothing could ever hit them."""
+    places = {(place.doc, path): place for place in corpus.places.values() for path in (place.section, place.page)}
+    asked = [one.wanted for one in arm.asked if one.wanted.anchor is not None and any(one.wanted.blocks)]
+    lost = [wanted.qid for wanted in asked if wanted.anchor and not _has_blocks(wanted.anchor, places, inputs.rules)]
+    if not lost:
+        return []
+    return [f"{len(lost)} of {len(asked)} anchor sections are not in this index, e.g. that of {lost[0]} [RW-G13]"]
+
+
+def _has_blocks(anchor: Section, places: dict[tuple[str | None, str | None], Place], rules: Rules) -> bool:
+    if any((doc, anchor.path) in places for doc in anchor.docs):
+        return True
+    return (not anchor.docs or rules.subtree) and any(anchor.holds(place, rules.subtree) for place in places.values())
+
+
+def unknown_blocks(arm: Arm, corpus: Corpus | None) -> tuple[list[str], int]:
+    """Gold ids that lead to no block of the corpus, or to none at all, and how many gold ids there are."""
     pairs = [(name, one.wanted.blocks[number]) for one in arm.asked for name, number in one.wanted.names.items()]
-    return [name for name, block in pairs if not any(one in corpus.places for one in block)], len(pairs)
+    lost = [
+        name
+        for name, block in pairs
+        if not block or (corpus is not None and not any(one in corpus.places for one in block))
+    ]
+    return lost, len(pairs)
 
 
 def _reused(request: Request, inputs: Inputs, corpus: Corpus) -> list[str]:

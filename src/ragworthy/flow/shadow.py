@@ -35,7 +35,7 @@ def compare(
 ) -> Compared:
     """Paired differences of every metric, blocks gained and lost, the churn of results, and the canary verdict."""
     unlike = why_unlike(live.arm, shadow.arm, recorded=mode == "recorded")
-    baseline = g.Baseline(_exact(live), {}, "; ".join(unlike) or None)
+    baseline = g.Baseline(_exact(live), {}, "; ".join(unlike) or None, "the live index")
     canary = g.judge((*RETRIEVAL_GATES, LIVE_GATE), shadow.values, baseline=baseline)
     today = [one.gate.metric for one in g.judge(RETRIEVAL_GATES, live.values) if one.outcome is Outcome.FAIL]
     gained, lost = _moved(live.arm, shadow.arm)
@@ -88,6 +88,16 @@ def why_unlike(live: Arm, shadow: Arm, *, recorded: bool) -> list[str]:
         for one, other in zip(shadow.asked, live.asked, strict=True)
         if one.question.runs.keys() != other.question.runs.keys()
     ]
+    worded = [
+        one.wanted.qid
+        for one, other in zip(shadow.asked, live.asked, strict=True)
+        if any(
+            one.runs[key].query and other.runs[key].query and one.runs[key].query != other.runs[key].query
+            for key in one.runs.keys() & other.runs.keys()
+        )
+    ]
+    if worded:
+        reasons.append(f"{len(worded)} questions were asked in other words, e.g. {worded[0]}")
     if odd:
         reasons.append(f"{len(odd)} questions were not asked in the same wordings and seeds, e.g. {odd[0]}")
     return reasons

@@ -69,6 +69,11 @@ def _shape(item: Question, label: str) -> list[Finding]:
         found.append(finding("warning", "RW-W35", item, label, "paraphrases", message))
     if gold.answerable and not gold.relevant:
         found.append(finding("error", "RW-G10", item, label, "relevant", "expected at least one id, got none"))
+    if not gold.answerable and gold.relevant:
+        message = "expected no relevant block for an unanswerable question, got some"
+        found.append(finding("error", "RW-G08", item, label, "answerable", message))
+    if len(set(map(stable, gold.relevant or []))) < len(gold.relevant or []):
+        found.append(finding("warning", "RW-W04", item, label, "relevant", "an id stands there twice"))
     both = sorted(set(gold.relevant or []) & set(gold.negatives or []))
     if both:
         message = f'expected no relevant id, got "{both[0]}"'
@@ -122,6 +127,13 @@ def _against(item: Question, label: str, known: Known) -> list[Finding]:
 def _of_the_whole(items: Sequence[Question], label: str, known: Known | None) -> list[Finding]:
     """Size, and the types and sections that nobody asks about."""
     found = []
+    first: dict[str, Question] = {}
+    for item in items:
+        for text in dict.fromkeys(trim_fold(text) for text in item.gold.paraphrases or [] if text.strip()):
+            earlier = first.setdefault(text, item)
+            if earlier is not item:
+                message = f"a wording of {earlier.qid} (line {earlier.line})"
+                found.append(finding("warning", "RW-W11", item, label, "paraphrases", message))
     if items and not SMALLEST <= len(items) <= LARGEST:
         message = f"{len(items)} questions: a retrieval gold set has {SMALLEST} to {LARGEST}"
         found.append(Finding("warning", Problem("RW-W33", message, label), 1, ""))

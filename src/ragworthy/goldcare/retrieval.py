@@ -261,6 +261,11 @@ def rebind(path: Path, tables: Sequence[Table], out: Path, *, old: Path | None, 
     redirects = Redirects.from_tables(tables)
     newest = next(table for table in tables if table.to_version == redirects.versions[-1])
     sections = [_sections(one) for one in (old, new)]
+    for nth, record in enumerate(records, 1):
+        version = record.get("index_hash")
+        if version is not None and version not in redirects.versions[:-1]:
+            message = f'expected a version that the tables lead from, got "{version}"'
+            raise data_error("RW-M04", message, where=f"{path}: record {nth}", field="index_hash")
     is_gold = any("relevant" in record or "gold_citations" in record for record in records)
     rewrite = rebind_gold if is_gold else rebind_traces
     rebound = rewrite(records, redirects, newest.live, old_sections=sections[0], new_sections=sections[1])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ragworthy.errors import Problem
+from ragworthy.index.manifest import index_hash
 from ragworthy.records import Chunk
 
 if TYPE_CHECKING:
@@ -75,7 +76,24 @@ def check(index: "Index") -> list[Finding]:
 
     home = index.root / "chunks.jsonl"
     found = chunk_findings(index.chunks, text_of, lambda number, _: f"{home}:{number}")
-    return found + _counts(index) + _vectors(index)
+    return found + _named(index) + _counts(index) + _vectors(index)
+
+
+def _named(index: "Index") -> list[Finding]:
+    """Whether the hash in the manifest is that of what the manifest and the chunks say."""
+    manifest = index.manifest
+    actual = index_hash(
+        index.chunks,
+        index_type=manifest.index_type,
+        normaliser=manifest.text_preproc.normaliser,
+        analyzer=manifest.analyzer,
+        metric=manifest.metric,
+        embedding=manifest.embedding,
+    )
+    if actual == manifest.index_hash:
+        return []
+    message = f"expected {actual}, which the chunks and settings give, got {manifest.index_hash}"
+    return [Finding(Problem("RW-I03", message, str(index.root / "manifest.json"), "index_hash"))]
 
 
 def _counts(index: "Index") -> list[Finding]:

@@ -23,6 +23,7 @@ COMPATIBILITY = (
     "embedding.normalized",
     "embedding.weights",
     "chunker.version",
+    "chunker.limit",
     "text_preproc.unicode_norm",
     "text_preproc.lowercase",
     "text_preproc.language",

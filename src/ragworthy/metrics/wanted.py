@@ -80,9 +80,13 @@ class Moves(NamedTuple):
     redirects: Redirects
     live: frozenset[str]
     """The ids of the newest version, which stand for themselves."""
+    gold_hash: str | None = None
+    """The index that the gold set was frozen on."""
 
-    def gold(self, name: str) -> tuple[str, ...]:
+    def gold(self, name: str, index_hash: str | None = None) -> tuple[str, ...]:
         """Every id that a gold id stands for now; none when its text is gone."""
+        if (index_hash or self.gold_hash) == self.redirects.versions[-1]:
+            return (name,)
         return self.redirects.resolve(name)
 
     def is_earlier(self, index_hash: str | None) -> bool:
@@ -125,7 +129,7 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
         anchor = _moved_anchor(anchor, names, blocks, spots)
     first = [spots[min(block)] if block else None for block in blocks]
     grades = {stable(name): grade for name, grade in (gold.grades or {}).items()}
-    negatives = {now for name in gold.negatives or [] for now in _now(stable(name), rules)}
+    negatives = {now for name in gold.negatives or [] for now in _now(stable(name), rules, gold)}
     return Wanted(
         qid=gold.name,
         answerable=gold.answerable,
@@ -148,7 +152,7 @@ def _blocks(gold: RetrievalGold, rules: Rules) -> tuple[dict[str, int], list[fro
     names: dict[str, int] = {}
     blocks: list[frozenset[str]] = []
     for name in dict.fromkeys(map(stable, gold.relevant or [])):
-        block = frozenset(_now(name, rules))
+        block = frozenset(_now(name, rules, gold))
         if block and block in blocks:
             names[name] = blocks.index(block)
         else:
@@ -165,8 +169,8 @@ def _grades(names: Mapping[str, int], count: int, given: Mapping[str, int]) -> t
     return tuple(grades)
 
 
-def _now(name: str, rules: Rules) -> tuple[str, ...]:
-    return (name,) if rules.moves is None else rules.moves.gold(name)
+def _now(name: str, rules: Rules, gold: RetrievalGold) -> tuple[str, ...]:
+    return (name,) if rules.moves is None else rules.moves.gold(name, gold.index_hash)
 
 
 def _spots(

@@ -61,9 +61,10 @@ def _judged(gate: dict[str, Any], report: dict[str, Any]) -> tuple[str, str]:
 
 def _offenders(report: dict[str, Any]) -> str:
     lines = []
-    for body in report["suites"].values():
+    for name, body in report["suites"].items():
         for one in body["offenders"]:
-            lines.append(f"{one['qid']} {one['label']} {one['stage']}: {one['why']}; claim: {one['claim'] or ''}")
+            claim = f"; claim: {one['claim'] or ''}" if one["claim"] is not None or name == "answers" else ""
+            lines.append(f"{one['qid']} {one['label']} {one['stage']}: {one['why']}{claim}")
     return "\n".join(lines)
 
 

@@ -39,8 +39,8 @@ def render(report: dict[str, Any], *, colour: bool = False) -> str:
 
 
 def _headline(report: dict[str, Any]) -> str:
-    failing = [gate["metric"] for gate in report["gates"] if gate["outcome"] == "fail" and "waiver" not in gate]
-    undecided = [gate["metric"] for gate in report["gates"] if gate["outcome"] == "undecided" and "waiver" not in gate]
+    failing = [_name(gate) for gate in report["gates"] if gate["outcome"] == "fail" and "waiver" not in gate]
+    undecided = [_name(gate) for gate in report["gates"] if gate["outcome"] == "undecided" and "waiver" not in gate]
     if report["verdict"] == "SHIP":
         waived = sum("waiver" in gate for gate in report["gates"])
         held = plural(len(report["gates"]) - waived, "gate holds", "gates hold")
