@@ -175,9 +175,9 @@ def test_a_waiver_lets_a_failing_gate_pass_with_a_name_under_it() -> None:
     assert not text.startswith("SHIP: all 2 gates hold")  # one of them does not
 
 
-def test_an_expired_waiver_and_one_that_names_no_gate_are_errors() -> None:
+def test_an_expired_waiver_and_one_that_names_no_metric_are_errors() -> None:
     lay(right=2)
-    for waiver, code in ((waived("2020-01-01"), "RW-P06"), (waived(gate="chr"), "RW-P07")):
+    for waiver, code in ((waived("2020-01-01"), "RW-P06"), (waived(gate="speed"), "RW-P07")):
         Path("ragworthy.toml").write_text(f'{SUITE}[[gate]]\nmetric = "precision"\nmin = 0.8\n{waiver}')
         done = ragworthy("gate")
         assert (done.code, done.out) == (2, "")

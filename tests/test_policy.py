@@ -82,9 +82,9 @@ EXACT = {
         "  waiver_expired: Fix what it waived, or renew it with a new date and reason.\n",
     ),
     "RW-P07": (
-        SUITE + PRECISION + '[[waiver]]\ngate = "answers.chr"\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n',
-        'ragworthy.toml: waiver[0].gate: expected a gate of this policy, got "answers.chr" [RW-P07]\n'
-        "  waiver_idle: Remove it, or name the gate's metric.\n",
+        SUITE + PRECISION + '[[waiver]]\ngate = "answers.speed"\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n',
+        'ragworthy.toml: waiver[0].gate: expected a gate, got "answers.speed" [RW-P07]\n'
+        "  waiver_unknown: Remove it, or name the gate's metric.\n",
     ),
     "RW-P09": (
         SUITE + '[[gate]]\nmetric = "answers.precision"\nmust_pass = ["H001", "nobody"]\n',
@@ -319,3 +319,52 @@ def test_gates_on_many_depths_are_judged_or_refused_but_never_a_defect(count: in
     gates = "".join(f'[[gate]]\nmetric = "answers.hit@{k}"\nmin = 0.01\n' for k in range(1, count + 1))
     Path("ragworthy.toml").write_text(SUITE + gates)
     assert ragworthy("gate", "-q").code in (0, 2)
+
+
+def test_the_policy_of_the_design_is_read_as_it_stands(tmp_path: Path) -> None:
+    """Both suites, a gate on a slice, and a waiver whose gate is not (or no longer) in the policy."""
+    path = tmp_path / "ragworthy.toml"
+    path.write_text(
+        """
+version = 1
+evidence = "point"
+
+[answers]
+gold = "gold/answers.jsonl"
+traces = "runs/latest/answers.jsonl"
+k = 5
+short_substr = "reject"
+refusals = ["not in context"]
+scu = false
+
+[retrieval]
+delta_s = "calibrated"
+gold = "gold/retrieval.jsonl"
+traces = "runs/shadow/retrieval.jsonl"
+live = "runs/live/retrieval.jsonl"
+
+[[gate]]
+metric = "answers.precision"
+min = 0.80
+why = "what we ship must be right and cited"
+
+[[gate]]
+metric = "retrieval.recall@5"
+max_drop = 0.02
+slice = "type=table"
+
+[[waiver]]
+gate = "answers.over_refusal"
+reason = "new corpus half, tracked in DOC-12"
+owner = "search team"
+expires = 2026-12-31
+"""
+    )
+    policy = load_policy(path, today=date(2026, 11, 15))
+    assert policy.answers is not None and policy.retrieval is not None
+    assert [(gate.metric, gate.op, gate.slice) for gate in policy.gates] == [
+        ("answers.precision", ">=", None),
+        ("retrieval.recall@5", "drop<=", "type=table"),
+    ]
+    assert (policy.retrieval.delta_s, policy.retrieval.live) == ("calibrated", "runs/live/retrieval.jsonl")
+    assert [waiver.gate for waiver in policy.waivers] == ["answers.over_refusal"]

@@ -108,7 +108,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-P04": Code("policy_unknown_metric", "A gate names a metric that does not exist.", "'ragworthy explain' lists every metric."),
     "RW-P05": Code("threshold_idle", "The threshold can never fail, or never pass.", "A gate that cannot fail is no gate: choose a threshold inside the metric's range."),
     "RW-P06": Code("waiver_expired", "A waiver has expired.", "Fix what it waived, or renew it with a new date and reason."),
-    "RW-P07": Code("waiver_idle", "A waiver names no gate of this policy.", "Remove it, or name the gate's metric."),
+    "RW-P07": Code("waiver_unknown", "A waiver names a gate on a metric that does not exist.", "Remove it, or name the gate's metric."),
     "RW-P08": Code("policy_missing", "No policy was found.", "Run 'ragworthy init', or name one with -c."),
     "RW-P09": Code("must_pass_unknown", "must_pass names a question that is not in the gold set.", "Fix the qid."),
     "RW-P10": Code("gate_text", "The text given to --gates cannot be read.", "Write name=value pairs, e.g. precision=0.80,chr=0.75,under=0.05,over=0.10, or name a TOML file."),
