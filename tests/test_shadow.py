@@ -972,3 +972,39 @@ def test_a_redirect_table_that_cannot_be_read(policy: Path) -> None:
     table.unlink()
     done = run_cli("gate", "-c", policy)
     assert (done.code, done.err) == (2, said("RW-F01", f"{table}: expected a file, got nothing at this path"))
+
+
+def test_results_of_live_that_are_gone_are_said(tmp_path: Path) -> None:
+    """A redirect that leads nowhere lowers the live numbers: the reader has to know before the drop looks small."""
+    table = {
+        "schema": "ragworthy.redirects/1",
+        "from_version": "v1",
+        "to_version": "v2",
+        "documents": [
+            {
+                "doc_id": "d",
+                "from_version": None,
+                "to_version": None,
+                "mappings": [
+                    {"old_block_id": "d#1", "new_block_id": None, "move": "unmapped", "old_off": [0, 9], "conf": 0.0},
+                    {"old_block_id": "d#2", "new_block_id": "d#5", "move": "shift", "old_off": [10, 19],
+                     "new_off": [0, 9], "conf": 1.0},
+                ],
+            }
+        ],
+    }  # fmt: skip
+    moves = tmp_path / "moves.json"
+    moves.write_text(json.dumps(table))
+    gold = write_jsonl(tmp_path / "gold.jsonl", [{"qid": "Q1", "paraphrases": ["a"], "relevant": ["d#2"]}])
+    live = write_jsonl(
+        tmp_path / "live.jsonl", [{"qid": "Q1", "topk": [{"id": "d#1"}, {"id": "d#2"}], "index_hash": "v1"}]
+    )  # fmt: skip
+    shadow = write_jsonl(tmp_path / "shadow.jsonl", [{"qid": "Q1", "topk": [{"id": "d#5"}], "index_hash": "v2"}])
+    done = run_cli(
+        "score", "retrieval", "--gold", gold, "--trace", shadow, "--live", live, "--redirects", moves,
+        "--gates", "recall@5=0.5", "-o", tmp_path / "r.json",
+    )  # fmt: skip
+    assert done.code == 0
+    assert "1 result of live have no block here: its numbers are understated" in done.out
+    body = json.loads((tmp_path / "r.json").read_text())["suites"]["retrieval"]["live"]
+    assert body["gone"] == 1 and body["deltas"]["retrieval.recall@5"]["live"] == 1

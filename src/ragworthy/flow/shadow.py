@@ -10,6 +10,7 @@ from ragworthy.metrics.arm import Arm, Asked
 from ragworthy.metrics.churn import jaccard, rbo
 from ragworthy.metrics.convergence import RunKey
 from ragworthy.metrics.registry import MetricName
+from ragworthy.metrics.wanted import GONE
 from ragworthy.names import Outcome
 from ragworthy.report.compared import Compared
 
@@ -50,6 +51,7 @@ def compare(
         canary=canary,
         failing_live=today,
         eligible=not unlike and all(one.outcome is Outcome.PASS for one in canary),
+        gone=sum(name.startswith(GONE) for one in live.arm.asked for run in one.runs.values() for name in run.names),
         live_hash=next(iter(live.arm.hashes), None),
         shadow_hash=next(iter(shadow.arm.hashes), None),
     )

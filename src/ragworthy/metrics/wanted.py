@@ -9,6 +9,8 @@ from ragworthy.metrics.redirects import Redirects
 from ragworthy.records import RetrievalGold
 
 Span: TypeAlias = tuple[int, int] | None
+GONE = "gone:"
+"""Stands before an id whose text the newest version no longer has."""
 
 
 class Place(NamedTuple):
@@ -99,7 +101,7 @@ class Moves(NamedTuple):
             return name, offsets
         now = self.redirects.resolve(name)
         if not now:
-            return f"gone:{name}", None  # the old id may name another text by now
+            return f"{GONE}{name}", None  # the old id may name another text by now
         if offsets is None or offsets[0] >= offsets[1]:
             return now[0], None
         places = self.redirects.places(name, offsets)

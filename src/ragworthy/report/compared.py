@@ -22,6 +22,8 @@ class Compared(NamedTuple):
     failing_live: list[str]
     """Checks of the canary that the index in use does not pass either."""
     eligible: bool
+    gone: int
+    """Results of the live index that lead to no block of the shadow's: its numbers are understated by them."""
     live_hash: str | None
     shadow_hash: str | None
 

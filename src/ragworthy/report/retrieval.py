@@ -218,6 +218,7 @@ def _live(found: Retrieved, compared: Compared) -> dict[str, Any]:
         "live_index": compared.live_hash,
         "shadow_index": compared.shadow_hash,
         "deltas": deltas,
+        "gone": compared.gone,
         "canary": {
             "eligible": compared.eligible and not _broken(found),
             "failing_live": compared.failing_live,
