@@ -1005,6 +1005,6 @@ def test_results_of_live_that_are_gone_are_said(tmp_path: Path) -> None:
         "--gates", "recall@5=0.5", "-o", tmp_path / "r.json",
     )  # fmt: skip
     assert done.code == 0
-    assert "1 result of live have no block here: its numbers are understated" in done.out
+    assert "1 result of live has no block here: its numbers are understated" in done.out
     body = json.loads((tmp_path / "r.json").read_text())["suites"]["retrieval"]["live"]
     assert body["gone"] == 1 and body["deltas"]["retrieval.recall@5"]["live"] == 1

@@ -74,9 +74,8 @@ def live_lines(live: dict[str, Any]) -> list[str]:
     """The canary verdict, blocks gained and lost, and how much the results changed."""
     lines = [f"not comparable: {why}" for why in live["unlike"]]
     if live["gone"]:
-        lines.append(
-            f"{plural(live['gone'], 'result')} of live have no block here: its numbers are understated"
-        )
+        gone = plural(live["gone"], "result of live has", "results of live have")
+        lines.append(f"{gone} no block here: its numbers are understated")
     failing = [one for one in live["canary"]["checks"] if one["outcome"] != "pass"]
     if live["canary"]["eligible"]:
         lines.append("canary: eligible, every check holds")
