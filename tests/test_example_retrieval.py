@@ -81,8 +81,8 @@ def gold() -> list[Row]:
 
 
 def test_both_versions_are_read_without_a_fault(live: Index, shadow: Index) -> None:
-    for folder in ("corpus", "corpus_next"):
-        assert indexing.check_documents(EXAMPLES / folder) == []
+    for folder, index in (("corpus", live), ("corpus_next", shadow)):
+        assert indexing.check_documents(EXAMPLES / folder, index) == []
     assert {chunk.doc_id for chunk in live.chunks} == DOCUMENTS
     assert {chunk.doc_id for chunk in shadow.chunks} == DOCUMENTS - {"limits.md"} | {"quotas.md", "inventory.md"}
     assert live.manifest.notes == shadow.manifest.notes == []

@@ -869,3 +869,18 @@ def test_our_own_marks_are_not_called_wrong(world: World, tmp_path: Path) -> Non
 
 def _items(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_an_index_is_held_against_its_documents(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("# One\n\nFirst paragraph.\n\nSecond paragraph.\n")
+    assert run_cli("index", "build", "--docs", docs, "--out", tmp_path / "index", "--dense", "none").code == 0
+    done = run_cli("index", "check", tmp_path / "index", "--docs", docs)
+    assert (done.code, done.err) == (0, "")
+    (docs / "a.md").write_text("# One\n\nFirst paragraph.\n\nAnother paragraph.\n")
+    done = run_cli("index", "check", tmp_path / "index", "--docs", docs)
+    assert done.code == 1
+    assert done.out.splitlines()[0] == (
+        "a.md|s=1|p=000|b=002: expected the chunk that the documents give now, got another [re-ingest]"
+    )

@@ -120,21 +120,6 @@ class Counting:
         return np.array([[len(text)] for text in texts], dtype=np.float32).reshape(-1, 1)
 
 
-def test_repeated_texts_are_embedded_once() -> None:
-    plain = Counting()
-    embed.text_distances(plain, ["a", "b", "a"], ["a", "a", "cc"])
-    assert plain.asked == ["a", "b", "cc"]
-    inner = Counting()
-    memo = embed.Memo(inner, limit=3)
-    assert memo.embed(["a", "bb", "a"]).tolist() == [[1], [2], [1]]
-    assert memo.embed(["bb", "a"]).tolist() == [[2], [1]]
-    assert inner.asked == ["a", "bb"]
-    assert memo.embed(["ccc", "dddd"]).tolist() == [[3], [4]]  # over the limit: what was known is let go
-    assert memo.embed(["a"]).tolist() == [[1]]
-    assert inner.asked == ["a", "bb", "ccc", "dddd", "a"]
-    assert (memo.name, memo.weights, memo.dimension) == ("counting", "0", 1)
-
-
 def test_thousands_of_short_pairs_a_second(model: embed.Embedder) -> None:
     """The budget is 20,000 on an idle core; half of it is asked here, where others work too."""
     left = [f"What is the lift of wing number {n}?" for n in range(5000)]

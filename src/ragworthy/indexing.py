@@ -78,10 +78,16 @@ def _faults(index: Index) -> Iterator[Fault]:
         yield Fault(problem.code, problem.where, message)
 
 
-def check_documents(docs: Path, *, limit: int = DEFAULT_LIMIT) -> list[Fault]:
-    """The checks of a corpus that need its section tree, which an index does not keep."""
-    corpus = ingest(read_documents(docs), limit=limit)
-    return [Fault(one.check, f"{one.doc_id} {one.where}".strip(), one.message) for one in corpus_check.check(corpus)]
+def check_documents(docs: Path, index: Index) -> list[Fault]:
+    """The checks that need the documents: the section tree, which an index does not keep, and the same chunks again."""
+    corpus = ingest(read_documents(docs), limit=index.manifest.chunker.limit or DEFAULT_LIMIT)
+    again = {chunk.name: (chunk.offsets, chunk.text) for chunk in chunks_of(corpus)}
+    built = {chunk.name: (chunk.offsets, chunk.text) for chunk in index.chunks}
+    other = [name for name in dict.fromkeys((*built, *again)) if built.get(name) != again.get(name)]
+    faults = [Fault("re-ingest", name, "expected the chunk that the documents give now, got another") for name in other]
+    return faults + [
+        Fault(one.check, f"{one.doc_id} {one.where}".strip(), one.message) for one in corpus_check.check(corpus)
+    ]
 
 
 def redirects(old: Path, new: Path) -> Table:

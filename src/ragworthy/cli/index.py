@@ -68,6 +68,8 @@ def check(given: argparse.Namespace) -> int:
     """Every file against the manifest, every chunk against its text, and the gold set against the index."""
     path = Path(given.index)
     index, faults = indexing.check(path)
+    if given.docs:
+        faults += indexing.check_documents(Path(given.docs), index)
     for fault in faults[:_SHOWN]:
         print(visible(f"{fault.where}: {fault.message} [{fault.code}]"))
     if len(faults) > _SHOWN:

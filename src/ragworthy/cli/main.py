@@ -211,6 +211,9 @@ def _index_pairs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     """What holds an index against something else."""
     one = _command(verbs, "check", "every file, chunk and offset of an index, and a gold set against it", "index:check")
     one.add_argument("index", metavar="DIR", help="the index")
+    one.add_argument(
+        "--docs", metavar="DIR|FILE.jsonl", help="the documents, whose sections and chunks are checked too"
+    )
     one.add_argument("--gold", metavar="FILE", help="a retrieval gold set whose ids must be in the index")
     one.add_argument("--calibrate", action="store_true", help="calibrate ΔS and store it in the lock of the gold set")
     one.add_argument(

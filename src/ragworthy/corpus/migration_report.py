@@ -1,6 +1,5 @@
 """The numbers of a redirect table against their targets, as data and as text for a terminal."""
 
-import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -20,7 +19,6 @@ from ragworthy.text import clip, visible
 MOVES = ("shift", "split", "merge", "unmapped")
 ONE_TO_ONE_TARGET = Fraction("0.95")
 DRIFT_TARGET = Fraction("0.005")
-SAMPLE = 200
 _BORDERS = (Fraction("0.85"), RISKY_BELOW, Fraction(1))
 
 
@@ -80,13 +78,6 @@ def _drifts(document: DocumentRedirects) -> list[Fraction]:
         for row in document.mappings
         if row.unchanged and row.new_off and row.new_doc_id is None and document.to_bytes
     ]
-
-
-def sample_ids(table: Table, size: int = SAMPLE, seed: int = 0) -> list[str]:
-    """Some old ids, the same ones for the same table and seed, in natural order."""
-    ids = sorted((row.old_block_id for row in table.rows), key=natural)
-    chosen = random.Random(f"ragworthy.redirects:{seed}").sample(ids, min(size, len(ids)))  # noqa: S311
-    return sorted(chosen, key=natural)
 
 
 def report(table: Table, *, sample: Sequence[str] | None = None, same_source: bool = False) -> dict[str, Any]:

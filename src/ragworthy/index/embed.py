@@ -100,28 +100,3 @@ def delta_s(x: Iterable[float], y: Iterable[float]) -> tuple[float, float]:
     product = math.fsum(a * b for a, b in zip(one, other, strict=True))
     raw = round(1 - product / length, DECIMALS) + 0.0 if length else 1.0
     return raw, min(1.0, max(0.0, raw))
-
-
-class Memo:
-    """A model that remembers the vectors of the texts it saw last, for work that comes in parts."""
-
-    def __init__(self, embedder: Embedder, limit: int = 50_000) -> None:
-        self.embedder = embedder
-        self.name = embedder.name
-        self.weights = embedder.weights
-        self.dimension = embedder.dimension
-        self._limit = limit
-        self._known: dict[str, Floats] = {}
-
-    def embed(self, texts: Sequence[str]) -> Floats:
-        """As the model does; only texts not seen before cost anything."""
-        fresh = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if len(self._known) + len(fresh) > self._limit:
-            self._known.clear()
-            fresh = list(dict.fromkeys(texts))
-        if fresh:
-            self._known.update(zip(fresh, self.embedder.embed(fresh), strict=True))
-        rows: Floats = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            row[:] = self._known[text]
-        return rows
