@@ -230,9 +230,9 @@ def _accuracy(cited: Place, near: Sequence[Place]) -> tuple[bool | None, bool | 
     b, e = cited.span
     accurate = any(gap(cited.span, span) <= WINDOW for span in spans)
     exact = any(abs(b - begin) <= WINDOW and abs(e - end) <= WINDOW for begin, end in spans)
-    if len(spans) == len(near):
+    if accurate or len(spans) == len(near):
         return accurate, exact
-    return accurate or None, exact or None
+    return None, None
 
 
 def _same_section(one: Place, other: Place) -> bool:
