@@ -887,3 +887,15 @@ def test_what_is_at_the_newest_version_is_not_rewritten_again(moved: Moved, tmp_
     plain, followed = run_cli(*flags), run_cli(*flags, "--redirects", moved.tables[0])
     grid = [[line for line in done.out.splitlines() if "@k" in line] for done in (plain, followed)]
     assert grid[0] == grid[1] and len(grid[0]) > 3
+
+
+@pytest.mark.parametrize("damage", [{"r90": "near"}, {"perfect": {"median": "0.3"}}, {"n10": None}])
+def test_a_damaged_calibration_is_named(world: World, frozen: Set, tmp_path: Path, damage: Row) -> None:
+    lock = tmp_path / "gold.lock"
+    sealed = {key: value for key, value in frozen.lock.items() if key != "said"}
+    lock.write_text(json.dumps(sealed | {"calibration": sealed["calibration"] | damage}))
+    done = run_cli(
+        "score", "retrieval", "--gold", frozen.gold, "--trace", frozen.traces, "--corpus", world.corpus, "--lock", lock
+    )  # fmt: skip
+    message = "expected a calibration as 'gold freeze --corpus' writes it, got something else"
+    assert done == Done(2, "", said("RW-L01", f"gold.jsonl: calibration: {message}"))

@@ -181,5 +181,5 @@ def _joined(lines: list[str]) -> str:
     """A paragraph of an item: the first line with its marker, the others without theirs."""
     body = lines[0].lstrip(" \t")
     indent = lines[0][: len(lines[0]) - len(body)].replace("\t", "    ")
-    rest = [line[_QUOTE_MARKS.match(line).end() :] for line in lines[1:]]  # type: ignore[union-attr]
+    rest = [_QUOTE_MARKS.sub("", line, count=1) for line in lines[1:]]
     return indent + prose([body, *rest])

@@ -13,6 +13,7 @@ from ragworthy.metrics.arm import Arm, with_distances
 from ragworthy.metrics.convergence import RunKey
 from ragworthy.metrics.distance import BANDS, Calibration, band, exact, verdict
 from ragworthy.metrics.runs import Reading
+from ragworthy.stats import percentile
 
 DEFAULT_MODEL = "wordllama"
 GATED = {
@@ -167,8 +168,6 @@ def check_reachable(request: Request, source: Source) -> None:
 
 def described(filled: Filled, values: Iterable[Fraction]) -> dict[str, Any]:
     """What the report says of the distances beside the metrics."""
-    from ragworthy.stats import percentile
-
     source, raw = filled.source, sorted(filled.raw)
     bands = dict.fromkeys([name for name, _ in BANDS] + ["danger"], 0)
     verdicts = dict.fromkeys(("accept", "review", "block"), 0)

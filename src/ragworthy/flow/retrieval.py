@@ -81,7 +81,7 @@ def score(request: Request, progress: Progress | None = None) -> Part:
         compared = shadow.compare(*sides, names=names, mode=filled.source.mode, same_ids=_same_ids(inputs))
     gold_sha256 = inputs.gold.sha256()
     earlier = evidence.baseline(inputs.earlier, gold_sha256, settings)
-    before = shadow.as_baseline(compared) if compared is not None else earlier
+    before = compared.baseline if compared is not None else earlier
     judged = g.judge(
         _gates(request), values, baseline=before, waivers=request.waivers, each=_each(request, filled.arm, words)
     )

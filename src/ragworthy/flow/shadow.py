@@ -57,11 +57,6 @@ def compare(
     )
 
 
-def as_baseline(compared: Compared) -> g.Baseline:
-    """What a drop is measured against."""
-    return compared.baseline
-
-
 def _exact(side: Side) -> dict[tuple[str | None, str], Fraction]:
     return {key: value.exact for key, value in side.values.items() if value.exact is not None}
 

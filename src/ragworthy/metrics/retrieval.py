@@ -5,7 +5,7 @@ Those of convergence look at all runs of a question at once.
 
 import math
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from ragworthy.metrics.convergence import CHAOS, FORWARD, Question, mark, run_marks
 from ragworthy.metrics.registry import metric
@@ -189,18 +189,23 @@ def anchor_distance(facts: Facts) -> int | None:
     return facts.distance if facts.answerable and facts.answered else None
 
 
-def _delta_s(facts: Facts) -> Fraction | None:
-    return facts.delta_s if facts.answerable and facts.answered else None
-
-
-@metric(
+_distance = partial(
+    metric,
     better="lower",
-    kind="median",
     over="run",
     needs="distances",
     cases=_ANSWERED,
     event="distance",
     undefined="no answered question has a distance",
+)
+
+
+def _delta_s(facts: Facts) -> Fraction | None:
+    return facts.delta_s if facts.answerable and facts.answered else None
+
+
+@_distance(
+    kind="median",
     source="ProblemMap GlobalFixMap/Chunking/eval_rag_precision_recall.md, ΔS median of the cited snippet",
     short=("ds_median",),
 )
@@ -209,14 +214,8 @@ def delta_s_median(facts: Facts) -> Fraction | None:
     return _delta_s(facts)
 
 
-@metric(
-    better="lower",
+@_distance(
     kind="p90",
-    over="run",
-    needs="distances",
-    cases=_ANSWERED,
-    event="distance",
-    undefined="no answered question has a distance",
     source="ProblemMap GlobalFixMap/Chunking/eval_rag_precision_recall.md, ΔS 90th percentile of the cited snippet",
     short=("ds_p90",),
 )
@@ -225,14 +224,8 @@ def delta_s_p90(facts: Facts) -> Fraction | None:
     return _delta_s(facts)
 
 
-@metric(
-    better="lower",
+@_distance(
     kind="mean",
-    over="run",
-    needs="distances",
-    cases=_ANSWERED,
-    event="distance",
-    undefined="no answered question has a distance",
     source="ProblemMap GlobalFixMap/Eval_Observability/deltaS_thresholds.md, batch mean",
     short=("ds_mean",),
 )
