@@ -59,6 +59,11 @@ CATALOGUE: dict[str, Code] = {
     "RW-G13": Code("gold_id_unknown", "The gold set names a block or section that the index does not have.", "Score against the index the gold set was written for, or rewrite it with 'ragworthy gold rebind'."),
     "RW-G15": Code("gold_id_reused", "A gold id does not have the text it had when the gold set was frozen.", "Follow the ids with --redirects ('ragworthy index migrate' makes the table), or rewrite the gold set with 'ragworthy gold rebind' and freeze it again."),
     "RW-G14": Code("gold_offsets", "A gold offset pair is not a range inside the text.", "Offsets are UTF-8 bytes, half-open: [begin, end) with begin < end."),
+    # questions with structured answers
+    "RW-Q01": Code("question_shape", "A question does not have the shape that its definition asks for.", "Give every question an id, a question and the expected fields, each of its kind."),
+    "RW-Q02": Code("question_legacy", "A question has the old form (must_include, keywords), which this method cannot score.", "Write the expected fields as answer_example, with source_map."),
+    "RW-Q03": Code("question_empty", "A question has no text.", "Write the question; --allow-gold-errors scores it anyway."),
+    "RW-Q04": Code("subset_parent", "The subset was drawn from another question set.", "Draw it again: 'ragworthy gold subset QUESTIONS -o SUBSET'."),
     # traces
     "RW-T01": Code("trace_qid", "A trace has no usable qid.", "Write the qid of the gold item as a string in qid (or q_id)."),
     "RW-T02": Code("trace_type", "A trace field has the wrong type.", "Change what the pipeline writes; see the trace contract in docs/formats.md."),
@@ -115,6 +120,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-P11": Code("policy_key_missing", "The policy lacks a key it needs.", "Add it."),
     "RW-P12": Code("policy_no_suite", "The policy runs no suite.", "Add a section, e.g. [answers] with gold and traces."),
     "RW-P13": Code("gate_unreachable", "Perfect retrieval could not pass this gate.", 'Use calibrated distances (delta_s = "calibrated", the lock made with \'gold freeze --corpus\'), or a threshold that can be met.'),
+    "RW-P14": Code("weights", "The weights of a definition do not sum to 1.", "Change them until they do; they are added up exactly, as decimals."),
     # usage
     "RW-U01": Code("usage", "The command or call cannot be carried out as given.", "See 'ragworthy COMMAND --help'."),
     "RW-U02": Code("reference_cannot", "The sources' own scorer stops with an error on this input.", "Score with the default profile, which names the faulty record."),
@@ -161,6 +167,14 @@ CATALOGUE: dict[str, Code] = {
     "RW-W37": Code("negative_far", "A hard negative is not near the anchor section.", "Hard negatives come from the same or a neighbouring section."),
     "RW-W40": Code("no_distance", "Answered questions have no distance, so ΔS says nothing of them.", "Record a distance for every result, or give the corpus and use raw or calibrated distances."),
     "RW-W39": Code("raw_distances", "Distances are on the raw scale of a model, on which the thresholds of gates mean nothing.", "Calibrate: 'ragworthy gold freeze GOLD --corpus INDEX --signer NAME --reason WHY'."),
+    "RW-W41": Code("few_distinct", "Many questions are the same question under several ids, so there are fewer cases than it seems.", "Keep one of each ('ragworthy gold lint' names them); intervals count each once."),
+    "RW-W42": Code("few_keywords", "An expected passage has too few keywords, or is too short, for any answer to get full marks.", "Quote a longer passage."),
+    "RW-W43": Code("source_map_shape", "The source map of a question does not have the right shape; it is not scored.", "An entry has part and refs, a ref has file and anchors."),
+    "RW-W44": Code("over_limit", "A list has more items than the answer may have.", "Ask for fewer in the prompt; only the first ones count."),
+    "RW-W45": Code("repaired", "Answers were taken out of a code fence or other text; they never count as a schema pass.", "Make the model answer with the bare object."),
+    "RW-W46": Code("grading_unused", "Questions carry grading weights that are not used.", "Weights stand in the definition."),
+    "RW-W47": Code("slices_cut", "There are more slices than are shown.", "Slice by a field with fewer values."),
+    "RW-W48": Code("provenance_missing", "The outputs do not say how they were made.", "Write prompt_sha256, prompt_version, index_version, model_id and adapter_id into meta."),
     "RW-W38": Code("section_uncovered", "Few sections of the corpus are asked about.", "Spread the questions over the sections."),
 }  # fmt: skip
 

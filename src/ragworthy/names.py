@@ -57,6 +57,19 @@ def exit_code(verdict: Verdict) -> Exit:
     return _EXIT[verdict]
 
 
+class Failure(StrEnum):
+    """Why a structured answer is worth nothing, in the order in which they are looked for."""
+
+    MISSING = "missing"
+    PROVIDER_ERROR = "provider_error"
+    TRUNCATED_JSON = "truncated_json"
+    PARSE_FAILED = "parse_failed"
+    CODE_FENCE = "code_fence"
+    EXTRA_TEXT = "extra_text"
+    PLACEHOLDER_STRING = "placeholder_string"
+    SCHEMA_FAILED = "schema_failed"
+
+
 class Label(StrEnum):
     """What became of one question, in the order offenders are listed; the harmless ones last."""
 
@@ -73,6 +86,12 @@ class Label(StrEnum):
     OFF_TARGET = "OFF_TARGET"
     NOT_RETRIEVED = "NOT_RETRIEVED"
     FAR_OFF = "FAR_OFF"
+    PROVIDER_ERROR = "PROVIDER_ERROR"
+    NOT_JSON = "NOT_JSON"
+    WRAPPED = "WRAPPED"
+    PLACEHOLDER = "PLACEHOLDER"
+    SCHEMA_FAILED = "SCHEMA_FAILED"
+    LOW_SCORE = "LOW_SCORE"
     OK = "OK"
     REFUSAL_OK = "REFUSAL_OK"
     UNANSWERABLE = "UNANSWERABLE"

@@ -182,6 +182,45 @@ class RetrievalTrace(msgspec.Struct, frozen=True, gc=False):
         return first or self.lambda_3 or self.lambda_4 or self.lambda_5
 
 
+class StructuredGold(msgspec.Struct, frozen=True, gc=False):
+    """One question of a structured set, with the fields a right answer has."""
+
+    id: str | None = None
+    qid: str | None = None
+    question: str | None = None
+    expected: dict[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """The id, under whichever key it was written."""
+        return self.id or self.qid or ""
+
+
+class ContextChunk(msgspec.Struct, frozen=True, gc=False):
+    """One retrieved chunk that the model was given."""
+
+    source_path: str | None = None
+    text: str | None = None
+    chunk_id: str | int | None = None
+    score: float | None = None
+
+
+class StructuredOutput(msgspec.Struct, frozen=True, gc=False):
+    """What a model wrote for one question, with everything a scorer needs to judge it."""
+
+    id: str | None = None
+    qid: str | None = None
+    raw: str | None = None
+    context: list[ContextChunk] | None = None
+    meta: dict[str, Any] | None = None
+    error: Any = None
+
+    @property
+    def name(self) -> str:
+        """The id, under whichever key it was written."""
+        return self.id or self.qid or ""
+
+
 class SchemaOnly(msgspec.Struct, frozen=True):
     """The part of a small file that says what it is; looked at before the rest."""
 

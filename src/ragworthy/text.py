@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
+from itertools import pairwise
 
 from ragworthy.names import MIN_SUBSTR
 
@@ -125,6 +126,51 @@ def looks_like_refusal(folded: str) -> bool:
         if hint in opening:
             return _pattern(_REFUSAL_LIKE, re.VERBOSE).search(opening) is not None
     return False
+
+
+def squeeze(text: str) -> str:
+    """The text without blanks around it, every run of blanks inside as one.
+
+    >>> squeeze("\u3000a \\n b ")
+    'a b'
+    """
+    return " ".join(text.split())
+
+
+def unspaced(text: str) -> str:
+    """The text without any blanks.
+
+    >>> unspaced(" a\u3000b c")
+    'abc'
+    """
+    return "".join(text.split())
+
+
+def nfkc(text: str) -> str:
+    """The text in Unicode form NFKC: full-width and half-width forms become one.
+
+    >>> nfkc("\uff21\uff22\uff0f\uff11")
+    'AB/1'
+    """
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+def letters(text: str) -> str:
+    """Only the letters and numbers of a text, NFKC, in lower case.
+
+    >>> letters("\uff08\uff21\uff09人事-管理 2.0")
+    'a人事管理20'
+    """
+    return "".join(ch for ch in nfkc(text) if unicodedata.category(ch)[0] in "LN").lower()
+
+
+def pairs_of(text: str) -> frozenset[str]:
+    """The set of adjacent character pairs of a text.
+
+    >>> sorted(pairs_of("abab"))
+    ['ab', 'ba']
+    """
+    return frozenset(map("".join, pairwise(text)))
 
 
 def words(text: str) -> frozenset[str]:

@@ -1,17 +1,17 @@
 """What a metric says about itself, and the list of all of them."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-SUITES = ("answers", "retrieval")
+SUITES = ("answers", "retrieval", "structured")
 
 Better = Literal["higher", "lower"]
-Kind = Literal["rate", "count", "mean", "share", "median", "p90"]
+Kind = Literal["rate", "count", "mean", "share", "median", "p90", "p95"]
 """How the words of the questions become one number: the share of True, the number of True, the mean, the sum of parts
-over the sum of wholes, and two percentiles.
+over the sum of wholes, and percentiles.
 """
 Over = Literal["question", "run"]
 Word: TypeAlias = bool | int | float | Fraction | tuple[int, int] | None
@@ -80,12 +80,17 @@ def metric(
         if known is not None and known.of.__code__.co_filename != function.__code__.co_filename:
             raise ValueError(f"metric {identifier} is defined twice")
         top = None if kind == "count" else highest
-        _REGISTRY[identifier] = Metric(
-            identifier, function, better, kind, over, needs, top, at_k, short, cases, event, undefined, source
+        enter(
+            Metric(identifier, function, better, kind, over, needs, top, at_k, short, cases, event, undefined, source)
         )
         return function
 
     return register
+
+
+def enter(made: Metric) -> None:
+    """Put a metric that no function of its own defines onto the list."""
+    _REGISTRY[made.id] = made
 
 
 def all_metrics(suite: str | None = None) -> dict[str, Metric]:
@@ -110,8 +115,12 @@ class MetricName(NamedTuple):
         return self.metric.id if self.k is None else f"{self.metric.id}@{self.k}"
 
 
-def find(name: str, *, default_k: int, suite: str | None = None) -> MetricName | None:
+def find(
+    name: str, *, default_k: int, suite: str | None = None, known: Mapping[str, Metric] | None = None
+) -> MetricName | None:
     """The metric a text names: an id, or a short name; `@k` stands for the suite's own k.
+
+    `known` are the metrics of a suite whose fields a file defines, instead of the usual ones.
 
     >>> find("under", default_k=5).id, find("answers.recall@10", default_k=5).id, find("recall@k", default_k=3).id
     ('answers.under_refusal', 'answers.recall@10', 'answers.recall@3')
@@ -127,11 +136,21 @@ def find(name: str, *, default_k: int, suite: str | None = None) -> MetricName |
             k = int(depth)
         else:
             return None
-    for known in all_metrics(suite or _suite_of(base)).values():
-        local = known.id.partition(".")[2]
-        if base in (known.id, local, *known.short) and known.at_k == bool(at):
-            return MetricName(known, k)
+    for one in _choice(suite or _suite_of(base), known).values():
+        local = one.id.partition(".")[2]
+        if base in (one.id, local, *one.short) and one.at_k == bool(at):
+            return MetricName(one, k)
     return None
+
+
+def _choice(suite: str | None, known: Mapping[str, Metric] | None) -> Mapping[str, Metric]:
+    """The metrics that a name may mean."""
+    usual = all_metrics(suite)
+    if not known:
+        return usual
+    own = {name.partition(".")[0] for name in known}
+    kept = {name: one for name, one in usual.items() if name.partition(".")[0] not in own}
+    return kept | {name: one for name, one in known.items() if suite is None or name.startswith(f"{suite}.")}
 
 
 def _suite_of(name: str) -> str | None:
@@ -140,10 +159,10 @@ def _suite_of(name: str) -> str | None:
     return suite if "." in name and suite in SUITES else None
 
 
-def every_name(suite: str | None = None) -> list[str]:
+def every_name(suite: str | None = None, known: Mapping[str, Metric] | None = None) -> list[str]:
     """Every spelling `find` takes, for suggestions."""
     names: list[Any] = []
-    for known in all_metrics(suite).values():
-        suffix = "@k" if known.at_k else ""
-        names += [f"{name}{suffix}" for name in (known.id, *known.short)]
+    for one in _choice(suite, known).values():
+        suffix = "@k" if one.at_k else ""
+        names += [f"{name}{suffix}" for name in (one.id, *one.short)]
     return names

@@ -1,0 +1,138 @@
+"""From the text a model wrote to the one JSON object it should be, or to the one reason why it is not."""
+
+import json
+import math
+import re
+from typing import Any, NamedTuple
+
+from ragworthy.names import Failure
+
+DEEPEST = 100
+"""Objects and lists may be nested this deep; deeper ones are refused, on every version of Python alike."""
+LONGEST_NUMBER = 400
+_FENCE = "```"
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["{}\[\]]', re.DOTALL)
+"""A whole string, a quotation mark that opens a string without an end, or a bracket."""
+_SURROGATE = re.compile(r"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
+
+
+class Parsed(NamedTuple):
+    """The object, or why there is none. One that had to be taken out of other text has both."""
+
+    value: dict[str, Any] | None
+    reason: Failure | None = None
+    detail: str = ""
+
+
+class _Unsound(ValueError):
+    """JSON that is not to be trusted, in words."""
+
+
+def parse(raw: str) -> Parsed:
+    """The object that a text is; strict: nothing before or after it, each key once, only finite numbers.
+
+    >>> parse('{"a": 1}').value, parse('{"a": 1').reason, parse('Sure: {"a": 1}').reason
+    ({'a': 1}, <Failure.TRUNCATED_JSON: 'truncated_json'>, <Failure.EXTRA_TEXT: 'extra_text'>)
+    """
+    text = raw.strip()
+    try:
+        value = decode(text)
+        if isinstance(value, dict):
+            return Parsed(value)
+    except _Unsound:
+        pass  # the text may hold an object all the same: see below what is wrong with it
+    begin, end = span(text)
+    if begin is None:
+        return Parsed(None, Failure.PARSE_FAILED, "no JSON object" if text else "empty")
+    if end is None:
+        return Parsed(None, Failure.TRUNCATED_JSON, "the object has no end")
+    try:
+        inner = decode(text[begin:end])
+    except _Unsound as error:
+        return Parsed(None, Failure.PARSE_FAILED, str(error))
+    around = text[:begin] + text[end:]
+    if _FENCE in around:
+        return Parsed(inner, Failure.CODE_FENCE, "the object stands in a code fence")
+    where = " and ".join(["before"] * bool(text[:begin].strip()) + ["after"] * bool(text[end:].strip()))
+    return Parsed(inner, Failure.EXTRA_TEXT, f"text {where} the object")
+
+
+def span(text: str) -> tuple[int | None, int | None]:
+    """Where the first object of a text begins and ends; no end where it is cut off.
+
+    >>> span('x {"a": "}"} y'), span('{"a"'), span("x")
+    ((2, 12), (0, None), (None, None))
+    """
+    begin = text.find("{")
+    if begin < 0:
+        return None, None
+    depth = 0
+    for token in _TOKEN.finditer(text, begin):
+        sign = token.group()
+        if sign == "{":
+            depth += 1
+        elif sign == "}":
+            depth -= 1
+            if depth == 0:
+                return begin, token.end()
+        elif sign == '"':
+            break
+    return begin, None
+
+
+def decode(text: str) -> Any:
+    """A JSON text as a value; raises where it is none, or where it says something twice."""
+    if text.count("{") + text.count("[") > DEEPEST and _depth(text) > DEEPEST:
+        raise _Unsound(f"nested deeper than {DEEPEST}")
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_refused, parse_int=_whole, parse_float=_finite
+        )
+    except json.JSONDecodeError as error:
+        # Versions of Python differ in whether they point at or behind a comma too many.
+        place = len(text[: error.pos].rstrip(" \t\r\n,")) + 1
+        raise _Unsound(f"not JSON from character {place:,} on") from None
+    if _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise _Unsound("half of a surrogate pair") from None
+    return value
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for token in _TOKEN.finditer(text):
+        sign = token.group()
+        if sign in ("{", "["):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif sign in ("}", "]"):
+            depth -= 1
+    return deepest
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _Unsound(f'the key "{twice[:40]}" stands twice')
+    return value
+
+
+def _refused(word: str) -> Any:
+    raise _Unsound(f"{word} is not JSON")
+
+
+def _whole(text: str) -> int:
+    if len(text) > LONGEST_NUMBER:
+        raise _Unsound(f"a number of {len(text):,} digits")
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise _Unsound(f"the number {text[:40]} is too large")
+    return number

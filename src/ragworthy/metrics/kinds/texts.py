@@ -1,0 +1,221 @@
+"""Kinds of field that hold text: labels, lists, quoted passages."""
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+from ragworthy.metrics.context import Context
+from ragworthy.metrics.kinds.base import ALL, FORMS, NONE, Detail, Form, Match, named
+from ragworthy.text import clip, pairs_of, squeeze, unspaced
+
+
+class Label(NamedTuple):
+    """A text that is right or wrong: one contains the other, or their character pairs are alike."""
+
+    match: Literal["fuzzy", "exact"] = "fuzzy"
+    threshold: Fraction = Fraction("0.72")
+    form: Form = "exact"
+
+    def wrong(self, value: Any) -> str | None:
+        return None if isinstance(value, str) else f"expected a string, got {named(value)}"
+
+    def unfit(self, value: Any) -> str | None:
+        return self.wrong(value) or (None if value.strip() else "expected a text, got an empty one")
+
+    def compare(self, expected: Any, got: Any, context: Context) -> Match:
+        one, other = self._texts(expected, got)
+        if not one or not other:
+            return Match(NONE)
+        if self.match == "exact":
+            good = one == other
+        else:
+            good = one in other or other in one or alike(*self._sets(one, other), self.threshold)
+        return Match(ALL if good else NONE)
+
+    def details(self, expected: Any, got: Any, context: Context) -> list[Detail]:
+        one, other = self._texts(expected, got)
+        good = bool(self.compare(expected, got, context).score)
+        if one == other or not one or not other:
+            note = "equal" if good else "empty"
+        elif self.match == "exact":
+            note = "not equal"
+        elif one in other or other in one:
+            note = "one contains the other"
+        else:
+            note = f"likeness {shown(likeness(*self._sets(one, other)))}, needs {float(self.threshold):g}"
+        return [Detail(good, expected, got, note)]
+
+    def _texts(self, expected: str, got: str) -> tuple[str, str]:
+        form = FORMS[self.form]
+        return squeeze(form(expected)), squeeze(form(got))
+
+    def _sets(self, one: str, other: str) -> tuple[frozenset[str], frozenset[str]]:
+        return pairs_of(unspaced(one)), pairs_of(unspaced(other))
+
+
+class Listed(NamedTuple):
+    """A list of texts: the F1 of what was found and what was padded, each item matching one other at most."""
+
+    cap: int = 12
+    limit: int = 0
+    match: Literal["fuzzy", "exact"] = "fuzzy"
+    threshold: Fraction = Fraction("0.72")
+    form: Form = "exact"
+
+    def wrong(self, value: Any) -> str | None:
+        if not isinstance(value, list):
+            return f"expected a list of strings, got {named(value)}"
+        for nth, one in enumerate(value):
+            if not isinstance(one, str):
+                return f"expected strings only, got {named(one)} at [{nth}]"
+        return None
+
+    def unfit(self, value: Any) -> str | None:
+        return self.wrong(value)
+
+    def compare(self, expected: Any, got: Any, context: Context) -> Match:
+        wanted, given = self._items(expected), self._items(got[: self.cap])
+        found = len(self._pairs(wanted, given))
+        whole = len(wanted) + len(given)
+        return Match(Fraction(2 * found, whole) if whole else ALL, (found, len(wanted), len(given)))
+
+    def details(self, expected: Any, got: Any, context: Context) -> list[Detail]:
+        wanted, given = self._items(expected), self._items(got[: self.cap])
+        pairs = self._pairs(wanted, given)
+        used = set(pairs.values())
+        left = [one for nth, one in enumerate(given) if nth not in used]
+        lines = []
+        for nth, item in enumerate(wanted):
+            if nth in pairs:
+                other = given[pairs[nth]]
+                lines.append(Detail(True, item.text, other.text, self._likeness(item, other)))
+            else:
+                lines.append(Detail(False, item.text, None, self._nearest(item, left)))
+        lines += [Detail(False, None, one.text, "not expected") for one in left]
+        beyond = f"beyond the first {self.cap}: not looked at"
+        return lines + [Detail(False, None, text, beyond) for text in got[self.cap :]]
+
+    def _items(self, texts: Sequence[str]) -> "list[Item]":
+        """What counts: items that are not blank, ready to be compared."""
+        form = FORMS[self.form]
+        items = [(text, unspaced(form(text))) for text in texts if text.strip()]
+        return [Item(text, bare, pairs_of(bare)) for text, bare in items]
+
+    def _pairs(self, wanted: "list[Item]", given: "list[Item]") -> dict[int, int]:
+        """Each expected item, in order, with the first item not yet used that matches it."""
+        pairs: dict[int, int] = {}
+        free = list(range(len(given)))
+        for nth, item in enumerate(wanted):
+            for other in free:
+                if self._same(item, given[other]):
+                    free.remove(other)
+                    pairs[nth] = other
+                    break
+        return pairs
+
+    def _same(self, one: "Item", other: "Item") -> bool:
+        if not one.bare or not other.bare:
+            return False
+        if self.match == "exact":
+            return one.bare == other.bare
+        return one.bare in other.bare or other.bare in one.bare or alike(one.pairs, other.pairs, self.threshold)
+
+    def _likeness(self, one: "Item", other: "Item") -> str:
+        """Why two items match, for people."""
+        if one.bare == other.bare:
+            return "equal"
+        if one.bare in other.bare or other.bare in one.bare:
+            return "one contains the other"
+        return f"likeness {shown(likeness(one.pairs, other.pairs))}"
+
+    def _nearest(self, item: "Item", left: "list[Item]") -> str:
+        """Which of the items left over came nearest, for people."""
+        near = max(left, key=lambda one: likeness(item.pairs, one.pairs), default=None)
+        if near is None or self.match == "exact" or not likeness(item.pairs, near.pairs):
+            return "nothing like it"
+        return f"nearest {shown(likeness(item.pairs, near.pairs))} of {float(self.threshold):g}: {clip(near.text, 40)}"
+
+
+class Item(NamedTuple):
+    """A text of a list: as written, without blanks, and its character pairs."""
+
+    text: str
+    bare: str
+    pairs: frozenset[str]
+
+
+def likeness(one: frozenset[str], other: frozenset[str]) -> Fraction:
+    """The Jaccard likeness of two sets; 0 where one of them is empty.
+
+    >>> likeness(pairs_of("abcdefgh"), pairs_of("abcdefgx")), likeness(pairs_of("x"), pairs_of("y"))
+    (Fraction(3, 4), Fraction(0, 1))
+    """
+    both = len(one & other)
+    return Fraction(both, len(one) + len(other) - both) if both else NONE
+
+
+def alike(one: frozenset[str], other: frozenset[str], threshold: Fraction) -> bool:
+    """Whether two sets are at least so alike; sets of very different size are told apart at once."""
+    small, large = sorted((len(one), len(other)))
+    if not small or small * threshold.denominator < threshold.numerator * large:
+        return False
+    both = len(one & other)
+    return both * threshold.denominator >= threshold.numerator * (small + large - both)
+
+
+def shown(number: Fraction) -> str:
+    """A likeness for people: the ratio and two places."""
+    return f"{number.numerator}/{number.denominator} = {float(number):.2f}"
+
+
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{2,}")
+_HAN = re.compile("[\u4e00-\u9fff]{2,}")
+
+
+def keywords(text: str) -> list[str]:
+    """The keywords of a text, each once: words of three signs and more, then the pairs of every run of Chinese.
+
+    >>> keywords("GPT-4 版本 v1.2 與 緊急應變 ab GPT-4")
+    ['gpt-4', 'v1.2', '版本', '緊急', '急應', '應變']
+    """
+    words = [word.lower() for word in _WORD.findall(text)]
+    for run in _HAN.findall(text):
+        words += [run[i : i + 2] for i in range(len(run) - 1)]
+    return list(dict.fromkeys(words))
+
+
+class Keywords(NamedTuple):
+    """A quoted passage: how many of the first keywords of the expected one it has, less for a very short one."""
+
+    first: int = 30
+    hits: int = 8
+    length: int = 40
+
+    def wrong(self, value: Any) -> str | None:
+        return None if isinstance(value, str) else f"expected a string, got {named(value)}"
+
+    def unfit(self, value: Any) -> str | None:
+        return self.wrong(value) or (None if value.strip() else "expected a text, got an empty one")
+
+    def compare(self, expected: Any, got: Any, context: Context) -> Match:
+        known = set(keywords(got))
+        hits = sum(word in known for word in keywords(expected)[: self.first])
+        length = len(squeeze(got))
+        score = min(ALL, Fraction(hits, self.hits)) * min(ALL, Fraction(length, self.length))
+        return Match(score, (hits, length))
+
+    def details(self, expected: Any, got: Any, context: Context) -> list[Detail]:
+        known = set(keywords(got))
+        wanted = keywords(expected)[: self.first]
+        hits = [word for word in wanted if word in known]
+        missed = [word for word in wanted if word not in known]
+        length = len(squeeze(got))
+        lines = [Detail(len(hits) >= self.hits, expected, got, f"{len(hits)} of {self.hits} keywords")]
+        if hits:
+            lines.append(Detail(True, None, None, f"has {', '.join(hits)}"))
+        if missed and len(hits) < self.hits:
+            lines.append(Detail(False, None, None, f"lacks {', '.join(missed)}"))
+        if length < self.length:
+            lines.append(Detail(False, None, None, f"{length} of {self.length} characters"))
+        return lines
