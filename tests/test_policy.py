@@ -10,7 +10,7 @@ from conftest import Done as Ran
 from conftest import run_cli as ragworthy
 from ragworthy import starter
 from ragworthy.gates import Gate
-from ragworthy.load.policy import Policy, load_policy
+from ragworthy.load.policy import Answers, Policy, Retrieval, load_policy
 
 TODAY = date(2026, 6, 30)
 SUITE = 'version = 1\n[answers]\ngold = "gold.jsonl"\ntraces = "traces.jsonl"\n'
@@ -133,7 +133,7 @@ def test_no_policy_is_p08() -> None:
         (SUITE + '[[waiver]]\nuntil = 1\n', "waiver[0].until: expected a known key, got an unknown one "
          "(one of: gate, reason, owner, expires)"),
         (SUITE + "[poetry]\n", "poetry: expected a known key, got an unknown one "
-         "(one of: version, evidence, baseline, answers, retrieval, freeze, gate, waiver)"),
+         "(one of: version, evidence, baseline, answers, retrieval, structured, freeze, gate, waiver)"),
     ],
 )  # fmt: skip
 def test_unknown_keys_are_named_with_their_path_and_a_suggestion(text: str, line: str) -> None:
@@ -264,8 +264,7 @@ def test_every_key_is_read() -> None:
         'evidence = "point"\noptional = true\nreview = [0.6, 0.7]\nwhy = "because"\nmust_pass = ["q1"]\n'
         '[[waiver]]\ngate = "answers.recall@3[topic=a=b]"\nreason = "r"\nowner = "o"\nexpires = 2026-06-30\n'
     )
-    assert policy.answers is not None
-    assert policy.answers._asdict() == {
+    assert policy.suites[0]._asdict() == {
         "gold": "gold.jsonl", "traces": "traces.jsonl", "corpus": "c.jsonl", "lock": "l.lock", "ks": (3, 10),
         "short_substr": "word", "refusals": ("No.",), "scu": True, "rule_packs": ("wfgy-neg-4",), "slices": ("topic",),
     }  # fmt: skip
@@ -361,10 +360,11 @@ expires = 2026-12-31
 """
     )
     policy = load_policy(path, today=date(2026, 11, 15))
-    assert policy.answers is not None and policy.retrieval is not None
+    answers, retrieval = policy.suites
+    assert isinstance(answers, Answers) and isinstance(retrieval, Retrieval)
     assert [(gate.metric, gate.op, gate.slice) for gate in policy.gates] == [
         ("answers.precision", ">=", None),
         ("retrieval.recall@5", "drop<=", "type=table"),
     ]
-    assert (policy.retrieval.delta_s, policy.retrieval.live) == ("calibrated", "runs/live/retrieval.jsonl")
+    assert (retrieval.delta_s, retrieval.live) == ("calibrated", "runs/live/retrieval.jsonl")
     assert [waiver.gate for waiver in policy.waivers] == ["answers.over_refusal"]

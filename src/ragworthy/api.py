@@ -7,8 +7,18 @@ from typing import Any, NamedTuple
 
 from ragworthy import flow
 from ragworthy.errors import usage_error
-from ragworthy.load.policy import DELTA_S, RETRIEVAL_KS, Answers, Retrieval, find_policy
-from ragworthy.load.rules import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES, Checker, parse_gate_text, parse_ks
+from ragworthy.load.policy import (
+    DELTA_S,
+    RETRIEVAL_KS,
+    SUITE_OF,
+    Answers,
+    Retrieval,
+    Settings,
+    Structured,
+    default_gates,
+    find_policy,
+)
+from ragworthy.load.rules import LIVE_GATE, Checker, Known, parse_gate_text, parse_ks
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, REFUSAL, Verdict
 from ragworthy.report import write as writing
@@ -74,8 +84,10 @@ class Result:
 def score(
     suite: str,
     *,
-    gold: Any,
-    traces: Any,
+    gold: Any = None,
+    traces: Any = None,
+    questions: Any = None,
+    outputs: Any = None,
     k: int | list[int] | None = None,
     gates: str | Path | Mapping[str, float | str] | None = None,
     corpus: Any = None,
@@ -89,6 +101,11 @@ def score(
     redirects: str | Path | tuple[str | Path, ...] = (),
     delta_s: str = "auto",
     anchor_scope: str = "section",
+    definition: str | Path | None = None,
+    subset: str | Path | None = None,
+    provenance: str | Path | None = None,
+    repair: bool = False,
+    profile: str = "default",
     evidence: str = "point",
     baseline: str | Path | None = None,
     lock: str | Path | None = None,
@@ -97,6 +114,8 @@ def score(
     jobs: int = 1,
 ) -> Result:
     """Score one suite from paths, iterables of dicts or data frames.
+
+    The structured suite calls its files `questions` and `outputs`; `profile="reference"` is for that suite only.
 
     >>> gold = [{"qid": "A1", "question": "Null keys?", "answerable": True,
     ...          "gold_claim_substr": ["rejects null keys"], "gold_citations": ["p1#2"]},
@@ -121,12 +140,16 @@ def score(
         ("evidence", evidence, ("point", "interval")),
         ("delta_s", delta_s, DELTA_S),
         ("anchor_scope", anchor_scope, ("section", "subtree")),
+        ("profile", profile, ("default", "reference") if suite == "structured" else ("default",)),
     ):
         if value not in choices:
             raise usage_error(f"{name}: expected {' or '.join(choices)}, got {value!r}")
     ks = _depths(suite, k)
-    settings: Answers | Retrieval
-    if suite == "answers":
+    gold, traces = (gold, traces) if suite != "structured" else (questions, outputs)
+    settings: Settings
+    if suite == "structured":
+        settings = Structured(repair=repair, profile=profile, slices=tuple(slices))
+    elif suite == "answers":
         settings = Answers(
             ks=ks,
             short_substr=short_substr,
@@ -146,8 +169,18 @@ def score(
         live=live,
         live_corpus=live_corpus,
         redirects=tuple(map(Path, (redirects,) if isinstance(redirects, (str, Path)) else redirects)),
+        definition=Path(definition) if definition is not None else None,
+        subset=Path(subset) if subset is not None else None,
+        made=Path(provenance) if provenance is not None else None,
         settings=settings,
-        gates=_gates(suite, gates, ks[0] if suite == "answers" else DEFAULT_K, evidence, live=live is not None),
+        gates=_gates(
+            settings,
+            gates,
+            ks[0] if suite == "answers" else DEFAULT_K,
+            evidence,
+            live=live is not None,
+            definition=definition,
+        ),
         baseline=Path(baseline) if baseline is not None else None,
         lock=Path(lock) if lock is not None else None,
         unfrozen=unfrozen,
@@ -167,14 +200,21 @@ def _depths(suite: str, k: int | list[int] | None) -> tuple[int, ...]:
     return ks
 
 
-def _gates(suite: str, given: Any, k: int, evidence: str, *, live: bool) -> tuple[Any, ...]:
+def _gates(
+    settings: Settings, given: Any, k: int, evidence: str, *, live: bool, definition: str | Path | None
+) -> tuple[Any, ...]:
+    suite = SUITE_OF[type(settings)]
     if given is None:
-        defaults = DEFAULT_GATES if suite == "answers" else RETRIEVAL_GATES + ((LIVE_GATE,) if live else ())
+        defaults = default_gates(settings) + ((LIVE_GATE,) if live else ())
         return tuple(gate._replace(evidence=evidence) for gate in defaults)
-    if isinstance(given, Mapping):
-        texts = [f"{name}={value}" for name, value in given.items()]
-        return parse_gate_text(texts, default_k=k, evidence=evidence, suite=suite)
-    return parse_gate_text([str(given)], default_k=k, evidence=evidence, suite=suite)
+    known: Known = None
+    if definition is not None:
+        from ragworthy.load.definition import load_definition
+        from ragworthy.metrics.structured import metrics_of
+
+        known = metrics_of(load_definition(Path(definition)))
+    texts = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else [str(given)]
+    return parse_gate_text(texts, default_k=k, evidence=evidence, suite=suite, known=known)
 
 
 def gate(

@@ -52,7 +52,8 @@ def recurring_claims(traces: Source, refusals: tuple[str, ...]) -> list[Recurrin
 
 def examine(requests: Sequence[flow.Request]) -> list[str]:
     """The doctor's findings as lines of text, suite by suite."""
-    found = [_answers(one) if one.suite == "answers" else _retrieval(one) for one in requests]
+    suites = {"answers": _answers, "retrieval": _retrieval, "structured": _structured}
+    found = [suites[one.suite](one) for one in requests]
     return [line for lines in found for line in (*lines, "")][:-1]
 
 
@@ -64,6 +65,19 @@ def _retrieval(request: flow.Request) -> list[str]:
     missing = [warning["message"] for warning in suite["warnings"] if warning["code"] == "RW-W26"]
     lines += [f"  {visible(message)}" for message in missing] or ["  nothing: every metric is measured"]
     return [*lines, "", "What the gates can show", *_power(run)]
+
+
+def _structured(request: flow.Request) -> list[str]:
+    """What a question set and the outputs of a model can show."""
+    run = flow.score(request._replace(subset=None))
+    suite = run.report["suites"]["structured"]
+    lines = [f"structured: {counts_line('structured', suite['counts'])}", ""]
+    lines += ["What these files cannot show"]
+    lines += [f"  {visible(reason)}" for reason in run.report["invalid"]] or ["  nothing: every metric is measured"]
+    lines += ["", "What the gates can show", *_power(run)]
+    if suite["warnings"]:
+        lines += ["", "Warnings", *(f"  {visible(one['message'])} [{one['code']}]" for one in suite["warnings"])]
+    return lines
 
 
 def _answers(request: flow.Request) -> list[str]:
@@ -109,7 +123,7 @@ def _power(run: flow.Run) -> list[str]:
         gate, value = judged.gate, judged.value
         if gate.op not in (MIN, MAX) or value is None or value.den is None or not value.rate:
             continue
-        needed = cases_needed(gate.op, Fraction(gate.threshold))
+        needed = cases_needed(gate.op, Fraction(gate.threshold) / value.top)
         if needed is None:
             continue
         enough = (value.size or 0) >= needed.to_pass

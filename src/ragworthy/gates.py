@@ -24,10 +24,16 @@ class Value(NamedTuple):
     """Whether it lies between 0 and 1 and needs as many cases as a rate does; percentiles do not."""
     pooled: tuple[int, int] | None = None
     """The same over all blocks at once, where that is another number."""
+    top: int = 1
+    """The greatest value there can be, where it needs as many cases as a rate does."""
+    independent: int | None = None
+    """How many cases are different ones, where some are repeated."""
 
     @property
     def size(self) -> int | None:
-        """How many cases the value rests on; None for a count."""
+        """How many cases the value rests on, repeated ones counted once; None for a count."""
+        if self.independent is not None:
+            return self.independent
         return self.n if self.n is not None else self.den
 
     @property

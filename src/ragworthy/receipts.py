@@ -12,7 +12,7 @@ from ragworthy.flow.answers import pack_path
 from ragworthy.flow.evidence import lock_of
 from ragworthy.gates import Gate
 from ragworthy.load.extras import BUNDLED_PACKS
-from ragworthy.load.policy import Answers, Retrieval, load_policy
+from ragworthy.load.policy import SUITE_OF, Answers, load_policy
 from ragworthy.metrics.redirects import Table
 from ragworthy.names import VERSION
 from ragworthy.report import receipt
@@ -43,6 +43,9 @@ def _files(request: flow.Request) -> dict[str, Path]:
         "policy": request.policy,
         "baseline": request.baseline,
         "lock": None if request.trec else lock_of(request),
+        "definition": request.definition,
+        "subset": request.subset,
+        "provenance": request.made,
     }
     found: dict[str, Path] = {}
     for role, path in given.items():
@@ -72,7 +75,8 @@ def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
     return options | {"suite": request.suite, "trec": request.trec, "settings": settings, "gates": gates}
 
 
-_PATHS = ("gold", "traces", "live", "corpus", "live_corpus", "redirects", "lock")
+_PATHS = ("gold", "traces", "live", "corpus", "live_corpus", "redirects", "lock", "questions", "outputs", "definition",
+          "subset", "provenance")  # fmt: skip
 
 
 def _plain(request: flow.Request) -> dict[str, Any]:
@@ -89,7 +93,7 @@ def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
         asked = flow.from_policy(load_policy(found["policy"], today=None), **flags)
         moved = options["baseline_from_command_line"]
         return [one.with_baseline(found["baseline"]) for one in asked] if moved else asked
-    kind: Any = Answers if options["suite"] == "answers" else Retrieval
+    kind: Any = next(one for one, suite in SUITE_OF.items() if suite == options["suite"])
     settings = {key: tuple(value) if isinstance(value, list) else value for key, value in options["settings"].items()}
     gates = tuple(
         Gate(**{**gate, "must_pass": tuple(gate["must_pass"]), "review": gate["review"] and tuple(gate["review"])})
@@ -103,6 +107,9 @@ def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
         live_corpus=found.get("live_corpus"),
         redirects=tuple(found[role] for role in sorted(found) if role.startswith("redirects:")),
         trec=options["trec"],
+        definition=found.get("definition"),
+        subset=found.get("subset"),
+        made=found.get("provenance"),
         baseline=found.get("baseline"),
         lock=found.get("lock"),
         packs={role.removeprefix("pack:"): path for role, path in found.items() if role.startswith("pack:")},

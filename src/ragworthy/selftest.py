@@ -8,9 +8,10 @@ import msgspec
 from ragworthy import flow
 from ragworthy.gates import name_of
 from ragworthy.load.policy import Answers
+from ragworthy.metrics.registry import all_metrics
 from ragworthy.metrics.wanted import Wanted
 from ragworthy.names import REFUSAL, Outcome
-from ragworthy.records import NO_ANSWER, Answer, Gold, Result, RetrievalTrace, Trace
+from ragworthy.records import NO_ANSWER, Answer, Gold, Result, RetrievalTrace, StructuredOutput, Trace
 
 _NOWHERE = "ragworthy:nowhere"
 _FAR = 999_999
@@ -77,6 +78,14 @@ def _negatives_first(wanted: Wanted, trace: RetrievalTrace) -> RetrievalTrace:
     return msgspec.structs.replace(trace, topk=first + kept, **dict.fromkeys(_DISTANCES))
 
 
+def _silenced(output: StructuredOutput) -> StructuredOutput:
+    return msgspec.structs.replace(output, raw="")
+
+
+def _lost(output: StructuredOutput) -> None:
+    return None
+
+
 DAMAGE: dict[str, tuple[str, Callable[..., Any]]] = {
     "answers.precision": ("every claim and citation made wrong", _wrong_answer),
     "answers.chr": ("every citation moved", _wrong_answer),
@@ -109,6 +118,11 @@ for _name in ("precision", "recall", "hit", "ndcg", "mrr", "anchor_hit", "token_
     DAMAGE[f"retrieval.{_name}"] = ("everything retrieved thrown away", _emptied)
 
 
+for _name in all_metrics("structured"):
+    DAMAGE[_name] = ("every answer emptied", _silenced)
+DAMAGE["structured.missing"] = ("every output dropped", _lost)
+
+
 class Tried(NamedTuple):
     """Whether a gate failed when it should."""
 
@@ -122,7 +136,8 @@ class Tried(NamedTuple):
 def selftest(requests: Sequence[flow.Request]) -> list[Tried]:
     """Damage the traces once for each gate and see whether it fails."""
     tried = []
-    for request in requests:
+    for given in requests:
+        request = given._replace(subset=None)  # the gates on the whole set, whatever the subset says
         sound = flow.score(request)
         tried += [_try(request, sound, nth) for nth in range(len(sound.judged))]
     return tried

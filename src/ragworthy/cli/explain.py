@@ -10,7 +10,8 @@ from ragworthy.errors import CATALOGUE, missing_extra, usage_error
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.names import DEFAULT_K, Exit
 
-FORMATS = ("gold.answers", "trace.answers", "gold.retrieval", "trace.retrieval", "chunks", "redirects", "lock")
+FORMATS = ("gold.answers", "trace.answers", "gold.retrieval", "trace.retrieval", "gold.structured",
+           "outputs.structured", "chunks", "redirects", "lock")  # fmt: skip
 
 
 def explain(given: argparse.Namespace) -> int:
@@ -21,11 +22,16 @@ def explain(given: argparse.Namespace) -> int:
             print(f"{metric.id + ('@k' if metric.at_k else ''):<26} {metric.definition}")
         print(f"\n{len(CATALOGUE)} codes, from RW-F01 to RW-X70: ragworthy explain CODE")
         print(f"file formats: ragworthy explain schema {' | '.join(FORMATS)}")
+        print("what a structured answer looks like: ragworthy explain definition")
     elif topic[0] == "schema":
         print(json.dumps(schema(topic[1] if len(topic) > 1 else ""), indent=2))
     elif code := _code(topic[0]):
         entry = CATALOGUE[code]
         print(f"{code} {entry.name}\n  {entry.means}\n  {entry.do}")
+    elif topic[0] == "definition":
+        from ragworthy.load.definition import bundled_text
+
+        print(bundled_text(), end="")
     else:
         print("\n\n".join(_metric(one) for one in _find(topic[0])))
     return int(Exit.SHIP)
@@ -68,15 +74,27 @@ def schema(name: str) -> dict[str, object]:
 
     from ragworthy.load.extras import Lock
     from ragworthy.metrics.redirects import Table
-    from ragworthy.records import Chunk, Gold, RetrievalGold, RetrievalTrace, Trace
+    from ragworthy.records import (
+        Chunk,
+        Gold,
+        RetrievalGold,
+        RetrievalTrace,
+        StructuredGold,
+        StructuredOutput,
+        Trace,
+    )
 
-    types = (Gold, Trace, RetrievalGold, RetrievalTrace, Chunk, Table, Lock)
+    types = (
+        Gold, Trace, RetrievalGold, RetrievalTrace, StructuredGold, StructuredOutput, Chunk, Table, Lock
+    )  # fmt: skip
     kinds: dict[str, type] = dict(zip(FORMATS, types, strict=True))
     if name not in kinds:
         raise usage_error(f'expected one of {", ".join(kinds)}, got "{name}"')
     made: dict[str, object] = msgspec.json.schema(kinds[name])
     head: dict[str, object] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"ragworthy.{name}/1"}
-    aliases = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": ()}.get(name, ("qid", "q_id"))
+    own = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": ()}
+    own |= {"gold.structured": ("id", "qid"), "outputs.structured": ("id", "qid")}
+    aliases = own.get(name, ("qid", "q_id"))
     if aliases:
         head["anyOf"] = [{"required": [alias]} for alias in aliases]
     return head | made
@@ -87,18 +105,20 @@ def doctor(given: argparse.Namespace) -> int:
     from ragworthy import flow
     from ragworthy.doctor import examine
     from ragworthy.goldcare import suite_of
-    from ragworthy.load.policy import Answers, Retrieval, find_policy, load_policy
-    from ragworthy.load.rules import DEFAULT_GATES, RETRIEVAL_GATES
-    from ragworthy.load.sources import open_source
+    from ragworthy.load.policy import Answers, Retrieval, Settings, Structured, default_gates, find_policy, load_policy
+    from ragworthy.load.questions import open_questions
 
     if given.gold and given.trace:
-        retrieval = suite_of(open_source("gold", Path(given.gold))) == "retrieval"
+        usual: dict[str, Settings] = {
+            "answers": Answers(ks=(DEFAULT_K,)), "retrieval": Retrieval(), "structured": Structured()
+        }  # fmt: skip
+        settings = usual[suite_of(open_questions("gold", Path(given.gold)))]
         request = flow.Request(
             gold=Path(given.gold),
             traces=Path(given.trace),
             corpus=Path(given.corpus) if given.corpus else None,
-            settings=Retrieval() if retrieval else Answers(ks=(DEFAULT_K,)),
-            gates=RETRIEVAL_GATES if retrieval else DEFAULT_GATES,
+            settings=settings,
+            gates=default_gates(settings),
         )
         requests = [request]
     elif given.gold or given.trace:

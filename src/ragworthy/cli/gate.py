@@ -11,8 +11,8 @@ from typing import Any
 from ragworthy import flow
 from ragworthy.cli.guard import keep_inputs
 from ragworthy.errors import usage_error
-from ragworthy.load.policy import Answers, Retrieval, find_policy, load_policy
-from ragworthy.load.rules import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES, Checker, parse_gate_text, parse_ks
+from ragworthy.load.policy import Answers, Retrieval, Structured, default_gates, find_policy, load_policy
+from ragworthy.load.rules import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES, Checker, Known, parse_gate_text, parse_ks
 from ragworthy.names import DEFAULT_K, REFUSAL, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.report import write as writing
 
@@ -101,6 +101,67 @@ def score_retrieval(given: argparse.Namespace) -> int:
     return finish(given, [request], Path(given.receipt) if given.receipt else None)
 
 
+def score_structured(given: argparse.Namespace) -> int:
+    """Score the structured suite from files, or show single items."""
+    if given.profile == "reference" and (given.definition or given.repair):
+        raise usage_error("--profile reference has its own definition and repairs nothing")
+    settings = Structured(repair=given.repair, profile=given.profile, slices=tuple(given.slice))
+    definition = Path(given.definition) if given.definition else None
+    if given.gates:
+        gates = parse_gate_text(
+            given.gates, default_k=1, evidence=given.evidence, suite="structured", known=_fields(definition)
+        )
+    else:
+        gates = tuple(one._replace(evidence=given.evidence) for one in default_gates(settings))
+    request = flow.Request(
+        gold=Path(given.questions),
+        traces=Path(given.outputs),
+        definition=definition,
+        subset=Path(given.subset) if given.subset else None,
+        made=Path(given.provenance) if given.provenance else None,
+        baseline=Path(given.baseline) if given.baseline else None,
+        lock=Path(given.lock) if given.lock else None,
+        settings=settings,
+        gates=gates,
+        **flags(given),
+    )
+    if given.item:
+        return _items(given, request)
+    return finish(given, [request], Path(given.receipt) if given.receipt else None)
+
+
+def _fields(definition: Path | None) -> Known:
+    """The metrics of the fields of a definition."""
+    if definition is None:
+        return None
+    from ragworthy.load.definition import load_definition
+    from ragworthy.metrics.structured import metrics_of
+
+    return metrics_of(load_definition(definition))
+
+
+def _items(given: argparse.Namespace, request: flow.Request) -> int:
+    """Show single items, expected against got; exit 0 only when all of them are good."""
+    from ragworthy import itemview
+    from ragworthy.files import write_whole
+
+    if given.format not in ("text", "markdown") or given.rows or given.receipt:
+        raise usage_error("--item: shows items as text or markdown, and writes no rows or receipts")
+    targets = {name: writing.form_of(Path(name)) for name in given.output}
+    if other := [name for name, form in targets.items() if form not in ("text", "markdown")]:
+        raise usage_error(f"--item: expected a .txt or .md file, got {other[0]}")
+    keep_inputs(given.output, [request.gold, request.traces, request.definition, request.made])
+    shown = itemview.look(request, given.item)
+    for name, form in targets.items():
+        write_whole(Path(name), itemview.render(shown, form).encode())
+    if not given.quiet:
+        print(itemview.render(shown, given.format, colour=_colour(given)), end="")
+    good = sum(one.good for one in shown)
+    code = Exit.SHIP if good == len(shown) else Exit.NO_SHIP
+    print(f"items: {good} of {len(shown)} good (exit {int(code)})")
+    return int(code)
+
+
 def _is_trec(given: argparse.Namespace) -> bool:
     """Whether TREC files were given; a mixture of both kinds is an error."""
     trec = bool(given.qrels or given.run_file)
@@ -160,7 +221,8 @@ def flags(given: argparse.Namespace) -> dict[str, Any]:
 
 def finish(given: argparse.Namespace, requests: Sequence[flow.Request], receipt: Path | None) -> int:
     """Score, write every file that was asked for, print."""
-    files = ("gold", "traces", "live", "corpus", "live_corpus", "policy", "lock", "baseline")
+    files = ("gold", "traces", "live", "corpus", "live_corpus", "policy", "lock", "baseline", "definition", "subset",
+             "made")  # fmt: skip
     read = [getattr(request, name) for request in requests for name in files]
     keep_inputs([*given.output, given.rows, str(receipt) if receipt else None], read)
     run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)

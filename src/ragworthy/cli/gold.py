@@ -1,4 +1,4 @@
-"""`gold lint | freeze | verify | rebind | diff`."""
+"""`gold lint | subset | freeze | verify | rebind | diff`."""
 
 import argparse
 import json
@@ -13,6 +13,7 @@ from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import lint as rules
 from ragworthy.load.extras import load_lock, lock_path
+from ragworthy.load.questions import BrokenArray
 from ragworthy.load.sources import open_source
 from ragworthy.names import VERSION, Exit
 from ragworthy.report.show import plural
@@ -23,15 +24,10 @@ _SHOWN = 50
 
 def lint(given: argparse.Namespace) -> int:
     """Print what is wrong or doubtful; exit 1 when there is an error."""
-    path = Path(given.gold)
-    if goldcare.suite_of(open_source("gold", path)) == "retrieval":
-        from ragworthy.goldcare import retrieval
-
-        linted = retrieval.lint(path, Path(given.corpus) if given.corpus else None)
-    elif given.corpus:
-        raise usage_error("--corpus: only a retrieval gold set is held against a corpus")
-    else:
-        linted = goldcare.lint(path, short_words=given.short_substr == "word")
+    try:
+        linted = _linted(Path(given.gold), given)
+    except BrokenArray as error:
+        linted = goldcare.Linted(goldcare.unreadable(error.problems), 0, given.gold)
     if given.format == "sarif":
         text = json.dumps(rules.sarif(linted.findings, linted.label, VERSION), indent=2, ensure_ascii=False) + "\n"
     elif given.format == "json":
@@ -39,17 +35,34 @@ def lint(given: argparse.Namespace) -> int:
     else:
         text = _as_text(linted)
     if given.output:
-        keep_inputs([given.output], [given.gold, given.corpus])
+        keep_inputs([given.output], [given.gold, given.corpus, given.definition])
         write_whole(Path(given.output), text.encode())
     else:
         sys.stdout.write(text)
     return int(Exit.NO_SHIP if linted.errors else Exit.SHIP)
 
 
+def _linted(path: Path, given: argparse.Namespace) -> goldcare.Linted:
+    """What the lint of the right suite finds; a definition says that answers are structured."""
+    suite = "structured" if given.definition else goldcare.suite_of(goldcare.open_gold(path))
+    if suite == "retrieval":
+        from ragworthy.goldcare import retrieval
+
+        return retrieval.lint(path, Path(given.corpus) if given.corpus else None)
+    if given.corpus:
+        raise usage_error("--corpus: only a retrieval gold set is held against a corpus")
+    if suite == "structured":
+        from ragworthy.goldcare import structured
+
+        return structured.lint(path, Path(given.definition) if given.definition else None)
+    return goldcare.lint(path, short_words=given.short_substr == "word")
+
+
 def _as_json(linted: goldcare.Linted) -> dict[str, object]:
     return {
         "schema": "ragworthy.lint/1",
         "items": linted.items,
+        **({"distinct": linted.distinct._asdict()} if linted.distinct is not None else {}),
         "errors": linted.errors,
         "rescued_by_short_substr_word": linted.rescued,
         "findings": [
@@ -84,11 +97,38 @@ def _as_text(linted: goldcare.Linted) -> str:
         lines.append(f"{code} {CATALOGUE[code].name}: {plural(shown[code], 'time')}. {CATALOGUE[code].do}")
     if linted.rescued:
         lines.append(f'short_substr = "word" would make {plural(linted.rescued, "item")} scorable')
+    if linted.distinct is not None:
+        texts = plural(linted.distinct.questions, "distinct question text")
+        lines.append(f"{texts}, {plural(linted.distinct.expected, 'distinct expected object')}")
     warnings = sum(finding.level == "warning" for finding in linted.findings)
     notes = len(linted.findings) - warnings - linted.errors
     summary = f"{plural(linted.errors, 'error')}, {plural(warnings, 'warning')}, {plural(notes, 'note')}"
     lines.append(f"lint: {plural(linted.items, 'item')}, {summary} (exit {int(bool(linted.errors))})")
     return "\n".join(lines) + "\n"
+
+
+def subset(given: argparse.Namespace) -> int:
+    """Draw a smaller question set that stands for the whole."""
+    from ragworthy.goldcare import structured
+
+    target = Path(given.output)
+    keep_inputs([given.output], [given.questions, given.definition])
+    if target.suffix in (".gz", ".zst", ".parquet"):
+        raise usage_error(f"-o: expected a .json file, got {target}")
+    definition = Path(given.definition) if given.definition else None
+    done = structured.subset(Path(given.questions), target, size=given.size, seed=given.seed, definition=definition)
+    drawn = done.drawn
+    taken = len(drawn.places)
+    print(
+        f"{plural(done.items, 'item')}, {plural(drawn.distinct, 'distinct question')}, {plural(drawn.groups, 'group')}"
+    )
+    why = f": all there are, fewer than the {given.size:,} asked for" if taken < given.size else ""
+    print(f"taken: {plural(taken, 'question')}{why}")
+    if drawn.groups_taken < drawn.groups:
+        print(f"{plural(drawn.groups - drawn.groups_taken, 'group')} without a question: there are more than {taken:,}")
+    print(f"parent: sha256 {done.parent_sha256}")
+    print(f"subset: {target}")
+    return int(Exit.SHIP)
 
 
 def freeze(given: argparse.Namespace) -> int:

@@ -40,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     suites = score.add_subparsers(dest="suite", metavar="SUITE", required=True)
     _answers(_command(suites, "answers", "precision, citations, refusals, constraints, recall", "gate:score_answers"))
     _retrieval(_command(suites, "retrieval", "ranks, coverage, citations by byte, ΔS, λ", "gate:score_retrieval"))
+    _structured(_command(suites, "structured", "JSON answers against expected fields", "gate:score_structured"))
 
     _index(_command(commands, "index", "documents to an index; search, check, compare and migrate it", None))
     _retrieve(_command(commands, "retrieve", "traces for every paraphrase and seed of a gold set", "index:retrieve"))
@@ -58,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     _exchange(commands)
 
     one = _command(commands, "explain", "definitions of metrics, codes and file formats", "explain:explain")
-    one.add_argument("topic", nargs="*", metavar="METRIC|CODE|schema NAME", help="what to explain (default: list all)")
+    one.add_argument("topic", nargs="*", metavar="METRIC|CODE|schema NAME|definition", help="what to explain")
 
     one = _command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")
     one.add_argument("-c", "--config", metavar="FILE", help="a policy that names the files")
@@ -112,14 +113,17 @@ def _answers(one: argparse.ArgumentParser) -> None:
     _scored(one, "precision=0.80,chr=0.75")
 
 
-def _scored(one: argparse.ArgumentParser, example: str) -> None:
+def _scored(one: argparse.ArgumentParser, example: str, *, refusals: bool = True) -> None:
     """What every suite takes."""
     one.add_argument("--gates", nargs="+", metavar="NAME=VALUE", help=f"gates, e.g. {example}, or a TOML file")
     one.add_argument("--profile", choices=("default", "reference"), default="default",
                      help="reference: print what the sources' own scorer prints")  # fmt: skip
     one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run")
     one.add_argument("--evidence", choices=("point", "interval"), default="point", help="what decides a gate")
-    one.add_argument("--refusal", action="append", default=[], metavar="TEXT", help="another refusal text (repeatable)")
+    if refusals:
+        one.add_argument(
+            "--refusal", action="append", default=[], metavar="TEXT", help="another refusal text (repeatable)"
+        )
     one.add_argument("--slice", action="append", default=[], metavar="FIELD", help="split by a gold field (repeatable)")
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
     _common(one)
@@ -143,6 +147,24 @@ def _retrieval(one: argparse.ArgumentParser) -> None:
     _scored(one, "recall@5=0.80,coverage=0.70")
 
 
+def _structured(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "--questions", required=True, metavar="FILE", help="the question set (a JSON array, JSONL, a subset)"
+    )
+    one.add_argument("--outputs", required=True, metavar="FILE", help="what the model wrote (.jsonl)")
+    one.add_argument("--definition", metavar="FILE", help="what an answer looks like (default: the bundled definition)")
+    one.add_argument("--subset", metavar="FILE", help="a dev subset that must pass before the whole set is scored")
+    one.add_argument(
+        "--provenance", metavar="FILE", help="JSON: how the outputs were made, where their meta does not say"
+    )
+    one.add_argument(
+        "--repair", action="store_true", help="take answers out of code fences and other text; never a pass"
+    )
+    one.add_argument("--item", action="append", default=[], metavar="ID",
+                     help="show one item, expected against got, instead of the report (repeatable)")  # fmt: skip
+    _scored(one, "score=95,schema_pass_rate=0.98", refusals=False)
+
+
 def _gold(group: argparse.ArgumentParser) -> None:
     verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
     one = _command(verbs, "lint", "what is wrong or doubtful about a gold set", "gold:lint")
@@ -150,34 +172,34 @@ def _gold(group: argparse.ArgumentParser) -> None:
     one.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="format of stdout")
     one.add_argument("--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters")
     one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks, for a retrieval gold set")
+    one.add_argument("--definition", metavar="FILE", help="what a structured answer looks like (default: bundled)")
     one.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of stdout")
-
+    one = _command(verbs, "subset", "a smaller question set, drawn evenly and repeatably", "gold:subset")
+    one.add_argument("questions", metavar="QUESTIONS", help="the question set (a JSON array or JSONL)")
+    one.add_argument("-o", "--output", required=True, metavar="FILE", help="the subset to write (.json)")
+    one.add_argument("--size", type=_whole, default=100, metavar="N", help="how many questions (default: 100)")
+    one.add_argument("--seed", type=_count, default=42, metavar="N", help="which draw (default: 42)")
+    one.add_argument("--definition", metavar="FILE", help="what a structured answer looks like (default: bundled)")
     one = _command(verbs, "freeze", "seal a gold set with signatures and a reason", "gold:freeze")
     one.add_argument("gold", metavar="GOLD", help="the gold set")
     one.add_argument("--signer", action="append", required=True, metavar="NAME", help="who signs (repeatable)")
     one.add_argument("--reason", required=True, metavar="TEXT", help="why it is frozen, or what changed")
     one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks: calibrates ΔS for a retrieval set")
-    one.add_argument(
-        "--dense", default="wordllama", metavar="MODEL", help="the model to calibrate (default: wordllama)"
-    )
+    one.add_argument("--dense", default="wordllama", metavar="MODEL",
+                     help="the model to calibrate (default: wordllama)")  # fmt: skip
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
-
     one = _command(verbs, "verify", "whether a gold set is the frozen one", "gold:verify")
     one.add_argument("gold", metavar="GOLD", help="the gold set")
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
     one.add_argument("--signer", action="append", default=[], metavar="NAME", help="who must have signed (repeatable)")
-
     one = _command(verbs, "rebind", "rewrite a gold set or traces for a new index", "gold:rebind")
     one.add_argument("file", metavar="FILE", help="a gold set or traces; the file itself is not touched")
-    one.add_argument(
-        "--redirects", action="append", required=True, metavar="TABLE", help="a redirect table (repeatable)"
-    )
+    one.add_argument("--redirects", action="append", required=True, metavar="TABLE",
+                     help="a redirect table (repeatable)")  # fmt: skip
     one.add_argument("--old", metavar="DIR|FILE", help="the old index or its chunks, for ids that name no section")
     one.add_argument("--new", metavar="DIR|FILE", help="the new index or its chunks, for ids that name no section")
-    one.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="the new file; log and review list beside it"
-    )
-
+    one.add_argument("-o", "--output", required=True, metavar="FILE",
+                     help="the new file; log and review list beside it")  # fmt: skip
     one = _command(verbs, "diff", "added, removed and changed questions, and what it means", "gold:diff")
     one.add_argument("old", metavar="OLD", help="the earlier gold set")
     one.add_argument("new", metavar="NEW", help="the later gold set")

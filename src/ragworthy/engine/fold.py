@@ -9,7 +9,9 @@ from ragworthy import gates as g
 from ragworthy.metrics.convergence import Question
 from ragworthy.metrics.distance import ACCEPT
 from ragworthy.metrics.registry import Metric, MetricName, Word
-from ragworthy.stats import percentile, percentile_interval, wilson, wilson_mean
+from ragworthy.stats import Interval, percentile, percentile_interval, wilson_mean
+
+PERCENTS = {"median": 50, "p90": 90, "p95": 95}
 
 
 def word_of(name: MetricName, question: Question) -> Word:
@@ -40,11 +42,13 @@ def mean(words: Sequence[Any]) -> Word:
     return sum(map(Fraction, words), Fraction(0)) / len(words)
 
 
-def value_of(metric: Metric, words: Iterable[Word]) -> g.Value:
-    """The words of all questions as one value."""
+def value_of(metric: Metric, words: Iterable[Word], *, independent: int | None = None) -> g.Value:
+    """The words of all questions as one value; `independent` of them are different questions, where some repeat."""
     counted: list[Any] = [word for word in words if word is not None]
-    rate = metric.highest == 1
-    base = g.Value(0, 0, better=metric.better, cases=metric.cases, event=metric.event, rate=rate)
+    top = metric.highest or 1
+    rate = metric.highest is not None
+    base = g.Value(0, 0, better=metric.better, cases=metric.cases, event=metric.event, rate=rate, top=top)
+    base = base._replace(independent=independent if metric.kind != "count" else None)
     if metric.kind == "count":
         return base._replace(num=sum(counted), den=None)
     if not counted:
@@ -53,19 +57,35 @@ def value_of(metric: Metric, words: Iterable[Word]) -> g.Value:
         num, den = sum(part for part, _ in counted), sum(whole for _, whole in counted)
         # Runs of one question are not independent of each other: the interval rests on the number of questions.
         return base._replace(num=num, den=den, n=len(counted), interval=wilson_mean(Fraction(num, den), len(counted)))
-    if metric.kind in ("median", "p90"):
-        ordered = sorted(map(Fraction, counted))
-        percent = 50 if metric.kind == "median" else 90
+    if metric.kind in PERCENTS:
+        ordered = _ordered(counted)
+        percent = PERCENTS[metric.kind]
         number = percentile(ordered, percent)
-        interval = percentile_interval(ordered, percent)
+        interval = percentile_interval(ordered, percent) if independent is None else None
         return _numbered(base, number, len(counted))._replace(interval=interval, rate=False)
-    if all(word in (0, 1) for word in counted):
+    cases = min(len(counted), independent or len(counted))
+    if top == 1 and all(map(_is_word, counted)):
         num, den = int(sum(counted)), len(counted)
-        return base._replace(num=num, den=den, n=den, interval=wilson(num, den) if rate else None)
+        return base._replace(num=num, den=den, n=den, interval=wilson_mean(Fraction(num, den), cases) if rate else None)
     total = Fraction(math.fsum(counted)) if isinstance(counted[0], float) else total_of(counted)
     number = total / len(counted)
-    interval = wilson_mean(number, len(counted)) if rate else None
+    interval = wilson_mean(number / top, cases) if rate else None
+    if interval is not None and top != 1:
+        interval = Interval(top * interval.low, top * interval.high)
     return _numbered(base, number, len(counted))._replace(interval=interval)
+
+
+def _is_word(word: Any) -> bool:
+    """Whether a word says yes or no."""
+    return word in (0, 1) if isinstance(word, float) else word.denominator == 1 and word.numerator in (0, 1)
+
+
+def _ordered(words: Sequence[Any]) -> list[Fraction]:
+    """Words in order, as fractions; compared as whole numbers over one denominator, which is many times faster."""
+    if any(isinstance(word, float) for word in words):
+        return sorted(map(Fraction, words))
+    below = math.lcm(*{word.denominator for word in words})
+    return [Fraction(word) for word in sorted(words, key=lambda word: word.numerator * (below // word.denominator))]
 
 
 def is_good(metric: Metric, word: Any) -> bool:

@@ -17,18 +17,19 @@ def slicer(fields: tuple[str, ...]) -> Callable[[bytes], list[tuple[str, ...]]] 
 
     def slices(data: bytes) -> list[tuple[str, ...]]:
         return [
-            tuple(f"{field}={value}" for name, field in renamed.items() for value in _values(getattr(record, name)))
+            tuple(f"{field}={value}" for name, field in renamed.items() for value in values_of(getattr(record, name)))
             for record in decode(data)
         ]
 
     return slices
 
 
-def _values(value: Any) -> list[str]:
+def values_of(value: Any) -> list[str]:
+    """The values of a gold field as texts; a list has several."""
     if value is None or isinstance(value, dict):
         return []
     if isinstance(value, list):
-        return sorted({text for one in value for text in _values(one)})
+        return sorted({text for one in value for text in values_of(one)})
     if isinstance(value, bool):
         return ["true" if value else "false"]
     return [str(value)]

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import policy_error
-from ragworthy.load.policy import Answers, Policy, Retrieval, load_policy, resolve
+from ragworthy.load.policy import (
+    SUITE_OF,
+    Answers,
+    Policy,
+    Retrieval,
+    Settings,
+    Structured,
+    load_policy,
+    resolve,
+)
 from ragworthy.names import Verdict
 from ragworthy.report import model
 from ragworthy.report.findings import Part
@@ -26,9 +35,15 @@ class Request(NamedTuple):
 
     gold: Any
     traces: Any
-    settings: Answers | Retrieval
+    settings: Settings
     gates: tuple[g.Gate, ...]
     corpus: Any = None
+    definition: Path | None = None
+    """What a structured answer looks like, where it is not the bundled definition."""
+    subset: Path | None = None
+    """The questions that must pass before the whole set is scored."""
+    made: Path | None = None
+    """How the outputs were made, where they do not say it themselves."""
     live: Any = None
     live_corpus: Any = None
     redirects: "tuple[Path | Table, ...]" = ()
@@ -55,7 +70,14 @@ class Request(NamedTuple):
     @property
     def suite(self) -> str:
         """Which kind of evaluation this is."""
-        return "answers" if isinstance(self.settings, Answers) else "retrieval"
+        return SUITE_OF[type(self.settings)]
+
+    @property
+    def structured(self) -> Structured:
+        """The settings of the structured suite."""
+        if not isinstance(self.settings, Structured):
+            raise TypeError("a request of another suite")
+        return self.settings
 
     @property
     def retrieval(self) -> Retrieval:
@@ -120,21 +142,19 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
 
 def from_policy(policy: Policy, **options: Any) -> list[Request]:
     """What a policy asks for: one request for each suite it has a section for."""
-    sections = [one for one in (policy.answers, policy.retrieval) if one is not None]
-    if not sections:
+    if not policy.suites:
         raise policy_error("RW-P12", "expected a section for a suite, got none", where=str(policy.path))
-    return [_request(policy, section)._replace(**options) for section in sections]
+    return [_request(policy, settings)._replace(**options) for settings in policy.suites]
 
 
-def _request(policy: Policy, settings: Answers | Retrieval) -> Request:
+def _request(policy: Policy, settings: Settings) -> Request:
     def path(written: str | None) -> Path | None:
         return resolve(policy, written) if written else None
 
-    suite = "answers" if isinstance(settings, Answers) else "retrieval"
+    suite = SUITE_OF[type(settings)]
     request = Request(
-        gold=resolve(policy, settings.gold),
-        traces=resolve(policy, settings.traces),
-        corpus=path(settings.corpus),
+        gold=resolve(policy, settings.questions if isinstance(settings, Structured) else settings.gold),
+        traces=resolve(policy, settings.outputs if isinstance(settings, Structured) else settings.traces),
         settings=settings,
         gates=tuple(gate for gate in policy.gates if gate.metric.startswith(f"{suite}.")),
         waivers=policy.waivers,
@@ -143,6 +163,11 @@ def _request(policy: Policy, settings: Answers | Retrieval) -> Request:
         signers=policy.signers,
         policy=policy.path,
     )
+    if isinstance(settings, Structured):
+        return request._replace(
+            definition=path(settings.definition), subset=path(settings.subset), made=path(settings.provenance)
+        )
+    request = request._replace(corpus=path(settings.corpus))
     if isinstance(settings, Retrieval):
         tables = tuple(resolve(policy, one) for one in settings.redirects)
         request = request._replace(live=path(settings.live), live_corpus=path(settings.live_corpus), redirects=tables)

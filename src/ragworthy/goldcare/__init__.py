@@ -1,7 +1,7 @@
 """The gold commands: read, then lint, freeze, verify or compare, then write."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,23 +11,44 @@ from ragworthy.errors import DataError, Problem
 from ragworthy.files import write_whole
 from ragworthy.gold import lint as rules
 from ragworthy.gold import lint_retrieval as retrieval_rules
+from ragworthy.gold import lint_structured as structured_rules
 from ragworthy.gold import seal as sealing
 from ragworthy.load.decode import lines_of, read_items
 from ragworthy.load.extras import load_lock, lock_path
+from ragworthy.load.questions import open_questions, read_questions
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics import facts as f
 from ragworthy.records import Gold, RetrievalGold
 
-Question = rules.Question | retrieval_rules.Question
+Question = rules.Question | retrieval_rules.Question | structured_rules.Question
+_TELLING = {"relevant": "retrieval", "paraphrases": "retrieval", "answerable": "answers", "expected": "structured"}
+"""Which suite a field shows an item to be of, surest first."""
 
 
 def suite_of(source: Source) -> str:
-    """Which suite a gold set is for, by the fields of its first item."""
+    """Which suite a gold set is for, by the fields of the first item that tells."""
     for block in source.blocks():
         for line in lines_of(block.data):
-            if line.strip():
-                return "retrieval" if b'"relevant"' in line or b'"paraphrases"' in line else "answers"
+            suite = _suite(line)
+            if suite is not None:
+                return suite
     return "answers"
+
+
+def _suite(line: bytes) -> str | None:
+    fields: Container[str]
+    try:
+        item = msgspec.json.decode(line)
+        fields = item if isinstance(item, dict) else ()
+    except (msgspec.MsgspecError, RecursionError):  # damaged: what can be seen of it must do
+        fields = tuple(field for field in _TELLING if f'"{field}"'.encode() in line)
+    return next((suite for field, suite in _TELLING.items() if field in fields), None)
+
+
+def open_gold(path: Path) -> Source:
+    """A gold file of any suite; only questions with structured answers may be an array."""
+    source = open_questions("gold", path)
+    return source if suite_of(source) == "structured" else open_source("gold", path)
 
 
 def _questions(source: Source) -> tuple[list[rules.Question], list[Problem]]:
@@ -41,12 +62,29 @@ def retrieval_questions(source: Source) -> tuple[list[retrieval_rules.Question],
     return [retrieval_rules.Question(*item) for item in items], problems
 
 
+def structured_questions(source: Source) -> tuple[list[structured_rules.Question], list[Problem]]:
+    """The questions of a structured set that can be read, and what is wrong with the others."""
+    items, problems = read_questions(source)
+    return [structured_rules.Question(*item) for item in items], problems
+
+
 def sound(source: Source) -> Sequence[Question]:
     """The items of a file, which must all be readable and have unique ids."""
+    suite = suite_of(source)
+    if suite == "structured":
+        return sound_questions(source)
     questions: Sequence[Question]
-    read = retrieval_questions if suite_of(source) == "retrieval" else _questions
-    questions, problems = read(source)
+    questions, problems = (retrieval_questions if suite == "retrieval" else _questions)(source)
     problems += [finding.problem for finding in rules.identities(questions, source.given)]
+    if problems:
+        raise DataError(problems[:20], len(problems))
+    return questions
+
+
+def sound_questions(source: Source) -> list[structured_rules.Question]:
+    """The questions of a structured set, which must all be readable and have unique ids."""
+    questions, problems = structured_questions(source)
+    problems += [finding.problem for finding in structured_rules.identities(questions, source.given)]
     if problems:
         raise DataError(problems[:20], len(problems))
     return questions
@@ -58,7 +96,9 @@ class Linted(NamedTuple):
     findings: list[rules.Finding]
     items: int
     label: str
-    rescued: int
+    rescued: int = 0
+    distinct: structured_rules.Distinct | None = None
+    """How many different questions a structured set has."""
 
     @property
     def errors(self) -> int:
@@ -92,7 +132,7 @@ def freeze(
     extra: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Seal a gold file; the lock is written beside it, with the calibration and the corpus where there are some."""
-    source = open_source("gold", path)
+    source = open_gold(path)
     hashes = {item.qid: sealing.item_hash(item.value) for item in sound(source)}
     target = lock or lock_path(path)
     previous = msgspec.to_builtins(load_lock(target)) if target.exists() else None
@@ -126,7 +166,7 @@ class Verified(NamedTuple):
 
 def verify(path: Path, *, required: Sequence[str] = (), lock: Path | None = None) -> Verified:
     """Compare a gold file with its lock."""
-    source = open_source("gold", path)
+    source = open_gold(path)
     sealed = load_lock(lock or lock_path(path))
     hashes = {item.qid: sealing.item_hash(item.value) for item in sound(source)}
     moved = sealing.lock_changes(sealed.item_sha256, hashes)
@@ -137,5 +177,12 @@ def verify(path: Path, *, required: Sequence[str] = (), lock: Path | None = None
 
 def diff(old: Path, new: Path) -> list[sealing.Change]:
     """What changed between two gold files."""
-    sides = [{item.qid: item.value for item in sound(open_source("gold", path))} for path in (old, new)]
-    return sealing.changes(*sides)
+    sides = [{item.qid: item.value for item in sound(open_gold(path))} for path in (old, new)]
+    return [_with_meaning(change) for change in sealing.changes(*sides)]
+
+
+def _with_meaning(change: sealing.Change) -> sealing.Change:
+    """A change of the expected fields counts; it is not among those that gold sets of the other suites have."""
+    if "expected" in change.fields and "question" not in change.fields:
+        return change._replace(meaning="another answer is right now: scores of the question are not comparable")
+    return change

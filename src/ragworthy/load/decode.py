@@ -3,17 +3,27 @@
 Whole blocks are decoded at once. Only when that fails, or the count does not fit, each line of the block is looked at.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from ragworthy.errors import Problem
 from ragworthy.load.sources import BOM, Block, Source
-from ragworthy.records import Answer, Chunk, Gold, RetrievalGold, RetrievalTrace, Trace, explained
+from ragworthy.records import (
+    Answer,
+    Chunk,
+    Gold,
+    RetrievalGold,
+    RetrievalTrace,
+    StructuredGold,
+    StructuredOutput,
+    Trace,
+    explained,
+)
 from ragworthy.text import clip, visible
 
-Record = TypeVar("Record", Gold, Trace, Chunk, RetrievalGold, RetrievalTrace)
+Record = TypeVar("Record", Gold, Trace, Chunk, RetrievalGold, RetrievalTrace, StructuredGold, StructuredOutput)
 
 
 class Fault(NamedTuple):
@@ -149,11 +159,13 @@ def described(value: Any) -> str:
 Found = tuple[str, str, str]
 
 
-def _identity(value: dict[str, Any], code_missing: str, code_type: str) -> list[Found]:
+def _identity(
+    value: dict[str, Any], code_missing: str, code_type: str, keys: tuple[str, str] = ("qid", "q_id")
+) -> list[Found]:
     """Ids of the wrong type, or that there is none."""
-    given = {key: value[key] for key in ("qid", "q_id") if value.get(key) is not None}
+    given = {key: value[key] for key in keys if value.get(key) is not None}
     if not given:
-        key = "q_id" if "q_id" in value and "qid" not in value else "qid"
+        key = next((one for one in keys if one in value), keys[0])
         got = "null" if key in value else "nothing"
         return [(code_missing, key, f"expected a string, got {got}")]
     return [
@@ -230,11 +242,13 @@ _WORDS = {
 }
 
 
-def _explain_by_type(kind: type, missing: str, wrong: str) -> Callable[[dict[str, Any]], list[Found]]:
+def _explain_by_type(
+    kind: type, missing: str, wrong: str, keys: tuple[str, str] = ("qid", "q_id")
+) -> Callable[[dict[str, Any]], list[Found]]:
     """What does not fit a record type, in the decoder's words made plain."""
 
     def explain(value: dict[str, Any]) -> list[Found]:
-        if found := _identity(value, missing, wrong):
+        if found := _identity(value, missing, wrong, keys):
             return found
         try:
             msgspec.convert(value, kind)
@@ -271,6 +285,14 @@ _EXPLAIN: dict[type, tuple[Callable[[dict[str, Any]], list[Found]], Callable[[di
         _explain_by_type(RetrievalTrace, "RW-T01", "RW-T02"),
         lambda value: msgspec.convert(value, RetrievalTrace),
     ),
+    StructuredGold: (
+        _explain_by_type(StructuredGold, "RW-G01", "RW-Q01", ("id", "qid")),
+        lambda value: msgspec.convert(value, StructuredGold),
+    ),
+    StructuredOutput: (
+        _explain_by_type(StructuredOutput, "RW-T01", "RW-T02", ("id", "qid")),
+        lambda value: msgspec.convert(value, StructuredOutput),
+    ),
 }
 
 
@@ -296,24 +318,35 @@ class Item(NamedTuple):
 
 def read_items(source: Source, kind: type[Record]) -> tuple[list[Item], list[Problem]]:
     """Every record of a file with its line and all fields, and the problems of the lines that have none."""
+    return items_of(numbered(source), source.given, kind)
+
+
+def numbered(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Every line with its number."""
+    number = 0
+    for block in source.blocks():
+        for line in lines_of(block.data):
+            number += 1
+            yield number, line
+
+
+def items_of(lines: Iterable[tuple[int, bytes]], given: str, kind: type[Record]) -> tuple[list[Item], list[Problem]]:
+    """The records of numbered lines, and the problems of those that have none; `given` names the file."""
     decoder = Decoder(kind)
     items: list[Item] = []
     problems: list[Problem] = []
-    line_number = 0
-    for block in source.blocks():
-        for line in lines_of(block.data):
-            line_number += 1
-            if not line.strip():
-                continue
-            record = decoder.read(line, 0)
-            value = _whole(line) if record is not None else None
-            if record is not None and value is None:
-                decoder.faults.append(_too_deep(0))
-            for fault in decoder.faults:
-                problems.append(Problem(fault.code, fault.message, f"{source.given}:{line_number}", fault.field))
-            decoder.faults.clear()
-            if record is not None and value is not None:
-                items.append(Item(line_number, value, record))
+    for number, line in lines:
+        if not line.strip():
+            continue
+        record = decoder.read(line, 0)
+        value = _whole(line) if record is not None else None
+        if record is not None and value is None:
+            decoder.faults.append(_too_deep(0))
+        for fault in decoder.faults:
+            problems.append(Problem(fault.code, fault.message, f"{given}:{number}", fault.field))
+        decoder.faults.clear()
+        if record is not None and value is not None:
+            items.append(Item(number, value, record))
     return items, problems
 
 

@@ -1,4 +1,4 @@
-"""Every key that a policy takes, section by section, with what it means."""
+"""Every key that a policy or a definition takes, section by section, with what it means."""
 
 KEYS: dict[str, dict[str, str]] = {
     "": {
@@ -7,6 +7,7 @@ KEYS: dict[str, dict[str, str]] = {
         "baseline": "path of the JSON report of an accepted run, for max_drop",
         "answers": "the answers suite",
         "retrieval": "the retrieval suite",
+        "structured": "the structured suite",
         "freeze": "who must sign the gold set",
         "gate": "a rule; repeat [[gate]]",
         "waiver": "a failing gate that may be ignored for a while; repeat [[waiver]]",
@@ -37,6 +38,16 @@ KEYS: dict[str, dict[str, str]] = {
         "refusals": "texts that count as a refusal (trimmed, any case)",
         "slices": "gold fields to split the numbers by, besides the type of the first relevant block",
     },
+    "structured": {
+        "questions": "path of the question set: a JSON array, JSONL, or a subset",
+        "outputs": "path of the model's outputs",
+        "definition": "path of the definition of the answer; default: the bundled one",
+        "subset": "path of the dev subset, which must pass before the whole set is scored",
+        "provenance": "path of a JSON object that says how the outputs were made, where their meta does not",
+        "lock": "path of the lock file; default: beside the question set",
+        "repair": "whether answers are taken out of code fences and other text; they score, but never pass the schema",
+        "slices": "fields to split the numbers by, besides the strata of the definition",
+    },
     "freeze": {"signers": "names that must be among the signers of the lock"},
     "gate": {
         "metric": "id or short name of the metric",
@@ -57,4 +68,53 @@ KEYS: dict[str, dict[str, str]] = {
         "owner": "who answers for it",
         "expires": "the last day it holds, YYYY-MM-DD",
     },
+    "definition": {
+        "version": "the format of a definition; 1",
+        "id": "the name that reports show",
+        "expected": 'dotted keys below expected of a question that lead to the right fields; "" for expected itself; '
+        'default "answer_example"',
+        "placeholders": 'texts that show that a template was not filled in; default ["string"]',
+        "strata": "fields that results are split by and that a subset is drawn evenly over; default none",
+        "good": "the score from which an answer counts as good; default 95",
+        "field": "a scored field; repeat [[field]]",
+    },
+    "field": {
+        "name": "the name of the field in reports: small letters, digits and _",
+        "kind": "label, list, keywords, grounding, number, date, enum or boolean",
+        "weight": "its part of the score; all weights sum to exactly 1",
+        "at": "dotted keys that lead to the field in the answer; default: its name",
+        "required": "whether an answer without it is no valid answer; default true",
+    },
+    "field.label": {
+        "match": '"fuzzy" (one contains the other, or they are alike) or "exact"; default "fuzzy"',
+        "threshold": "how alike the character pairs must be, above 0 and up to 1; default 0.72",
+        "form": 'how texts are made comparable: "exact", "nfkc", "folded" or "letters"; default "exact"',
+    },
+    "field.list": {
+        "cap": "how many items of the answer count; default 12",
+        "limit": "more items than this are a warning; 0 for no limit; default 0",
+        "match": '"fuzzy" (one contains the other, or they are alike) or "exact"; default "fuzzy"',
+        "threshold": "how alike the character pairs must be, above 0 and up to 1; default 0.72",
+        "form": 'how texts are made comparable: "exact", "nfkc", "folded" or "letters"; default "exact"',
+    },
+    "field.keywords": {
+        "first": "how many keywords of the expected text count; default 30",
+        "hits": "how many of them give full marks; default 8",
+        "length": "texts with fewer characters get less; default 40",
+    },
+    "field.grounding": {
+        "entries": "how many entries of the answer count; default 12",
+        "refs": "how many references of an entry count; default 6",
+        "anchors": "how many anchors of a reference count; default 6",
+        "anchor_scope": '"context" (an anchor may stand anywhere in it) or "file" (in the file named); '
+        'default "context"',
+        "form": 'how texts are made comparable: "exact", "nfkc", "folded" or "letters"; default "exact"',
+    },
+    "field.number": {
+        "tolerance": "how far off a number may be; default 0",
+        "relative": "the same as a share of the expected number; the wider one counts; default 0",
+    },
+    "field.date": {"tolerance_days": "how many days off a date may be; default 0"},
+    "field.enum": {"values": "the texts that the field can have"},
+    "field.boolean": {},
 }

@@ -1,5 +1,6 @@
 """The policy file: which suites run on what, and which gates hold. Every mistake is named by the path of its key."""
 
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,9 @@ from ragworthy.load.rules import (
     DEFAULT_GATES,
     LIVE_GATE,
     RETRIEVAL_GATES,
+    STRUCTURED_GATES,
     Checker,
+    Known,
     load_toml,
     parse_gates,
     parse_ks,
@@ -57,11 +60,29 @@ class Retrieval(NamedTuple):
     slices: tuple[str, ...] = ()
 
 
+class Structured(NamedTuple):
+    """Settings of the structured suite; paths as they were written."""
+
+    questions: str = ""
+    outputs: str = ""
+    definition: str | None = None
+    subset: str | None = None
+    provenance: str | None = None
+    lock: str | None = None
+    repair: bool = False
+    profile: str = "default"
+    slices: tuple[str, ...] = ()
+
+
+Settings = Answers | Retrieval | Structured
+SUITE_OF: dict[type[Settings], str] = {Answers: "answers", Retrieval: "retrieval", Structured: "structured"}
+"""Which suite some settings are for."""
+
+
 class Policy(NamedTuple):
     """A checked policy."""
 
-    answers: Answers | None
-    retrieval: Retrieval | None
+    suites: tuple[Settings, ...]
     gates: tuple[Gate, ...]
     waivers: tuple[Waiver, ...] = ()
     baseline: str | None = None
@@ -107,51 +128,66 @@ def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: da
         got = shown(table["version"]) if "version" in table else "nothing"
         check.say("RW-P03" if "version" in table else "RW-P11", "version", f"expected {VERSION}, got {got}")
     evidence = check.choice(table, "evidence", ("point", "interval"), "", "point")
-    section = check.take(table, "answers", dict, "", "a table")
-    answers = _answers(check, section) if section is not None else None
-    section = check.take(table, "retrieval", dict, "", "a table")
-    retrieval = _retrieval(check, section) if section is not None else None
-    if answers is None and retrieval is None and not check.problems:
+    suites = _suites(check, table)
+    if not suites and not check.problems:
         check.say("RW-P12", "answers", "expected a section for a suite, got none")
-    k = answers.ks[0] if answers else DEFAULT_K
-    suite = "retrieval" if answers is None and retrieval is not None else None
-    gates = parse_gates(check, table.get("gate", []), "gate", default_k=k, evidence=evidence, suite=suite)
+    known = _known(check, suites, path)
+    k = next((one.ks[0] for one in suites if isinstance(one, Answers)), DEFAULT_K)
+    only = SUITE_OF[type(suites[0])] if len(suites) == 1 and not isinstance(suites[0], Answers) else None
+    gates = parse_gates(check, table.get("gate", []), "gate", default_k=k, evidence=evidence, suite=only, known=known)
     if table.get("gate") == []:
         check.say("RW-P11", "gate", "expected at least one gate, got an empty list")
     if "gate" not in table:
-        gates = _default_gates(answers, retrieval, evidence)
-    _suites_of_gates(check, gates, answers, retrieval)
-    waivers = _waivers(check, table.get("waiver", []), gates, today)
+        gates = tuple(one._replace(evidence=evidence) for settings in suites for one in default_gates(settings))
+    _suites_of_gates(check, gates, suites)
+    waivers = _waivers(check, table.get("waiver", []), gates, today, known)
     freeze = check.take(table, "freeze", dict, "", "a table") or {}
     check.known(freeze, "freeze", "freeze.")
     signers = check.strings(freeze, "signers", "freeze.") or ()
     baseline = check.take(table, "baseline", str, "", "a path")
     check.stop()
-    return Policy(answers, retrieval, gates, waivers, baseline, evidence, signers, path)
+    return Policy(suites, gates, waivers, baseline, evidence, signers, path)
 
 
-def _default_gates(answers: Answers | None, retrieval: Retrieval | None, evidence: str) -> tuple[Gate, ...]:
-    gates: tuple[Gate, ...] = DEFAULT_GATES if answers is not None else ()
-    if retrieval is not None:
-        gates += RETRIEVAL_GATES + ((LIVE_GATE,) if retrieval.live else ())
-    return tuple(gate._replace(evidence=evidence) for gate in gates)
+def _suites(check: Checker, table: dict[str, Any]) -> tuple[Settings, ...]:
+    """The sections of suites, in the order of the report."""
+    readers: dict[str, Callable[[Checker, dict[str, Any]], Settings]]
+    readers = {"answers": _answers, "retrieval": _retrieval, "structured": _structured}
+    sections = {suite: check.take(table, suite, dict, "", "a table") for suite in readers}
+    return tuple(readers[suite](check, section) for suite, section in sections.items() if section is not None)
 
 
-def _suites_of_gates(
-    check: Checker, gates: tuple[Gate, ...], answers: Answers | None, retrieval: Retrieval | None
-) -> None:
+def default_gates(settings: Settings) -> tuple[Gate, ...]:
+    """What holds for a suite when nobody says otherwise."""
+    if isinstance(settings, Answers):
+        return DEFAULT_GATES
+    if isinstance(settings, Structured):
+        return STRUCTURED_GATES
+    return RETRIEVAL_GATES + ((LIVE_GATE,) if settings.live else ())
+
+
+def _known(check: Checker, suites: tuple[Settings, ...], path: Path | None) -> Known:
+    """The metrics of the fields that a definition of its own gives the structured suite."""
+    written = next((one.definition for one in suites if isinstance(one, Structured)), None)
+    if written is None or check.problems:
+        return None
+    from ragworthy.load.definition import load_definition
+    from ragworthy.metrics.structured import metrics_of
+
+    return metrics_of(load_definition((path.parent if path is not None else Path()) / written))
+
+
+def _suites_of_gates(check: Checker, gates: tuple[Gate, ...], suites: tuple[Settings, ...]) -> None:
     """Every gate needs the section of its suite, or it would never be judged."""
-    there = {"answers": answers, "retrieval": retrieval}
-    if not any(there.values()):
-        return
-    for gate in gates:
+    there = {SUITE_OF[type(one)] for one in suites}
+    for gate in gates if there else ():
         suite = gate.metric.partition(".")[0]
-        if there[suite] is None:
+        if suite not in there:
             check.say("RW-P11", suite, f"expected a section [{suite}] for the gate on {gate.metric}, got none")
 
 
-def _needs_files(check: Checker, table: dict[str, Any], path: str) -> None:
-    for needed in ("gold", "traces"):
+def _needs_files(check: Checker, table: dict[str, Any], path: str, needs: tuple[str, ...] = ("gold", "traces")) -> None:
+    for needed in needs:
         if needed not in table:
             check.say("RW-P11", f"{path}{needed}", "expected a path, got nothing")
 
@@ -181,6 +217,24 @@ def _retrieval(check: Checker, table: dict[str, Any]) -> Retrieval:
     )
 
 
+def _structured(check: Checker, table: dict[str, Any]) -> Structured:
+    path = "structured."
+    check.known(table, "structured", path)
+    _needs_files(check, table, path, ("questions", "outputs"))
+    paths = ("questions", "outputs", "definition", "subset", "provenance", "lock")
+    texts = {key: check.take(table, key, str, path, "a path") for key in paths}
+    return Structured(
+        questions=texts["questions"] or "",
+        outputs=texts["outputs"] or "",
+        definition=texts["definition"],
+        subset=texts["subset"],
+        provenance=texts["provenance"],
+        lock=texts["lock"],
+        repair=bool(check.take(table, "repair", bool, path, "true or false")),
+        slices=check.strings(table, "slices", path) or (),
+    )
+
+
 def _answers(check: Checker, table: dict[str, Any]) -> Answers:
     path = "answers."
     check.known(table, "answers", path)
@@ -204,7 +258,9 @@ def _answers(check: Checker, table: dict[str, Any]) -> Answers:
     )
 
 
-def _waivers(check: Checker, given: Any, gates: tuple[Gate, ...], today: date | None) -> tuple[Waiver, ...]:
+def _waivers(
+    check: Checker, given: Any, gates: tuple[Gate, ...], today: date | None, known: Known
+) -> tuple[Waiver, ...]:
     if not isinstance(given, list):
         check.say("RW-P03", "waiver", f"expected [[waiver]] tables, got {shown(given)}")
         return ()
@@ -228,7 +284,7 @@ def _waivers(check: Checker, given: Any, gates: tuple[Gate, ...], today: date | 
             check.say("RW-P06", f"{here}expires", f"expected a date from {today} on, got {expires}")
         if texts["gate"] and texts["gate"] not in names:
             # A waiver may stay when its gate has gone, but not name something that no gate could be on.
-            found = registry.find(texts["gate"].partition("[")[0], default_k=DEFAULT_K)
+            found = registry.find(texts["gate"].partition("[")[0], default_k=DEFAULT_K, known=known)
             texts["gate"] = found.id if found and found.id in names else texts["gate"]
             if found is None:
                 check.say("RW-P07", f"{here}gate", f'expected a gate, got "{texts["gate"]}"')

@@ -1,6 +1,6 @@
 """Gates as people write them: [[gate]] tables, name=value texts, gate files. Every mistake is named by its key."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -33,9 +33,17 @@ RETRIEVAL_GATES = (
 """What a new index must reach before it takes any traffic."""
 LIVE_GATE = Gate("retrieval.recall@5", DROP, "0.02")
 """And what it must not lose against the index in use."""
+STRUCTURED_GATES = (
+    Gate("structured.score", MIN, "95"),
+    Gate("structured.schema_pass_rate", MIN, "0.98"),
+)
 SCU_GATE = Gate("answers.scu_violations", MAX, "0")
 MISSING_GATE = Gate("answers.missing", MAX, "0")
 RETRIEVAL_MISSING_GATE = Gate("retrieval.missing", MAX, "0")
+STRUCTURED_MISSING_GATE = Gate("structured.missing", MAX, "0")
+
+Known = Mapping[str, registry.Metric] | None
+"""The metrics of a suite whose fields a file defines."""
 
 
 class Checker:
@@ -124,7 +132,14 @@ def parse_ks(check: Checker, given: Any, field: str) -> tuple[int, ...]:
 
 
 def parse_gates(
-    check: Checker, given: Any, path: str, *, default_k: int, evidence: str, suite: str | None = None
+    check: Checker,
+    given: Any,
+    path: str,
+    *,
+    default_k: int,
+    evidence: str,
+    suite: str | None = None,
+    known: Known = None,
 ) -> tuple[Gate, ...]:
     """The [[gate]] tables; a table with several limits gives several gates."""
     if not isinstance(given, list):
@@ -137,7 +152,7 @@ def parse_gates(
             check.say("RW-P03", here[:-1], f"expected a table, got {shown(table)}")
             continue
         check.known(table, "gate", here)
-        gates += _gate(check, table, here, default_k, evidence, suite)
+        gates += _gate(check, table, here, _named(table, default_k, suite, known), evidence)
     seen: set[tuple[str, str, str | None]] = set()
     for gate in gates:
         key = (gate.metric, gate.op, gate.slice)
@@ -147,17 +162,25 @@ def parse_gates(
     return tuple(gates)
 
 
+def _named(table: dict[str, Any], default_k: int, suite: str | None, known: Known) -> registry.MetricName | str | None:
+    """The metric that a table names, or why there is none; None where it names nothing that could be one."""
+    name = table.get("metric")
+    if not isinstance(name, str):
+        return None
+    suite = suite if "." not in name else None
+    return registry.find(name, default_k=default_k, suite=suite, known=known) or unknown_metric(name, known=known)
+
+
 def _gate(
-    check: Checker, table: dict[str, Any], here: str, default_k: int, evidence: str, suite: str | None
+    check: Checker, table: dict[str, Any], here: str, found: registry.MetricName | str | None, evidence: str
 ) -> Iterable[Gate]:
-    name = check.take(table, "metric", str, here, "a metric id")
-    if name is None:
+    check.take(table, "metric", str, here, "a metric id")
+    if found is None:
         if "metric" not in table:
             check.say("RW-P11", f"{here}metric", "expected a metric id, got nothing")
         return []
-    found = registry.find(name, default_k=default_k, suite=suite if "." not in name else None)
-    if found is None:
-        check.say("RW-P04", f"{here}metric", unknown_metric(name))
+    if isinstance(found, str):
+        check.say("RW-P04", f"{here}metric", found)
         return []
     min_n = check.take(table, "min_n", int, here, "a whole number") or 0
     if min_n < 0:
@@ -218,23 +241,23 @@ def idle_threshold(metric: registry.Metric, op: str, number: str) -> str | None:
     if op == DROP:
         if limit < 0:
             return f"expected 0 or more, got {number}"
-        return f"a drop of {number} can never be exceeded" if highest is not None and limit >= 1 else None
+        return f"a drop of {number} can never be exceeded" if highest is not None and limit >= highest else None
     if op == MIN:
         if limit <= lowest:
             return f"min = {number} can never fail: the metric is never below 0"
         if highest is not None and limit > highest:
-            return f"min = {number} can never pass: the metric is never above 1"
+            return f"min = {number} can never pass: the metric is never above {highest}"
     else:
         if highest is not None and limit >= highest:
-            return f"max = {number} can never fail: the metric is never above 1"
+            return f"max = {number} can never fail: the metric is never above {highest}"
         if limit < lowest:
             return f"max = {number} can never pass: the metric is never below 0"
     return None
 
 
-def unknown_metric(name: str, suite: str | None = None) -> str:
+def unknown_metric(name: str, suite: str | None = None, known: Known = None) -> str:
     """The message for a metric that does not exist, with the closest names."""
-    close = _closest(name, registry.every_name(suite), n=3, cutoff=0.5)
+    close = _closest(name, registry.every_name(suite, known), n=3, cutoff=0.5)
     hint = f" (did you mean {' or '.join(close)}?)" if close else ""
     return f'expected a metric, got "{name}"{hint}'
 
@@ -262,7 +285,9 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def load_gate_file(path: Path, *, default_k: int, evidence: str, suite: str | None = None) -> tuple[Gate, ...]:
+def load_gate_file(
+    path: Path, *, default_k: int, evidence: str, suite: str | None = None, known: Known = None
+) -> tuple[Gate, ...]:
     """Gates from a TOML or JSON file: [[gate]] tables, or plain `name = threshold` lines."""
     where = path.as_posix()
     if path.suffix == ".json":
@@ -279,9 +304,9 @@ def load_gate_file(path: Path, *, default_k: int, evidence: str, suite: str | No
     check = Checker(where)
     if "gate" in table:
         check.known({key: 1 for key in table if key != "version"}, "", "")
-        gates = parse_gates(check, table["gate"], "gate", default_k=default_k, evidence=evidence)
+        gates = parse_gates(check, table["gate"], "gate", default_k=default_k, evidence=evidence, known=known)
     else:
-        gates = named_gates(check, table, default_k=default_k, evidence=evidence, suite=suite)
+        gates = named_gates(check, table, default_k=default_k, evidence=evidence, suite=suite, known=known)
     check.stop()
     if not gates:
         raise policy_error("RW-P10", "expected at least one gate, got none", where=where)
@@ -289,14 +314,20 @@ def load_gate_file(path: Path, *, default_k: int, evidence: str, suite: str | No
 
 
 def named_gates(
-    check: Checker, pairs: dict[str, Any], *, default_k: int, evidence: str, suite: str | None = None
+    check: Checker,
+    pairs: dict[str, Any],
+    *,
+    default_k: int,
+    evidence: str,
+    suite: str | None = None,
+    known: Known = None,
 ) -> tuple[Gate, ...]:
     """Gates from names and thresholds; the metric's direction gives the comparison."""
     gates: list[Gate] = []
     for name, value in pairs.items():
-        found = registry.find(name, default_k=default_k, suite=suite)
+        found = registry.find(name, default_k=default_k, suite=suite, known=known)
         if found is None:
-            check.say("RW-P04", name, unknown_metric(name, suite))
+            check.say("RW-P04", name, unknown_metric(name, suite, known))
             continue
         if any(gate.metric == found.id for gate in gates):
             check.say("RW-P10", name, f"expected one threshold for {found.id}, got two")
@@ -314,7 +345,7 @@ def named_gates(
 
 
 def parse_gate_text(
-    given: list[str], *, default_k: int, evidence: str = "point", suite: str | None = None
+    given: list[str], *, default_k: int, evidence: str = "point", suite: str | None = None, known: Known = None
 ) -> tuple[Gate, ...]:
     """Gates as the command line takes them: `precision=0.80,chr=0.75`, blanks for commas, or a TOML or JSON file.
 
@@ -322,7 +353,7 @@ def parse_gate_text(
     [('answers.chr', '>=', '0.75'), ('answers.under_refusal', '<=', '0.05')]
     """
     if len(given) == 1 and "=" not in given[0] and given[0].strip():
-        return load_gate_file(Path(given[0]), default_k=default_k, evidence=evidence, suite=suite)
+        return load_gate_file(Path(given[0]), default_k=default_k, evidence=evidence, suite=suite, known=known)
     check = Checker("--gates")
     pairs: dict[str, Any] = {}
     for item in " ".join(given).replace(",", " ").split():
@@ -338,11 +369,11 @@ def parse_gate_text(
             continue
         if name in pairs:
             check.say("RW-P10", name, "expected each name once, got it twice")
-        found = registry.find(name, default_k=default_k, suite=suite)
+        found = registry.find(name, default_k=default_k, suite=suite, known=known)
         if direction and found is not None and (direction == MIN) != (found.metric.better == "higher"):
             check.say("RW-P10", name, f"expected {MAX if direction == MIN else MIN}, got {direction}")
         pairs[name] = number
-    gates = named_gates(check, pairs, default_k=default_k, evidence=evidence, suite=suite)
+    gates = named_gates(check, pairs, default_k=default_k, evidence=evidence, suite=suite, known=known)
     check.stop()
     if not gates:
         raise policy_error("RW-P10", "expected name=value pairs, got nothing", where="--gates")

@@ -1,6 +1,5 @@
 """What a structured answer must look like and how it is scored, as data."""
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -52,7 +51,7 @@ def value_at(value: Any, keys: tuple[str, ...]) -> Any:
     (None, True)
     """
     for key in keys:
-        if not isinstance(value, Mapping) or key not in value:
+        if not isinstance(value, dict) or key not in value:
             return ABSENT
         value = value[key]
     return value

@@ -3,7 +3,8 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, details, live_lines
+from ragworthy.report.own import details
+from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
     cases,
     counts_line,
@@ -121,7 +122,7 @@ def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]])
     if body["labels"]:
         labels = ", ".join(f"{label} {count:,}" for label, count in body["labels"].items())
         lines += [f"Labels: {labels}", ""]
-    lines += [f"- {cell(line)}" for line in details(body)]
+    lines += [f"- {cell(line)}" for line in details(suite, body)]
     if body.get("live"):
         lines += ["", *_table(DELTA_HEADER, delta_rows(body["live"])), ""]
         lines += [f"- {cell(line)}" for line in live_lines(body["live"])]

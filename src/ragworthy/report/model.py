@@ -60,6 +60,8 @@ def number(value: g.Value) -> dict[str, Any]:
         shown = {"value": None if exact is None else float(exact), "num": None, "den": None}
     if value.n is not None:
         shown["n"] = value.n
+    if value.independent is not None:
+        shown["distinct"] = value.independent
     if not value.counts:
         shown["exact"] = f"{value.num}/{value.den}"
     if value.pooled is not None:
@@ -146,14 +148,18 @@ def too_small(one: g.Judged) -> str | None:
         return None
     if not value.rate:
         return None
-    needed = cases_needed(gate.op, Fraction(gate.threshold))
+    needed = cases_needed(gate.op, Fraction(gate.threshold) / value.top)
     if needed is None or value.size >= max(needed):
         return None
     low, high = value.interval
     of = f"{value.num} of {value.den}" if value.counts else f"{value.n}"
     seen = f"{of} {value.cases}{f' {value.event}' if value.counts else ''}"
-    limit = show.percent(float(Fraction(gate.threshold)))
+    if value.independent is not None:
+        seen = f"{seen}, {value.independent} of them different"
+    limit = gate.threshold if value.top != 1 else show.percent(float(Fraction(gate.threshold)))
     if value.size < needed.to_pass:
-        doubt = show.percent(high) if gate.op == g.MAX else f"as low as {show.percent(low)}"
-        return f"{seen}: the true rate may still be {doubt}; {needed.to_pass} clean cases are needed to show {limit}"
+        ends = [f"{end:.1f}" if value.top != 1 else show.percent(end) for end in (low, high)]
+        doubt = ends[1] if gate.op == g.MAX else f"as low as {ends[0]}"
+        what = "rate" if value.top == 1 else "mean"
+        return f"{seen}: the true {what} may still be {doubt}; {needed.to_pass} clean cases are needed to show {limit}"
     return f"{seen}: {needed.to_fail} cases are needed before a failure at {limit} could be shown"

@@ -13,7 +13,7 @@ DELTA_HEADER = ("shadow against live", "live", "shadow", "difference", "question
 
 
 def details(body: dict[str, Any]) -> list[str]:
-    """What the retrieval suite says besides its metrics; nothing for other suites."""
+    """What the retrieval suite says besides its metrics; nothing for TREC files."""
     if "delta_s" not in body:
         return []
     lines = []

@@ -77,6 +77,7 @@ _FACTS = {
         "contains", "hit", "in_scope", "constraints_kept",
     ),
     "retrieval": ("answerable", "answered", "missing", "covered", "accurate", "hit"),
+    "structured": ("schema_ok", "missing", "errored", "repair_used", "over_limit"),
 }  # fmt: skip
 
 
@@ -98,11 +99,16 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[s
     ]
     if "retrieval" in suites:
         columns += [("runs", pa.int64()), ("lambda", pa.string())]
+    if "structured" in suites:
+        columns += [("schema_ok", pa.bool_()), ("fail_reason", pa.string()), ("fail_detail", pa.string())]
+        columns += [("counts", pa.map_(pa.string(), pa.int64()))]
     schema = pa.schema(columns)
     with parquet.ParquetWriter(path, schema) as writer:
         batch: list[dict[str, Any]] = []
         for row in rows:
-            batch.append(row | {"metrics": list(row["metrics"].items()), "undefined": list(row["undefined"].items())})
+            batch.append(
+                row | {key: list(row[key].items()) for key in ("metrics", "undefined", "counts") if key in row}
+            )
             if len(batch) == 10_000:
                 writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
                 batch = []

@@ -97,6 +97,9 @@ def shown_metrics(suite: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 def counts_line(suite: str, counts: dict[str, Any]) -> str:
     """How many questions there were, and what became of them."""
+    if suite == "structured":
+        ends = f"{counts['valid']:,} valid, {counts['failed']:,} failed, {counts['missing']:,} missing"
+        return f"{plural(counts['gold'], 'question')} ({counts['distinct_questions']:,} different), {ends}"
     sides = f"{counts['answerable']:,} answerable, {counts['unanswerable']:,} not"
     if suite == "retrieval":
         runs = "" if counts["runs"] == counts["gold"] else f" in {plural(counts['runs'], 'run')}"
@@ -109,7 +112,7 @@ def counts_line(suite: str, counts: dict[str, Any]) -> str:
 
 def grid(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Metrics at several k side by side: the header, and a row a metric; no rows where there is one k only."""
-    ks = body["settings"]["k"]
+    ks = body["settings"].get("k", [])
     if len(ks) < 2:
         return (), []
     metrics = body["metrics"]

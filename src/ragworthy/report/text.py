@@ -3,7 +3,8 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, details, live_lines
+from ragworthy.report.own import details
+from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
     cases,
     counts_line,
@@ -100,7 +101,7 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -
         lines.append("  " + ", ".join(f"{label} {count:,}" for label, count in body["labels"].items()))
     if body["stages"]:
         lines.append("  stages to blame: " + ", ".join(f"{stage} {count:,}" for stage, count in body["stages"].items()))
-    lines += [f"  {visible(line)}" for line in details(body)]
+    lines += [f"  {visible(line)}" for line in details(suite, body)]
     if lines[-1]:
         lines.append("")
     lines += _slices(body, gated)

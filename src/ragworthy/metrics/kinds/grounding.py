@@ -31,7 +31,12 @@ class Grounding(NamedTuple):
 
     def details(self, expected: Any, got: Any, context: Context) -> list[Detail]:
         lines = [Detail(not why, None, text, why or "in the context") for text, why in self._refs(got, context)]
-        return lines or [Detail(False, None, None, "no reference")]
+        lines = lines or [Detail(False, None, None, "no reference")]
+        entries = [entry["refs"] for entry in got if isinstance(entry, dict) and isinstance(entry.get("refs"), list)]
+        if len(got) > self.entries or any(len(refs) > self.refs for refs in entries):
+            beyond = f"only {self.entries} entries with {self.refs} refs each are looked at"
+            lines.append(Detail(False, None, None, beyond))
+        return lines
 
     def _refs(self, got: list[Any], context: Context) -> Iterator[tuple[str, str]]:
         """Every reference that counts as (text, why it fails); the reason is empty where it holds."""
@@ -48,8 +53,10 @@ class Grounding(NamedTuple):
             return clip(str(ref), 60), "not an object"
         file, anchors = ref.get("file"), ref.get("anchors")
         quoted = [one for one in anchors[: self.anchors] if isinstance(one, str)] if isinstance(anchors, list) else []
+        if not isinstance(file, str):
+            return ", ".join(quoted), "no file"
         text = f"{file}: {', '.join(quoted)}"
-        if not isinstance(file, str) or file not in context.paths:
+        if file not in context.paths:
             return text, "the file is not in the context"
         if not quoted:
             return text, "no anchor"

@@ -91,10 +91,15 @@ class Listed(NamedTuple):
                 other = given[pairs[nth]]
                 lines.append(Detail(True, item.text, other.text, self._likeness(item, other)))
             else:
-                lines.append(Detail(False, item.text, None, self._nearest(item, left)))
-        lines += [Detail(False, None, one.text, "not expected") for one in left]
+                taken = next((clip(one.text, 40) for one in given if self._same(item, one)), None)
+                note = self._nearest(item, left) if taken is None else f"matched by another already: {taken}"
+                lines.append(Detail(False, item.text, None, note))
+        for one in left:
+            again = any(self._same(item, one) for item in wanted)
+            lines.append(Detail(False, None, one.text, "one more than expected" if again else "not expected"))
         beyond = f"beyond the first {self.cap}: not looked at"
-        return lines + [Detail(False, None, text, beyond) for text in got[self.cap :]]
+        lines += [Detail(False, None, text, beyond) for text in got[self.cap :] if text.strip()]
+        return lines or [Detail(True, None, None, "nothing expected, nothing got")]
 
     def _items(self, texts: Sequence[str]) -> "list[Item]":
         """What counts: items that are not blank, ready to be compared."""
@@ -165,8 +170,8 @@ def alike(one: frozenset[str], other: frozenset[str], threshold: Fraction) -> bo
 
 
 def shown(number: Fraction) -> str:
-    """A likeness for people: the ratio and two places."""
-    return f"{number.numerator}/{number.denominator} = {float(number):.2f}"
+    """A likeness for people: the ratio and three places."""
+    return f"{number.numerator}/{number.denominator} = {float(number):.3f}"
 
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{2,}")
@@ -211,7 +216,8 @@ class Keywords(NamedTuple):
         hits = [word for word in wanted if word in known]
         missed = [word for word in wanted if word not in known]
         length = len(squeeze(got))
-        lines = [Detail(len(hits) >= self.hits, expected, got, f"{len(hits)} of {self.hits} keywords")]
+        note = f"{len(hits)} of {len(wanted)} keywords, {self.hits} needed"
+        lines = [Detail(len(hits) >= self.hits, expected, got, note)]
         if hits:
             lines.append(Detail(True, None, None, f"has {', '.join(hits)}"))
         if missed and len(hits) < self.hits:

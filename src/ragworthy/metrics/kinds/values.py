@@ -27,7 +27,8 @@ class Number(NamedTuple):
 
     def details(self, expected: Any, got: Any, context: Context) -> list[Detail]:
         off, width = self._off(expected, got), self._width(expected)
-        note = f"off by {float(off):g}, {float(width):g} allowed"
+        shown = ["over 1e+300" if one > 10**300 else f"{float(one):.15g}" for one in (off, width)]
+        note = f"off by {shown[0]}, {shown[1]} allowed" if off else "equal"
         return [Detail(off <= width, str(expected), str(got), note)]
 
     def _off(self, expected: float, got: float) -> Fraction:
@@ -63,7 +64,8 @@ class Date(NamedTuple):
 
     def details(self, expected: Any, got: Any, context: Context) -> list[Detail]:
         off = self._off(expected, got)
-        return [Detail(off <= self.tolerance_days, expected, got, f"off by {off} days, {self.tolerance_days} allowed")]
+        note = f"off by {off} day{'s' * (off != 1)}, {self.tolerance_days} allowed" if off else "equal"
+        return [Detail(off <= self.tolerance_days, expected, got, note)]
 
     def _off(self, expected: str, got: str) -> int:
         return abs((day(got) or 0) - (day(expected) or 0))

@@ -1,0 +1,145 @@
+"""How structured outputs were made, and what they were scored with: without it a number cannot be reproduced."""
+
+import hashlib
+import re
+from collections import Counter
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy.engine.structured import Marked, Meta
+from ragworthy.errors import data_error
+from ragworthy.files import read_text
+from ragworthy.flow import Request
+from ragworthy.load.sources import FileSource, Source, open_source
+from ragworthy.metrics.definition import Definition
+from ragworthy.names import VERSION
+from ragworthy.report.show import plural
+
+REQUIRED = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id")
+"""What the outputs must say of themselves; the version of the question set is known here."""
+ALSO = {"adapter_id": "registry_id"}
+"""Another key that will do."""
+KEPT = ("effective_prompt_sha256", "retrieval", "generation")
+"""What else is kept where all outputs agree on it."""
+SCORER = ("text.py", "metrics/answer_json.py", "metrics/context.py", "metrics/definition.py", "metrics/grading.py",
+          "metrics/kinds/base.py", "metrics/kinds/grounding.py", "metrics/kinds/texts.py", "metrics/kinds/values.py",
+          "metrics/reference_structured.py", "metrics/structured.py")  # fmt: skip
+"""Every file that decides a score."""
+SHOWN = 3
+
+
+class Made(NamedTuple):
+    """What a file of its own says of how the outputs were made."""
+
+    values: dict[str, str]
+
+
+class Told(NamedTuple):
+    """The fields of the report, those that are lacking, and why the evidence cannot carry a verdict."""
+
+    fields: dict[str, Any]
+    lacking: list[str]
+    invalid: list[str]
+
+
+def read(path: Path | None) -> Made:
+    """Read the file that says how the outputs were made."""
+    if path is None:
+        return Made({})
+    try:
+        given = msgspec.json.decode(read_text(path))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise data_error("RW-F07", f"expected a JSON object, got: {error}", where=str(path)) from None
+    if not isinstance(given, dict):
+        raise data_error("RW-F08", "expected a JSON object, got another value", where=str(path))
+    meta = Meta()
+    meta.add(given)
+    return Made({key: next(iter(values)) for key, values in meta.values.items()})
+
+
+def told(made: Made, marked: Marked, gold: Source, definition: Definition, request: Request) -> Told:
+    """What the report says of how the outputs were made and scored."""
+    fields: dict[str, Any] = {}
+    lacking: list[str] = []
+    invalid: list[str] = []
+    for key in REQUIRED:
+        values, without = _values(key, made, marked.meta)
+        fields[key] = next(iter(values)) if len(values) == 1 and not without else None
+        if len(values) > 1:
+            some = ", ".join(f'"{value}"' for value in sorted(values)[:SHOWN])
+            invalid.append(f"the outputs differ in {key}: {some}")
+        elif without:
+            lacking.append(key)
+            of = f" in {without:,} of {plural(marked.meta.outputs, 'output')}" if values else ""
+            invalid.append(f"the outputs do not say {key}{of}")
+    version = f"{Path(gold.label).name}@sha256:{gold.sha256()}"
+    fields["eval_set_version"] = version
+    invalid += _other_set(marked.meta, made, gold, request)
+    for key in KEPT:
+        values, without = _values(key, made, marked.meta)
+        if len(values) == 1 and not without:
+            fields[key] = next(iter(values))
+    fields |= {
+        "scorer_version": VERSION,
+        "scorer_profile": request.structured.profile,
+        "scorer_sha256": scorer_sha256(),
+        "definition": definition.id,
+        "definition_sha256": definition.sha256,
+        "context_sha256": marked.context_sha256,
+        "outputs_sha256": open_source("trace", request.traces).sha256(),
+    }
+    reference = request.structured.profile == "reference"  # the original program asks for nothing
+    return Told(fields, lacking, [] if reference else invalid)
+
+
+def _values(key: str, made: Made, meta: Meta) -> tuple[Counter[str], int]:
+    """The values that outputs have of a key, and how many outputs have none."""
+    names = [name for name in (key, ALSO.get(key)) if name is not None]
+    found: Counter[str] = Counter()
+    for name in names:
+        found.update(meta.values.get(name, Counter()))
+    without = max(0, meta.outputs - found.total())
+    default = next((made.values[name] for name in names if name in made.values), None)
+    if default is not None:
+        found[default] += max(without, not found)
+        without = 0
+    return found, without or int(not found)
+
+
+_VERSION = re.compile(r"@(?:(sha256):)?([0-9a-f]{7,64})$")
+
+
+def _other_set(meta: Meta, made: Made, gold: Source, request: Request) -> list[str]:
+    """Whether the outputs say that they were made for another question set."""
+    values = set(meta.values.get("eval_set_version", ())) | {
+        value for key, value in made.values.items() if key == "eval_set_version"
+    }
+    files = [gold.sha256()] + ([open_source("gold", request.gold).sha256()] if request.subset is not None else [])
+    known = [("sha256", one) for one in files]
+    known += [("sha1", one) for one in _sha1s(gold, request)]
+    for value in sorted(values):
+        found = _VERSION.search(value)
+        if found is not None and not any(
+            one.startswith(found.group(2)) for kind, one in known if kind == "sha256" or found.group(1) is None
+        ):
+            return [f"the outputs were made for another question set: {value}"]
+    return []
+
+
+def _sha1s(gold: Source, request: Request) -> list[str]:
+    """The hashes that older versions of a question set were named by."""
+    paths = [gold.path] if isinstance(gold, FileSource) else []
+    paths += [Path(one) for one in (request.gold, request.subset) if isinstance(one, (str, Path))]
+    return [hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest() for path in dict.fromkeys(paths)]
+
+
+def scorer_sha256() -> str:
+    """The hash of everything that decides a score."""
+    digest = hashlib.sha256()
+    root = resources.files("ragworthy")
+    for name in SCORER:
+        digest.update(name.encode() + b"\0" + root.joinpath(name).read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,368 @@
+"""One item of the structured suite for people: expected against got, field by field, as text and as Markdown."""
+
+import json
+import unicodedata
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ragworthy.metrics import grading
+from ragworthy.metrics.context import Context
+from ragworthy.metrics.definition import Definition, Field, value_at
+from ragworthy.metrics.grading import Known, Scored
+from ragworthy.metrics.kinds import COUNTS, Detail
+from ragworthy.names import Label
+from ragworthy.records import StructuredGold, StructuredOutput
+from ragworthy.report.markdown import cell
+from ragworthy.report.show import number, plural
+from ragworthy.text import clip, visible
+
+WIDTH = 100
+"""Columns of a terminal that lines stay within."""
+RAW = 600
+"""Characters of an answer that failed."""
+LONGEST = 400
+"""Characters of any other text."""
+ROWS = 4
+"""Lines that one text may take."""
+MOST = 40
+"""Lines of comparison for one field."""
+_CLOSING = "，。、：；！？）」』》】"
+"""Signs that no line begins with."""
+_GREEN, _RED = "32", "31"
+
+
+class FieldView(NamedTuple):
+    """What one field is worth, and why."""
+
+    name: str
+    kind: str
+    weight: Fraction
+    part: Fraction | None
+    """Between 0 and 1; None where the original program gives none."""
+    lost: Fraction
+    """Points of 100."""
+    counts: dict[str, int]
+    details: list[Detail]
+
+
+class View(NamedTuple):
+    """Everything that explains the score of one item."""
+
+    qid: str
+    question: str | None
+    score: Fraction
+    good: bool
+    label: str
+    stage: str | None
+    reason: str | None
+    detail: str
+    repaired: bool
+    raw: str | None
+    """The beginning of what was written; only where it could not be compared."""
+    fields: list[FieldView]
+
+
+def view(
+    definition: Definition,
+    gold: StructuredGold,
+    output: StructuredOutput | None,
+    known: Known,
+    scored: Scored,
+    *,
+    details: bool = True,
+) -> View:
+    """One item as people look at it; without `details` only what was counted, for rules that match differently."""
+    label = grading.label(scored, definition.good)
+    failed = scored.reason is not None and (known.value is None or not details)
+    return View(
+        gold.name,
+        gold.question,
+        scored.score,
+        label is Label.OK,
+        label.value,
+        None if scored.stage is None else scored.stage.value,
+        None if scored.reason is None else scored.reason.value,
+        scored.detail,
+        scored.repaired,
+        _beginning(output.raw) if failed and output is not None and output.raw is not None else None,
+        _fields(definition, gold, output, known, scored, details),
+    )
+
+
+def _beginning(raw: str) -> str:
+    return raw if len(raw) <= RAW else raw[:RAW] + "…"
+
+
+def _fields(
+    definition: Definition,
+    gold: StructuredGold,
+    output: StructuredOutput | None,
+    known: Known,
+    scored: Scored,
+    details: bool,
+) -> list[FieldView]:
+    context = Context(output.context or [] if output is not None else [])
+    wanted = grading.wanted_of(definition, gold.expected)
+    worthless = scored.reason is not None and scored.score == 0
+    fields = []
+    for nth, field in enumerate(definition.fields):
+        part = scored.parts[nth] if scored.parts else None
+        counts = scored.counts[nth] if scored.counts else ()
+        whole = 100 * field.weight
+        fields.append(
+            FieldView(
+                field.name,
+                field.kind,
+                field.weight,
+                part,
+                whole if part is None or worthless else whole * (1 - part),
+                dict(zip(COUNTS.get(field.kind, ()), counts, strict=False)),
+                _details(field, wanted[nth], known.value, context) if details else [],
+            )
+        )
+    return fields
+
+
+def _details(field: Field, expected: Any, value: dict[str, Any] | None, context: Context) -> list[Detail]:
+    """What matched what; without an answer to compare, what was expected."""
+    grounding = field.kind == "grounding"
+    if value is None:
+        return [] if grounding else [Detail(False, one, None) for one in _texts(expected)]
+    got = value_at(value, field.at)
+    if grounding:
+        return field.rules.details(None, [] if grading.none(got) else got, context)
+    if grading.none(expected) and grading.none(got):
+        return [Detail(True, None, None, "left out, as expected")]
+    if grading.none(expected):
+        return [Detail(False, None, one, "nothing was expected") for one in _texts(got)]
+    if grading.none(got):
+        return [Detail(False, one, None, "left out") for one in _texts(expected)]
+    return field.rules.details(expected, got, context)
+
+
+def _texts(value: Any) -> list[str]:
+    """A value piece by piece."""
+    if grading.none(value):
+        return []
+    pieces = value if isinstance(value, list) and value else [value]
+    return [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in pieces]
+
+
+def points(value: Fraction) -> str:
+    """Points with a decimal, never rounded to a threshold that is not reached.
+
+    >>> points(Fraction(70)), points(Fraction(200, 3)), points(Fraction(9499999, 100000))
+    ('70.0', '66.6667', '94.99999')
+    """
+    shown = number(value, Fraction(round(value, 2)))
+    return shown if "." in shown else f"{shown}.0"
+
+
+def _part(field: FieldView) -> str:
+    return "–" if field.part is None else number(field.part, Fraction(0), Fraction(1))
+
+
+def _lost(field: FieldView) -> str:
+    return f"-{points(field.lost)}" if field.lost else ""
+
+
+def _counted(field: FieldView) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in field.counts.items())
+
+
+def _dearest(view: View) -> Fraction:
+    """The greatest loss of a field; where nothing was compared all is lost, and no field stands out."""
+    return Fraction(0) if _failed(view) else max((one.lost for one in view.fields), default=Fraction(0))
+
+
+def _failed(view: View) -> bool:
+    return view.reason is not None and (view.raw is not None or not view.repaired)
+
+
+def _reason(view: View) -> str:
+    return f"{view.reason}: {view.detail}" if view.detail else str(view.reason)
+
+
+def _remarks(view: View) -> list[tuple[str, str]]:
+    """What is to be said before the fields, as (name, text)."""
+    remarks = [("question", view.question)] if view.question else []
+    if view.reason is not None:
+        remarks.append(("failed" if _failed(view) else "wrapped", _reason(view)))
+    if view.repaired:
+        taken = "the object was taken out of the text around it"
+        remarks.append(("repaired", taken if _failed(view) else f"{taken}, and scored"))
+    losses = sorted((one for one in view.fields if one.lost), key=lambda one: -one.lost)
+    if losses and not _failed(view):
+        remarks.append(("lost", ", ".join(f"{one.name} {_lost(one)}" for one in losses)))
+    return remarks
+
+
+def _verdict(view: View) -> str:
+    return f"{view.label} ({view.stage})" if view.stage else view.label
+
+
+def text(view: View, *, colour: bool = False) -> str:
+    """An item for the terminal: `=` matches, `-` was expected, `+` was got."""
+    code = _GREEN if view.good else _RED
+    head = f"{visible(clip(view.qid, 80))}  {points(view.score)} of 100  "
+    lines = [head + _paint(_verdict(view), f"1;{code}", colour)]
+    for name, remark in _remarks(view):
+        first, *rest = _wrapped(remark, WIDTH - 12) or [""]
+        lines += [f"  {name:<8}  {first}".rstrip(), *(" " * 12 + one for one in rest)]
+    if view.raw is not None:
+        lines += ["", "  what was written", *_raw(view.raw)]
+    if _failed(view) and any(one.details for one in view.fields):
+        lines += ["", "  what was expected"]
+    rows = [("field", "kind", "part", "weight", "lost", ""), *(_row(view, one) for one in view.fields)]
+    widths = [max(_width(row[column]) for row in rows) for column in range(5)]
+    lines += ["", "  " + _columns(rows[0], widths)]
+    for field, row in zip(view.fields, rows[1:], strict=True):
+        lines += ["", "  " + _paint(_columns(row, widths), _RED if field.lost else _GREEN, colour)]
+        lines += _compared(field.details, colour)
+    return "\n".join(lines) + "\n"
+
+
+def _row(view: View, field: FieldView) -> tuple[str, ...]:
+    mark = ["dearest"] if field.lost and field.lost == _dearest(view) else []
+    rest = [*mark, *([_counted(field)] if field.counts else [])]
+    names = visible(clip(field.name, 60)), visible(clip(field.kind, 20))
+    return *names, _part(field), number(field.weight), _lost(field), "; ".join(rest)
+
+
+def _columns(row: tuple[str, ...], widths: list[int]) -> str:
+    padded = [_padded(one, width) for one, width in zip(row, widths, strict=False)]
+    return "  ".join([*padded, *row[len(widths) :]]).rstrip()
+
+
+def _raw(raw: str) -> list[str]:
+    """An answer as it was written, line by line, behind a bar."""
+    written = (raw if raw.strip() else "(nothing)").split("\n")
+    lines = [piece for line in written[:MOST] for piece in _broken(visible(line.rstrip()), WIDTH - 4) or [""]]
+    more = len(written) - MOST
+    shown = [f"  | {line}".rstrip() for line in lines]
+    return [*shown, f"  … {plural(more, 'more line')}"] if more > 0 else shown
+
+
+def _compared(details: list[Detail], colour: bool) -> list[str]:
+    """The lines of one field; notes stand in a column beside texts of one line, and below longer ones."""
+    blocks = [_block(one) for one in details[:MOST]]
+    short = [_width(block[-1]) for block in blocks if len(block) < 3]
+    column = min(max(short, default=0), 60)
+    lines = []
+    for one, block in zip(details, blocks, strict=False):
+        note = _wrapped(one.note, WIDTH - 8) if one.expected is not None or one.got is not None else []
+        if len(note) == 1 and _width(block[-1]) <= column and column + _width(note[0]) + 2 <= WIDTH:
+            block[-1] = f"{_padded(block[-1], column)}  {note[0]}"
+        else:
+            block += [" " * 8 + line for line in note]
+        lines += [_paint(line, _GREEN if one.good else _RED, colour) for line in block]
+    more = len(details) - MOST
+    return [*lines, f"    … {more:,} more"] if more > 0 else lines
+
+
+def _block(one: Detail) -> list[str]:
+    """The texts of one comparison behind their signs."""
+    if one.expected is None and one.got is None:
+        return _signed("=" if one.good else "-", one.note)
+    if one.good and one.expected is not None and one.got is not None:
+        same = one.expected.split() == one.got.split()
+        return _signed("=", one.expected) + ([] if same else _signed(" ", f"got {one.got}"))
+    lines = [] if one.expected is None else _signed("=" if one.good else "-", one.expected)
+    return lines if one.got is None else lines + _signed("=" if one.good else "+", one.got)
+
+
+def _signed(sign: str, given: str) -> list[str]:
+    first, *rest = _wrapped(given, WIDTH - 6) or ['""']
+    return [f"    {sign} {first}", *(" " * 6 + line for line in rest)]
+
+
+def _paint(line: str, code: str, colour: bool) -> str:
+    return f"\x1b[{code}m{line}\x1b[0m" if colour else line
+
+
+def _columns_of(sign: str) -> int:
+    if unicodedata.category(sign) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+
+
+def _width(line: str) -> int:
+    """How many columns of a terminal a line takes: Chinese, Japanese and Korean signs take two."""
+    return len(line) if line.isascii() else sum(map(_columns_of, line))
+
+
+def _padded(line: str, width: int) -> str:
+    return line + " " * (width - _width(line))
+
+
+def _wrapped(given: str, room: int) -> list[str]:
+    """A text in a few lines, without anything that steers a terminal; cut with an ellipsis where it is longer."""
+    lines = _broken(visible(clip(given, LONGEST)), room)
+    if len(lines) <= ROWS:
+        return lines
+    last = lines[ROWS - 1]
+    return [*lines[: ROWS - 1], last[: _fitting(last, room - 1)] + "…"]
+
+
+def _broken(line: str, room: int) -> list[str]:
+    """A line in pieces that fit, broken at a blank where there is one in the second half."""
+    pieces = []
+    while line:
+        end = _fitting(line, room)
+        blank = line.rfind(" ", end // 2, end + 1) if end < len(line) else -1
+        if blank > 0:
+            end = blank
+        elif 1 < end < len(line) and line[end] in _CLOSING:
+            end -= 1
+        pieces.append(line[:end].rstrip())
+        line = line[end:].lstrip()
+    return pieces
+
+
+def _fitting(line: str, room: int) -> int:
+    """How many characters of a line fit."""
+    for nth, sign in enumerate(line):
+        room -= _columns_of(sign)
+        if room < 0:
+            return nth
+    return len(line)
+
+
+def markdown(view: View) -> str:
+    """An item for a pull request: a table of the fields, then one of each comparison."""
+    lines = [f"### {_cell(view.qid)}: {points(view.score)} of 100, {_cell(_verdict(view))}", ""]
+    for name, remark in _remarks(view):
+        lines += [f"**{name}:** {_cell(remark)}", ""]
+    if view.raw is not None:
+        lines += [*_table(("what was written",), [(cell(view.raw) or "(nothing)",)]), ""]
+    lines += _table(("field", "kind", "part", "weight", "lost", "counts"), [_cells(view, one) for one in view.fields])
+    for field in view.fields:
+        if field.details:
+            lines += ["", f"#### {_cell(field.name)} {_lost(field)}".rstrip(), "", *_comparison(field.details)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(given: str) -> str:
+    return cell(clip(given, LONGEST))
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """A table of cells that are safe already."""
+    return ["| " + " | ".join(row) + " |" for row in (header, ("---",) * len(header), *rows)]
+
+
+def _cells(view: View, field: FieldView) -> tuple[str, ...]:
+    lost = _lost(field)
+    if lost and field.lost == _dearest(view):
+        lost = f"**{lost}** dearest"
+    return _cell(field.name), _cell(field.kind), _part(field), number(field.weight), lost, _cell(_counted(field))
+
+
+def _comparison(details: list[Detail]) -> list[str]:
+    rows: list[tuple[str, ...]] = []
+    for one in details[:MOST]:
+        sign = "=" if one.good else "+" if one.expected is None and one.got is not None else "-"
+        rows.append((sign, _cell(one.expected or ""), _cell(one.got or ""), _cell(one.note)))
+    if len(details) > MOST:
+        rows.append(("…", "", "", f"{len(details) - MOST:,} more"))
+    return _table(("", "expected", "got", "why"), rows)

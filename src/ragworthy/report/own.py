@@ -1,0 +1,36 @@
+"""What each suite says to people besides its metrics."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ragworthy.report import retrieved
+from ragworthy.report.show import plural
+
+
+def details(suite: str, body: dict[str, Any]) -> list[str]:
+    """The lines of one suite."""
+    return _OWN[suite](body)
+
+
+def _structured(body: dict[str, Any]) -> list[str]:
+    lines = []
+    failed = {name: count for name, count in body["fail_counts"].items() if name != "ok"}
+    if failed:
+        lines.append("failed: " + ", ".join(f"{name} {count:,}" for name, count in failed.items()))
+    step = body["subset"]
+    if step is not None:
+        first = f"dev subset of {plural(step['questions'], 'question')}: {step['verdict']}"
+        then = "the whole set was not scored" if step["scored"] == "subset" else "then the whole set was scored"
+        lines.append(f"{first}; {then}")
+    made = body["provenance"]
+    known = [f"{key} {made[key]}" for key in ("model_id", "adapter_id", "prompt_version", "index_version") if made[key]]
+    scorer = f"scored by {made['scorer_version']} ({made['scorer_profile']}, {made['definition']})"
+    lines.append("; ".join([", ".join(known), scorer] if known else [scorer]))
+    return lines
+
+
+_OWN: dict[str, Callable[[dict[str, Any]], list[str]]] = {
+    "answers": lambda body: [],
+    "retrieval": retrieved.details,
+    "structured": _structured,
+}
