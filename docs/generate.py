@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from ragworthy.cli.explain import schema
+from ragworthy.cli.explain import FORMATS, schema
 from ragworthy.cli.main import EPILOG, parser
 from ragworthy.errors import CATALOGUE
 from ragworthy.load.keys import KEYS
+from ragworthy.metrics.kinds import KINDS
 from ragworthy.metrics.registry import Metric, all_metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 100
 MADE = "<!-- Written by docs/generate.py from the code; change the code and run `make docs`. -->"
-SCHEMAS = ("gold.answers", "trace.answers", "gold.retrieval", "trace.retrieval", "chunks", "redirects", "lock")
 
 
 # docs/metrics.md
@@ -43,9 +43,12 @@ def metrics_page() -> str:
         "`precision` in `metrics/answers.py`. `ragworthy explain METRIC` prints the same with the line it stands on.",
         "",
         "*Shipped* means: there is a trace, and it does not refuse. A rate is the share of its cases for which the",
-        "event holds; a count is the number of them; a mean, a median and a p90 are over one number a question (itself",
-        "the mean over the question's runs); a share adds up parts and wholes over all questions. A number without",
-        "cases is undefined, never 0 and never 1.",
+        "event holds; a count is the number of them; a mean, a median, a p90 and a p95 are over one number a question",
+        "(in retrieval itself the mean over the question's runs); a share adds up parts and wholes over all",
+        "questions. A number without cases is undefined, never 0 and never 1.",
+        "",
+        "The last metrics of `structured` are those of the fields of the bundled definition. A definition of your own",
+        "has one for each of its fields instead: [structured.md](structured.md#write-a-definition-of-your-own).",
         "",
         "| Metric | Better | Definition |",
         "|---|---|---|",
@@ -87,6 +90,7 @@ def _metric(metric: Metric) -> list[str]:
 GROUPS = {
     "F": "Files",
     "G": "Gold",
+    "Q": "Questions with structured answers",
     "T": "Traces",
     "E": "TREC files",
     "D": "Documents",
@@ -241,13 +245,22 @@ def keys_page() -> str:
         MADE,
         "# Policy keys",
         "",
-        "Every key that `ragworthy.toml` takes, or `[tool.ragworthy]` in `pyproject.toml`. Any other key is an error.",
-        "[policy.md](policy.md) shows how to use them.",
+        "Every key that `ragworthy.toml` takes, or `[tool.ragworthy]` in `pyproject.toml`, and every key of a",
+        "definition of structured answers. Any other key is an error. [policy.md](policy.md) and",
+        "[structured.md](structured.md) show how to use them.",
     ]
     titles = {"": "Top level", "gate": "[[gate]]", "waiver": "[[waiver]]"}
+    titles |= {"definition": "Definition: top level", "field": "Definition: [[field]]"}
     for section, keys in KEYS.items():
-        lines += ["", f"## {titles.get(section, f'[{section}]')}", "", "| Key | Meaning |", "|---|---|"]
-        lines += [f"| `{key}` | {_cell(meaning)} |" for key, meaning in keys.items()]
+        kind = section.removeprefix("field.")
+        title = f"Definition: fields of kind {kind}" if kind in KINDS else titles.get(section, f"[{section}]")
+        lines += ["", f"## {title}", ""]
+        if kind in KINDS:
+            lines += [(KINDS[kind].__doc__ or "").partition("\n")[0], ""]
+        if keys:
+            lines += ["| Key | Meaning |", "|---|---|", *[f"| `{key}` | {_cell(keys[key])} |" for key in keys]]
+        else:
+            lines.append("No further key.")
     return "\n".join(lines) + "\n"
 
 
@@ -360,7 +373,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/policy-keys.md": keys_page,
         "docs/picture.svg": picture,
     }
-    for name in SCHEMAS:
+    for name in FORMATS:
         made[f"schemas/{name}.json"] = partial(schema_file, name)
     return made
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import zstandard
 
 from ragworthy.cli.main import main
-from ragworthy.engine import measure
+from ragworthy.engine import fork
 from ragworthy.load import sources
 
 Json = dict[str, Any]
@@ -267,12 +267,12 @@ def run(args: list[str]) -> Ending:
 @contextlib.contextmanager
 def tiny_blocks(size: int, jobs: int) -> Iterator[None]:
     """Read in blocks of a few bytes, and let small files be worth several processes."""
-    block, small = sources.BLOCK, measure.SMALL
-    sources.BLOCK, measure.SMALL = size, 0 if jobs > 1 else small
+    block, small = sources.BLOCK, fork.SMALL
+    sources.BLOCK, fork.SMALL = size, 0 if jobs > 1 else small
     try:
         yield
     finally:
-        sources.BLOCK, measure.SMALL = block, small
+        sources.BLOCK, fork.SMALL = block, small
 
 
 def wrong(ending: Ending) -> str:

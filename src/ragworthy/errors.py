@@ -176,6 +176,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-W46": Code("grading_unused", "Questions carry grading weights that are not used.", "Weights stand in the definition."),
     "RW-W47": Code("slices_cut", "There are more slices than are shown.", "Slice by a field with fewer values."),
     "RW-W48": Code("provenance_missing", "The outputs do not say how they were made.", "Write prompt_sha256, prompt_version, index_version, model_id and adapter_id into meta."),
+    "RW-W49": Code("no_context", "Outputs carry no context, so no reference in them can be borne out.", "Store the retrieved chunks with every output."),
     "RW-W38": Code("section_uncovered", "Few sections of the corpus are asked about.", "Spread the questions over the sections."),
 }  # fmt: skip
 

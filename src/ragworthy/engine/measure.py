@@ -1,33 +1,19 @@
 """All parts together: one process or several, the same result."""
 
-import os
-import signal
-import sys
+import functools
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 from ragworthy.engine.digest import PLACES, digest
+from ragworthy.engine.fork import UnexpectedError, answer, tell, workers
 from ragworthy.engine.job import Job, Joined, Partial, Strays
 from ragworthy.engine.shard import OutOfOrderError, Shard
 from ragworthy.records import Ints, Measured, Note, Tally
 
-SMALL = 16 << 20
-"""Below this many bytes a second process costs more than it saves."""
 ORPHANS_SHOWN = 3
-
-
-def processes(asked: int | None, size: int, splits: bool) -> int:
-    """How many processes the work is worth: what was asked for, else one for each core when the files are large.
-
-    Only Linux forks safely, and forked processes agree on the hash of a text; elsewhere one process does the work.
-    """
-    if not splits or size < SMALL or sys.platform != "linux":
-        return 1
-    return asked if asked is not None else len(os.sched_getaffinity(0))
 
 
 def measure(
@@ -52,10 +38,8 @@ def measure(
     return _merge([digest(shard, shard.settle([], tables), tables)], [joined.strays], job.most_offenders)
 
 
-def _worker(job: Job, part: int, pipe: Any, parents: list[Any], report: bool) -> None:
+def _worker(job: Job, report: bool, part: int, pipe: Any) -> None:
     """One part in a process of its own, in step with the others."""
-    for end in parents:
-        end.close()  # inherited; while they are open here, the end of the parent would go unnoticed
     try:
         shard = Shard(job, part)
         pipe.send(("joined", shard.join((lambda size: pipe.send(("progress", size))) if report else None)))
@@ -64,51 +48,20 @@ def _worker(job: Job, part: int, pipe: Any, parents: list[Any], report: bool) ->
             pipe.send(("hashes", shard.hashes()))
         pipe.send(("settled", digest(shard, shard.settle(others, tables), tables)))
     except OutOfOrderError:
-        _tell(pipe, "out of order")
-    except Exception:  # noqa: BLE001 - the parent does the work again and meets the same error itself
-        _tell(pipe, "failed")
-    os._exit(0)  # the memory goes back at once; taking a million objects apart would be noticed
-
-
-def _tell(pipe: Any, what: str) -> None:
-    """Tell the parent, unless it has gone or no longer listens."""
-    with suppress(OSError):
-        pipe.send((what, None))
+        tell(pipe, "out of order")
 
 
 def _in_processes(
     job: Job, progress: Callable[[int], None] | None, meanwhile: Callable[[], None] | None
 ) -> Measured | None:
     """The merged result of one process a part; None where something is wrong with the files or with a process."""
-    import multiprocessing
-
-    context: Any = multiprocessing.get_context("fork")
-    pipes: list[Any] = []
-    workers: list[Any] = []
-    ended = False
     try:
-        with _uninterrupted():
-            for part in range(job.parts):
-                ours, theirs = context.Pipe()
-                pipes.append(ours)
-                arguments = (job, part, theirs, pipes, progress is not None)
-                workers.append(context.Process(target=_worker, args=arguments, daemon=True))
-                workers[-1].start()
-                theirs.close()
-        if meanwhile is not None:
-            meanwhile()
-        measured = _in_step(job, pipes, progress)
-        ended = True
-        return measured
+        with workers(functools.partial(_worker, job, progress is not None), job.parts) as pipes:
+            if meanwhile is not None:
+                meanwhile()
+            return _in_step(job, pipes, progress)
     except (EOFError, BrokenPipeError):
         return None
-    finally:
-        for pipe in pipes:
-            pipe.close()
-        for worker in workers:
-            if not ended:
-                worker.terminate()
-            worker.join(timeout=10)
 
 
 def _in_step(job: Job, pipes: list[Any], progress: Callable[[int], None] | None) -> Measured | None:
@@ -129,28 +82,11 @@ def _in_step(job: Job, pipes: list[Any], progress: Callable[[int], None] | None)
     return _merge(partials, strays, job.most_offenders)
 
 
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back: no worker is started unnoticed, and workers inherit the block, so that only we are told."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _answer(pipe: Any, wanted: str, progress: Callable[[int], None] | None) -> Any:
-    """The next answer of a worker; EOFError where it failed or was killed."""
-    while True:
-        kind, value = pipe.recv()
-        if kind == "failed":
-            raise EOFError
-        if kind == "out of order":
-            raise OutOfOrderError
-        if kind == wanted:
-            return value
-        if progress is not None:
-            progress(value)
+    try:
+        return answer(pipe, wanted, progress)
+    except UnexpectedError:
+        raise OutOfOrderError from None
 
 
 def _rise(spans: list[tuple[str, str] | None]) -> bool:

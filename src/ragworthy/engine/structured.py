@@ -6,11 +6,13 @@ The questions stay in memory, packed; the outputs are read once, block by block,
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
+from ragworthy.engine.fork import answer, workers
 from ragworthy.engine.job import Reader, Table
 from ragworthy.engine.retrieval import Flaws
 from ragworthy.engine.slices import slicer, values_of
@@ -18,8 +20,8 @@ from ragworthy.metrics import grading, reference_structured
 from ragworthy.metrics.context import Context
 from ragworthy.metrics.definition import ABSENT, Definition, value_at
 from ragworthy.metrics.expected import problem_of
-from ragworthy.metrics.grading import Scored
-from ragworthy.names import HARMLESS, Failure
+from ragworthy.metrics.grading import Scored, Unpacker, pack
+from ragworthy.names import HARMLESS
 from ragworthy.records import Ints, StructuredGold, StructuredOutput
 from ragworthy.text import squeeze
 
@@ -37,6 +39,7 @@ class Job(NamedTuple):
     definition: Definition
     reference: bool = False
     repair: bool = False
+    parts: int = 1
     slice_fields: tuple[str, ...] = ()
     allow_gold_errors: bool = False
     damage: Damage | None = None
@@ -129,83 +132,143 @@ class Meta:
                 text = value if isinstance(value, str) else msgspec.json.encode(value, order="deterministic").decode()
                 self.values.setdefault(key, Counter())[text] += 1
 
+    def join(self, other: "Meta") -> None:
+        """Note what another part says."""
+        self.outputs += other.outputs
+        for key, values in other.values.items():
+            self.values.setdefault(key, Counter()).update(values)
+
 
 class Marked(NamedTuple):
     """Every question with what its output is worth, in gold order, and what was noticed on the way."""
 
     questions: Questions
     items: list[Scored]
-    numbers: Ints
-    """Which record of the outputs counts for each question; -1 where there is none."""
-    table: Table
+    at: list[tuple[int, int]]
+    """Which part and record of the outputs counts for each question; (-1, -1) where there is none."""
+    tables: list[Table]
     outputs: int
     replaced: int
     orphans: int
     orphan_ids: list[str]
+    bare: int
+    """Outputs without context."""
     meta: Meta
     context_sha256: str
 
 
-class _Gathered:
-    """What is noted while outputs are read."""
+class Gathered(NamedTuple):
+    """What one part of the outputs holds: for each question the last output there, and what was noted."""
 
-    def __init__(self, questions: Questions) -> None:
-        self.questions = questions
-        self.items: list[Scored | None] = [None] * len(questions.names)
-        self.numbers: Ints = array("q", [-1]) * len(questions.names)
-        self.contexts: list[bytes] = [b""] * len(questions.names)
-        self.orphans: Counter[str] = Counter()
-        self.meta, self.table = Meta(), Table()
-        self.read = self.replaced = 0
-
-    def take(self, job: Job, output: StructuredOutput) -> None:
-        """One output: scored where it belongs to a question."""
-        number = self.read
-        self.read += 1
-        place = self.questions.place.get(output.name)
-        if place is None:
-            self.orphans[output.name] += 1
-            return
-        self.replaced += self.numbers[place] >= 0
-        self.numbers[place] = number
-        self.contexts[place] = hashlib.sha256(msgspec.json.encode(output.context)).digest()
-        self.meta.add(output.meta)
-        self.items[place] = _scored(job, self.questions.expected[place], output)
+    places: Ints
+    """The questions that have an output in this part."""
+    numbers: Ints
+    """Which record of the part counts for each of them."""
+    packed: list[tuple[Any, ...]]
+    contexts: list[bytes]
+    orphans: "Counter[str]"
+    meta: Meta
+    table: Table
+    read: int
+    replaced: int
+    bare: int
+    flaws: Flaws
 
 
-def mark(job: Job, questions: Questions, flaws: Flaws, tell: Callable[[int], None] | None = None) -> Marked:
-    """Read every output and score it; the last one of a question counts."""
-    found = _Gathered(questions)
+def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None] | None = None) -> Gathered:
+    """Read one part of the outputs and score it."""
+    items: dict[int, tuple[int, tuple[Any, ...], bytes]] = {}
+    orphans: Counter[str] = Counter()
+    meta, table, flaws = Meta(), Table(), Flaws()
+    read = replaced = bare = 0
     decoder = job.outputs.decoder()
-    for block in job.outputs.blocks(0, 1):
-        found.table.enter(block, found.read)
+    for block in job.outputs.blocks(part, job.parts):
+        table.enter(block, read)
         records: list[StructuredOutput] = decoder.records(block)
-        if not all(output.name for output in records):
-            for offset, output in zip(job.outputs.offsets(block), records, strict=True):
-                if not output.name:
-                    flaws.add("trace", offset, "RW-T01", "id", "expected a non-empty string, got nothing")
+        _nameless(job, block, records, flaws)
         for output in records:
-            found.take(job, output)
+            read += 1
+            place = questions.place.get(output.name)
+            if place is None:
+                orphans[output.name] += 1
+                continue
+            replaced += place in items
+            bare += not output.context and not output.error
+            meta.add(output.meta)
+            context = hashlib.sha256(msgspec.json.encode(output.context)).digest()
+            items[place] = read - 1, pack(_scored(job, questions.expected[place], output)), context
         if tell is not None:
             tell(len(block.data))
     for fault in decoder.faults:
         flaws.add("trace", *fault)
+    places = array("q", items)
+    numbers = array("q", (one[0] for one in items.values()))
+    packed, contexts = [one[1] for one in items.values()], [one[2] for one in items.values()]
+    return Gathered(places, numbers, packed, contexts, orphans, meta, table, read, replaced, bare, flaws)
+
+
+def _nameless(job: Job, block: Any, records: list[StructuredOutput], flaws: Flaws) -> None:
+    if not all(output.name for output in records):
+        for offset, output in zip(job.outputs.offsets(block), records, strict=True):
+            if not output.name:
+                flaws.add("trace", offset, "RW-T01", "id", "expected a non-empty string, got nothing")
+
+
+def mark(job: Job, questions: Questions, flaws: Flaws, tell: Callable[[int], None] | None = None) -> Marked:
+    """Read every output and score it; the last one of a question counts."""
+    parts = _in_processes(job, questions, tell) if job.parts > 1 else None
+    if parts is None:  # also where something is wrong: then the problems come in the order of the file
+        job = job._replace(parts=1)
+        parts = [gather(job, questions, 0, tell)]
+    for part in parts:
+        flaws.count += part.flaws.count
+        flaws.some += part.flaws.some
+    return _merged(job, questions, parts)
+
+
+def _in_processes(job: Job, questions: Questions, tell: Callable[[int], None] | None) -> list[Gathered] | None:
+    """Every part in a process of its own; None where something is wrong with the files or with a process."""
+    try:
+        with workers(partial(_work, job, questions, tell is not None), job.parts) as pipes:
+            parts: list[Gathered] = [answer(pipe, "gathered", tell) for pipe in pipes]
+    except (EOFError, BrokenPipeError):
+        return None
+    return None if any(part.flaws.count for part in parts) else parts
+
+
+def _work(job: Job, questions: Questions, report: bool, part: int, pipe: Any) -> None:
+    told = (lambda size: pipe.send(("progress", size))) if report else None
+    pipe.send(("gathered", gather(job, questions, part, told)))
+
+
+def _merged(job: Job, questions: Questions, parts: Sequence[Gathered]) -> Marked:
+    items: list[Scored | None] = [None] * len(questions.names)
+    at: list[tuple[int, int]] = [(-1, -1)] * len(questions.names)
+    contexts = [b""] * len(questions.names)
+    orphans: Counter[str] = Counter()
+    meta = Meta()
+    replaced = 0
+    unpack = Unpacker()
+    for nth, part in enumerate(parts):
+        replaced += part.replaced
+        orphans.update(part.orphans)
+        meta.join(part.meta)
+        for place, number, packed, context in zip(part.places, part.numbers, part.packed, part.contexts, strict=True):
+            replaced += items[place] is not None
+            items[place], at[place], contexts[place] = unpack(packed), (nth, number), context
     return Marked(
         questions=questions,
-        items=[item or _missing(job, questions.expected[nth]) for nth, item in enumerate(found.items)],
-        numbers=found.numbers,
-        table=found.table,
-        outputs=found.read,
-        replaced=found.replaced,
-        orphans=found.orphans.total(),
-        orphan_ids=sorted(found.orphans)[:ORPHANS_SHOWN],
-        meta=found.meta,
-        context_sha256=hashlib.sha256(b"".join(found.contexts)).hexdigest(),
+        items=[item or _scored(job, questions.expected[nth], None) for nth, item in enumerate(items)],
+        at=at,
+        tables=[part.table for part in parts],
+        outputs=sum(part.read for part in parts),
+        replaced=replaced,
+        orphans=orphans.total(),
+        orphan_ids=sorted(orphans)[:ORPHANS_SHOWN],
+        bare=sum(part.bare for part in parts),
+        meta=meta,
+        context_sha256=hashlib.sha256(b"".join(contexts)).hexdigest(),
     )
-
-
-def _missing(job: Job, expected: bytes) -> Scored:
-    return _scored(job, expected, None)
 
 
 def _scored(job: Job, packed: bytes, given: StructuredOutput | None) -> Scored:
@@ -239,12 +302,9 @@ def again(job: Job, marked: Marked, places: Iterable[int]) -> list[tuple[Structu
     """The question and the output behind some places, in the order asked for."""
     wanted = list(places)
     golds = dict(marked.questions.table.pick(job.questions, 0, 1, wanted))
-    numbers = {place: marked.numbers[place] for place in wanted if marked.numbers[place] >= 0}
-    outputs = dict(marked.table.pick(job.outputs, 0, 1, numbers.values()))
-    return [(golds[place], outputs[numbers[place]] if place in numbers else None) for place in wanted]
-
-
-def fail_counts(items: Iterable[Scored]) -> dict[str, int]:
-    """How many items failed for each reason; those that did not under `ok`."""
-    counts = Counter(str(item.reason) if item.reason is not None else "ok" for item in items)
-    return {name: counts[name] for name in ("ok", *map(str, Failure)) if counts[name]}
+    parts = len(marked.tables)
+    outputs: dict[tuple[int, int], StructuredOutput] = {}
+    for part, table in enumerate(marked.tables):
+        numbers = [marked.at[place][1] for place in wanted if marked.at[place][0] == part]
+        outputs |= {(part, number): one for number, one in table.pick(job.outputs, part, parts, numbers)}
+    return [(golds[place], outputs.get(marked.at[place])) for place in wanted]

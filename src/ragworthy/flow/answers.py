@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy import gates as g
+from ragworthy.engine.fork import processes
 from ragworthy.engine.job import Job
-from ragworthy.engine.measure import measure, processes
+from ragworthy.engine.measure import measure
 from ragworthy.errors import PolicyError, Problem, policy_error
 from ragworthy.flow import Progress, Request, evidence
 from ragworthy.load.extras import Pack, load_chunks, load_lock, load_pack, load_report

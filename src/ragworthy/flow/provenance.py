@@ -11,9 +11,9 @@ import msgspec
 
 from ragworthy.engine.structured import Marked, Meta
 from ragworthy.errors import data_error
-from ragworthy.files import read_text
+from ragworthy.files import read_text, sha256_of
 from ragworthy.flow import Request
-from ragworthy.load.sources import FileSource, Source, open_source
+from ragworthy.load.sources import Source
 from ragworthy.metrics.definition import Definition
 from ragworthy.names import VERSION
 from ragworthy.report.show import plural
@@ -60,7 +60,7 @@ def read(path: Path | None) -> Made:
     return Made({key: next(iter(values)) for key, values in meta.values.items()})
 
 
-def told(made: Made, marked: Marked, gold: Source, definition: Definition, request: Request) -> Told:
+def told(made: Made, marked: Marked, gold: Source, outputs: Source, definition: Definition, request: Request) -> Told:
     """What the report says of how the outputs were made and scored."""
     fields: dict[str, Any] = {}
     lacking: list[str] = []
@@ -89,7 +89,7 @@ def told(made: Made, marked: Marked, gold: Source, definition: Definition, reque
         "definition": definition.id,
         "definition_sha256": definition.sha256,
         "context_sha256": marked.context_sha256,
-        "outputs_sha256": open_source("trace", request.traces).sha256(),
+        "outputs_sha256": outputs.sha256(),
     }
     reference = request.structured.profile == "reference"  # the original program asks for nothing
     return Told(fields, lacking, [] if reference else invalid)
@@ -110,30 +110,23 @@ def _values(key: str, made: Made, meta: Meta) -> tuple[Counter[str], int]:
 
 
 _VERSION = re.compile(r"@(?:(sha256):)?([0-9a-f]{7,64})$")
+"""A version names the hash of its file: SHA-256, or the beginning of SHA-1 in older ones."""
 
 
 def _other_set(meta: Meta, made: Made, gold: Source, request: Request) -> list[str]:
     """Whether the outputs say that they were made for another question set."""
-    values = set(meta.values.get("eval_set_version", ())) | {
-        value for key, value in made.values.items() if key == "eval_set_version"
-    }
-    files = [gold.sha256()] + ([open_source("gold", request.gold).sha256()] if request.subset is not None else [])
-    known = [("sha256", one) for one in files]
-    known += [("sha1", one) for one in _sha1s(gold, request)]
+    values = {*meta.values.get("eval_set_version", ()), made.values.get("eval_set_version", "")}
+    paths = [Path(one) for one in (request.gold, request.subset) if isinstance(one, (str, Path))]
+    now = {gold.sha256(), *map(sha256_of, paths)}
+    before = {hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest() for path in paths}
     for value in sorted(values):
         found = _VERSION.search(value)
-        if found is not None and not any(
-            one.startswith(found.group(2)) for kind, one in known if kind == "sha256" or found.group(1) is None
-        ):
+        if found is None:
+            continue
+        known = now if found.group(1) else now | before
+        if not any(one.startswith(found.group(2)) for one in known):
             return [f"the outputs were made for another question set: {value}"]
     return []
-
-
-def _sha1s(gold: Source, request: Request) -> list[str]:
-    """The hashes that older versions of a question set were named by."""
-    paths = [gold.path] if isinstance(gold, FileSource) else []
-    paths += [Path(one) for one in (request.gold, request.subset) if isinstance(one, (str, Path))]
-    return [hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest() for path in dict.fromkeys(paths)]
 
 
 def scorer_sha256() -> str:

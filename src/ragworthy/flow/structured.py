@@ -11,6 +11,7 @@ import msgspec
 from ragworthy import gates as g
 from ragworthy.engine import structured as engine
 from ragworthy.engine.fold import value_of
+from ragworthy.engine.fork import processes
 from ragworthy.engine.retrieval import Flaws
 from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, data_error
 from ragworthy.flow import Progress, Request, evidence, provenance
@@ -24,7 +25,7 @@ from ragworthy.metrics.definition import Definition
 from ragworthy.metrics.grading import Scored
 from ragworthy.metrics.registry import Metric
 from ragworthy.metrics.structured import metrics_of, part
-from ragworthy.names import Verdict
+from ragworthy.names import Failure, Verdict
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report import structured as describe
 from ragworthy.report.findings import Part
@@ -85,7 +86,7 @@ def _score(request: Request, inputs: Inputs, progress: Progress | None, step: St
         waivers=request.waivers,
         each=_each(request, marked, inputs.definition),
     )
-    told = provenance.told(inputs.made, marked, inputs.gold, inputs.definition, request)
+    told = provenance.told(inputs.made, marked, inputs.gold, inputs.outputs, inputs.definition, request)
     found = Graded(
         **_marked(marked),
         definition=inputs.definition,
@@ -122,6 +123,7 @@ def _marked(marked: engine.Marked) -> dict[str, Any]:
         "replaced": marked.replaced,
         "orphans": marked.orphans,
         "orphan_ids": marked.orphan_ids,
+        "bare": marked.bare,
     }
 
 
@@ -156,6 +158,7 @@ def job_of(request: Request, inputs: Inputs) -> engine.Job:
         definition=inputs.definition,
         reference=request.structured.profile == "reference",
         repair=request.structured.repair,
+        parts=processes(request.jobs, inputs.outputs.size, inputs.outputs.splits),
         slice_fields=tuple(dict.fromkeys((*inputs.definition.strata, *evidence.slice_fields(request)))),
         allow_gold_errors=request.allow_gold_errors,
         damage=request.damage,
@@ -259,7 +262,7 @@ def _each(request: Request, marked: engine.Marked, definition: Definition) -> di
             elif gate.metric == "structured.schema_pass_rate":
                 said[gate.metric, qid] = item.ok
             elif gate.metric == "structured.missing":
-                said[gate.metric, qid] = marked.numbers[marked.questions.place[qid]] < 0
+                said[gate.metric, qid] = item.reason is Failure.MISSING
             else:
                 said[gate.metric, qid] = item.score >= definition.good
     return said

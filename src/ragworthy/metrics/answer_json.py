@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from typing import Any, NamedTuple
 
 from ragworthy.names import Failure
@@ -11,7 +12,7 @@ DEEPEST = 100
 """Objects and lists may be nested this deep; deeper ones are refused, on every version of Python alike."""
 LONGEST_NUMBER = 400
 _FENCE = "```"
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["{}\[\]]', re.DOTALL)
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
 """A whole string, a quotation mark that opens a string without an end, or a bracket."""
 _SURROGATE = re.compile(r"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
 
@@ -82,7 +83,7 @@ def span(text: str) -> tuple[int | None, int | None]:
 
 def decode(text: str) -> Any:
     """A JSON text as a value; raises where it is none, or where it says something twice."""
-    if text.count("{") + text.count("[") > DEEPEST and _depth(text) > DEEPEST:
+    if text.count("{") + text.count("[") > DEEPEST and _too_deep(text):
         raise _Unsound(f"nested deeper than {DEEPEST}")
     try:
         value = json.loads(
@@ -100,23 +101,26 @@ def decode(text: str) -> Any:
     return value
 
 
-def _depth(text: str) -> int:
-    depth = deepest = 0
+def _too_deep(text: str) -> bool:
+    depth = 0
     for token in _TOKEN.finditer(text):
         sign = token.group()
         if sign in ("{", "["):
             depth += 1
-            deepest = max(deepest, depth)
+            if depth > DEEPEST:
+                return True
         elif sign in ("}", "]"):
             depth -= 1
-    return deepest
+        elif sign == '"':  # a string without an end: nothing behind it is read
+            break
+    return False
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        times = Counter(key for key, _ in pairs)
+        twice = next(key for key in times if times[key] > 1)
         raise _Unsound(f'the key "{twice[:40]}" stands twice')
     return value
 
@@ -126,8 +130,9 @@ def _refused(word: str) -> Any:
 
 
 def _whole(text: str) -> int:
-    if len(text) > LONGEST_NUMBER:
-        raise _Unsound(f"a number of {len(text):,} digits")
+    digits = len(text.removeprefix("-"))
+    if digits > LONGEST_NUMBER:
+        raise _Unsound(f"a number of {digits:,} digits")
     return int(text)
 
 

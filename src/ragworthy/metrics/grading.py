@@ -41,6 +41,30 @@ class Scored(NamedTuple):
         return self.reason is None
 
 
+def pack(item: Scored) -> tuple[Any, ...]:
+    """An item in whole numbers and texts, as it goes from one process to another."""
+    parts = tuple((one.numerator, one.denominator) for one in (item.score, *item.parts))
+    return parts, item.counts, item.reason, item.detail, item.repaired, item.over, item.counted, item.stage
+
+
+class Unpacker:
+    """Makes items of what was packed; equal numbers are kept once, which saves most of the memory."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[int, int], Fraction] = {}
+
+    def __call__(self, packed: tuple[Any, ...]) -> Scored:
+        parts, counts, reason, detail, repaired, over, counted, stage = packed
+        numbers = [self._number(one) for one in parts]
+        return Scored(numbers[0], tuple(numbers[1:]), counts, reason, detail, repaired, over, counted, stage)
+
+    def _number(self, pair: tuple[int, int]) -> Fraction:
+        number = self._numbers.get(pair)
+        if number is None:
+            number = self._numbers[pair] = Fraction(*pair)
+        return number
+
+
 class Known(NamedTuple):
     """What is known of an answer before it is compared: its value, and what is wrong with it."""
 

@@ -1,7 +1,6 @@
 """One item of the structured suite for people: expected against got, field by field, as text and as Markdown."""
 
 import json
-import unicodedata
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from ragworthy.metrics.kinds import COUNTS, Detail
 from ragworthy.names import Label
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.markdown import cell
-from ragworthy.report.show import number, plural
+from ragworthy.report.show import columns_of, number, padded, plural, width_of
 from ragworthy.text import clip, visible
 
 WIDTH = 100
@@ -214,7 +213,7 @@ def text(view: View, *, colour: bool = False) -> str:
     if _failed(view) and any(one.details for one in view.fields):
         lines += ["", "  what was expected"]
     rows = [("field", "kind", "part", "weight", "lost", ""), *(_row(view, one) for one in view.fields)]
-    widths = [max(_width(row[column]) for row in rows) for column in range(5)]
+    widths = [max(width_of(row[column]) for row in rows) for column in range(5)]
     lines += ["", "  " + _columns(rows[0], widths)]
     for field, row in zip(view.fields, rows[1:], strict=True):
         lines += ["", "  " + _paint(_columns(row, widths), _RED if field.lost else _GREEN, colour)]
@@ -230,8 +229,8 @@ def _row(view: View, field: FieldView) -> tuple[str, ...]:
 
 
 def _columns(row: tuple[str, ...], widths: list[int]) -> str:
-    padded = [_padded(one, width) for one, width in zip(row, widths, strict=False)]
-    return "  ".join([*padded, *row[len(widths) :]]).rstrip()
+    cells = [padded(one, width) for one, width in zip(row, widths, strict=False)]
+    return "  ".join([*cells, *row[len(widths) :]]).rstrip()
 
 
 def _raw(raw: str) -> list[str]:
@@ -246,13 +245,13 @@ def _raw(raw: str) -> list[str]:
 def _compared(details: list[Detail], colour: bool) -> list[str]:
     """The lines of one field; notes stand in a column beside texts of one line, and below longer ones."""
     blocks = [_block(one) for one in details[:MOST]]
-    short = [_width(block[-1]) for block in blocks if len(block) < 3]
+    short = [width_of(block[-1]) for block in blocks if len(block) < 3]
     column = min(max(short, default=0), 60)
     lines = []
     for one, block in zip(details, blocks, strict=False):
         note = _wrapped(one.note, WIDTH - 8) if one.expected is not None or one.got is not None else []
-        if len(note) == 1 and _width(block[-1]) <= column and column + _width(note[0]) + 2 <= WIDTH:
-            block[-1] = f"{_padded(block[-1], column)}  {note[0]}"
+        if len(note) == 1 and width_of(block[-1]) <= column and column + width_of(note[0]) + 2 <= WIDTH:
+            block[-1] = f"{padded(block[-1], column)}  {note[0]}"
         else:
             block += [" " * 8 + line for line in note]
         lines += [_paint(line, _GREEN if one.good else _RED, colour) for line in block]
@@ -278,21 +277,6 @@ def _signed(sign: str, given: str) -> list[str]:
 
 def _paint(line: str, code: str, colour: bool) -> str:
     return f"\x1b[{code}m{line}\x1b[0m" if colour else line
-
-
-def _columns_of(sign: str) -> int:
-    if unicodedata.category(sign) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
-
-
-def _width(line: str) -> int:
-    """How many columns of a terminal a line takes: Chinese, Japanese and Korean signs take two."""
-    return len(line) if line.isascii() else sum(map(_columns_of, line))
-
-
-def _padded(line: str, width: int) -> str:
-    return line + " " * (width - _width(line))
 
 
 def _wrapped(given: str, room: int) -> list[str]:
@@ -322,7 +306,7 @@ def _broken(line: str, room: int) -> list[str]:
 def _fitting(line: str, room: int) -> int:
     """How many characters of a line fit."""
     for nth, sign in enumerate(line):
-        room -= _columns_of(sign)
+        room -= columns_of(sign)
         if room < 0:
             return nth
     return len(line)

@@ -32,6 +32,8 @@ class Graded(NamedTuple):
     replaced: int
     orphans: int
     orphan_ids: list[str]
+    bare: int
+    """Outputs without context."""
     definition: Definition
     names: list[str]
     values: dict[tuple[str | None, str], g.Value]

@@ -1,5 +1,6 @@
 """How numbers become words; every display string is made here."""
 
+import unicodedata
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -67,6 +68,27 @@ def signed(value: Fraction, *, whole: bool = False) -> str:
     """
     text = number(value, Fraction(0), whole=whole)
     return text if text.startswith("-") else f"+{text}"
+
+
+def columns_of(sign: str) -> int:
+    """How many columns of a terminal a sign takes: Chinese, Japanese and Korean ones two, combining marks none."""
+    if unicodedata.combining(sign) or unicodedata.category(sign) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+
+
+def width_of(line: str) -> int:
+    """How many columns of a terminal a line takes.
+
+    >>> width_of("人事 abc"), width_of("cafe\u0301")
+    (8, 4)
+    """
+    return len(line) if line.isascii() else sum(map(columns_of, line))
+
+
+def padded(line: str, width: int) -> str:
+    """A line with blanks behind it, up to so many columns."""
+    return line + " " * (width - width_of(line))
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 from ragworthy import gates as g
 from ragworthy.ids import natural
-from ragworthy.metrics.definition import ABSENT, value_at
-from ragworthy.metrics.grading import Scored, label, why
+from ragworthy.metrics.definition import ABSENT, Field, value_at
+from ragworthy.metrics.grading import Scored, label, losses, why
 from ragworthy.metrics.kinds import COUNTS
 from ragworthy.names import HARMLESS, SEVERITY, Failure, Label, Outcome, Stage
 from ragworthy.records import StructuredGold, StructuredOutput
@@ -149,6 +149,7 @@ def _offender(
         "retrieved_ids": list(dict.fromkeys(chunk.source_path for chunk in context if chunk.source_path)),
         "gold_citations": _files((gold.expected or {}).get("source_map")),
         "score": points(item.score),
+        "lost": {one.field.name: points(one.points) for one in losses(found.definition, item)} if item.parts else {},
         "fail_reason": str(item.reason) if item.reason is not None else None,
     }
 
@@ -235,6 +236,7 @@ def warnings(found: Graded) -> list[dict[str, Any]]:
     reference = found.provenance["scorer_profile"] == "reference"
     few = found.distinct if found.distinct < total else 0
     small = found.distinct if found.distinct < RELEASE else 0
+    bare = found.bare if any(field.kind == "grounding" for field in found.definition.fields) else 0
     use = "a smoke test" if need == SMOKE else "a release"
     plural = show.plural
     strays = f"{plural(found.orphans, 'output belongs', 'outputs belong')} to no question"
@@ -246,6 +248,7 @@ def warnings(found: Graded) -> list[dict[str, Any]]:
             [],
         ),
         ("RW-W07", found.orphans, f"{strays}, e.g. {', '.join(found.orphan_ids)}", found.orphan_ids),
+        ("RW-W49", bare, f"{plural(bare, 'output carries', 'outputs carry')} no context to refer to", []),
         ("RW-W41", few, f"{plural(total, 'question')}, but only {few:,} different ones", []),
         ("RW-W44", len(over), f"{plural(len(over), 'answer has', 'answers have')} lists longer than allowed", over[:3]),
         ("RW-W45", len(repaired), f"{plural(len(repaired), 'answer')} repaired: scored, not passed", repaired[:3]),
@@ -305,13 +308,15 @@ def next_steps(found: Graded) -> list[dict[str, str]]:
 
 
 def _weakest(found: Graded) -> list[tuple[str, str]]:
-    """The field that costs most over all valid answers."""
-    lost = {
-        field: field.weight * sum((1 - item.parts[nth] for item in found.items if item.ok), Fraction(0))
-        for nth, field in enumerate(found.definition.fields)
-    }
-    field = max(lost, key=lambda one: lost[one], default=None)
-    if field is None or not lost[field]:
+    """The field that costs most over all answers that can be read."""
+    read = sum(item.ok or item.repaired for item in found.items)
+    lost: dict[Field, Fraction] = {}
+    for field in found.definition.fields:
+        value = found.values[None, f"structured.{field.name}"]
+        got = (value.exact or Fraction(0)) * (value.n or 0)  # answers that fail add nothing to the sum
+        lost[field] = field.weight * (read - got)
+    dearest = max(lost, key=lambda one: lost[one])
+    if lost[dearest] <= 0:
         return []
-    mean = 100 * lost[field] / sum(item.ok for item in found.items)
-    return [(f"{field.name} costs most", f"{float(mean):.1f} points a valid answer: see why with --item QID")]
+    mean = float(100 * lost[dearest] / read)
+    return [(f"{dearest.name} costs most", f"{mean:.1f} points an answer that can be read: see why with --item QID")]

@@ -13,9 +13,11 @@ from ragworthy.report.show import (
     is_rate,
     limits,
     number_of,
+    padded,
     plural,
     shown_metrics,
     sliced,
+    width_of,
 )
 from ragworthy.text import clip, visible
 
@@ -59,8 +61,8 @@ def _paint(text: str, code: str, colour: bool) -> str:
 
 def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
     """Rows in columns, two blanks apart."""
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    cells = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in (header, *rows)]
+    widths = [max(width_of(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    cells = [[padded(cell, width) for cell, width in zip(row, widths, strict=True)] for row in (header, *rows)]
     return ["  " + "  ".join(row).rstrip() for row in cells]
 
 

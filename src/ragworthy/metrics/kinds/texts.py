@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from ragworthy.metrics.context import Context
@@ -184,10 +185,10 @@ def keywords(text: str) -> list[str]:
     >>> keywords("GPT-4 版本 v1.2 與 緊急應變 ab GPT-4")
     ['gpt-4', 'v1.2', '版本', '緊急', '急應', '應變']
     """
-    words = [word.lower() for word in _WORD.findall(text)]
+    words = dict.fromkeys(map(str.lower, _WORD.findall(text)))
     for run in _HAN.findall(text):
-        words += [run[i : i + 2] for i in range(len(run) - 1)]
-    return list(dict.fromkeys(words))
+        words.update(dict.fromkeys(map("".join, pairwise(run))))
+    return list(words)
 
 
 class Keywords(NamedTuple):
