@@ -186,7 +186,7 @@ def test_an_object_written_into_a_string_is_no_object() -> None:
         ('{"a": "\x01"}', "not JSON from character 8 on"),
         ('{"a": "one\ntwo"}', "not JSON from character 11 on"),
         ('{"a": "\\x41"}', "not JSON from character 8 on"),
-        ('{"a": "\\u12"}', "not JSON from character 8 on"),
+        ('{"a": "\\u12"}', "not JSON from character 9 on"),
         ('{"a": 1 /* one */}', "not JSON from character 8 on"),
         ('{"a"\u00a0: 1}', "not JSON from character 5 on"),
         ('{"a": NaN}', "NaN is not JSON"),

@@ -63,7 +63,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-Q01": Code("question_shape", "A question does not have the shape that its definition asks for.", "Give every question an id, a question and the expected fields, each of its kind."),
     "RW-Q02": Code("question_legacy", "A question has the old form (must_include, keywords), which this method cannot score.", "Write the expected fields as answer_example, with source_map."),
     "RW-Q03": Code("question_empty", "A question has no text.", "Write the question; --allow-gold-errors scores it anyway."),
-    "RW-Q04": Code("subset_parent", "The subset was drawn from another question set.", "Draw it again: 'ragworthy gold subset QUESTIONS -o SUBSET'."),
+    "RW-Q04": Code("subset_parent", "The subset was drawn from another question set, or changed after it was drawn.", "Draw it again: 'ragworthy gold subset QUESTIONS -o SUBSET'."),
     "RW-Q05": Code("subset_unreadable", "The subset file cannot be read.", "Draw it again: 'ragworthy gold subset QUESTIONS -o SUBSET'."),
     # traces
     "RW-T01": Code("trace_qid", "A trace has no usable qid.", "Write the qid of the gold item as a string in qid (or q_id)."),

@@ -17,7 +17,7 @@ from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, dat
 from ragworthy.flow import Progress, Request, evidence, provenance
 from ragworthy.load.definition import bundled, load_definition
 from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
-from ragworthy.load.questions import open_questions, read_subset
+from ragworthy.load.questions import open_questions, question_lines, read_subset
 from ragworthy.load.rules import STRUCTURED_MISSING_GATE
 from ragworthy.load.sources import FileSource, Source, open_source
 from ragworthy.metrics import reference_structured
@@ -44,6 +44,8 @@ class Inputs(NamedTuple):
     lock_path: Path | None
     earlier: Earlier | None
     made: provenance.Made
+    first: bool = False
+    """Whether these are the questions of a subset, with the outputs of the whole set."""
 
     def check_unchanged(self) -> None:
         """Raise when a file changed while it was being read."""
@@ -58,7 +60,9 @@ def score(request: Request, progress: Progress | None = None) -> Part:
         return _score(request, _open(request, request.gold), progress)
     whole = _open(request, request.gold)
     _check_subset(request.subset, whole)
-    inputs = whole._replace(gold=open_questions("gold", request.subset), lock=None, lock_path=None, earlier=None)
+    inputs = whole._replace(
+        gold=open_questions("gold", request.subset), lock=None, lock_path=None, earlier=None, first=True
+    )
     first = _score(request._replace(lock=None, signers=(), gates=_of_whole(request.gates)), inputs, None)
     verdict = g.verdict(first.judged, first.invalid)
     step = Step(str(verdict), first.body["counts"]["gold"], {one.gate.metric: one.outcome for one in first.judged})
@@ -88,7 +92,7 @@ def _score(request: Request, inputs: Inputs, progress: Progress | None, step: St
     )
     told = provenance.told(inputs.made, marked, inputs.gold, inputs.outputs, inputs.definition, request)
     found = Graded(
-        **_marked(marked),
+        **_marked(marked, some=inputs.first),
         definition=inputs.definition,
         names=list(metrics),
         values=values,
@@ -112,8 +116,8 @@ def _score(request: Request, inputs: Inputs, progress: Progress | None, step: St
     )
 
 
-def _marked(marked: engine.Marked) -> dict[str, Any]:
-    """What the report needs of what the engine found."""
+def _marked(marked: engine.Marked, *, some: bool) -> dict[str, Any]:
+    """What the report needs of what the engine found; of `some` questions, the outputs of the others are no strays."""
     return {
         "qids": marked.questions.names,
         "items": marked.items,
@@ -121,8 +125,8 @@ def _marked(marked: engine.Marked) -> dict[str, Any]:
         "distinct_expected": marked.questions.distinct_expected,
         "outputs": marked.outputs,
         "replaced": marked.replaced,
-        "orphans": marked.orphans,
-        "orphan_ids": marked.orphan_ids,
+        "orphans": 0 if some else marked.orphans,
+        "orphan_ids": [] if some else marked.orphan_ids,
         "bare": marked.bare,
     }
 
@@ -191,6 +195,18 @@ def _check_subset(path: Path, whole: Inputs) -> None:
     if subset.parent.sha256 != now:
         message = f"expected a subset of {whole.gold.given} (sha256 {now}), got one of {subset.parent.sha256}"
         raise data_error("RW-Q04", message, where=str(path), field="parent.sha256")
+    drawn = {_id(row): row for row in subset.questions}
+    for _, line in question_lines(whole.gold):
+        row = msgspec.json.decode(line) if line.strip() else {}
+        if isinstance(row, dict) and drawn.get(_id(row)) == row:
+            del drawn[_id(row)]
+    if drawn:
+        message = f'expected the questions as {whole.gold.given} has them, got another "{next(iter(drawn))}"'
+        raise data_error("RW-Q04", message, where=str(path), field="questions")
+
+
+def _id(row: dict[str, Any]) -> str:
+    return str(row.get("id") or row.get("qid") or "")
 
 
 # summarise

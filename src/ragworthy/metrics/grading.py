@@ -100,9 +100,9 @@ def _checked(definition: Definition, parsed: Parsed) -> Known:
 
 
 def _placeholder(definition: Definition, value: Mapping[str, Any]) -> str | None:
-    """The first field that holds a word of the template instead of an answer."""
+    """The first field that holds a word of the template instead of an answer; references are no text."""
     for field in definition.fields:
-        got = value_at(value, field.at)
+        got = value_at(value, field.at) if field.kind != "grounding" else ABSENT
         texts = got[:PLACEHOLDERS_IN] if isinstance(got, list) else [got]
         for text in texts:
             if isinstance(text, str) and text.strip() in definition.placeholders:
@@ -256,4 +256,4 @@ def why(definition: Definition, item: Scored) -> str:
     lost = ", ".join(
         f"{one.field.name} {_down(one.part):g} (-{float(one.points):.3g})" for one in losses(definition, item)
     )
-    return f"{item.reason}; {lost}" if item.reason is not None else lost
+    return "; ".join(one for one in (item.reason, lost) if one)
