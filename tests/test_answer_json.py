@@ -74,7 +74,9 @@ REASONS = [
 def test_every_reason(raw: str, reason: Failure, detail: str) -> None:
     error = detail if reason is Failure.PROVIDER_ERROR else None
     assert why(raw, error=error) == (reason, detail)
-    scored = grading.score(bundled(), grading.wanted_of(bundled(), {"answer_example": answer()}), read(raw), Context([]))
+    scored = grading.score(
+        bundled(), grading.wanted_of(bundled(), {"answer_example": answer()}), read(raw), Context([])
+    )
     assert (scored.score, scored.ok, set(scored.parts)) == (0, False, {0})
 
 
@@ -499,7 +501,9 @@ def _mutated(text: str, data: st.DataObject) -> str:
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text)))
         length = data.draw(st.integers(0, 3))
-        piece = data.draw(st.sampled_from(['"', "\\", "{", "}", "[", "]", ",", ":", "", FENCE, "\\ud83d", "1e999", "\0"]))
+        piece = data.draw(
+            st.sampled_from(['"', "\\", "{", "}", "[", "]", ",", ":", "", FENCE, "\\ud83d", "1e999", "\0"])
+        )
         text = text[:at] + piece + text[at + length :]
     return text
 

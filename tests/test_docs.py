@@ -19,7 +19,7 @@ import pytest
 import ragworthy
 from conftest import ROOT
 from ragworthy import starter
-from ragworthy.cli.main import parser
+from ragworthy.cli.arguments import parser
 from ragworthy.errors import CATALOGUE
 from ragworthy.load.keys import KEYS
 from ragworthy.load.policy import parse_policy

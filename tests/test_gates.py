@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from conftest import run_cli as ragworthy
 from ragworthy import gates as g
-from ragworthy.cli.main import parser
+from ragworthy.cli.arguments import parser
 from ragworthy.names import Exit, Outcome, Verdict, exit_code
 from ragworthy.report import show
 

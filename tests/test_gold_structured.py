@@ -475,6 +475,9 @@ def test_quotas_worked_by_hand() -> None:
     # rounded down 6 + 1 + 0 + 0, and the two left over go to the two largest groups: 8 + 3 + 1 + 1 in all.
     items = candidates({("a",): 20, ("b",): 6, ("c",): 3, ("d",): 1})
     assert sizes(items, 13) == {("a",): 8, ("b",): 3, ("c",): 1, ("d",): 1}
+    # 3 + 2 items, 3 wanted: one each leaves 1, which goes to the larger group whatever the number is.
+    items = candidates({("a",): 3, ("b",): 2})
+    assert [sizes(items, 3, seed) for seed in range(8)] == [{("a",): 2, ("b",): 1}] * 8
 
 
 def test_fewer_places_than_groups_go_to_the_largest_then_by_label() -> None:

@@ -267,6 +267,15 @@ def test_a_long_line_of_many_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert problem(text) == "q.json:5: expected records of at most 0 MiB, got a longer one [RW-F05]"
 
 
+def test_one_long_record_is_a_line_of_json_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BLOCK", 4)
+    monkeypatch.setattr(module, "LONGEST_LINE", 10)
+    one = {"id": "a", "question": "q" * 50}
+    source = opened(json.dumps(one))
+    assert not isinstance(source, ArrayFile)
+    assert rows(source) == [(1, one)]
+
+
 def test_large_arrays_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAPPED", 1 << 20)
     one = json.dumps({"id": "a", "question": "q" * 2000})

@@ -644,9 +644,9 @@ def test_same_rows_with_several_processes(data: Data, default: Scored, tmp_path:
     early = [output(row["id"], "{", []) for row in written[-50:]]  # replaced by the last ones of the file
     files = write_jsonl(tmp_path / "q.jsonl", asked), write_jsonl(tmp_path / "o.jsonl", [*early, *written])
     assert files[1].stat().st_size > PARALLEL_FROM
-    one, two, three = (score(*files, "--jobs", jobs) for jobs in "123")
-    assert one.raw_rows == two.raw_rows == three.raw_rows
-    assert one.report == two.report == three.report
+    one, three = (score(*files, "--jobs", jobs) for jobs in "13")
+    assert one.raw_rows == three.raw_rows
+    assert one.report == three.report
     assert one.suite["counts"]["duplicate_traces"] == 50
     assert {qid: row | {"qid": None} for qid, row in one.rows.items()} == {
         f"{copy}-{name}": default.rows[name] | {"qid": None} for copy, name in names

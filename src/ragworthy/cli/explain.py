@@ -135,7 +135,7 @@ def completion(given: argparse.Namespace) -> int:
         import shtab
     except ImportError:
         raise missing_extra("shtab", "completion", "shell completion") from None
-    from ragworthy.cli.main import parser
+    from ragworthy.cli.arguments import parser
 
     print(shtab.complete(parser(), given.shell))
     return int(Exit.SHIP)

@@ -30,6 +30,7 @@ class Change(NamedTuple):
 _MEANINGS = (
     ("answerable", "the question changed sides: its earlier results cannot be compared"),
     ("question", "another question under the same qid: give it a new qid instead"),
+    ("expected", "another answer is right now: scores of the question are not comparable"),
     ("gold_claim_substr", "other claims are right now: precision and containment are not comparable"),
     ("gold_citations", "other evidence counts now: precision, CHR and recall are not comparable"),
     ("paraphrases", "other wordings are asked now: results of the question are not comparable"),

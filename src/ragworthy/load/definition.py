@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from ragworthy.errors import policy_error
 from ragworthy.files import sha256_of
 from ragworthy.load.keys import KEYS
 from ragworthy.load.rules import Checker, load_toml, shown
@@ -45,12 +44,7 @@ def bundled_text() -> str:
 
 def load_definition(path: Path) -> Definition:
     """Read and check a definition file."""
-    try:
-        table = load_toml(path)
-    except (ValueError, ArithmeticError):  # numbers that Python itself refuses
-        message = "expected TOML, got a number with too many digits"
-        raise policy_error("RW-P01", message, where=path.as_posix()) from None
-    return parse_definition(table, path.as_posix())._replace(sha256=sha256_of(path))
+    return parse_definition(load_toml(path), path.as_posix())._replace(sha256=sha256_of(path))
 
 
 def parse_definition(table: dict[str, Any], where: str) -> Definition:

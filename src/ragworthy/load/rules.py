@@ -115,6 +115,9 @@ def load_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise policy_error("RW-P01", f"expected TOML, got: {error}", where=path.as_posix()) from None
+    except (ValueError, ArithmeticError):  # numbers that Python itself refuses
+        message = "expected TOML, got a number with too many digits"
+        raise policy_error("RW-P01", message, where=path.as_posix()) from None
 
 
 def parse_ks(check: Checker, given: Any, field: str) -> tuple[int, ...]:
