@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+from ragworthy.cli.arguments import EPILOG, parser
 from ragworthy.cli.explain import FORMATS, schema
-from ragworthy.cli.main import EPILOG, parser
 from ragworthy.errors import CATALOGUE
 from ragworthy.load.keys import KEYS
 from ragworthy.metrics.kinds import KINDS

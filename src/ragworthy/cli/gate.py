@@ -103,8 +103,6 @@ def score_retrieval(given: argparse.Namespace) -> int:
 
 def score_structured(given: argparse.Namespace) -> int:
     """Score the structured suite from files, or show single items."""
-    if given.profile == "reference" and (given.definition or given.repair):
-        raise usage_error("--profile reference has its own definition and repairs nothing")
     settings = Structured(repair=given.repair, profile=given.profile, slices=tuple(given.slice))
     definition = Path(given.definition) if given.definition else None
     if given.gates:

@@ -117,26 +117,43 @@ def _labels(job: Job, gold: StructuredGold) -> Iterable[str]:
                 yield f"{field.name}={squeeze(text)}"
 
 
-class Meta:
-    """What the outputs say of how they were made: the values of each key, and how many outputs lack it."""
+MADE = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id", "eval_set_version",
+        "effective_prompt_sha256", "retrieval", "generation")  # fmt: skip
+"""The keys of `meta` that say how an output was made; the others are not kept."""
+ALSO = {"adapter_id": "registry_id"}
+"""Another key that will do where there is no such key."""
+Said = tuple[tuple[str, str], ...]
+"""What one output says of how it was made, as keys and texts."""
+Noted = tuple[bytes, Said, bool]
+"""Of an output that counts: the hash of its context, what it says of itself, and whether it has no context."""
 
-    def __init__(self) -> None:
+
+def said_by(meta: Mapping[str, Any] | None) -> Said:
+    """What one output says of how it was made.
+
+    >>> said_by({"model_id": "m", "registry_id": 7, "latency_ms": 12})
+    (('model_id', 'm'), ('adapter_id', '7'))
+    """
+    found = []
+    for key in MADE if meta else ():
+        values = [(meta or {}).get(name) for name in (key, ALSO.get(key, key))]
+        value = next((one for one in values if one is not None and one != ""), None)
+        if value is not None:
+            text = value if isinstance(value, str) else msgspec.json.encode(value, order="deterministic").decode()
+            found.append((key, text))
+    return tuple(found)
+
+
+class Meta:
+    """What the outputs that count say of how they were made: the values of each key, and how many outputs there are."""
+
+    def __init__(self, said: Iterable[Said]) -> None:
         self.values: dict[str, Counter[str]] = {}
         self.outputs = 0
-
-    def add(self, meta: Mapping[str, Any] | None) -> None:
-        """Note what one output says."""
-        self.outputs += 1
-        for key, value in (meta or {}).items():
-            if value is not None and value != "":
-                text = value if isinstance(value, str) else msgspec.json.encode(value, order="deterministic").decode()
-                self.values.setdefault(key, Counter())[text] += 1
-
-    def join(self, other: "Meta") -> None:
-        """Note what another part says."""
-        self.outputs += other.outputs
-        for key, values in other.values.items():
-            self.values.setdefault(key, Counter()).update(values)
+        for one, times in Counter(said).items():
+            self.outputs += times
+            for key, text in one:
+                self.values.setdefault(key, Counter())[text] += times
 
 
 class Marked(NamedTuple):
@@ -165,22 +182,21 @@ class Gathered(NamedTuple):
     numbers: Ints
     """Which record of the part counts for each of them."""
     packed: list[tuple[Any, ...]]
-    contexts: list[bytes]
+    noted: list[Noted]
     orphans: "Counter[str]"
-    meta: Meta
     table: Table
     read: int
     replaced: int
-    bare: int
     flaws: Flaws
 
 
 def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None] | None = None) -> Gathered:
     """Read one part of the outputs and score it."""
-    items: dict[int, tuple[int, tuple[Any, ...], bytes]] = {}
+    items: dict[int, tuple[int, tuple[Any, ...], Noted]] = {}
     orphans: Counter[str] = Counter()
-    meta, table, flaws = Meta(), Table(), Flaws()
-    read = replaced = bare = 0
+    table, flaws = Table(), Flaws()
+    known: dict[Said, Said] = {}
+    read = replaced = 0
     decoder = job.outputs.decoder()
     for block in job.outputs.blocks(part, job.parts):
         table.enter(block, read)
@@ -193,18 +209,17 @@ def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None
                 orphans[output.name] += 1
                 continue
             replaced += place in items
-            bare += not output.context and not output.error
-            meta.add(output.meta)
             context = hashlib.sha256(msgspec.json.encode(output.context)).digest()
-            items[place] = read - 1, pack(_scored(job, questions.expected[place], output)), context
+            said = said_by(output.meta)
+            noted = context, known.setdefault(said, said), not output.context and not output.error
+            items[place] = read - 1, pack(_scored(job, questions.expected[place], output)), noted
         if tell is not None:
             tell(len(block.data))
     for fault in decoder.faults:
         flaws.add("trace", *fault)
-    places = array("q", items)
     numbers = array("q", (one[0] for one in items.values()))
-    packed, contexts = [one[1] for one in items.values()], [one[2] for one in items.values()]
-    return Gathered(places, numbers, packed, contexts, orphans, meta, table, read, replaced, bare, flaws)
+    packed, rest = [one[1] for one in items.values()], [one[2] for one in items.values()]
+    return Gathered(array("q", items), numbers, packed, rest, orphans, table, read, replaced, flaws)
 
 
 def _nameless(job: Job, block: Any, records: list[StructuredOutput], flaws: Flaws) -> None:
@@ -244,18 +259,17 @@ def _work(job: Job, questions: Questions, report: bool, part: int, pipe: Any) ->
 def _merged(job: Job, questions: Questions, parts: Sequence[Gathered]) -> Marked:
     items: list[Scored | None] = [None] * len(questions.names)
     at: list[tuple[int, int]] = [(-1, -1)] * len(questions.names)
-    contexts = [b""] * len(questions.names)
+    notes: list[Noted | None] = [None] * len(questions.names)
     orphans: Counter[str] = Counter()
-    meta = Meta()
     replaced = 0
     unpack = Unpacker()
     for nth, part in enumerate(parts):
         replaced += part.replaced
         orphans.update(part.orphans)
-        meta.join(part.meta)
-        for place, number, packed, context in zip(part.places, part.numbers, part.packed, part.contexts, strict=True):
+        for place, number, packed, noted in zip(part.places, part.numbers, part.packed, part.noted, strict=True):
             replaced += items[place] is not None
-            items[place], at[place], contexts[place] = unpack(packed), (nth, number), context
+            items[place], at[place], notes[place] = unpack(packed), (nth, number), noted
+    there = [one for one in notes if one is not None]
     return Marked(
         questions=questions,
         items=[item or _scored(job, questions.expected[nth], None) for nth, item in enumerate(items)],
@@ -265,9 +279,9 @@ def _merged(job: Job, questions: Questions, parts: Sequence[Gathered]) -> Marked
         replaced=replaced,
         orphans=orphans.total(),
         orphan_ids=sorted(orphans)[:ORPHANS_SHOWN],
-        bare=sum(part.bare for part in parts),
-        meta=meta,
-        context_sha256=hashlib.sha256(b"".join(contexts)).hexdigest(),
+        bare=sum(bare for _, _, bare in there),
+        meta=Meta(said for _, said, _ in there),
+        context_sha256=hashlib.sha256(b"".join(context for context, _, _ in there)).hexdigest(),
     )
 
 

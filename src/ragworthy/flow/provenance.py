@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.engine.structured import Marked, Meta
+from ragworthy.engine.structured import Marked, Meta, said_by
 from ragworthy.errors import data_error
 from ragworthy.files import read_text, sha256_of
 from ragworthy.flow import Request
@@ -17,11 +17,10 @@ from ragworthy.load.sources import Source
 from ragworthy.metrics.definition import Definition
 from ragworthy.names import VERSION
 from ragworthy.report.show import plural
+from ragworthy.text import clip, visible
 
 REQUIRED = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id")
 """What the outputs must say of themselves; the version of the question set is known here."""
-ALSO = {"adapter_id": "registry_id"}
-"""Another key that will do."""
 KEPT = ("effective_prompt_sha256", "retrieval", "generation")
 """What else is kept where all outputs agree on it."""
 SCORER = ("text.py", "metrics/answer_json.py", "metrics/context.py", "metrics/definition.py", "metrics/grading.py",
@@ -29,6 +28,8 @@ SCORER = ("text.py", "metrics/answer_json.py", "metrics/context.py", "metrics/de
           "metrics/reference_structured.py", "metrics/structured.py")  # fmt: skip
 """Every file that decides a score."""
 SHOWN = 3
+LONGEST = 100
+"""Characters of a value that a message shows."""
 
 
 class Made(NamedTuple):
@@ -55,9 +56,7 @@ def read(path: Path | None) -> Made:
         raise data_error("RW-F07", f"expected a JSON object, got: {error}", where=str(path)) from None
     if not isinstance(given, dict):
         raise data_error("RW-F08", "expected a JSON object, got another value", where=str(path))
-    meta = Meta()
-    meta.add(given)
-    return Made({key: next(iter(values)) for key, values in meta.values.items()})
+    return Made(dict(said_by(given)))
 
 
 def told(made: Made, marked: Marked, gold: Source, outputs: Source, definition: Definition, request: Request) -> Told:
@@ -69,7 +68,7 @@ def told(made: Made, marked: Marked, gold: Source, outputs: Source, definition: 
         values, without = _values(key, made, marked.meta)
         fields[key] = next(iter(values)) if len(values) == 1 and not without else None
         if len(values) > 1:
-            some = ", ".join(f'"{value}"' for value in sorted(values)[:SHOWN])
+            some = ", ".join(f'"{_shown(value)}"' for value in sorted(values)[:SHOWN])
             invalid.append(f"the outputs differ in {key}: {some}")
         elif without:
             lacking.append(key)
@@ -97,19 +96,21 @@ def told(made: Made, marked: Marked, gold: Source, outputs: Source, definition: 
 
 def _values(key: str, made: Made, meta: Meta) -> tuple[Counter[str], int]:
     """The values that outputs have of a key, and how many outputs have none."""
-    names = [name for name in (key, ALSO.get(key)) if name is not None]
-    found: Counter[str] = Counter()
-    for name in names:
-        found.update(meta.values.get(name, Counter()))
-    without = max(0, meta.outputs - found.total())
-    default = next((made.values[name] for name in names if name in made.values), None)
+    found = Counter(meta.values.get(key, Counter()))
+    without = meta.outputs - found.total()
+    default = made.values.get(key)
     if default is not None:
         found[default] += max(without, not found)
         without = 0
     return found, without or int(not found)
 
 
-_VERSION = re.compile(r"@(?:(sha256):)?([0-9a-f]{7,64})$")
+def _shown(value: str) -> str:
+    """A value of an output as a message shows it."""
+    return visible(clip(value, LONGEST))
+
+
+_VERSION = re.compile(r"@(?:(sha256):)?([0-9a-f]{7,64})$", re.IGNORECASE)
 """A version names the hash of its file: SHA-256, or the beginning of SHA-1 in older ones."""
 
 
@@ -124,8 +125,8 @@ def _other_set(meta: Meta, made: Made, gold: Source, request: Request) -> list[s
         if found is None:
             continue
         known = now if found.group(1) else now | before
-        if not any(one.startswith(found.group(2)) for one in known):
-            return [f"the outputs were made for another question set: {value}"]
+        if not any(one.startswith(found.group(2).lower()) for one in known):
+            return [f"the outputs were made for another question set: {_shown(value)}"]
     return []
 
 

@@ -13,7 +13,7 @@ from ragworthy.engine import structured as engine
 from ragworthy.engine.fold import value_of
 from ragworthy.engine.fork import processes
 from ragworthy.engine.retrieval import Flaws
-from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, data_error
+from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, data_error, usage_error
 from ragworthy.flow import Progress, Request, evidence, provenance
 from ragworthy.load.definition import bundled, load_definition
 from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
@@ -135,6 +135,8 @@ def _marked(marked: engine.Marked, *, some: bool) -> dict[str, Any]:
 
 
 def _open(request: Request, questions: Any) -> Inputs:
+    if request.structured.profile == "reference" and (request.definition is not None or request.structured.repair):
+        raise usage_error("the profile reference has its own definition and repairs nothing")
     lock_path = evidence.lock_of(request)
     return Inputs(
         gold=open_questions("gold", questions),
@@ -196,8 +198,12 @@ def _check_subset(path: Path, whole: Inputs) -> None:
         message = f"expected a subset of {whole.gold.given} (sha256 {now}), got one of {subset.parent.sha256}"
         raise data_error("RW-Q04", message, where=str(path), field="parent.sha256")
     drawn = {_id(row): row for row in subset.questions}
-    for _, line in question_lines(whole.gold):
-        row = msgspec.json.decode(line) if line.strip() else {}
+    for number, line in question_lines(whole.gold):
+        try:
+            row = msgspec.json.decode(line) if line.strip() else {}
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            message = "expected the JSON of a question, got what cannot be read"
+            raise data_error("RW-F07", message, where=f"{whole.gold.given}:{number}") from None
         if isinstance(row, dict) and drawn.get(_id(row)) == row:
             del drawn[_id(row)]
     if drawn:

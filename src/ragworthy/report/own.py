@@ -5,6 +5,7 @@ from typing import Any
 
 from ragworthy.report import retrieved
 from ragworthy.report.show import plural
+from ragworthy.text import clip
 
 
 def details(suite: str, body: dict[str, Any]) -> list[str]:
@@ -23,7 +24,8 @@ def _structured(body: dict[str, Any]) -> list[str]:
         then = "the whole set was not scored" if step["scored"] == "subset" else "then the whole set was scored"
         lines.append(f"{first}; {then}")
     made = body["provenance"]
-    known = [f"{key} {made[key]}" for key in ("model_id", "adapter_id", "prompt_version", "index_version") if made[key]]
+    keys = ("model_id", "adapter_id", "prompt_version", "index_version")
+    known = [f"{key} {clip(made[key], 60)}" for key in keys if made[key]]
     scorer = f"scored by {made['scorer_version']} ({made['scorer_profile']}, {made['definition']})"
     lines.append("; ".join([", ".join(known), scorer] if known else [scorer]))
     return lines

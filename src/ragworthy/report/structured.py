@@ -17,6 +17,7 @@ from ragworthy.report import model, show
 from ragworthy.report.advice import RELEASE, SMOKE, plain, release_warnings
 from ragworthy.report.findings import Part
 from ragworthy.report.marked import Graded, Step
+from ragworthy.text import visible
 
 PLACES = 3
 """An item's score is reported to so many places."""
@@ -142,7 +143,7 @@ def _offender(
         "qid": qid,
         "label": what.value,
         "stage": item.stage.value if item.stage is not None else None,
-        "why": why(found.definition, item),
+        "why": visible(why(found.definition, item)),
         "question": gold.question,
         "claim": output.raw[:300] if output is not None and output.raw is not None else None,
         "citations": _cited(output),
