@@ -26,7 +26,7 @@ from ragworthy.load.policy import parse_policy
 from ragworthy.load.rules import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES
 from ragworthy.metrics.registry import SUITES, all_metrics, find
 from ragworthy.names import Exit, Label, Outcome, Stage, Verdict
-from ragworthy.records import Chunk, Gold, RetrievalGold, RetrievalTrace, Trace
+from ragworthy.records import Chunk, Gold, RetrievalGold, RetrievalTrace, StructuredGold, StructuredOutput, Trace
 from ragworthy.stats import wilson
 
 DOCS = ROOT / "docs"
@@ -254,13 +254,17 @@ def test_policy_example(block: Block) -> None:
     named = {str(gate["metric"]).partition(".")[0] for gate in table.get("gate", [])}
     for suite in [one for one in SUITES if one in table or one in named] or ["answers"]:
         section = table.setdefault(suite, {})
-        section.setdefault("gold", f"gold/{suite}.jsonl")
-        section.setdefault("traces", f"runs/latest/{suite}.jsonl")
+        gold, traces = ("questions", "outputs") if suite == "structured" else ("gold", "traces")
+        section.setdefault(gold, f"gold/{suite}.jsonl")
+        section.setdefault(traces, f"runs/latest/{suite}.jsonl")
     policy = parse_policy(table, str(block), None, None)
     assert policy.gates
 
 
-KINDS: dict[str, type[Chunk | Gold | Trace | RetrievalGold | RetrievalTrace]] = {
+Record = Chunk | Gold | Trace | RetrievalGold | RetrievalTrace | StructuredGold | StructuredOutput
+KINDS: dict[str, type[Record]] = {
+    "expected": StructuredGold,
+    "raw": StructuredOutput,
     "chunk_id": Chunk,
     "relevant": RetrievalGold,
     "topk": RetrievalTrace,
@@ -278,7 +282,10 @@ def test_record_example(block: Block) -> None:
         fields: dict[str, Any] = json.loads(line)
         kind = next(kind for field, kind in KINDS.items() if field in fields)
         record = msgspec.convert(fields, kind)
-        assert record.chunk_id if isinstance(record, Chunk) else record.qid
+        if isinstance(record, (StructuredGold, StructuredOutput)):
+            assert record.name
+        else:
+            assert record.chunk_id if isinstance(record, Chunk) else record.qid
         assert not set(fields) - {one.encode_name for one in msgspec.structs.fields(kind)} - FREE
 
 
@@ -358,7 +365,7 @@ def test_the_example_metric_of_the_guide_works() -> None:
 
 
 def test_no_page_names_what_does_not_exist_yet() -> None:
-    for word in ("structured.", "stability.", "latency.", "agreement."):
+    for word in ("stability.", "latency.", "agreement."):
         pages = [page for page, text in TEXTS.items() if re.search(rf"(?<![\w`]){re.escape(word)}\w", text)]
         assert pages == [], word
 

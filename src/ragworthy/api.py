@@ -115,7 +115,8 @@ def score(
 ) -> Result:
     """Score one suite from paths, iterables of dicts or data frames.
 
-    The structured suite calls its files `questions` and `outputs`; `profile="reference"` is for that suite only.
+    For the structured suite `questions` and `outputs` are other names for gold and traces; `profile="reference"` is for
+    that suite only.
 
     >>> gold = [{"qid": "A1", "question": "Null keys?", "answerable": True,
     ...          "gold_claim_substr": ["rejects null keys"], "gold_citations": ["p1#2"]},
@@ -145,7 +146,7 @@ def score(
         if value not in choices:
             raise usage_error(f"{name}: expected {' or '.join(choices)}, got {value!r}")
     ks = _depths(suite, k)
-    gold, traces = (gold, traces) if suite != "structured" else (questions, outputs)
+    gold, traces = (gold if questions is None else questions), (traces if outputs is None else outputs)
     settings: Settings
     if suite == "structured":
         settings = Structured(repair=repair, profile=profile, slices=tuple(slices))

@@ -13,7 +13,7 @@ from ragworthy.engine import structured as engine
 from ragworthy.engine.fold import value_of
 from ragworthy.engine.fork import processes
 from ragworthy.engine.retrieval import Flaws
-from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, data_error, usage_error
+from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, data_error, policy_error, usage_error
 from ragworthy.flow import Progress, Request, evidence, provenance
 from ragworthy.load.definition import bundled, load_definition
 from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
@@ -44,8 +44,8 @@ class Inputs(NamedTuple):
     lock_path: Path | None
     earlier: Earlier | None
     made: provenance.Made
-    first: bool = False
-    """Whether these are the questions of a subset, with the outputs of the whole set."""
+    whole: str | None = None
+    """The hash of the whole set, where these are the questions of a subset."""
 
     def check_unchanged(self) -> None:
         """Raise when a file changed while it was being read."""
@@ -60,10 +60,9 @@ def score(request: Request, progress: Progress | None = None) -> Part:
         return _score(request, _open(request, request.gold), progress)
     whole = _open(request, request.gold)
     _check_subset(request.subset, whole)
-    inputs = whole._replace(
-        gold=open_questions("gold", request.subset), lock=None, lock_path=None, earlier=None, first=True
-    )
-    first = _score(request._replace(lock=None, signers=(), gates=_of_whole(request.gates)), inputs, None)
+    subset = open_questions("gold", request.subset)
+    inputs = whole._replace(gold=subset, earlier=None, whole=whole.gold.sha256())
+    first = _score(request._replace(gates=_of_whole(request.gates)), inputs, None)
     verdict = g.verdict(first.judged, first.invalid)
     step = Step(str(verdict), first.body["counts"]["gold"], {one.gate.metric: one.outcome for one in first.judged})
     if verdict is not Verdict.SHIP:
@@ -92,14 +91,14 @@ def _score(request: Request, inputs: Inputs, progress: Progress | None, step: St
     )
     told = provenance.told(inputs.made, marked, inputs.gold, inputs.outputs, inputs.definition, request)
     found = Graded(
-        **_marked(marked, some=inputs.first),
+        **_marked(marked, some=inputs.whole is not None),
         definition=inputs.definition,
         names=list(metrics),
         values=values,
         judged=judged,
         inputs=_listed(request, inputs, marked),
         settings=settings,
-        frozen=evidence.frozen(request, inputs.lock, gold_sha256),
+        frozen=evidence.frozen(request, inputs.lock, inputs.whole or gold_sha256),
         baseline_verdict=inputs.earlier.verdict if inputs.earlier else None,
         provenance=told.fields,
         lacking=told.lacking,
@@ -228,6 +227,9 @@ def _summarise(
     for nth, slices in enumerate(marked.questions.slices):
         for name in slices:
             groups.setdefault(name, []).append(nth)
+    for field in request.structured.slices:
+        if not any(name is not None and name.startswith(f"{field}=") for name in groups):
+            raise policy_error("RW-P03", f'expected a field that questions have, got "{field}"', field="slices")
     kept, cut = _largest(groups, {gate.slice for gate in request.gates})
     reference = request.structured.profile == "reference"
     values: Values = {}

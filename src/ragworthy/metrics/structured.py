@@ -99,7 +99,7 @@ _FIELDS = (
 
 def _of_field(name: str) -> Metric:
     return all_metrics("structured")["structured.score"]._replace(
-        id=f"structured.{name}", of=part, highest=1, short=(), event="worth", source=f"{SOURCE} §3"
+        id=f"structured.{name}", of=part, highest=1, short=(), event="with full marks", source=f"{SOURCE} §3"
     )
 
 

@@ -153,7 +153,8 @@ def too_small(one: g.Judged) -> str | None:
         return None
     low, high = value.interval
     of = f"{value.num} of {value.den}" if value.counts else f"{value.n}"
-    seen = f"{of} {value.cases}{f' {value.event}' if value.counts else ''}"
+    cases = value.cases.removesuffix("s") if of == "1" else value.cases
+    seen = f"{of} {cases}{f' {value.event}' if value.counts else ''}"
     if value.independent is not None:
         seen = f"{seen}, {value.independent} of them different"
     limit = gate.threshold if value.top != 1 else show.percent(float(Fraction(gate.threshold)))

@@ -49,7 +49,7 @@ def _headline(report: dict[str, Any]) -> str:
         held = plural(len(report["gates"]) - waived, "gate holds", "gates hold")
         return f": {held}, {waived} waived" if waived else f": all {held}"
     if report["verdict"] == "NO-SHIP":
-        return f": {', '.join(failing)} {'fails' if len(failing) == 1 else 'fail'}"
+        return f": {', '.join(dict.fromkeys(failing))} {'fails' if len(set(failing)) == 1 else 'fail'}"
     if report["verdict"] == "INCONCLUSIVE":
         return f": {', '.join(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided"
     return ": the evidence cannot carry a verdict"
