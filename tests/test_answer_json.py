@@ -17,8 +17,8 @@ from ragworthy.records import ContextChunk, StructuredOutput
 
 FENCE = "```"
 TEN_MB = 10_000_000
-QUICK = 8.0
-"""Seconds that ten megabytes may take on a slow machine; what is not linear takes minutes."""
+QUICK = 10.0
+"""Seconds of work that ten megabytes may take on a slow machine; what is not linear takes minutes."""
 
 Json = Any
 
@@ -94,7 +94,7 @@ def test_no_output_at_all_is_missing() -> None:
 def test_the_first_reason_wins() -> None:
     """Each text has the fault of its line and of all lines after it."""
     holder = json.dumps(answer(main_topic=" string ", sub_topic=...))
-    assert why(f"Sure: {FENCE}{holder[:-1]}", error={"code": 500}) == (Failure.PROVIDER_ERROR, "{'code': 500}")
+    assert why(f"Sure: {FENCE}{holder[:-1]}", error={"code": 500}) == (Failure.PROVIDER_ERROR, '{"code": 500}')
     assert why(f"Sure: {FENCE}{holder[:-1]}{FENCE}")[0] is Failure.TRUNCATED_JSON
     assert why(f"Sure: {FENCE}{holder.replace(': ', ' ')}{FENCE}")[0] is Failure.PARSE_FAILED
     assert why(f"Sure: {FENCE}{holder}{FENCE} Bye")[0] is Failure.CODE_FENCE
@@ -102,14 +102,33 @@ def test_the_first_reason_wins() -> None:
     assert why(holder) == (Failure.PLACEHOLDER_STRING, 'main_topic: the placeholder "string"')
 
 
-def test_an_error_is_shown_up_to_two_hundred_characters_and_an_empty_one_is_none() -> None:
-    assert why(SOUND, error="x" * 500) == (Failure.PROVIDER_ERROR, "x" * 200)
-    assert why(SOUND, error="") == why(SOUND, error=None) == (None, "")
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        ("x" * 200, "x" * 200),
+        ("x" * 500, "x" * 199 + "…"),
+        ("over\n  quota", "over quota"),
+        ({"status": 500, "code": "電"}, '{"code": "電", "status": 500}'),
+        (["a", None], '["a", null]'),
+        (True, "true"),
+        (503, "503"),
+    ],
+)
+def test_an_error_is_shown_on_one_line(error: Any, detail: str) -> None:
+    assert why(SOUND, error=error) == (Failure.PROVIDER_ERROR, detail)
+    assert program(SOUND, error=error)[3:5] == (Failure.PROVIDER_ERROR, detail)
+
+
+@pytest.mark.parametrize("error", [None, "", False, 0, {}, []])
+def test_an_empty_error_is_none(error: Any) -> None:
+    assert why(SOUND, error=error) == (None, "")
+    assert program(SOUND, error=error).reason is None
 
 
 def test_no_text_is_empty() -> None:
-    for raw in (None, "", " \n\t", "\u3000"):
+    for raw in ("", " \n\t", "\u3000"):
         assert why(raw) == (Failure.PARSE_FAILED, "empty")
+    assert why(None) == (Failure.PARSE_FAILED, "no raw text")
 
 
 # Around the object.
@@ -254,9 +273,11 @@ def test_whole_numbers_have_up_to_four_hundred_digits(sign: str) -> None:
     assert parse(f'{{"a": {sign}{"7" * 5000}}}') == Parsed(None, Failure.PARSE_FAILED, "a number of 5,000 digits")
 
 
-def test_decimals_may_be_long_but_not_large() -> None:
-    assert parse(f'{{"a": 0.{"3" * 5000}}}') == Parsed({"a": 1 / 3})
-    assert parse(f'{{"a": {"3" * 5000}.0}}').detail == f"the number {'3' * 40} is too large"
+def test_decimals_have_up_to_four_hundred_signs() -> None:
+    assert parse(f'{{"a": 0.{"3" * 398}}}') == Parsed({"a": 1 / 3})
+    assert parse(f'{{"a": 0.{"3" * 399}}}') == Parsed(None, Failure.PARSE_FAILED, "a number of 401 signs")
+    assert parse(f'{{"a": {"3" * 5000}.0}}').detail == "a number of 5,002 signs"
+    assert parse(f'{{"a": {"3" * 398}.0}}').detail == f"the number {'3' * 40} is too large"
 
 
 # Depth.
@@ -270,7 +291,8 @@ def test_a_hundred_levels_are_read_and_one_more_is_not() -> None:
     assert DEEPEST == 100
     objects, lists = nest('{"a":', "}", 99, "{}"), '{"a":' + nest("[", "]", 99) + "}"
     mixed = nest('{"a":[', "]}", 50)
-    for text in (objects, lists, mixed):
+    wide_too = '{"b":[[],[]],"a":' + nest("[", "]", 99) + "}"
+    for text in (objects, lists, mixed, wide_too):
         assert parse(text) == Parsed(json.loads(text))
     too_deep = Parsed(None, Failure.PARSE_FAILED, "nested deeper than 100")
     assert parse(nest('{"a":', "}", 100, "{}")) == too_deep
@@ -307,6 +329,7 @@ def _keys(count: int) -> str:
         ('{"a": "', "x", "", Failure.TRUNCATED_JSON),
         ('{"a": "', '\\"', "", Failure.TRUNCATED_JSON),
         ("{" * 200 + '"', '\\"', "", Failure.TRUNCATED_JSON),
+        ('{"a": [' + "[]," * 200 + '"', '\\"', "", Failure.TRUNCATED_JSON),
         ("{", '"', '"', Failure.TRUNCATED_JSON),
         ("", "[", "", Failure.PARSE_FAILED),
         ("", "x", "", Failure.PARSE_FAILED),
@@ -320,17 +343,17 @@ def _keys(count: int) -> str:
 )
 def test_ten_megabytes_are_judged_in_seconds(head: str, body: str, tail: str, reason: Failure | None) -> None:
     raw = head + (body * (TEN_MB // len(body)) if body else _keys(500_000)) + tail
-    begin = time.perf_counter()
+    begin = time.process_time()
     parsed = parse(raw)
-    assert time.perf_counter() - begin < QUICK
+    assert time.process_time() - begin < QUICK
     assert parsed.reason is reason
 
 
 def test_a_key_that_stands_twice_is_found_among_many_in_seconds() -> None:
     raw = "{" + _keys(300_000) + ',"key 299999":1}'
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert parse(raw) == Parsed(None, Failure.PARSE_FAILED, 'the key "key 299999" stands twice')
-    assert time.perf_counter() - begin < QUICK
+    assert time.process_time() - begin < QUICK
 
 
 # Placeholders and shape.
@@ -452,6 +475,71 @@ def test_repair_does_not_excuse_what_is_wrong_inside(changes: dict[str, Json], d
     known = read(f"{FENCE}{json.dumps(answer(**changes))}{FENCE}", repair=True)
     assert known == grading.Known(None, Failure.CODE_FENCE, detail, repaired=True)
     assert grading.score(bundled(), wanted(), known, Context([])).score == 0
+
+
+# The original program.
+
+
+@pytest.mark.parametrize(
+    ("raw", "value", "reason"),
+    [
+        ("", None, Failure.PARSE_FAILED),
+        ("no", None, Failure.PARSE_FAILED),
+        ('{"a": 1', None, Failure.TRUNCATED_JSON),
+        ("{'a': 1}", None, Failure.PARSE_FAILED),
+        ('[{"a": 1}]', {"a": 1}, Failure.EXTRA_TEXT),
+        ('{"a": 1} {"b": 2}', {"a": 1}, Failure.EXTRA_TEXT),
+        (f'{FENCE}json\n{{"a": 1}}\n{FENCE}', {"a": 1}, Failure.CODE_FENCE),
+        (f'Sure: {FENCE}{{"a": 1}}', {"a": 1}, Failure.CODE_FENCE),
+        (f'{{"a": "x{FENCE}y"}}', {"a": "xy"}, Failure.CODE_FENCE),
+        ('{"a": "string"}', {"a": "string"}, Failure.SCHEMA_FAILED),
+        ('{"main_topic": "string"}', {"main_topic": "string"}, Failure.PLACEHOLDER_STRING),
+        ('{"main_topic": "String"}', {"main_topic": "String"}, Failure.SCHEMA_FAILED),
+        ('{"a": 1, "a": 2}', {"a": 2}, Failure.SCHEMA_FAILED),
+        ('{"a": Infinity}', {"a": float("inf")}, Failure.SCHEMA_FAILED),
+        ("{" * 100_000 + "}" * 100_000, None, Failure.PARSE_FAILED),
+        (nest('{"a":', "}", 100_000, "1"), None, Failure.PARSE_FAILED),
+        (f'{{"a": {"7" * 5000}}}', None, Failure.PARSE_FAILED),
+        (SOUND, answer(), None),
+    ],
+)
+def test_what_the_program_reads(raw: str, value: Json, reason: Failure | None) -> None:
+    assert reference_structured.find(raw) == (value, reason)
+
+
+def test_the_program_takes_a_number_that_is_none() -> None:
+    found = reference_structured.find(SOUND.replace('"guards"', "NaN"))
+    assert found.reason is None
+    assert found.value is not None
+    assert found.value["target_audience"] != found.value["target_audience"]
+
+
+def program(raw: str | None, *, error: Any = None) -> grading.Scored:
+    context = [ContextChunk("a.xlsx", "You must never force a door.")]
+    return reference_structured.score(answer(), StructuredOutput(id="q", raw=raw, context=context, error=error))
+
+
+def test_the_program_counts_only_what_it_finds_sound() -> None:
+    sound = program(SOUND)
+    assert sound.score == 100
+    assert (sound.counted, sound.ok, len(sound.parts)) == (True, True, 7)
+    for raw in (f"{FENCE}{SOUND}{FENCE}", f"Sure: {SOUND}"):
+        wrapped = program(raw)
+        assert wrapped.score == 0
+        assert (wrapped.counted, wrapped.ok, wrapped.parts) == (False, False, sound.parts)
+    for raw in ("no", "{}", json.dumps(answer(detailed_description="one"))):
+        failed = program(raw)
+        assert failed.score == 0
+        assert (failed.counted, failed.ok, failed.parts) == (False, False, ())
+    assert program(SOUND, error="timeout")[3:5] == (Failure.PROVIDER_ERROR, "timeout")
+    assert reference_structured.score(answer(), None)[3:5] == (Failure.MISSING, "no output")
+
+
+def test_a_list_that_is_null_fails_in_the_runner_of_the_program_and_is_worth_nothing_to_its_scorer() -> None:
+    item = program(json.dumps(answer(detailed_description=None)))
+    assert item.reason is Failure.SCHEMA_FAILED
+    assert item.score == item.parts[3] == 0
+    assert item.parts[0] == 1
 
 
 # Any text.

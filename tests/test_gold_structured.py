@@ -221,10 +221,10 @@ def test_every_field_that_is_wrong_is_told() -> None:
         (row("x", detailed_description=[f"item {n}" for n in range(12)] + [" "]), None),
         (row("x", detailed_description=[f"item {n}" for n in range(13)]),
          "expected.answer_example.detailed_description: "
-         "13 items, of which an answer can match 12: none can get full marks [RW-W44]"),
+         "13 items, of which an answer can match 12: none can get full marks [RW-W51]"),
         (row("x", predicted_questions=[f"item {n}" for n in range(11)]),
          "expected.answer_example.predicted_questions: "
-         "11 items, of which an answer can match 10: none can get full marks [RW-W44]"),
+         "11 items, of which an answer can match 10: none can get full marks [RW-W51]"),
         (row("x", "Cafe\u0301?"), "text that is not in Unicode form NFC [RW-W10]"),
         (row("x", detailed_description=["cafe\u0301"]), "text that is not in Unicode form NFC [RW-W10]"),
         (row("x") | {"grading": {"coverage_weight": 1}},

@@ -364,6 +364,51 @@ def test_exact_labels() -> None:
     assert one(rules, "", "") == one(rules, " ", "\n") == 0
 
 
+@pytest.mark.parametrize(
+    ("contained", "gold", "got", "points"),
+    [
+        ("0", "x", "x" + "y" * 99, 1),
+        ("0.25", "ab", "yyabyyyy", 1),
+        ("0.25", "yyabyyyy", "ab", 1),
+        ("0.25", "ab", "yyabyyyyy", 0),
+        ("0.26", "ab", "yyabyyyy", 0),
+        ("1", "ab", "ab", 1),
+        ("1", "ab", "abc", 0),
+        ("1", "abcdefgh", "abcdefghi", 1),  # not by containment, but 7 of 8 pairs are alike
+    ],
+)
+def test_how_much_of_a_text_must_be_contained(contained: str, gold: str, got: str, points: int) -> None:
+    assert one(Label(contained=F(contained)), gold, got) == points
+    assert one(Listed(contained=F(contained)), [gold], [got]) == points
+
+
+@pytest.mark.parametrize(
+    ("gold", "got", "thin"),
+    [
+        ("ab", "abcdefgh", True),
+        ("abcdefgh", "gh", True),
+        ("ab", "abcdefg", False),
+        ("ab", "ab", False),
+        ("ab", "zzzzzzzz", False),
+        ("", "zzzzzzzz", False),
+    ],
+)
+def test_a_match_of_a_quarter_or_less_is_thin(gold: str, got: str, thin: bool) -> None:
+    assert Label().compare(gold, got, NOWHERE).thin is thin
+    assert Listed().compare([gold], [got], NOWHERE).thin is thin
+    assert Listed().compare(["1234", gold], [got, "1234"], NOWHERE).thin is thin
+    for rules in (Label("exact"), Label(contained=F(1, 2))):
+        assert not rules.compare(gold, got, NOWHERE).thin
+    for listed in (Listed(match="exact"), Listed(contained=F(1, 2))):
+        assert not listed.compare([gold], [got], NOWHERE).thin
+
+
+def test_a_thin_match_is_noted_in_the_score() -> None:
+    assert score(expected(), answer(main_topic="e")).thin
+    assert not score(expected(), answer(main_topic="ele")).thin
+    assert not score(expected(), answer()).thin
+
+
 # Lists.
 
 
@@ -1039,7 +1084,9 @@ def test_who_is_to_blame() -> None:
     wrong = score(expected(), answer(main_topic="zzz"))
     assert blamed(wrong) is blamed(wrong, "a.xlsx") is blamed(wrong, "zzz", "b.pdf") is Stage.GENERATION
     assert blamed(wrong, "zzz", "yyy") is Stage.RETRIEVAL
-    assert blamed(wrong, "a.xlsx", chunks=[]) is Stage.RETRIEVAL
+    assert blamed(wrong, "a.xlsx", chunks=[ContextChunk("zzz")]) is Stage.RETRIEVAL
+    assert blamed(wrong, "a.xlsx", chunks=[]) is Stage.GENERATION
+    assert blamed(wrong, "a.xlsx", chunks=[ContextChunk(None, EVIDENCE)]) is Stage.GENERATION
 
 
 def test_evidence_that_was_not_retrieved_is_the_fault_of_retrieval() -> None:
@@ -1049,6 +1096,7 @@ def test_evidence_that_was_not_retrieved_is_the_fault_of_retrieval() -> None:
     eight = [ContextChunk("a.xlsx", " ".join(words[:5])), ContextChunk(None, " ".join(words[5:8]))]
     assert blamed(poor, chunks=eight) is Stage.GENERATION
     assert blamed(poor, chunks=eight[:1]) is Stage.RETRIEVAL
+    assert blamed(poor, chunks=[ContextChunk("a.xlsx", None)]) is blamed(poor, chunks=[]) is Stage.GENERATION
     fine = score(expected(), answer(main_topic="zzz"))
     assert blamed(fine, chunks=eight[:1]) is Stage.GENERATION
     # A passage with fewer keywords than full marks ask for: having all of them is enough.
@@ -1110,6 +1158,11 @@ def test_what_passages_say() -> None:
     assert [line.note for line in Keywords().details(EVIDENCE, EVIDENCE[:-5], NOWHERE)] == [
         "10 of 11 keywords, 8 needed",
         "has calm, passengers, then, call, elevator, maintenance, vendor, immediately, never, force",
+    ]
+    wanted = " ".join(f"k{nth:02}" for nth in range(40))
+    assert Keywords(first=3, hits=2, length=3).details(wanted, "k02 k03", NOWHERE)[1:] == [
+        Detail(True, None, None, "has k02"),
+        Detail(False, None, None, "lacks k00, k01"),
     ]
 
 

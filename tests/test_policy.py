@@ -58,7 +58,7 @@ EXACT = {
     "RW-P02": (
         SUITE + 'trace = "t.jsonl"\n',
         "ragworthy.toml: answers.trace: expected a known key, got an unknown one (did you mean traces?) [RW-P02]\n"
-        "  policy_unknown_key: Remove it or spell it as shown; docs/policy.md lists every key.\n",
+        "  policy_unknown_key: Remove it or spell it as shown; docs/policy-keys.md lists every key.\n",
     ),
     "RW-P03": (
         "evidence = 5\n" + SUITE,

@@ -321,7 +321,7 @@ def pairs(draw: st.DrawFn) -> tuple[Row, Row, list[ContextChunk]]:
     return gold, got, chunks
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(pairs(), st.booleans())
 def test_every_part_and_the_score_stay_within_their_bounds(
     case: tuple[Row, Row, list[ContextChunk]], plain: bool
@@ -362,7 +362,7 @@ def _quote(chunk: ContextChunk, draw: st.DrawFn) -> Row:
     return {"file": chunk.source_path, "anchors": [JUNK, anchor if anchor.strip() else text]}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(perfect(), st.booleans())
 def test_a_perfect_answer_is_worth_exactly_100(case: tuple[Row, Row, list[ContextChunk]], plain: bool) -> None:
     gold, got, chunks = case
@@ -372,7 +372,7 @@ def test_a_perfect_answer_is_worth_exactly_100(case: tuple[Row, Row, list[Contex
     assert grading.losses(bundled(), item) == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(pairs(), st.sampled_from(["detailed_description", "predicted_questions"]), st.data())
 def test_junk_in_a_list_never_pays(case: tuple[Row, Row, list[ContextChunk]], name: str, data: st.DataObject) -> None:
     gold, got, chunks = case
@@ -386,7 +386,7 @@ def test_junk_in_a_list_never_pays(case: tuple[Row, Row, list[ContextChunk]], na
         assert after.score < before.score or len(got[name]) >= cap
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(pairs(), st.data())
 def test_junk_references_never_pay(case: tuple[Row, Row, list[ContextChunk]], data: st.DataObject) -> None:
     gold, got, chunks = case
@@ -422,7 +422,7 @@ def test_a_blank_item_may_push_a_wrong_one_over_the_cap() -> None:
     assert (before.parts[3], after.parts[3]) == (F(2, 13), F(2, 12))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(pairs(), st.randoms(use_true_random=False))
 def test_the_order_of_keys_and_of_fields_changes_nothing(case: tuple[Row, Row, list[ContextChunk]], rng: Any) -> None:
     gold, got, chunks = case
@@ -441,7 +441,7 @@ def test_the_order_of_keys_and_of_fields_changes_nothing(case: tuple[Row, Row, l
     assert sorted(other.over) == sorted(item.over)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(pairs(), st.text(SIGNS, max_size=8), st.none() | st.text(max_size=5) | st.lists(st.just("string"), max_size=2))
 def test_a_key_that_is_not_asked_for_changes_nothing(
     case: tuple[Row, Row, list[ContextChunk]], key: str, value: Json
@@ -465,7 +465,7 @@ def details(gold: Row, got: Row, chunks: Sequence[ContextChunk]) -> bytes:
     return json.dumps(lines, ensure_ascii=False).encode()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(pairs())
 def test_what_people_are_told_agrees_with_the_score(case: tuple[Row, Row, list[ContextChunk]]) -> None:
     gold, got, chunks = case
@@ -526,7 +526,7 @@ def test_what_people_are_told_does_not_depend_on_hash_seeds() -> None:
 # Exact sums.
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 1000), st.fractions(0, 1, max_denominator=997)), min_size=1, max_size=9))
 def test_the_weighted_sum_is_exact(rows: list[tuple[int, Fraction]]) -> None:
     whole = sum(weight for weight, _ in rows)
@@ -553,7 +553,7 @@ def test_thirds_add_up() -> None:
 # The text helpers underneath.
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.text(max_size=20))
 def test_helpers_against_character_by_character(text: str) -> None:
     bare = "".join(sign for sign in text if not sign.isspace())

@@ -1,6 +1,6 @@
 """The Python API: the same flow as the command line, for notebooks, tests and pipelines."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -95,7 +95,7 @@ def score(
     rule_packs: tuple[str, ...] = (),
     refusals: tuple[str, ...] = (REFUSAL,),
     short_substr: str = "reject",
-    slices: tuple[str, ...] = (),
+    slices: Sequence[str] = (),
     live: Any = None,
     live_corpus: Any = None,
     redirects: str | Path | tuple[str | Path, ...] = (),
@@ -147,6 +147,13 @@ def score(
             raise usage_error(f"{name}: expected {' or '.join(choices)}, got {value!r}")
     ks = _depths(suite, k)
     gold, traces = (gold if questions is None else questions), (traces if outputs is None else outputs)
+    for name, one in (("definition", definition), ("subset", subset), ("provenance", provenance)):
+        if one is not None and not isinstance(one, (str, Path)):
+            raise usage_error(f"{name}: expected a path, got {type(one).__name__}")
+    if isinstance(slices, str):
+        raise usage_error(f'slices: expected several fields, got the text "{slices}"')
+    if k is not None and suite == "structured":
+        raise usage_error("k: the structured suite has none")
     settings: Settings
     if suite == "structured":
         settings = Structured(repair=repair, profile=profile, slices=tuple(slices))

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ragworthy import flow
-from ragworthy.gates import MAX, MIN
+from ragworthy.gates import MAX, MIN, name_of
 from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics import facts as f
@@ -72,7 +72,7 @@ def _structured(request: flow.Request) -> list[str]:
     run = flow.score(request._replace(subset=None))
     suite = run.report["suites"]["structured"]
     lines = [f"structured: {counts_line('structured', suite['counts'])}", ""]
-    lines += ["What these files cannot show"]
+    lines += ["What stands in the way of a verdict"]
     lines += [f"  {visible(reason)}" for reason in run.report["invalid"]] or ["  nothing: every metric is measured"]
     lines += ["", "What the gates can show", *_power(run)]
     if suite["warnings"]:
@@ -129,7 +129,7 @@ def _power(run: flow.Run) -> list[str]:
         enough = (value.size or 0) >= needed.to_pass
         sign = "≥" if gate.op == MIN else "≤"
         lines.append(
-            f"  {'yes' if enough else 'no '}  {gate.metric} {sign} {gate.threshold}: has {value.size or 0:,} cases, "
+            f"  {'yes' if enough else 'no '}  {name_of(gate)} {sign} {gate.threshold}: has {value.size or 0:,} cases, "
             f"needs {needed.to_pass:,} clean ones to be shown with 95 % confidence"
         )
     return lines

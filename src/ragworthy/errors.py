@@ -60,13 +60,13 @@ CATALOGUE: dict[str, Code] = {
     "RW-G15": Code("gold_id_reused", "A gold id does not have the text it had when the gold set was frozen.", "Follow the ids with --redirects ('ragworthy index migrate' makes the table), or rewrite the gold set with 'ragworthy gold rebind' and freeze it again."),
     "RW-G14": Code("gold_offsets", "A gold offset pair is not a range inside the text.", "Offsets are UTF-8 bytes, half-open: [begin, end) with begin < end."),
     # questions with structured answers
-    "RW-Q01": Code("question_shape", "A question does not have the shape that its definition asks for.", "Give every question an id, a question and the expected fields, each of its kind."),
+    "RW-Q01": Code("question_shape", "A question does not have the shape that its definition asks for.", "Give every question an id, a question and the expected fields, each of its kind; name the definition of another schema with --definition."),
     "RW-Q02": Code("question_legacy", "A question has the old form (must_include, keywords), which this method cannot score.", "Write the expected fields as answer_example, with source_map."),
     "RW-Q03": Code("question_empty", "A question has no text.", "Write the question; --allow-gold-errors scores it anyway."),
     "RW-Q04": Code("subset_parent", "The subset was drawn from another question set, or changed after it was drawn.", "Draw it again: 'ragworthy gold subset QUESTIONS -o SUBSET'."),
     "RW-Q05": Code("subset_unreadable", "The subset file cannot be read.", "Draw it again: 'ragworthy gold subset QUESTIONS -o SUBSET'."),
     # traces
-    "RW-T01": Code("trace_qid", "A trace has no usable qid.", "Write the qid of the gold item as a string in qid (or q_id)."),
+    "RW-T01": Code("trace_qid", "A trace has no usable qid.", "Write the id of the gold item as a string in qid (or q_id); in structured outputs it is id."),
     "RW-T02": Code("trace_type", "A trace field has the wrong type.", "Change what the pipeline writes; see the trace contract in docs/formats.md."),
     "RW-T03": Code("trace_offsets", "An offset pair of a trace is not a range inside the text.", "Offsets are UTF-8 bytes into the canonical text, half-open: [begin, end) with begin < end."),
     "RW-T04": Code("delta_s_length", "The list of distances is not as long as the list of results.", "Write one distance for each item of topk, in the same order."),
@@ -109,7 +109,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-R02": Code("receipt_differs", "The receipt does not re-derive.", "The line says which input moved or which part differs; run the gate again on the files you mean."),
     # policy and gates
     "RW-P01": Code("policy_syntax", "The policy is not valid TOML.", "Fix the syntax at the place named."),
-    "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy.md lists every key."),
+    "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy-keys.md lists every key."),
     "RW-P03": Code("policy_value", "A policy key has a value it cannot take.", "Change the value as the line says."),
     "RW-P04": Code("policy_unknown_metric", "A gate names a metric that does not exist.", "'ragworthy explain' lists every metric."),
     "RW-P05": Code("threshold_idle", "The threshold can never fail, or never pass.", "A gate that cannot fail is no gate: choose a threshold inside the metric's range."),
@@ -125,7 +125,7 @@ CATALOGUE: dict[str, Code] = {
     # usage
     "RW-U01": Code("usage", "The command or call cannot be carried out as given.", "See 'ragworthy COMMAND --help'."),
     "RW-U02": Code("reference_cannot", "The sources' own scorer stops with an error on this input.", "Score with the default profile, which names the faulty record."),
-    "RW-U03": Code("would_overwrite", "A file is already there.", "Choose another folder; init never overwrites."),
+    "RW-U03": Code("would_overwrite", "A file is already there.", "Choose another place; nothing of yours is overwritten."),
     # a defect of ours
     "RW-X70": Code("defect", "Ragworthy itself failed.", "Report it with the command, the version and the lines shown."),
     # warnings
@@ -176,7 +176,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-W46": Code("grading_unused", "Questions carry grading weights that are not used.", "Weights stand in the definition."),
     "RW-W47": Code("slices_cut", "There are more slices than are shown.", "Slice by a field with fewer values."),
     "RW-W48": Code("provenance_missing", "The outputs do not say how they were made.", "Write prompt_sha256, prompt_version, index_version, model_id and adapter_id into meta."),
-    "RW-W49": Code("no_context", "Outputs carry no context, so no reference in them can be borne out.", "Store the retrieved chunks with every output."),
+    "RW-W49": Code("no_context", "Outputs carry no context, or chunks without path or text, so no reference in them can be borne out.", "Store the retrieved chunks with every output, each with source_path and text."),
+    "RW-W50": Code("thin_match", "Texts count as matching because a few characters of one stand in the other.", 'Set contained in the definition, e.g. contained = 0.25, or match = "exact" for closed lists.'),
+    "RW-W51": Code("gold_over_cap", "An expected list has more items than are looked at in an answer, so none can get full marks.", "Raise cap in the definition, or shorten the list."),
     "RW-W38": Code("section_uncovered", "Few sections of the corpus are asked about.", "Spread the questions over the sections."),
 }  # fmt: skip
 

@@ -156,7 +156,8 @@ def _items(given: argparse.Namespace, request: flow.Request) -> int:
         print(itemview.render(shown, given.format, colour=_colour(given)), end="")
     good = sum(one.good for one in shown)
     code = Exit.SHIP if good == len(shown) else Exit.NO_SHIP
-    print(f"items: {good} of {len(shown)} good (exit {int(code)})")
+    if given.format == "text" or given.quiet:
+        print(f"items: {good} of {len(shown)} good (exit {int(code)})")
     return int(code)
 
 

@@ -124,8 +124,8 @@ ALSO = {"adapter_id": "registry_id"}
 """Another key that will do where there is no such key."""
 Said = tuple[tuple[str, str], ...]
 """What one output says of how it was made, as keys and texts."""
-Noted = tuple[bytes, Said, bool]
-"""Of an output that counts: the hash of its context, what it says of itself, and whether it has no context."""
+Noted = tuple[bytes, Said, tuple[str, ...]]
+"""Of an output that counts: the hash of its context, what it says of itself, and what it lacks."""
 
 
 def said_by(meta: Mapping[str, Any] | None) -> Said:
@@ -168,8 +168,8 @@ class Marked(NamedTuple):
     replaced: int
     orphans: int
     orphan_ids: list[str]
-    bare: int
-    """Outputs without context."""
+    gaps: "Counter[str]"
+    """How many outputs lack the raw text, the context, or the paths or texts of its chunks."""
     meta: Meta
     context_sha256: str
 
@@ -211,7 +211,7 @@ def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None
             replaced += place in items
             context = hashlib.sha256(msgspec.json.encode(output.context)).digest()
             said = said_by(output.meta)
-            noted = context, known.setdefault(said, said), not output.context and not output.error
+            noted = context, known.setdefault(said, said), _gaps(output)
             items[place] = read - 1, pack(_scored(job, questions.expected[place], output)), noted
         if tell is not None:
             tell(len(block.data))
@@ -220,6 +220,20 @@ def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None
     numbers = array("q", (one[0] for one in items.values()))
     packed, rest = [one[1] for one in items.values()], [one[2] for one in items.values()]
     return Gathered(array("q", items), numbers, packed, rest, orphans, table, read, replaced, flaws)
+
+
+def _gaps(output: StructuredOutput) -> tuple[str, ...]:
+    """What an output lacks that a scorer needs."""
+    if output.error:
+        return ()
+    chunks = output.context or []
+    there = {
+        "raw": output.raw is not None,
+        "context": bool(chunks),
+        "source_path": not chunks or any(chunk.source_path for chunk in chunks),
+        "text": not chunks or any(chunk.text for chunk in chunks),
+    }
+    return tuple(key for key, good in there.items() if not good)
 
 
 def _nameless(job: Job, block: Any, records: list[StructuredOutput], flaws: Flaws) -> None:
@@ -279,7 +293,7 @@ def _merged(job: Job, questions: Questions, parts: Sequence[Gathered]) -> Marked
         replaced=replaced,
         orphans=orphans.total(),
         orphan_ids=sorted(orphans)[:ORPHANS_SHOWN],
-        bare=sum(bare for _, _, bare in there),
+        gaps=Counter(gap for _, _, gaps in there for gap in gaps),
         meta=Meta(said for _, said, _ in there),
         context_sha256=hashlib.sha256(b"".join(context for context, _, _ in there)).hexdigest(),
     )

@@ -83,7 +83,9 @@ def baseline(earlier: Earlier | None, gold_sha256: str, settings: dict[str, Any]
     gold = next((one.sha256 for one in earlier.suite.inputs if one.role == "gold"), None)
     theirs = earlier.suite.settings
     unlike = None
-    if gold != gold_sha256:
+    if earlier.verdict == "INVALID":
+        unlike = "its own evidence was not valid"
+    elif gold != gold_sha256:
         unlike = "it was scored on another gold set"
     elif earlier.suite.profile != "default":
         unlike = "it was scored with another profile"

@@ -69,8 +69,9 @@ def told(made: Made, marked: Marked, gold: Source, outputs: Source, definition: 
         fields[key] = next(iter(values)) if len(values) == 1 and not without else None
         if len(values) > 1:
             some = ", ".join(f'"{_shown(value)}"' for value in sorted(values)[:SHOWN])
-            invalid.append(f"the outputs differ in {key}: {some}")
-        elif without:
+            whose = "the outputs" if key not in made.values else "the outputs and the provenance file"
+            invalid.append(f"{whose} differ in {key}: {some}")
+        elif without and marked.meta.outputs:  # without outputs nothing is said, and that is said elsewhere
             lacking.append(key)
             of = f" in {without:,} of {plural(marked.meta.outputs, 'output')}" if values else ""
             invalid.append(f"the outputs do not say {key}{of}")

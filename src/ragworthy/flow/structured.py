@@ -19,7 +19,7 @@ from ragworthy.load.definition import bundled, load_definition
 from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
 from ragworthy.load.questions import open_questions, question_lines, read_subset
 from ragworthy.load.rules import STRUCTURED_MISSING_GATE
-from ragworthy.load.sources import FileSource, Source, open_source
+from ragworthy.load.sources import FileSource, Source
 from ragworthy.metrics import reference_structured
 from ragworthy.metrics.definition import Definition
 from ragworthy.metrics.grading import Scored
@@ -79,6 +79,7 @@ def _score(request: Request, inputs: Inputs, progress: Progress | None, step: St
     job = job_of(request, inputs)
     marked = _mark(job, inputs, progress)
     metrics = metrics_of(inputs.definition)
+    _check_slices(request, inputs, marked)
     values, cut = _summarise(request, marked, metrics, inputs.definition)
     gold_sha256 = inputs.gold.sha256()
     settings = _settings(request, inputs)
@@ -126,7 +127,8 @@ def _marked(marked: engine.Marked, *, some: bool) -> dict[str, Any]:
         "replaced": marked.replaced,
         "orphans": 0 if some else marked.orphans,
         "orphan_ids": [] if some else marked.orphan_ids,
-        "bare": marked.bare,
+        "text_ids": marked.questions.text_ids,
+        "gaps": marked.gaps,
     }
 
 
@@ -139,7 +141,7 @@ def _open(request: Request, questions: Any) -> Inputs:
     lock_path = evidence.lock_of(request)
     return Inputs(
         gold=open_questions("gold", questions),
-        outputs=open_source("trace", request.traces),
+        outputs=open_questions("trace", request.traces),
         definition=load_definition(request.definition) if request.definition is not None else bundled(),
         lock=load_lock(lock_path) if lock_path is not None else None,
         lock_path=lock_path,
@@ -178,6 +180,9 @@ def _mark(job: engine.Job, inputs: Inputs, progress: Progress | None) -> engine.
     marked = engine.mark(job, questions, flaws, evidence.told(progress, inputs.outputs.size))
     if flaws.count:
         raise DataError(list(_problems(flaws, inputs)), flaws.count)
+    if 0 < marked.gaps["raw"] == marked.meta.outputs:
+        message = "expected a string, got nothing in every output"
+        raise data_error("RW-T02", message, where=inputs.outputs.given, field="raw")
     inputs.check_unchanged()
     return marked
 
@@ -196,6 +201,10 @@ def _check_subset(path: Path, whole: Inputs) -> None:
     if subset.parent.sha256 != now:
         message = f"expected a subset of {whole.gold.given} (sha256 {now}), got one of {subset.parent.sha256}"
         raise data_error("RW-Q04", message, where=str(path), field="parent.sha256")
+    size = min(subset.size, subset.parent.distinct)
+    if len(subset.questions) != size:
+        message = f"expected {size} questions, as were drawn, got {len(subset.questions)}"
+        raise data_error("RW-Q04", message, where=str(path), field="questions")
     drawn = {_id(row): row for row in subset.questions}
     for number, line in question_lines(whole.gold):
         try:
@@ -219,6 +228,19 @@ def _id(row: dict[str, Any]) -> str:
 Values = dict[tuple[str | None, str], g.Value]
 
 
+def _check_slices(request: Request, inputs: Inputs, marked: engine.Marked) -> None:
+    """Every field to split by must be one of the questions; a subset need not have those of the other questions."""
+    there = {name for slices in marked.questions.slices for name in slices}
+    for field in request.structured.slices if inputs.whole is None else ():
+        if not any(name.startswith(f"{field}=") for name in there):
+            raise policy_error(
+                "RW-P03",
+                f'expected a field that questions have, got "{field}"',
+                where=str(request.policy or ""),
+                field="slices",
+            )
+
+
 def _summarise(
     request: Request, marked: engine.Marked, metrics: dict[str, Metric], definition: Definition
 ) -> tuple[Values, int]:
@@ -227,9 +249,6 @@ def _summarise(
     for nth, slices in enumerate(marked.questions.slices):
         for name in slices:
             groups.setdefault(name, []).append(nth)
-    for field in request.structured.slices:
-        if not any(name is not None and name.startswith(f"{field}=") for name in groups):
-            raise policy_error("RW-P03", f'expected a field that questions have, got "{field}"', field="slices")
     kept, cut = _largest(groups, {gate.slice for gate in request.gates})
     reference = request.structured.profile == "reference"
     values: Values = {}
@@ -279,7 +298,8 @@ def _each(request: Request, marked: engine.Marked, definition: Definition) -> di
         for qid in gate.must_pass:
             if qid not in marked.questions.place:
                 message = f'expected a qid of the gold set, got "{qid}"'
-                raise PolicyError([Problem("RW-P09", message, field=f"{gate.metric}: must_pass")])
+                where = str(request.policy or "")
+                raise PolicyError([Problem("RW-P09", message, where, f"{gate.metric}: must_pass")])
             item = marked.items[marked.questions.place[qid]]
             if gate.metric in fields:
                 said[gate.metric, qid] = bool(item.parts) and item.parts[fields[gate.metric]] == 1

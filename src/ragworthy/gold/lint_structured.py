@@ -98,7 +98,7 @@ def _beyond_reach(value: Any, field: Field) -> Iterator[tuple[str, str]]:
     elif isinstance(rules, Listed):
         count = sum(bool(text.strip()) for text in value)
         if count > rules.cap:
-            yield "RW-W44", f"{count} items, of which an answer can match {rules.cap}: none can get full marks"
+            yield "RW-W51", f"{count} items, of which an answer can match {rules.cap}: none can get full marks"
 
 
 def _source_map(expected: Mapping[str, Any] | None, definition: Definition, field: Field) -> Iterator[Doubt]:

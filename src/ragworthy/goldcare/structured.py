@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from ragworthy.errors import MOST_PROBLEMS, DataError, Problem
+from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import lint_structured as rules
 from ragworthy.gold import subset as drawing
 from ragworthy.goldcare import Linted, sound_questions, structured_questions, unreadable
 from ragworthy.load.definition import bundled, load_definition
-from ragworthy.load.questions import open_questions, question_lines
+from ragworthy.load.questions import open_questions, question_lines, read_subset
 from ragworthy.load.sources import FileSource
 from ragworthy.metrics.definition import ABSENT, Definition
 from ragworthy.metrics.expected import expected_value, problem_of
@@ -61,6 +61,8 @@ def subset(path: Path, out: Path, *, size: int, seed: int, definition: Path | No
     candidates = [
         drawing.Candidate(one.qid, one.text, _labels(one, fields), place) for place, one in enumerate(questions)
     ]
+    if out.exists():
+        _check_subset(out)
     drawn = drawing.draw(candidates, size, seed)
     lines = [line for _, line in question_lines(source) if line.strip()]
     sha256 = source.sha256()
@@ -70,6 +72,14 @@ def subset(path: Path, out: Path, *, size: int, seed: int, definition: Path | No
     rows = [msgspec.json.format(lines[place], indent=0) for place in drawn.places]
     write_whole(out, drawing.document(rows, seed=seed, size=size, strata=fields.strata, parent=parent))
     return Written(drawn, len(questions), sha256)
+
+
+def _check_subset(out: Path) -> None:
+    """Only an earlier subset may be written over."""
+    try:
+        read_subset(out)
+    except DataError:
+        raise usage_error(f"{out}: already there, and no subset", code="RW-U03") from None
 
 
 def _labels(question: rules.Question, definition: Definition) -> tuple[str, ...]:

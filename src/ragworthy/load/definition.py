@@ -231,6 +231,8 @@ def _setting(check: Checker, table: dict[str, Any], key: str, hint: Any, default
     if hint is Fraction:
         if key == "threshold":
             return _number(check, table, key, path, default, "a number above 0 and up to 1", lambda n: 0 < n <= 1)
+        if key == "contained":
+            return _number(check, table, key, path, default, "a number from 0 to 1", lambda n: 0 <= n <= 1)
         return _number(check, table, key, path, default, "a number from 0 up", lambda n: n >= 0)
     if hint is int:
         least = 0 if key in FROM_ZERO else 1

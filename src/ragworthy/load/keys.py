@@ -88,6 +88,7 @@ KEYS: dict[str, dict[str, str]] = {
     "field.label": {
         "match": '"fuzzy" (one contains the other, or they are alike) or "exact"; default "fuzzy"',
         "threshold": "how alike the character pairs must be, above 0 and up to 1; default 0.72",
+        "contained": "the least share of the longer text that a contained one must have; default 0: any text will do",
         "form": 'how texts are made comparable: "exact", "nfkc", "folded" or "letters"; default "exact"',
     },
     "field.list": {
@@ -95,6 +96,7 @@ KEYS: dict[str, dict[str, str]] = {
         "limit": "more items than this are a warning; 0 for no limit; default 0",
         "match": '"fuzzy" (one contains the other, or they are alike) or "exact"; default "fuzzy"',
         "threshold": "how alike the character pairs must be, above 0 and up to 1; default 0.72",
+        "contained": "the least share of the longer text that a contained one must have; default 0: any text will do",
         "form": 'how texts are made comparable: "exact", "nfkc", "folded" or "letters"; default "exact"',
     },
     "field.keywords": {

@@ -137,8 +137,10 @@ def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: da
     gates = parse_gates(check, table.get("gate", []), "gate", default_k=k, evidence=evidence, suite=only, known=known)
     if table.get("gate") == []:
         check.say("RW-P11", "gate", "expected at least one gate, got an empty list")
-    if "gate" not in table:
-        gates = tuple(one._replace(evidence=evidence) for settings in suites for one in default_gates(settings))
+    gated = {gate.metric.partition(".")[0] for gate in gates}
+    idle = [settings for settings in suites if SUITE_OF[type(settings)] not in gated and table.get("gate") != []]
+    if not check.problems:  # a suite that nothing is said about is held to the usual gates, never to none
+        gates += tuple(one._replace(evidence=evidence) for settings in idle for one in default_gates(settings))
     _suites_of_gates(check, gates, suites)
     waivers = _waivers(check, table.get("waiver", []), gates, today, known)
     freeze = check.take(table, "freeze", dict, "", "a table") or {}

@@ -137,6 +137,8 @@ def _whole(text: str) -> int:
 
 
 def _finite(text: str) -> float:
+    if len(text) > LONGEST_NUMBER:
+        raise _Unsound(f"a number of {len(text):,} signs")
     number = float(text)
     if math.isinf(number):
         raise _Unsound(f"the number {text[:40]} is too large")

@@ -12,6 +12,7 @@ class Context:
     def __init__(self, chunks: Sequence[ContextChunk]) -> None:
         self.chunks = chunks
         self.paths = frozenset(chunk.source_path for chunk in chunks if chunk.source_path)
+        self.has_text = any(chunk.text for chunk in chunks)
         self._texts: dict[str, list[str]] = {}
 
     def has(self, anchor: str, form: str, make: Callable[[str], str], file: str | None = None) -> bool:

@@ -1,5 +1,6 @@
 """What one structured answer is worth: read, checked, compared field by field, and what is to blame where it fails."""
 
+import json
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from ragworthy.metrics.kinds.base import ALL, NONE, Match
 from ragworthy.metrics.kinds.texts import Keywords, Listed, keywords
 from ragworthy.names import Failure, Label, Stage
 from ragworthy.records import StructuredOutput
+from ragworthy.text import clip
 
 PLACEHOLDERS_IN = 12
 """How many items of a list are looked at for a placeholder."""
@@ -32,6 +34,8 @@ class Scored(NamedTuple):
     """Lists with more items than they may have."""
     counted: bool = True
     """Whether it enters the means; in the original program only valid answers do."""
+    thin: bool = False
+    """Whether a match rests on a very short text that stands in a much longer one."""
     stage: Stage | None = None
     """The part of the pipeline to look at first; None where the item is good."""
 
@@ -44,7 +48,7 @@ class Scored(NamedTuple):
 def pack(item: Scored) -> tuple[Any, ...]:
     """An item in whole numbers and texts, as it goes from one process to another."""
     parts = tuple((one.numerator, one.denominator) for one in (item.score, *item.parts))
-    return parts, item.counts, item.reason, item.detail, item.repaired, item.over, item.counted, item.stage
+    return parts, *item[2:]
 
 
 class Unpacker:
@@ -54,9 +58,8 @@ class Unpacker:
         self._numbers: dict[tuple[int, int], Fraction] = {}
 
     def __call__(self, packed: tuple[Any, ...]) -> Scored:
-        parts, counts, reason, detail, repaired, over, counted, stage = packed
-        numbers = [self._number(one) for one in parts]
-        return Scored(numbers[0], tuple(numbers[1:]), counts, reason, detail, repaired, over, counted, stage)
+        numbers = [self._number(one) for one in packed[0]]
+        return Scored(numbers[0], tuple(numbers[1:]), *packed[1:])
 
     def _number(self, pair: tuple[int, int]) -> Fraction:
         number = self._numbers.get(pair)
@@ -81,12 +84,20 @@ def read(definition: Definition, output: StructuredOutput | None, *, repair: boo
     """
     if output is None:
         return Known(None, Failure.MISSING, "no output")
-    if output.error is not None and output.error != "":
-        return Known(None, Failure.PROVIDER_ERROR, str(output.error)[:200])
-    parsed = parse(output.raw or "")
+    if output.error:
+        return Known(None, Failure.PROVIDER_ERROR, told(output.error))
+    if output.raw is None:
+        return Known(None, Failure.PARSE_FAILED, "no raw text")
+    parsed = parse(output.raw)
     if parsed.value is None or (parsed.reason is not None and not repair):
         return Known(None, parsed.reason, parsed.detail)
     return _checked(definition, parsed)
+
+
+def told(error: Any) -> str:
+    """What a provider said instead of an answer, on one line."""
+    text = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False, sort_keys=True)
+    return clip(text, 200)
 
 
 def _checked(definition: Definition, parsed: Parsed) -> Known:
@@ -144,6 +155,7 @@ def score(definition: Definition, wanted: tuple[Any, ...], known: Known, context
         known.detail,
         known.repaired,
         over,
+        thin=any(one.thin for one in matches),
     )
 
 
@@ -222,17 +234,20 @@ def losses(definition: Definition, item: Scored) -> list[Loss]:
 def blame(
     definition: Definition, wanted: tuple[Any, ...], files: frozenset[str], item: Scored, context: Context
 ) -> Stage:
-    """The part of the pipeline to look at first. `files` are those that the question says the answer comes from."""
+    """The part of the pipeline to look at first. `files` are those that the question says the answer comes from.
+
+    Retrieval is blamed only where the context that was stored shows it.
+    """
     if item.reason in (Failure.MISSING, Failure.PROVIDER_ERROR):
         return Stage.PIPELINE
     if item.reason is not None and item.score == 0:
         return Stage.GENERATION
-    if files and files.isdisjoint(context.paths):
+    if files and context.paths and files.isdisjoint(context.paths):
         return Stage.RETRIEVAL
     lost = losses(definition, item)
     for field, expected in zip(definition.fields, wanted, strict=True):
         short = isinstance(field.rules, Keywords) and any(one.field is field for one in lost) and not none(expected)
-        if short and not _holds(field.rules, expected, context):
+        if short and context.has_text and not _holds(field.rules, expected, context):
             return Stage.RETRIEVAL
     return Stage.CITATION if lost and lost[0].field.kind == "grounding" else Stage.GENERATION
 

@@ -14,7 +14,7 @@ from statistics import quantiles
 from typing import Any, NamedTuple
 
 from ragworthy.metrics.answer_json import span
-from ragworthy.metrics.grading import Scored
+from ragworthy.metrics.grading import Scored, told
 from ragworthy.metrics.kinds.texts import keywords
 from ragworthy.metrics.kinds.values import decimal
 from ragworthy.names import Failure
@@ -78,9 +78,9 @@ def _strict(value: Mapping[str, Any]) -> Failure | None:
 
 def score(expected: Mapping[str, Any], output: StructuredOutput | None) -> Scored:
     """One answer as the program records it: parts where its scorer gives some, the score of its runner."""
-    if output is None or (output.error is not None and output.error != ""):
+    if output is None or output.error:
         reason = Failure.MISSING if output is None else Failure.PROVIDER_ERROR
-        detail = "no output" if output is None else str(output.error)[:200]
+        detail = "no output" if output is None else told(output.error)
         return Scored(Fraction(0), (), (), reason, detail, counted=False)
     found = find(output.raw or "")
     parts = _parts(expected, found.value, output.context or []) if found.value is not None else None

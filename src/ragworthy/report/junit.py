@@ -5,6 +5,8 @@ from collections import Counter
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from ragworthy.text import clip
+
 _CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -51,7 +53,10 @@ def _judged(gate: dict[str, Any], report: dict[str, Any]) -> tuple[str, str]:
         waived = f"waived until {gate['waiver']['expires']}: {gate['waiver']['reason']}"
         return "skipped", f"<skipped message={_attr(waived)}/>"
     if outcome == "fail" and not gate["metric"].endswith(".missing"):
-        return "failure", f'<failure type="gate" message={_attr(detail)}>{_text(_offenders(report))}</failure>'
+        return (
+            "failure",
+            f'<failure type="gate" message={_attr(detail)}>{_text(_offenders(report, gate["metric"]))}</failure>',
+        )
     if outcome == "not_measured" and gate["optional"]:
         return "skipped", f"<skipped message={_attr(detail)}/>"
     if outcome != "pass":
@@ -59,12 +64,17 @@ def _judged(gate: dict[str, Any], report: dict[str, Any]) -> tuple[str, str]:
     return "pass", ""
 
 
-def _offenders(report: dict[str, Any]) -> str:
+def _offenders(report: dict[str, Any], metric: str) -> str:
+    """The worst of the gate's own suite; of structured answers those that this metric is about."""
+    suite, _, name = metric.partition(".")
     lines = []
-    for name, body in report["suites"].items():
-        for one in body["offenders"]:
-            claim = f"; claim: {one['claim'] or ''}" if one["claim"] is not None or name == "answers" else ""
-            lines.append(f"{one['qid']} {one['label']} {one['stage']}: {one['why']}{claim}")
+    for one in report["suites"][suite]["offenders"]:
+        if (name == "schema_pass_rate" and one["fail_reason"] is None) or (
+            "lost" in one and name not in ("score", "schema_pass_rate") and name not in one["lost"]
+        ):
+            continue
+        claim = f"; claim: {clip(one['claim'] or '', 300)}" if one["claim"] is not None or suite == "answers" else ""
+        lines.append(f"{one['qid']} {one['label']} {one['stage']}: {one['why']}{claim}")
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ from ragworthy.report.show import (
     is_rate,
     limits,
     number_of,
+    partial_notes,
     plural,
     shown_metrics,
     sliced,
@@ -75,6 +76,7 @@ def _bytes(lines: list[str]) -> int:
 
 def _head(report: dict[str, Any]) -> list[str]:
     lines = [f"## {_MARK[report['verdict']]} Ragworthy: {report['verdict']}", ""]
+    lines += [f"- {note}" for note in partial_notes(report)]
     lines += [f"- not valid: {cell(reason)}" for reason in report["invalid"]]
     if report["invalid"]:
         lines.append("")

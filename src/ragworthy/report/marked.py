@@ -1,5 +1,6 @@
 """Everything the report of the structured suite is made from."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -7,7 +8,7 @@ from ragworthy import gates as g
 from ragworthy.metrics.definition import Definition
 from ragworthy.metrics.grading import Scored
 from ragworthy.names import Outcome
-from ragworthy.records import StructuredGold, StructuredOutput
+from ragworthy.records import Ints, StructuredGold, StructuredOutput
 from ragworthy.report.findings import Frozen
 
 
@@ -32,8 +33,10 @@ class Graded(NamedTuple):
     replaced: int
     orphans: int
     orphan_ids: list[str]
-    bare: int
-    """Outputs without context."""
+    text_ids: Ints
+    """The same number for the same question text."""
+    gaps: "Counter[str]"
+    """How many outputs lack the context, or the paths or texts of its chunks."""
     definition: Definition
     names: list[str]
     values: dict[tuple[str | None, str], g.Value]

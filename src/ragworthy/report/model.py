@@ -152,6 +152,9 @@ def too_small(one: g.Judged) -> str | None:
     if needed is None or value.size >= max(needed):
         return None
     low, high = value.interval
+    limit_at = Fraction(gate.threshold)
+    if (high < limit_at) if gate.op == g.MIN else (low > limit_at):
+        return None  # it fails beyond doubt
     of = f"{value.num} of {value.den}" if value.counts else f"{value.n}"
     cases = value.cases.removesuffix("s") if of == "1" else value.cases
     seen = f"{of} {cases}{f' {value.event}' if value.counts else ''}"

@@ -167,6 +167,17 @@ def lost_ids(lost: int, total: int, example: str) -> str:
     return f"{100 * lost / total:.3g} % of gold ids ({lost} of {total}) are not in this index, e.g. {example} [RW-G13]"
 
 
+def partial_notes(report: dict[str, Any]) -> list[str]:
+    """What the verdict does not cover, or what it rests on, that nobody should overlook."""
+    notes = []
+    for body in report["suites"].values():
+        if (body.get("subset") or {}).get("scored") == "subset":
+            notes.append("the dev subset only: the whole set was not scored")
+        if body["profile"] == "reference":
+            notes.append("profile reference: answers that fail are left out of the means")
+    return notes
+
+
 def limits(report: dict[str, Any]) -> dict[str, list[Fraction]]:
     """The thresholds that each metric's value must not be rounded across."""
     found: dict[str, list[Fraction]] = {}

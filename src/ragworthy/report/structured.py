@@ -128,7 +128,12 @@ def _slices(found: Graded) -> dict[str, Any]:
 def _offenders(found: Graded, labels: list[Label]) -> list[dict[str, Any]]:
     bad = [nth for nth, what in enumerate(labels) if what not in HARMLESS]
     bad.sort(key=lambda nth: (SEVERITY[labels[nth]], found.items[nth].score, nth))
-    chosen = bad[: found.most_offenders]
+    seen: Counter[int] = Counter()
+    turn: dict[int, int] = {}
+    for nth in bad:  # the same question again stands behind all others
+        turn[nth] = seen[found.text_ids[nth]]
+        seen[found.text_ids[nth]] += 1
+    chosen = sorted(bad, key=turn.__getitem__)[: found.most_offenders]
     return [
         _offender(found, found.qids[nth], found.items[nth], labels[nth], *records)
         for nth, records in zip(chosen, found.shown(chosen), strict=True)
@@ -237,7 +242,9 @@ def warnings(found: Graded) -> list[dict[str, Any]]:
     reference = found.provenance["scorer_profile"] == "reference"
     few = found.distinct if found.distinct < total else 0
     small = found.distinct if found.distinct < RELEASE else 0
-    bare = found.bare if any(field.kind == "grounding" for field in found.definition.fields) else 0
+    grounded = any(field.kind == "grounding" for field in found.definition.fields)
+    gaps = {key: found.gaps[key] if grounded else 0 for key in ("context", "source_path", "text")}
+    thin = [qid for qid, item in zip(found.qids, found.items, strict=True) if item.thin]
     use = "a smoke test" if need == SMOKE else "a release"
     plural = show.plural
     strays = f"{plural(found.orphans, 'output belongs', 'outputs belong')} to no question"
@@ -249,7 +256,20 @@ def warnings(found: Graded) -> list[dict[str, Any]]:
             [],
         ),
         ("RW-W07", found.orphans, f"{strays}, e.g. {', '.join(found.orphan_ids)}", found.orphan_ids),
-        ("RW-W49", bare, f"{plural(bare, 'output carries', 'outputs carry')} no context to refer to", []),
+        ("RW-W49", gaps["context"], f"{plural(gaps['context'], 'output')} without context to refer to", []),
+        (
+            "RW-W49",
+            gaps["source_path"],
+            f"{plural(gaps['source_path'], 'output')} whose chunks have no source_path",
+            [],
+        ),
+        ("RW-W49", gaps["text"], f"{plural(gaps['text'], 'output')} whose chunks have no text", []),
+        (
+            "RW-W50",
+            len(thin),
+            f"{plural(len(thin), 'answer')} with matches on a few characters of a long text",
+            thin[:3],
+        ),
         ("RW-W41", few, f"{plural(total, 'question')}, but only {few:,} different ones", []),
         ("RW-W44", len(over), f"{plural(len(over), 'answer has', 'answers have')} lists longer than allowed", over[:3]),
         ("RW-W45", len(repaired), f"{plural(len(repaired), 'answer')} repaired: scored, not passed", repaired[:3]),
@@ -296,8 +316,11 @@ def next_steps(found: Graded) -> list[dict[str, str]]:
     if any(one.outcome is Outcome.NOT_MEASURED and not one.gate.optional for one in found.judged):
         steps.append(("a gate was not measured", "give it cases (see the reason beside it), or mark the gate optional"))
     if failed:
-        dearest = sorted(_TO_DO, key=lambda reason: -fails.get(str(reason), 0))
-        steps += [_TO_DO[reason] for reason in dearest if fails.get(str(reason))]
+        for reason in sorted(_TO_DO, key=lambda reason: -fails.get(str(reason), 0)):
+            if count := fails.get(str(reason)):
+                pattern, do = _TO_DO[reason]
+                do = do.partition(";")[0] if found.settings["repair"] else do
+                steps.append((f"{pattern} ({count:,} of {len(found.items):,})", do))
         steps += _weakest(found)
     stages = Counter(item.stage for item in found.items if item.stage is not None)
     if failed and stages[Stage.RETRIEVAL]:
@@ -320,4 +343,7 @@ def _weakest(found: Graded) -> list[tuple[str, str]]:
     if lost[dearest] <= 0:
         return []
     mean = float(100 * lost[dearest] / read)
-    return [(f"{dearest.name} costs most", f"{mean:.1f} points an answer that can be read: see why with --item QID")]
+    nth = next(n for n, field in enumerate(found.definition.fields) if field is dearest)
+    worst = min((item.parts[nth], n) for n, item in enumerate(found.items) if item.ok or item.repaired)[1]
+    qid = visible(found.qids[worst])
+    return [(f"{dearest.name} costs most", f"{mean:.1f} points an answer that can be read: see why with --item {qid}")]

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.names import HARMLESS
 from ragworthy.report.own import details
 from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
@@ -14,6 +15,7 @@ from ragworthy.report.show import (
     limits,
     number_of,
     padded,
+    partial_notes,
     plural,
     shown_metrics,
     sliced,
@@ -42,6 +44,10 @@ def render(report: dict[str, Any], *, colour: bool = False) -> str:
 
 
 def _headline(report: dict[str, Any]) -> str:
+    return _decided(report) + "".join(f" ({note})" for note in partial_notes(report))
+
+
+def _decided(report: dict[str, Any]) -> str:
     failing = [_name(gate) for gate in report["gates"] if gate["outcome"] == "fail" and "waiver" not in gate]
     undecided = [_name(gate) for gate in report["gates"] if gate["outcome"] == "undecided" and "waiver" not in gate]
     if report["verdict"] == "SHIP":
@@ -110,7 +116,7 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -
     if body.get("live"):
         lines += _live(body["live"])
     if body["offenders"]:
-        lines.append("Worst offenders")
+        lines.append(f"Worst offenders{_of_all(body)}")
         for one in body["offenders"]:
             lines += _offender(one)
         lines.append("")
@@ -152,8 +158,17 @@ def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]
     return [*_table(("slice", *(name.partition(".")[2] for name in names)), rows), ""]
 
 
+def _of_all(body: dict[str, Any]) -> str:
+    """How many more there are than are listed."""
+    bad = sum(count for label, count in body["labels"].items() if label not in HARMLESS)
+    return f" ({len(body['offenders'])} of {bad:,})" if bad > len(body["offenders"]) else ""
+
+
 def _offender(one: dict[str, Any]) -> list[str]:
-    lines = [f"  {visible(one['qid'])}  {one['label']}  ({one['stage']}: {one['why']})"]
+    score = f"  {one['score']:g} of 100" if one.get("score") is not None else ""
+    lines = [f"  {visible(one['qid'])}  {one['label']}{score}  ({one['stage']}: {visible(one['why'])})"]
+    if "score" in one:
+        return lines + _answered(one)
     if one["question"]:
         lines.append(f"      question   {visible(clip(one['question'], 100))}")
     if one["claim"] is not None:
@@ -162,6 +177,18 @@ def _offender(one: dict[str, Any]) -> list[str]:
         lines.append(f"      cites      {ids(one['citations'])}")
     lines.append(f"      gold       {ids(one['gold_citations'])}")
     lines.append(f"      retrieved  {ids(one['retrieved_ids'])}")
+    return lines
+
+
+def _answered(one: dict[str, Any]) -> list[str]:
+    """What there is to say of a structured answer."""
+    lines = []
+    for name, text in (("question", one["question"]), ("answer", one["claim"])):
+        if text:
+            lines.append(f"      {name:<9}  {visible(clip(text, 100))}")
+    for name, key in (("cites", "citations"), ("gold", "gold_citations"), ("retrieved", "retrieved_ids")):
+        if one[key]:
+            lines.append(f"      {name:<9}  {ids(one[key])}")
     return lines
 
 

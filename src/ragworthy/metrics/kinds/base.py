@@ -15,6 +15,8 @@ class Match(NamedTuple):
 
     score: Fraction
     counts: tuple[int, ...] = ()
+    thin: bool = False
+    """Whether it rests on a very short text that stands in a much longer one."""
 
 
 class Detail(NamedTuple):

@@ -16,6 +16,7 @@ class Label(NamedTuple):
 
     match: Literal["fuzzy", "exact"] = "fuzzy"
     threshold: Fraction = Fraction("0.72")
+    contained: Fraction = NONE
     form: Form = "exact"
 
     def wrong(self, value: Any) -> str | None:
@@ -31,8 +32,8 @@ class Label(NamedTuple):
         if self.match == "exact":
             good = one == other
         else:
-            good = one in other or other in one or alike(*self._sets(one, other), self.threshold)
-        return Match(ALL if good else NONE)
+            good = within(one, other, self.contained) or alike(*self._sets(one, other), self.threshold)
+        return Match(ALL if good else NONE, thin=good and is_thin(one, other))
 
     def details(self, expected: Any, got: Any, context: Context) -> list[Detail]:
         one, other = self._texts(expected, got)
@@ -41,7 +42,7 @@ class Label(NamedTuple):
             note = "equal" if good else "empty"
         elif self.match == "exact":
             note = "not equal"
-        elif one in other or other in one:
+        elif within(one, other, self.contained):
             note = "one contains the other"
         else:
             note = f"likeness {shown(likeness(*self._sets(one, other)))}, needs {float(self.threshold):g}"
@@ -62,6 +63,7 @@ class Listed(NamedTuple):
     limit: int = 0
     match: Literal["fuzzy", "exact"] = "fuzzy"
     threshold: Fraction = Fraction("0.72")
+    contained: Fraction = NONE
     form: Form = "exact"
 
     def wrong(self, value: Any) -> str | None:
@@ -77,9 +79,10 @@ class Listed(NamedTuple):
 
     def compare(self, expected: Any, got: Any, context: Context) -> Match:
         wanted, given = self._items(expected), self._items(got[: self.cap])
-        found = len(self._pairs(wanted, given))
-        whole = len(wanted) + len(given)
-        return Match(Fraction(2 * found, whole) if whole else ALL, (found, len(wanted), len(given)))
+        pairs = self._pairs(wanted, given)
+        found, whole = len(pairs), len(wanted) + len(given)
+        thin = any(is_thin(wanted[one].bare, given[other].bare) for one, other in pairs.items())
+        return Match(Fraction(2 * found, whole) if whole else ALL, (found, len(wanted), len(given)), thin)
 
     def details(self, expected: Any, got: Any, context: Context) -> list[Detail]:
         wanted, given = self._items(expected), self._items(got[: self.cap])
@@ -125,13 +128,13 @@ class Listed(NamedTuple):
             return False
         if self.match == "exact":
             return one.bare == other.bare
-        return one.bare in other.bare or other.bare in one.bare or alike(one.pairs, other.pairs, self.threshold)
+        return within(one.bare, other.bare, self.contained) or alike(one.pairs, other.pairs, self.threshold)
 
     def _likeness(self, one: "Item", other: "Item") -> str:
         """Why two items match, for people."""
         if one.bare == other.bare:
             return "equal"
-        if one.bare in other.bare or other.bare in one.bare:
+        if within(one.bare, other.bare, self.contained):
             return "one contains the other"
         return f"likeness {shown(likeness(one.pairs, other.pairs))}"
 
@@ -149,6 +152,30 @@ class Item(NamedTuple):
     text: str
     bare: str
     pairs: frozenset[str]
+
+
+def within(one: str, other: str, least: Fraction) -> bool:
+    """Whether one text contains the other, and the shorter has at least such a share of the longer.
+
+    >>> within("ab", "xaby", Fraction(0)), within("ab", "xaby", Fraction("0.6"))
+    (True, False)
+    """
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
+    return short in long and len(short) * least.denominator >= least.numerator * len(long)
+
+
+THIN = 4
+"""A text that is this many times shorter than the one it stands in proves little."""
+
+
+def is_thin(one: str, other: str) -> bool:
+    """Whether a match rests on a very short text that stands in a much longer one.
+
+    >>> is_thin("人", "人事管理"), is_thin("安管", "安管/機電組")
+    (True, False)
+    """
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
+    return THIN * len(short) <= len(long) and short in long
 
 
 def likeness(one: frozenset[str], other: frozenset[str]) -> Fraction:
