@@ -354,7 +354,7 @@ def _excerpt(lines: list[str]) -> list[str]:
     """Verdict and gates, the first offenders, and what to do; what is left out is marked."""
     suite = next(i for i, line in enumerate(lines) if line.startswith("answers: "))
     notes = next(i for i, line in enumerate(lines[:suite]) if i > 4 and not line)
-    worst = lines.index("Worst offenders")
+    worst = next(nth for nth, line in enumerate(lines) if line.startswith("Worst offenders"))
     heads = [i for i in range(worst + 1, len(lines)) if lines[i].startswith("  ") and lines[i][2:3].strip()]
     todo = lines.index("What to do next")
     kept = [*lines[: notes + 1], *lines[worst : heads[OFFENDERS]], "  …", "", *lines[todo:]]

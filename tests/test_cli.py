@@ -39,7 +39,7 @@ def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str
     policy.write_text("mine")
     assert main(["init", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f"{policy}: already there [RW-U03]\n  would_overwrite: Choose another folder; init never overwrites.\n"
+        f"{policy}: already there [RW-U03]\n  would_overwrite: Choose another place; nothing of yours is overwritten.\n"
     )
     assert policy.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["ragworthy.toml"]

@@ -55,7 +55,7 @@ def of(kind: str, **keys: str) -> str:
 
 def test_the_bundled_definition() -> None:
     tenth = Fraction(1, 10)
-    label = Label("fuzzy", Fraction(72, 100), "exact")
+    label = Label("fuzzy", Fraction(72, 100), form="exact")
     assert bundled() == Definition(
         id="eval-json-v2",
         fields=(
@@ -102,8 +102,8 @@ def test_every_key_of_every_kind_is_read() -> None:
     top = 'expected = "right.fields"\nplaceholders = ["TODO", "x"]\nstrata = ["g", "h", "a"]\ngood = 80.5\n'
     found = load(HEAD + top + "".join(tables))
     rules: list[Kind] = [
-        Label("exact", Fraction(1, 2), "nfkc"),
-        Listed(3, 0, "exact", Fraction(1), "folded"),
+        Label("exact", Fraction(1, 2), form="nfkc"),
+        Listed(3, 0, "exact", Fraction(1), form="folded"),
         Keywords(9, 9, 1),
         Grounding(1, 2, 3, "file", "letters"),
         Number(Fraction(1, 2), Fraction(1, 100)),
@@ -193,10 +193,10 @@ def test_mistakes_at_the_top(text: str, said: list[str]) -> None:
          ["field[0].thresold: expected a known key, got an unknown one (did you mean threshold?) [RW-P02]"]),
         (of("label", zzz="1"),
          ["field[0].zzz: expected a known key, got an unknown one "
-          "(a field of kind label takes match, threshold, form) [RW-P02]"]),
+          "(a field of kind label takes match, threshold, contained, form) [RW-P02]"]),
         (of("label", cap="3"),
          ["field[0].cap: expected a known key, got an unknown one "
-          "(a field of kind label takes match, threshold, form) [RW-P02]"]),
+          "(a field of kind label takes match, threshold, contained, form) [RW-P02]"]),
         (of("boolean", values='["a"]'),
          ["field[0].values: expected a known key, got an unknown one "
           "(a field of kind boolean takes no other key) [RW-P02]"]),

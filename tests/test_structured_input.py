@@ -457,7 +457,7 @@ def test_outputs_without_context_cannot_be_borne_out(tmp_path: Path) -> None:
     outputs = [output(1, context=None), output(2, context=[]), with_(output(3), context=ABSENT), output(4)]
     ran = scored(tmp_path, both(4)[0], outputs)
     assert [row["metrics"]["structured.grounding"] for row in ran.rows] == [0.0, 0.0, 0.0, 1.0]
-    assert ran.warned["RW-W49"] == "3 outputs without context to refer to"
+    assert ran.warned["RW-W49"] == "3 outputs without context: no reference can hold"
     assert {row["stage"] for row in ran.rows[:3]} == {"citation"}  # what was not stored proves nothing
 
 

@@ -66,7 +66,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-Q04": Code("subset_parent", "The subset was drawn from another question set, or changed after it was drawn.", "Draw it again: 'ragworthy gold subset QUESTIONS -o SUBSET'."),
     "RW-Q05": Code("subset_unreadable", "The subset file cannot be read.", "Draw it again: 'ragworthy gold subset QUESTIONS -o SUBSET'."),
     # traces
-    "RW-T01": Code("trace_qid", "A trace has no usable qid.", "Write the id of the gold item as a string in qid (or q_id); in structured outputs it is id."),
+    "RW-T01": Code("trace_qid", "A trace has no usable qid.", "Write the qid of the gold item as a string in qid (or q_id)."),
     "RW-T02": Code("trace_type", "A trace field has the wrong type.", "Change what the pipeline writes; see the trace contract in docs/formats.md."),
     "RW-T03": Code("trace_offsets", "An offset pair of a trace is not a range inside the text.", "Offsets are UTF-8 bytes into the canonical text, half-open: [begin, end) with begin < end."),
     "RW-T04": Code("delta_s_length", "The list of distances is not as long as the list of results.", "Write one distance for each item of topk, in the same order."),

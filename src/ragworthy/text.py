@@ -156,12 +156,12 @@ def nfkc(text: str) -> str:
 
 
 def letters(text: str) -> str:
-    """Only the letters and numbers of a text, NFKC, in lower case.
+    """Only the letters and numbers of a text, NFKC, each in lower case.
 
     >>> letters("\uff08\uff21\uff09人事-管理 2.0")
     'a人事管理20'
     """
-    return "".join(ch for ch in nfkc(text) if unicodedata.category(ch)[0] in "LN").lower()
+    return "".join([ch.lower() for ch in nfkc(text) if unicodedata.category(ch)[0] in "LN"])
 
 
 def pairs_of(text: str) -> frozenset[str]:

@@ -5,7 +5,7 @@ The questions stay in memory, packed; the outputs are read once, block by block,
 
 import hashlib
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -181,7 +181,7 @@ class Gathered(NamedTuple):
     """The questions that have an output in this part."""
     numbers: Ints
     """Which record of the part counts for each of them."""
-    packed: list[tuple[Any, ...]]
+    packed: "deque[tuple[Any, ...]]"
     noted: list[Noted]
     orphans: "Counter[str]"
     table: Table
@@ -218,7 +218,7 @@ def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None
     for fault in decoder.faults:
         flaws.add("trace", *fault)
     numbers = array("q", (one[0] for one in items.values()))
-    packed, rest = [one[1] for one in items.values()], [one[2] for one in items.values()]
+    packed, rest = deque(one[1] for one in items.values()), [one[2] for one in items.values()]
     return Gathered(array("q", items), numbers, packed, rest, orphans, table, read, replaced, flaws)
 
 
@@ -280,9 +280,9 @@ def _merged(job: Job, questions: Questions, parts: Sequence[Gathered]) -> Marked
     for nth, part in enumerate(parts):
         replaced += part.replaced
         orphans.update(part.orphans)
-        for place, number, packed, noted in zip(part.places, part.numbers, part.packed, part.noted, strict=True):
+        for place, number, noted in zip(part.places, part.numbers, part.noted, strict=True):
             replaced += items[place] is not None
-            items[place], at[place], notes[place] = unpack(packed), (nth, number), noted
+            items[place], at[place], notes[place] = unpack(part.packed.popleft()), (nth, number), noted
     there = [one for one in notes if one is not None]
     return Marked(
         questions=questions,

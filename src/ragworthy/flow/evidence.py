@@ -76,21 +76,23 @@ def told(progress: Progress | None, total: int) -> Any:
     return tell
 
 
-def baseline(earlier: Earlier | None, gold_sha256: str, settings: dict[str, Any]) -> g.Baseline | None:
+def baseline(
+    earlier: Earlier | None, gold_sha256: str, settings: dict[str, Any], profile: str = "default"
+) -> g.Baseline | None:
     """The numbers of the baseline, or why they cannot be compared."""
     if earlier is None:
         return None
     gold = next((one.sha256 for one in earlier.suite.inputs if one.role == "gold"), None)
     theirs = earlier.suite.settings
     unlike = None
-    if earlier.verdict == "INVALID":
-        unlike = "its own evidence was not valid"
-    elif gold != gold_sha256:
+    if gold != gold_sha256:
         unlike = "it was scored on another gold set"
-    elif earlier.suite.profile != "default":
+    elif earlier.suite.profile != profile:
         unlike = "it was scored with another profile"
     elif earlier.suite.frozen in ("unfrozen", "broken"):
         unlike = "its gold set was not the frozen one"
+    elif earlier.verdict == "INVALID":
+        unlike = "its own evidence was not valid"
     else:
         moved = [key for key in settings if settings[key] != theirs.get(key) and key not in FREE_SETTINGS]
         if moved:

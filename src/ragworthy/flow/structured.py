@@ -86,7 +86,7 @@ def _score(request: Request, inputs: Inputs, progress: Progress | None, step: St
     judged = g.judge(
         _gates(request),
         values,
-        baseline=evidence.baseline(inputs.earlier, gold_sha256, settings),
+        baseline=evidence.baseline(inputs.earlier, gold_sha256, settings, request.structured.profile),
         waivers=request.waivers,
         each=_each(request, marked, inputs.definition),
     )

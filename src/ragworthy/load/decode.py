@@ -339,9 +339,7 @@ def items_of(lines: Iterable[tuple[int, bytes]], given: str, kind: type[Record])
         if not line.strip():
             continue
         record = decoder.read(line, 0)
-        value = _whole(line) if record is not None else None
-        if record is not None and value is None:
-            decoder.faults.append(_too_deep(0))
+        value = _whole(line, decoder.faults) if record is not None else None
         for fault in decoder.faults:
             problems.append(Problem(fault.code, fault.message, f"{given}:{number}", fault.field))
         decoder.faults.clear()
@@ -350,10 +348,14 @@ def items_of(lines: Iterable[tuple[int, bytes]], given: str, kind: type[Record])
     return items, problems
 
 
-def _whole(line: bytes) -> dict[str, Any] | None:
-    """All fields of a line that is known to hold an object; None where a field is nested too deeply."""
+def _whole(line: bytes, faults: list[Fault]) -> dict[str, Any] | None:
+    """All fields of a line that is known to hold an object; those that no record has may be worse than it seemed."""
     try:
         value: dict[str, Any] = msgspec.json.decode(line)
     except RecursionError:
+        faults.append(_too_deep(0))
+        return None
+    except msgspec.DecodeError as error:
+        faults.append(_bad_json(line, 0, str(error)))
         return None
     return value

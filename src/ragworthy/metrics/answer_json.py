@@ -11,6 +11,8 @@ from ragworthy.names import Failure
 DEEPEST = 100
 """Objects and lists may be nested this deep; deeper ones are refused, on every version of Python alike."""
 LONGEST_NUMBER = 400
+_SAFE = 300
+"""Whole numbers of so many digits fit into a float."""
 _FENCE = "```"
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
 """A whole string, a quotation mark that opens a string without an end, or a bracket."""
@@ -36,6 +38,7 @@ def parse(raw: str) -> Parsed:
     ({'a': 1}, <Failure.TRUNCATED_JSON: 'truncated_json'>, <Failure.EXTRA_TEXT: 'extra_text'>)
     """
     text = raw.strip()
+    lead = raw.find(text)
     try:
         value = decode(text)
         if isinstance(value, dict):
@@ -48,11 +51,10 @@ def parse(raw: str) -> Parsed:
     if end is None:
         return Parsed(None, Failure.TRUNCATED_JSON, "the object has no end")
     try:
-        inner = decode(text[begin:end])
+        inner = decode(text[begin:end], lead + begin)
     except _Unsound as error:
         return Parsed(None, Failure.PARSE_FAILED, str(error))
-    around = text[:begin] + text[end:]
-    if _FENCE in around:
+    if _FENCE in text[:begin] or _FENCE in text[end:]:
         return Parsed(inner, Failure.CODE_FENCE, "the object stands in a code fence")
     where = " and ".join(["before"] * bool(text[:begin].strip()) + ["after"] * bool(text[end:].strip()))
     return Parsed(inner, Failure.EXTRA_TEXT, f"text {where} the object")
@@ -81,8 +83,11 @@ def span(text: str) -> tuple[int | None, int | None]:
     return begin, None
 
 
-def decode(text: str) -> Any:
-    """A JSON text as a value; raises where it is none, or where it says something twice."""
+def decode(text: str, before: int = 0) -> Any:
+    """A JSON text as a value; raises where it is none, or where it says something twice.
+
+    `before` is how many characters stand before the text, for messages that name a place.
+    """
     if text.count("{") + text.count("[") > DEEPEST and _too_deep(text):
         raise _Unsound(f"nested deeper than {DEEPEST}")
     try:
@@ -91,7 +96,7 @@ def decode(text: str) -> Any:
         )
     except json.JSONDecodeError as error:
         # Versions of Python differ in whether they point at or behind a comma too many.
-        place = len(text[: error.pos].rstrip(" \t\r\n,")) + 1
+        place = before + len(text[: error.pos].rstrip(" \t\r\n,")) + 1
         raise _Unsound(f"not JSON from character {place:,} on") from None
     if _SURROGATE.search(text):
         try:
@@ -130,16 +135,23 @@ def _refused(word: str) -> Any:
 
 
 def _whole(text: str) -> int:
-    digits = len(text.removeprefix("-"))
-    if digits > LONGEST_NUMBER:
-        raise _Unsound(f"a number of {digits:,} digits")
-    return int(text)
+    _check_digits(text)
+    number = int(text)
+    if len(text) > _SAFE:
+        _finite(text)
+    return number
 
 
 def _finite(text: str) -> float:
-    if len(text) > LONGEST_NUMBER:
-        raise _Unsound(f"a number of {len(text):,} signs")
+    _check_digits(text)
     number = float(text)
     if math.isinf(number):
         raise _Unsound(f"the number {text[:40]} is too large")
     return number
+
+
+def _check_digits(text: str) -> None:
+    if len(text) > LONGEST_NUMBER:
+        digits = sum(map(str.isdigit, text))
+        if digits > LONGEST_NUMBER:
+            raise _Unsound(f"a number of {digits:,} digits")

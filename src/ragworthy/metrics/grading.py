@@ -56,10 +56,12 @@ class Unpacker:
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, int], Fraction] = {}
+        self._counts: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def __call__(self, packed: tuple[Any, ...]) -> Scored:
         numbers = [self._number(one) for one in packed[0]]
-        return Scored(numbers[0], tuple(numbers[1:]), *packed[1:])
+        counts = tuple(self._counts.setdefault(one, one) for one in packed[1])
+        return Scored(numbers[0], tuple(numbers[1:]), counts, *packed[2:])
 
     def _number(self, pair: tuple[int, int]) -> Fraction:
         number = self._numbers.get(pair)
@@ -111,10 +113,13 @@ def _checked(definition: Definition, parsed: Parsed) -> Known:
 
 
 def _placeholder(definition: Definition, value: Mapping[str, Any]) -> str | None:
-    """The first field that holds a word of the template instead of an answer; references are no text."""
+    """The first text that holds a word of the template instead of an answer."""
     for field in definition.fields:
-        got = value_at(value, field.at) if field.kind != "grounding" else ABSENT
-        texts = got[:PLACEHOLDERS_IN] if isinstance(got, list) else [got]
+        got = value_at(value, field.at)
+        if isinstance(field.rules, Listed):
+            texts = got[:PLACEHOLDERS_IN] if isinstance(got, list) else []
+        else:
+            texts = [got] if field.kind in ("label", "keywords") else []
         for text in texts:
             if isinstance(text, str) and text.strip() in definition.placeholders:
                 return f'{field.key}: the placeholder "{text.strip()}"'
@@ -173,6 +178,8 @@ def weighted(definition: Definition, parts: tuple[Fraction, ...]) -> Fraction:
 def _compared(field: Field, expected: Any, got: Any, context: Context) -> Match:
     if field.kind == "grounding":
         return field.rules.compare(None, got if got is not ABSENT and got is not None else [], context)
+    if isinstance(field.rules, Listed):  # a list that was left out is an empty one
+        expected, got = [] if none(expected) else expected, [] if none(got) else got
     if none(expected) or none(got):  # only in fields that may be left out: right where both are
         return Match(ALL if none(expected) and none(got) else NONE)
     return field.rules.compare(expected, got, context)

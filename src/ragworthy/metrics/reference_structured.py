@@ -50,7 +50,7 @@ def find(raw: str) -> Found:
     text = raw.strip()
     fenced = "```" in text
     if fenced:
-        text = re.sub(r"```(?:json)?", "", text).strip()
+        text = re.sub(r"```[a-zA-Z0-9_-]*\s*", "", text).strip()
     begin, end = span(text)
     if begin is None or end is None:
         return Found(None, Failure.PARSE_FAILED if begin is None else Failure.TRUNCATED_JSON)
@@ -106,7 +106,7 @@ def _parts(
     """Every part with its counts; None where the program's scorer gives up."""
     if any(key not in got for key in KEYS):
         return None
-    if any(got[key] is not None and not isinstance(got[key], list) for key in LISTS):
+    if any(got[key] and not isinstance(got[key], list) for key in LISTS):
         return None
     parts: dict[str, Part] = {key: (_label(_text(expected.get(key)), _text(got[key])), ()) for key in LABELS}
     for key, (cap, threshold) in LISTS.items():
@@ -117,7 +117,7 @@ def _parts(
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+    return str(value or "")
 
 
 def _listed(value: Any) -> list[Any]:
@@ -137,8 +137,8 @@ def _label(expected: str, got: str) -> float:
 
 
 def _listing(expected: list[Any], got: list[Any], threshold: float) -> Part:
-    wanted = [letters(str(item)) for item in expected if str(item).strip()]
-    given = [letters(str(item)) for item in got if str(item).strip()]
+    wanted = [text for text in (letters(str(item)) for item in expected) if text]
+    given = [text for text in (letters(str(item)) for item in got) if text]
     if not wanted and not given:
         return 1.0, (0, 0, 0)
     pairs = sorted((-_ratio(one, other), i, j) for i, one in enumerate(wanted) for j, other in enumerate(given))
@@ -153,12 +153,10 @@ def _listing(expected: list[Any], got: list[Any], threshold: float) -> Part:
     if not matched:
         return 0.0, counts
     recall, precision = matched / len(wanted), matched / len(given)
-    return 2 * precision * recall / (precision + recall), counts
+    return 2 * recall * precision / (recall + precision), counts
 
 
 def _ratio(one: str, other: str) -> float:
-    if not one or not other:
-        return 0.0
     if one == other:
         return 1.0
     return 0.99 if one in other or other in one else SequenceMatcher(None, one, other).ratio()
@@ -173,7 +171,7 @@ def _evidence(expected: str, got: str) -> Part:
 
 
 def _grounding(entries: Any, context: Sequence[ContextChunk]) -> Part:
-    paths = {chunk.source_path for chunk in context if chunk.source_path}
+    paths = {squeeze(chunk.source_path or "") for chunk in context} - {""}
     text = letters("\n".join(chunk.text or "" for chunk in context))
     good = total = 0
     for entry in _listed(entries)[:12]:
@@ -181,9 +179,9 @@ def _grounding(entries: Any, context: Sequence[ContextChunk]) -> Part:
             if not isinstance(ref, dict):
                 continue
             total += 1
-            anchors = [letters(_text(anchor)) for anchor in _listed(ref.get("anchors"))[:6]]
-            known = not paths or _text(ref.get("file")) in paths
-            good += known and any(anchor and anchor in text for anchor in anchors)
+            anchors = [letters(str(anchor)) for anchor in _listed(ref.get("anchors"))[:6]]
+            file = squeeze(_text(ref.get("file")))
+            good += bool(file) and (not paths or file in paths) and any(anchor and anchor in text for anchor in anchors)
     return good / total if total else 0.0, (good, total)
 
 

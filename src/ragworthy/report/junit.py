@@ -70,7 +70,7 @@ def _offenders(report: dict[str, Any], metric: str) -> str:
     lines = []
     for one in report["suites"][suite]["offenders"]:
         if (name == "schema_pass_rate" and one["fail_reason"] is None) or (
-            "lost" in one and name not in ("score", "schema_pass_rate") and name not in one["lost"]
+            "lost" in one and not name.startswith(("score", "schema_pass_rate")) and name not in one["lost"]
         ):
             continue
         claim = f"; claim: {clip(one['claim'] or '', 300)}" if one["claim"] is not None or suite == "answers" else ""

@@ -8,15 +8,15 @@ from typing import Any
 
 from ragworthy import gates as g
 from ragworthy.ids import natural
-from ragworthy.metrics.definition import ABSENT, Field, value_at
+from ragworthy.metrics.definition import ABSENT, value_at
 from ragworthy.metrics.grading import Scored, label, losses, why
 from ragworthy.metrics.kinds import COUNTS
-from ragworthy.names import HARMLESS, SEVERITY, Failure, Label, Outcome, Stage
+from ragworthy.names import HARMLESS, SEVERITY, Failure, Label, Stage
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report import model, show
-from ragworthy.report.advice import RELEASE, SMOKE, plain, release_warnings
 from ragworthy.report.findings import Part
 from ragworthy.report.marked import Graded, Step
+from ragworthy.report.structured_advice import fail_counts, next_steps, warnings
 from ragworthy.text import visible
 
 PLACES = 3
@@ -28,14 +28,13 @@ def part(found: Graded, *, provenance: dict[str, Any], evidence: dict[str, Any])
     invalid = _invalid(found)
     ships = g.verdict(found.judged, invalid) == "SHIP"
     labels = [label(item, found.definition.good) for item in found.items]
-    fails = _fails(found)
     body = {
         "profile": found.provenance["scorer_profile"],
         "inputs": found.inputs,
         "settings": found.settings,
         "frozen": found.frozen.state,
         "counts": _counts(found),
-        "fail_counts": fails,
+        "fail_counts": fail_counts(found),
         "metrics": {
             name: model.number(found.values[None, name]) | {"ledger": _ledger(found, name)} for name in found.names
         },
@@ -76,11 +75,6 @@ def _invalid(found: Graded) -> list[str]:
     if found.frozen.state == "broken":
         reasons.append(found.frozen.reason)
     return reasons + model.unmeasured(found.judged)
-
-
-def _fails(found: Graded) -> dict[str, int]:
-    counts = Counter(str(item.reason) if item.reason is not None else "ok" for item in found.items)
-    return {name: counts[name] for name in ("ok", *map(str, Failure)) if counts[name]}
 
 
 def _counts(found: Graded) -> dict[str, int]:
@@ -228,122 +222,3 @@ def counts_of(found: Graded, item: Scored) -> dict[str, int]:
         names = COUNTS.get(field.kind, ())
         named |= {f"{field.name}.{name}": count for name, count in zip(names, counts, strict=False)}
     return named
-
-
-# what to look at, and what to do
-
-
-def warnings(found: Graded) -> list[dict[str, Any]]:
-    """What should be looked at, one entry a kind."""
-    total = len(found.items)
-    repaired = [qid for qid, item in zip(found.qids, found.items, strict=True) if item.repaired]
-    over = [qid for qid, item in zip(found.qids, found.items, strict=True) if item.over]
-    need = SMOKE if found.distinct < SMOKE else RELEASE
-    reference = found.provenance["scorer_profile"] == "reference"
-    few = found.distinct if found.distinct < total else 0
-    small = found.distinct if found.distinct < RELEASE else 0
-    grounded = any(field.kind == "grounding" for field in found.definition.fields)
-    gaps = {key: found.gaps[key] if grounded else 0 for key in ("context", "source_path", "text")}
-    thin = [qid for qid, item in zip(found.qids, found.items, strict=True) if item.thin]
-    use = "a smoke test" if need == SMOKE else "a release"
-    plural = show.plural
-    strays = f"{plural(found.orphans, 'output belongs', 'outputs belong')} to no question"
-    noted = [
-        (
-            "RW-W06",
-            found.replaced,
-            f"{plural(found.replaced, 'output was', 'outputs were')} replaced by a later one",
-            [],
-        ),
-        ("RW-W07", found.orphans, f"{strays}, e.g. {', '.join(found.orphan_ids)}", found.orphan_ids),
-        ("RW-W49", gaps["context"], f"{plural(gaps['context'], 'output')} without context to refer to", []),
-        (
-            "RW-W49",
-            gaps["source_path"],
-            f"{plural(gaps['source_path'], 'output')} whose chunks have no source_path",
-            [],
-        ),
-        ("RW-W49", gaps["text"], f"{plural(gaps['text'], 'output')} whose chunks have no text", []),
-        (
-            "RW-W50",
-            len(thin),
-            f"{plural(len(thin), 'answer')} with matches on a few characters of a long text",
-            thin[:3],
-        ),
-        ("RW-W41", few, f"{plural(total, 'question')}, but only {few:,} different ones", []),
-        ("RW-W44", len(over), f"{plural(len(over), 'answer has', 'answers have')} lists longer than allowed", over[:3]),
-        ("RW-W45", len(repaired), f"{plural(len(repaired), 'answer')} repaired: scored, not passed", repaired[:3]),
-        ("RW-W47", found.slices_cut, f"{plural(found.slices_cut, 'slice is', 'slices are')} not shown", []),
-        ("RW-W48", len(found.lacking) if reference else 0, f"the outputs do not say {', '.join(found.lacking)}", []),
-        ("RW-W15", small, f"{plural(small, 'different question')}: {use} needs at least {need}", []),
-    ]
-    entries = [plain(code, message, count, qids) for code, count, message, qids in noted if count]
-    return entries + release_warnings(found.frozen, found.baseline_verdict, found.judged)
-
-
-_TO_DO = {
-    Failure.PROVIDER_ERROR: (
-        "the provider failed",
-        "run these questions again; look at the error field of the outputs",
-    ),
-    Failure.TRUNCATED_JSON: ("answers are cut off", "allow more tokens, or ask for fewer and shorter items"),
-    Failure.PARSE_FAILED: (
-        "answers are not JSON",
-        "turn on the model's JSON mode, or constrain its output by a schema",
-    ),
-    Failure.CODE_FENCE: (
-        "answers stand in a code fence",
-        "ask for the bare object; --repair shows what it would score",
-    ),
-    Failure.EXTRA_TEXT: (
-        "answers have text around them",
-        "ask for the bare object; --repair shows what it would score",
-    ),
-    Failure.PLACEHOLDER_STRING: ("the template was copied", "show the model a filled-in example, not a list of types"),
-    Failure.SCHEMA_FAILED: ("answers lack fields or have wrong types", "name every field and its type in the prompt"),
-}
-
-
-def next_steps(found: Graded) -> list[dict[str, str]]:
-    """What the pattern of failures means and what to do, most telling first."""
-    failed = {one.gate.metric for one in found.judged if one.outcome is Outcome.FAIL}
-    fails = _fails(found)
-    steps: list[tuple[str, str]] = []
-    if found.values[None, "structured.missing"].num:
-        steps.append(("questions without an output", "run the model over the whole question set and score again"))
-    if found.invalid and found.lacking:
-        steps.append(("the run does not say how it was made", f"write {', '.join(found.lacking)} into meta"))
-    if any(one.outcome is Outcome.NOT_MEASURED and not one.gate.optional for one in found.judged):
-        steps.append(("a gate was not measured", "give it cases (see the reason beside it), or mark the gate optional"))
-    if failed:
-        for reason in sorted(_TO_DO, key=lambda reason: -fails.get(str(reason), 0)):
-            if count := fails.get(str(reason)):
-                pattern, do = _TO_DO[reason]
-                do = do.partition(";")[0] if found.settings["repair"] else do
-                steps.append((f"{pattern} ({count:,} of {len(found.items):,})", do))
-        steps += _weakest(found)
-    stages = Counter(item.stage for item in found.items if item.stage is not None)
-    if failed and stages[Stage.RETRIEVAL]:
-        many = show.plural(stages[Stage.RETRIEVAL], "question was", "questions were")
-        steps.append(("retrieval", f"{many} not given the passage that answers: start with the index"))
-    if any(one.gate.op == g.EACH and one.outcome is Outcome.FAIL for one in found.judged):
-        steps.append(("questions that must pass do not", "look at each with --item QID"))
-    return [{"pattern": pattern, "do": do} for pattern, do in steps]
-
-
-def _weakest(found: Graded) -> list[tuple[str, str]]:
-    """The field that costs most over all answers that can be read."""
-    read = sum(item.ok or item.repaired for item in found.items)
-    lost: dict[Field, Fraction] = {}
-    for field in found.definition.fields:
-        value = found.values[None, f"structured.{field.name}"]
-        got = (value.exact or Fraction(0)) * (value.n or 0)  # answers that fail add nothing to the sum
-        lost[field] = field.weight * (read - got)
-    dearest = max(lost, key=lambda one: lost[one])
-    if lost[dearest] <= 0:
-        return []
-    mean = float(100 * lost[dearest] / read)
-    nth = next(n for n, field in enumerate(found.definition.fields) if field is dearest)
-    worst = min((item.parts[nth], n) for n, item in enumerate(found.items) if item.ok or item.repaired)[1]
-    qid = visible(found.qids[worst])
-    return [(f"{dearest.name} costs most", f"{mean:.1f} points an answer that can be read: see why with --item {qid}")]

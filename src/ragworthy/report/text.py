@@ -31,14 +31,18 @@ def render(report: dict[str, Any], *, colour: bool = False) -> str:
     """The whole report as text; the last line is the verdict and the exit code."""
     lines = [_paint(report["verdict"], _COLOURS[report["verdict"]], colour) + _headline(report), ""]
     for reason in report["invalid"]:
-        lines.append(f"  not valid: {reason}")
+        lines.append(f"  not valid: {visible(reason)}")
     if report["invalid"]:
         lines.append("")
     lines += _gates(report["gates"], colour)
     for suite, body in report["suites"].items():
         lines += _suite(suite, body, limits(report))
     if report["next"]:
-        lines += ["What to do next", *[f"  {step['pattern']}: {step['do']}" for step in report["next"]], ""]
+        lines += [
+            "What to do next",
+            *[f"  {visible(step['pattern'])}: {visible(step['do'])}" for step in report["next"]],
+            "",
+        ]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
     return "\n".join(lines) + "\n"
 

@@ -32,7 +32,7 @@ class Label(NamedTuple):
         if self.match == "exact":
             good = one == other
         else:
-            good = within(one, other, self.contained) or alike(*self._sets(one, other), self.threshold)
+            good = within(one, other, self.contained) or alike(*self._items(one, other), self.threshold)
         return Match(ALL if good else NONE, thin=good and is_thin(one, other))
 
     def details(self, expected: Any, got: Any, context: Context) -> list[Detail]:
@@ -45,15 +45,15 @@ class Label(NamedTuple):
         elif within(one, other, self.contained):
             note = "one contains the other"
         else:
-            note = f"likeness {shown(likeness(*self._sets(one, other)))}, needs {float(self.threshold):g}"
+            note = f"likeness {shown(likeness(*self._items(one, other)))}, needs {float(self.threshold):g}"
         return [Detail(good, expected, got, note)]
 
     def _texts(self, expected: str, got: str) -> tuple[str, str]:
         form = FORMS[self.form]
         return squeeze(form(expected)), squeeze(form(got))
 
-    def _sets(self, one: str, other: str) -> tuple[frozenset[str], frozenset[str]]:
-        return pairs_of(unspaced(one)), pairs_of(unspaced(other))
+    def _items(self, one: str, other: str) -> "tuple[Item, Item]":
+        return Item(one, unspaced(one)), Item(other, unspaced(other))
 
 
 class Listed(NamedTuple):
@@ -108,8 +108,8 @@ class Listed(NamedTuple):
     def _items(self, texts: Sequence[str]) -> "list[Item]":
         """What counts: items that are not blank, ready to be compared."""
         form = FORMS[self.form]
-        items = [(text, unspaced(form(text))) for text in texts if text.strip()]
-        return [Item(text, bare, pairs_of(bare)) for text, bare in items]
+        items = [Item(text, unspaced(form(text))) for text in texts]
+        return [item for item in items if item.bare]
 
     def _pairs(self, wanted: "list[Item]", given: "list[Item]") -> dict[int, int]:
         """Each expected item, in order, with the first item not yet used that matches it."""
@@ -124,11 +124,9 @@ class Listed(NamedTuple):
         return pairs
 
     def _same(self, one: "Item", other: "Item") -> bool:
-        if not one.bare or not other.bare:
-            return False
         if self.match == "exact":
             return one.bare == other.bare
-        return within(one.bare, other.bare, self.contained) or alike(one.pairs, other.pairs, self.threshold)
+        return within(one.bare, other.bare, self.contained) or alike(one, other, self.threshold)
 
     def _likeness(self, one: "Item", other: "Item") -> str:
         """Why two items match, for people."""
@@ -136,22 +134,47 @@ class Listed(NamedTuple):
             return "equal"
         if within(one.bare, other.bare, self.contained):
             return "one contains the other"
-        return f"likeness {shown(likeness(one.pairs, other.pairs))}"
+        return f"likeness {shown(likeness(one, other))}"
 
     def _nearest(self, item: "Item", left: "list[Item]") -> str:
         """Which of the items left over came nearest, for people."""
-        near = max(left, key=lambda one: likeness(item.pairs, one.pairs), default=None)
-        if near is None or self.match == "exact" or not likeness(item.pairs, near.pairs):
+        near = max(left, key=lambda one: likeness(item, one), default=None)
+        if near is None or self.match == "exact" or not likeness(item, near):
             return "nothing like it"
-        return f"nearest {shown(likeness(item.pairs, near.pairs))} of {float(self.threshold):g}: {clip(near.text, 40)}"
+        return f"nearest {shown(likeness(item, near))} of {float(self.threshold):g}: {clip(near.text, 40)}"
 
 
-class Item(NamedTuple):
-    """A text of a list: as written, without blanks, and its character pairs."""
+class Item:
+    """A text as written, and without blanks; its character pairs are worked out when they are needed."""
 
-    text: str
-    bare: str
-    pairs: frozenset[str]
+    __slots__ = ("_pairs", "bare", "text")
+
+    def __init__(self, text: str, bare: str) -> None:
+        self.text = text
+        self.bare = bare
+        self._pairs: frozenset[str] | None = None
+
+    @property
+    def pairs(self) -> frozenset[str]:
+        """The set of adjacent character pairs."""
+        if self._pairs is None:
+            self._pairs = pairs_of(self.bare)
+        return self._pairs
+
+    def has_more_than(self, most: int) -> bool:
+        """Whether there are more different pairs than so many; of a very long text only the beginning is read."""
+        if self._pairs is not None or len(self.bare) <= LONG:
+            return len(self.pairs) > most
+        seen: set[tuple[str, str]] = set()
+        for pair in pairwise(self.bare):
+            seen.add(pair)
+            if len(seen) > most:
+                return True
+        return False
+
+
+LONG = 2000
+"""From this many characters on the pairs of a text are counted before they are kept."""
 
 
 def within(one: str, other: str, least: Fraction) -> bool:
@@ -178,23 +201,24 @@ def is_thin(one: str, other: str) -> bool:
     return THIN * len(short) <= len(long) and short in long
 
 
-def likeness(one: frozenset[str], other: frozenset[str]) -> Fraction:
-    """The Jaccard likeness of two sets; 0 where one of them is empty.
+def likeness(one: Item, other: Item) -> Fraction:
+    """The Jaccard likeness of the pairs of two texts; 0 where one of them has none.
 
-    >>> likeness(pairs_of("abcdefgh"), pairs_of("abcdefgx")), likeness(pairs_of("x"), pairs_of("y"))
+    >>> likeness(Item("", "abcdefgh"), Item("", "abcdefgx")), likeness(Item("", "x"), Item("", "y"))
     (Fraction(3, 4), Fraction(0, 1))
     """
-    both = len(one & other)
-    return Fraction(both, len(one) + len(other) - both) if both else NONE
+    both = len(one.pairs & other.pairs)
+    return Fraction(both, len(one.pairs) + len(other.pairs) - both) if both else NONE
 
 
-def alike(one: frozenset[str], other: frozenset[str], threshold: Fraction) -> bool:
-    """Whether two sets are at least so alike; sets of very different size are told apart at once."""
-    small, large = sorted((len(one), len(other)))
-    if not small or small * threshold.denominator < threshold.numerator * large:
+def alike(one: Item, other: Item, threshold: Fraction) -> bool:
+    """Whether two texts are at least so alike; those with far more pairs than the other are told apart at once."""
+    short, long = (one, other) if len(one.bare) <= len(other.bare) else (other, one)
+    few = len(short.pairs)
+    if not few or long.has_more_than(few * threshold.denominator // threshold.numerator):
         return False
-    both = len(one & other)
-    return both * threshold.denominator >= threshold.numerator * (small + large - both)
+    both = len(short.pairs & long.pairs)
+    return both * threshold.denominator >= threshold.numerator * (few + len(long.pairs) - both)
 
 
 def shown(number: Fraction) -> str:
