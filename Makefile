@@ -24,6 +24,7 @@ format: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/answers.py
 	$(BIN)/python benchmarks/retrieval.py
+	$(BIN)/python benchmarks/structured.py
 
 fuzz: $(VENV)/.dev
 	$(BIN)/python tests/fuzz_loader.py --seconds 60
