@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from itertools import pairwise
+from typing import Any
 
 from ragworthy.names import MIN_SUBSTR
 
@@ -209,3 +210,22 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(ch if ch.isprintable() else ch.encode("unicode_escape", "backslashreplace").decode() for ch in text)
+
+
+def described(value: Any) -> str:
+    """A JSON value as an error message shows it.
+
+    >>> described(4), described("x"), described(None), described([1])
+    ('4', '"x"', 'null', 'a list')
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{clip(visible(value), 40)}"'
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    return clip(str(value), 40)

@@ -8,7 +8,7 @@ import msgspec
 
 from ragworthy.errors import Problem, data_error
 from ragworthy.files import check_readable
-from ragworthy.text import clip, visible
+from ragworthy.text import clip, described, visible
 
 LONGEST_LINE = 32 << 20
 _STEP = 1 << 16
@@ -52,23 +52,6 @@ def _record(line: bytes, where: str, problems: list[Problem]) -> dict[str, Any] 
             return record
         problems.append(Problem("RW-F08", f"expected a JSON object, got {described(record)}", where))
     return None
-
-
-def described(value: Any) -> str:
-    """A JSON value as an error message shows it.
-
-    >>> described(None), described([1]), described({}), described(True), described(1), described("x")
-    ('null', 'a list', 'an object', 'true', '1', '"x"')
-    """
-    if isinstance(value, list):
-        return "a list"
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, str):
-        return f'"{clip(value, 40)}"'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "null" if value is None else str(value)
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -1,12 +1,16 @@
 """What every suite asks of its files: the lock and its signatures, the baseline, and what the report says of them."""
 
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ragworthy import gates as g
 from ragworthy.engine.job import Reader
-from ragworthy.errors import policy_error
+from ragworthy.errors import MOST_PROBLEMS, Problem, policy_error
 from ragworthy.files import sha256_of, shown_path
 from ragworthy.flow import Progress, Request
 from ragworthy.load.decode import Decoder, record_offsets
@@ -17,6 +21,9 @@ from ragworthy.load.rules import MOST_KS
 from ragworthy.load.sources import Source
 from ragworthy.metrics.registry import MetricName, all_metrics, find
 from ragworthy.report.findings import Frozen
+
+if TYPE_CHECKING:
+    from ragworthy.engine.retrieval import Flaws
 
 FREE_SETTINGS = ("slices", "k")
 """Settings that may differ between two runs that are compared."""
@@ -74,6 +81,23 @@ def told(progress: Progress | None, total: int) -> Any:
         progress(read, total)
 
     return tell
+
+
+def problems(flaws: "Flaws", sources: Mapping[str, Source]) -> Iterator[Problem]:
+    """What is wrong with the files, each with its line; `sources` by the role that a flaw names."""
+    for flaw in flaws.some[:MOST_PROBLEMS]:
+        source = sources[flaw.role]
+        line = source.lines_at([flaw.offset])[flaw.offset]
+        yield Problem(flaw.code, flaw.message, f"{source.given}:{line}", flaw.field)
+
+
+def rows_hash(rows: Iterable[dict[str, Any]]) -> str:
+    """The hash of all rows, by which a receipt notices when one of them moves."""
+    digest = hashlib.sha256()
+    encode = msgspec.json.Encoder(order="deterministic").encode
+    for row in rows:
+        digest.update(encode(row) + b"\n")
+    return digest.hexdigest()
 
 
 def baseline(

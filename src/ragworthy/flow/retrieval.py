@@ -1,19 +1,16 @@
 """The retrieval suite: the same steps as the answers suite, and the comparison with the index in use."""
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import msgspec
 
 from ragworthy import gates as g
 from ragworthy.corpora import Corpus, load_corpus, text_hash
 from ragworthy.engine.fold import is_good
 from ragworthy.engine.retrieval import Flaws, Job, read_arm, read_gold
 from ragworthy.engine.summary import summarise, words_of
-from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, data_error
+from ragworthy.errors import DataError, PolicyError, Problem, data_error
 from ragworthy.flow import Progress, Request, distances, evidence, shadow
 from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
 from ragworthy.load.rules import RETRIEVAL_MISSING_GATE
@@ -106,7 +103,7 @@ def score(request: Request, progress: Progress | None = None) -> Part:
         found,
         provenance=evidence.provenance(request, inputs.lock, inputs.lock_path, inputs.earlier),
         rows=partial(describe.rows, found),
-        evidence={"rows_sha256": _rows_hash(describe.rows(found))},
+        evidence={"rows_sha256": evidence.rows_hash(describe.rows(found))},
     )
 
 
@@ -175,7 +172,8 @@ def _read(request: Request, inputs: Inputs) -> tuple[Arm, Arm | None]:
             job = job._replace(limits=None, known=None)
         live = read_arm(job, read_gold(job, flaws), "live", evidence.reader(inputs.live, RetrievalTrace), flaws)
     if flaws.count:
-        raise DataError(list(_problems(flaws, inputs)), flaws.count)
+        by_role = {source.role: source for source in inputs.files}
+        raise DataError(list(evidence.problems(flaws, by_role)), flaws.count)
     if not wanted:
         raise data_error("RW-G05", "expected gold records, got none", where=inputs.gold.given)
     for source in inputs.files:
@@ -212,14 +210,6 @@ def _job(request: Request, inputs: Inputs, rules: Rules, corpus: Corpus | None) 
         allow_gold_errors=request.allow_gold_errors,
         damage=request.damage,
     )
-
-
-def _problems(flaws: Flaws, inputs: Inputs) -> Iterator[Problem]:
-    by_role = {source.role: source for source in inputs.files}
-    for flaw in flaws.some[:MOST_PROBLEMS]:
-        source = by_role[flaw.role]
-        line = source.lines_at([flaw.offset])[flaw.offset]
-        yield Problem(flaw.code, flaw.message, f"{source.given}:{line}", flaw.field)
 
 
 # summarise
@@ -389,11 +379,3 @@ def _listed(inputs: Inputs, arm: Arm, live: Arm | None) -> list[dict[str, Any]]:
             records = len(corpus.places)
             listed.append({"role": role, "path": corpus.label, "sha256": corpus.sha256, "records": records})
     return listed
-
-
-def _rows_hash(rows: Iterator[dict[str, Any]]) -> str:
-    digest = hashlib.sha256()
-    encode = msgspec.json.Encoder(order="deterministic").encode
-    for row in rows:
-        digest.update(encode(row) + b"\n")
-    return digest.hexdigest()

@@ -1,7 +1,6 @@
 """The structured suite: the same steps as the others, twice where a dev subset must pass first."""
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from ragworthy.engine import structured as engine
 from ragworthy.engine.fold import value_of
 from ragworthy.engine.fork import processes
 from ragworthy.engine.retrieval import Flaws
-from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, data_error, policy_error, usage_error
+from ragworthy.errors import DataError, PolicyError, Problem, data_error, policy_error, usage_error
 from ragworthy.flow import Progress, Request, evidence, provenance
 from ragworthy.load.definition import bundled, load_definition
 from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
@@ -112,7 +111,7 @@ def _score(request: Request, inputs: Inputs, progress: Progress | None, step: St
     return describe.part(
         found,
         provenance=evidence.provenance(request, inputs.lock, inputs.lock_path, inputs.earlier),
-        evidence={"rows_sha256": _rows_hash(describe.rows(found)), "provenance": told.fields},
+        evidence={"rows_sha256": evidence.rows_hash(describe.rows(found)), "provenance": told.fields},
     )
 
 
@@ -179,19 +178,13 @@ def _mark(job: engine.Job, inputs: Inputs, progress: Progress | None) -> engine.
         raise data_error("RW-G05", "expected questions, got none", where=inputs.gold.given)
     marked = engine.mark(job, questions, flaws, evidence.told(progress, inputs.outputs.size))
     if flaws.count:
-        raise DataError(list(_problems(flaws, inputs)), flaws.count)
+        by_role = {"gold": inputs.gold, "trace": inputs.outputs}
+        raise DataError(list(evidence.problems(flaws, by_role)), flaws.count)
     if 0 < marked.gaps["raw"] == marked.meta.outputs:
         message = "expected a string, got nothing in every output"
         raise data_error("RW-T02", message, where=inputs.outputs.given, field="raw")
     inputs.check_unchanged()
     return marked
-
-
-def _problems(flaws: Flaws, inputs: Inputs) -> Iterator[Problem]:
-    for flaw in flaws.some[:MOST_PROBLEMS]:
-        source = inputs.gold if flaw.role == "gold" else inputs.outputs
-        line = source.lines_at([flaw.offset])[flaw.offset]
-        yield Problem(flaw.code, flaw.message, f"{source.given}:{line}", flaw.field)
 
 
 def _check_subset(path: Path, whole: Inputs) -> None:
@@ -255,8 +248,9 @@ def _summarise(
     for group, members in kept.items():
         different = len({marked.questions.text_ids[nth] for nth in members})
         independent = different if different < len(members) else None
+        items = [marked.items[nth] for nth in members]
         for name, metric in metrics.items():
-            words = _words(metric, [marked.items[nth] for nth in members], definition)
+            words = _words(metric, items, definition)
             value = value_of(metric, words, independent=independent)
             if reference and metric.kind == "p95" and value.undefined is None:
                 last = reference_structured.p95([word for word in words if word is not None])
@@ -330,11 +324,3 @@ def _listed(request: Request, inputs: Inputs, marked: engine.Marked) -> list[dic
         {"role": source.role, "path": source.label, "sha256": source.sha256(), "records": count}
         for source, count in counts
     ]
-
-
-def _rows_hash(rows: Iterator[dict[str, Any]]) -> str:
-    digest = hashlib.sha256()
-    encode = msgspec.json.Encoder(order="deterministic").encode
-    for row in rows:
-        digest.update(encode(row) + b"\n")
-    return digest.hexdigest()

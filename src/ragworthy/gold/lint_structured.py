@@ -9,10 +9,9 @@ from ragworthy.gold.lint import Finding, finding
 from ragworthy.gold.seal import item_hash
 from ragworthy.metrics.definition import ABSENT, Definition, Field, value_at
 from ragworthy.metrics.expected import expected_value, place_of, problems_of
-from ragworthy.metrics.kinds.base import named
 from ragworthy.metrics.kinds.texts import Keywords, Listed, keywords
 from ragworthy.records import StructuredGold
-from ragworthy.text import is_nfc, squeeze
+from ragworthy.text import described, is_nfc, squeeze
 
 SMOKE, RELEASE = 10, 30
 PARTS = ("target_audience", "main_topic", "sub_topic", "detailed_description", "original_evidence")
@@ -108,7 +107,7 @@ def _source_map(expected: Mapping[str, Any] | None, definition: Definition, fiel
     value = value_at(expected, field.at)
     place = f"expected.{field.key}"
     if value is not ABSENT and not isinstance(value, list):
-        yield "RW-W43", place, f"expected a list, got {named(value)}"
+        yield "RW-W43", place, f"expected a list, got {described(value)}"
     for nth, entry in enumerate(value if isinstance(value, list) else []):
         for where, message in _entry(entry, parts):
             yield "RW-W43", f"{place}[{nth}]{where}", message
@@ -119,7 +118,7 @@ Wrong = tuple[str, str]
 
 def _entry(entry: Any, parts: tuple[str, ...]) -> Iterator[Wrong]:
     if not isinstance(entry, dict):
-        yield "", f"expected an object, got {named(entry)}"
+        yield "", f"expected an object, got {described(entry)}"
         return
     if entry.get("part") not in parts:
         yield ".part", f"expected one of {', '.join(parts)}, got {_got(entry, 'part')}"
@@ -134,15 +133,15 @@ def _entry(entry: Any, parts: tuple[str, ...]) -> Iterator[Wrong]:
 
 def _ref(ref: Any) -> Iterator[Wrong]:
     if not isinstance(ref, dict):
-        yield "", f"expected an object, got {named(ref)}"
+        yield "", f"expected an object, got {described(ref)}"
         return
     if not _is_text(ref.get("file")):
         yield ".file", f"expected a file name, got {_got(ref, 'file')}"
     if "sheet" in ref and not _is_text(ref["sheet"]):
-        yield ".sheet", f"expected a text, got {named(ref['sheet'])}"
+        yield ".sheet", f"expected a text, got {described(ref['sheet'])}"
     for key in ("row", "page"):
         if key in ref and not (type(ref[key]) is int and ref[key] >= 1):
-            yield f".{key}", f"expected a whole number from 1 up, got {named(ref[key])}"
+            yield f".{key}", f"expected a whole number from 1 up, got {described(ref[key])}"
     if "anchors" in ref:
         anchors = ref["anchors"]
         if not isinstance(anchors, list) or not anchors:
@@ -150,7 +149,7 @@ def _ref(ref: Any) -> Iterator[Wrong]:
         else:
             for nth, anchor in enumerate(anchors):
                 if not _is_text(anchor):
-                    yield f".anchors[{nth}]", f"expected a text, got {named(anchor)}"
+                    yield f".anchors[{nth}]", f"expected a text, got {described(anchor)}"
 
 
 def _is_text(value: Any) -> bool:
@@ -160,7 +159,7 @@ def _is_text(value: Any) -> bool:
 def _got(value: Mapping[str, Any], key: str) -> str:
     if key not in value:
         return "nothing"
-    return "an empty list" if value[key] == [] else named(value[key])
+    return "an empty list" if value[key] == [] else described(value[key])
 
 
 def _of_the_whole(items: Sequence[Question], label: str) -> list[Finding]:

@@ -21,7 +21,7 @@ from ragworthy.records import (
     Trace,
     explained,
 )
-from ragworthy.text import clip, visible
+from ragworthy.text import clip, described, visible
 
 Record = TypeVar("Record", Gold, Trace, Chunk, RetrievalGold, RetrievalTrace, StructuredGold, StructuredOutput)
 
@@ -135,25 +135,6 @@ def _bad_json(line: bytes, offset: int, reason: str) -> Fault:
     shown = clip(visible(line.decode("utf-8", "replace").strip()), 40)
     detail = reason.removeprefix("JSON is malformed: ")
     return Fault(offset, "RW-F07", "", f"expected a JSON object, got {shown} ({detail})")
-
-
-def described(value: Any) -> str:
-    """A JSON value as an error message shows it.
-
-    >>> described(4), described("x"), described(None), described([1])
-    ('4', '"x"', 'null', 'a list')
-    """
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return f'"{clip(visible(value), 40)}"'
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "a list"
-    return clip(str(value), 40)
 
 
 Found = tuple[str, str, str]

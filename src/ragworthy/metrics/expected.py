@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragworthy.metrics.definition import ABSENT, Definition, Field, value_at
-from ragworthy.metrics.kinds.base import named
 from ragworthy.records import StructuredGold
+from ragworthy.text import described
 
 LEGACY = ("must_include", "keywords")
 """Keys of the old form of `expected`, which names no fields."""
@@ -50,7 +50,7 @@ def _of_expected(expected: Mapping[str, Any] | None, definition: Definition) -> 
         there = " and ".join(key for key in LEGACY if key in expected)
         yield "RW-Q02", "expected", f"expected {_wanted(definition)}, got the old form with {there}"
     elif not isinstance(answer, Mapping):
-        got = "nothing" if answer is ABSENT else named(answer)
+        got = "nothing" if answer is ABSENT else described(answer)
         yield "RW-Q01", ".".join(("expected", *definition.expected)), f"expected an object, got {got}"
     else:
         for field in definition.fields:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Protocol
 
 from ragworthy.metrics.context import Context
-from ragworthy.text import clip, letters, nfkc
+from ragworthy.text import letters, nfkc
 
 NONE, ALL = Fraction(0), Fraction(1)
 
@@ -52,18 +52,3 @@ FORMS: dict[str, Callable[[str], str]] = {
     "letters": letters,
 }
 """How text is made comparable before it is compared."""
-
-
-def named(value: Any) -> str:
-    """A JSON value as a message names it.
-
-    >>> named(None), named([1]), named("x"), named(True)
-    ('null', 'a list', '"x"', 'true')
-    """
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, str):
-        return f'"{clip(value, 40)}"'
-    if isinstance(value, (list, dict)):
-        return "a list" if isinstance(value, list) else "an object"
-    return clip(str(value), 40)

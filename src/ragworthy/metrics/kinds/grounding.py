@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from ragworthy.metrics.context import Context
-from ragworthy.metrics.kinds.base import FORMS, NONE, Detail, Form, Match, named
-from ragworthy.text import clip
+from ragworthy.metrics.kinds.base import FORMS, NONE, Detail, Form, Match
+from ragworthy.text import clip, described
 
 
 class Grounding(NamedTuple):
@@ -19,7 +19,7 @@ class Grounding(NamedTuple):
     form: Form = "exact"
 
     def wrong(self, value: Any) -> str | None:
-        return None if isinstance(value, list) else f"expected a list, got {named(value)}"
+        return None if isinstance(value, list) else f"expected a list, got {described(value)}"
 
     def unfit(self, value: Any) -> str | None:
         return None

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from ragworthy.metrics.context import Context
-from ragworthy.metrics.kinds.base import ALL, FORMS, NONE, Detail, Form, Match, named
-from ragworthy.text import clip, pairs_of, squeeze, unspaced
+from ragworthy.metrics.kinds.base import ALL, FORMS, NONE, Detail, Form, Match
+from ragworthy.text import clip, described, pairs_of, squeeze, unspaced
 
 
 class Label(NamedTuple):
@@ -20,7 +20,7 @@ class Label(NamedTuple):
     form: Form = "exact"
 
     def wrong(self, value: Any) -> str | None:
-        return None if isinstance(value, str) else f"expected a string, got {named(value)}"
+        return None if isinstance(value, str) else f"expected a string, got {described(value)}"
 
     def unfit(self, value: Any) -> str | None:
         return self.wrong(value) or (None if value.strip() else "expected a text, got an empty one")
@@ -68,10 +68,10 @@ class Listed(NamedTuple):
 
     def wrong(self, value: Any) -> str | None:
         if not isinstance(value, list):
-            return f"expected a list of strings, got {named(value)}"
+            return f"expected a list of strings, got {described(value)}"
         for nth, one in enumerate(value):
             if not isinstance(one, str):
-                return f"expected strings only, got {named(one)} at [{nth}]"
+                return f"expected strings only, got {described(one)} at [{nth}]"
         return None
 
     def unfit(self, value: Any) -> str | None:
@@ -250,7 +250,7 @@ class Keywords(NamedTuple):
     length: int = 40
 
     def wrong(self, value: Any) -> str | None:
-        return None if isinstance(value, str) else f"expected a string, got {named(value)}"
+        return None if isinstance(value, str) else f"expected a string, got {described(value)}"
 
     def unfit(self, value: Any) -> str | None:
         return self.wrong(value) or (None if value.strip() else "expected a text, got an empty one")

@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy.metrics.context import Context
-from ragworthy.metrics.kinds.base import ALL, NONE, Detail, Match, named
+from ragworthy.metrics.kinds.base import ALL, NONE, Detail, Match
+from ragworthy.text import described
 
 
 class Number(NamedTuple):
@@ -17,7 +18,7 @@ class Number(NamedTuple):
 
     def wrong(self, value: Any) -> str | None:
         good = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return None if good else f"expected a number, got {named(value)}"
+        return None if good else f"expected a number, got {described(value)}"
 
     def unfit(self, value: Any) -> str | None:
         return self.wrong(value)
@@ -54,7 +55,7 @@ class Date(NamedTuple):
 
     def wrong(self, value: Any) -> str | None:
         good = isinstance(value, str) and day(value) is not None
-        return None if good else f"expected a date like 2026-12-31, got {named(value)}"
+        return None if good else f"expected a date like 2026-12-31, got {described(value)}"
 
     def unfit(self, value: Any) -> str | None:
         return self.wrong(value)
@@ -93,7 +94,7 @@ class Enum(NamedTuple):
     def wrong(self, value: Any) -> str | None:
         if isinstance(value, str) and value in self.values:
             return None
-        return f"expected one of {', '.join(self.values)}, got {named(value)}"
+        return f"expected one of {', '.join(self.values)}, got {described(value)}"
 
     def unfit(self, value: Any) -> str | None:
         return self.wrong(value)
@@ -109,7 +110,7 @@ class Boolean(NamedTuple):
     """True or false, right or wrong."""
 
     def wrong(self, value: Any) -> str | None:
-        return None if isinstance(value, bool) else f"expected true or false, got {named(value)}"
+        return None if isinstance(value, bool) else f"expected true or false, got {described(value)}"
 
     def unfit(self, value: Any) -> str | None:
         return self.wrong(value)
