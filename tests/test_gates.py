@@ -211,6 +211,26 @@ def test_a_baseline_that_cannot_be_compared_makes_the_verdict_invalid(change: st
     assert report["gates"][0]["reason"] == f"the baseline is not comparable: {reason}"
 
 
+def test_a_baseline_that_was_not_valid_itself_cannot_be_compared() -> None:
+    lay(right=4, missing=1)
+    assert gated(SUITE + DROP.replace("max_drop", "min"), "-o", "base.json")[1]["verdict"] == "INVALID"
+    lay(right=5)  # the same gold set
+    code, report = gated(f'baseline = "base.json"\n{SUITE}{DROP}')
+    assert (code, report["verdict"], report["gates"][0]["outcome"]) == (4, "INVALID", "not_measured")
+    reason = "the baseline is not comparable: its own evidence was not valid"
+    assert report["gates"][0]["reason"] == reason
+    assert report["invalid"] == [f"answers.precision was not measured: {reason}"]
+
+
+def test_a_baseline_that_did_not_ship_is_compared_and_told() -> None:
+    lay(wrong=4, right=1)
+    assert gated(f'{SUITE}[[gate]]\nmetric = "precision"\nmin = 0.9\n', "-o", "base.json")[0] == 1
+    code, report = gated(f'baseline = "base.json"\n{SUITE}{DROP}')
+    assert (code, report["gates"][0]["outcome"], report["gates"][0]["baseline"]) == (0, "pass", 0.2)
+    warned = {one["code"]: one["message"] for one in report["suites"]["answers"]["warnings"]}
+    assert warned["RW-W22"] == "the baseline's verdict is NO-SHIP"
+
+
 def test_a_drop_gate_without_a_baseline_is_not_measured() -> None:
     lay(right=5)
     code, report = gated(SUITE + DROP)
@@ -294,6 +314,18 @@ def test_15999_of_20000_is_below_080_wherever_it_is_shown() -> None:
         shown = "\n".join(lines).replace("≥ 0.80", "")
         assert "0.79995" in shown
         assert re.findall(r"(?<![\d.])0\.80*(?![\d])", shown) == [], (name, shown)
+
+
+def test_what_fails_beyond_doubt_is_not_called_too_small() -> None:
+    def note(rule: str, metric: str = "precision") -> str:
+        return gated(f'{SUITE}[[gate]]\nmetric = "{metric}"\n{rule}\n')[1]["gates"][0]["note"] or ""
+
+    lay(wrong=3)  # Wilson: 0 … z² / (3 + z²) = 0.5615
+    assert note("min = 0.57") == ""
+    assert note("min = 0.55").endswith("; 5 clean cases are needed to show 55 %")
+    lay(right=1, answered=3)  # 1 - 0.5615 = 0.4385 … 1
+    assert note("max = 0.43", "under") == ""
+    assert note("max = 0.45", "under").endswith("; 5 clean cases are needed to show 45 %")
 
 
 def test_a_failing_margin_is_never_shown_as_zero_or_more() -> None:

@@ -367,6 +367,21 @@ def test_a_file_that_cannot_be_taken_apart(text: str, said: str) -> None:
     assert (done.code, done.err.splitlines()[0]) == (2, said)
 
 
+def test_a_number_out_of_range_is_told_wherever_it_stands() -> None:
+    Path("q.jsonl").write_text(
+        json.dumps(row("a") | {"note": "?"}).replace('"?"', "1e999") + f"\n{json.dumps(row('b'))}\n"
+    )
+    said = 'q.jsonl:1: expected a JSON object, got {"id": "a", "question": "What about a?"… (Number out of range'
+    done = ragworthy("gold", "lint", "q.jsonl")
+    assert (done.code, done.err) == (1, "")
+    first = done.out.splitlines()[0]
+    assert first.startswith(f"error: {said}") and first.endswith(") [RW-F07]")
+    for verb in (("subset", "-o", "dev.json"), ("freeze", "--signer", "Ada", "--reason", "r")):
+        done = ragworthy("gold", verb[0], "q.jsonl", *verb[1:])
+        assert (done.code, done.out) == (2, "") and done.err.startswith(said)
+    assert sorted(os.listdir()) == ["q.jsonl"]
+
+
 def test_json_and_sarif() -> None:
     lint(row("a", "Same?"), row("b", "Same?", main_topic=1))
     done = ragworthy("gold", "lint", "q.json", "--format", "json")
@@ -643,6 +658,19 @@ def test_outputs_that_are_refused(args: tuple[str, ...], said: str) -> None:
     done = ragworthy("gold", "subset", "q.json", *args)
     assert (done.code, done.err.splitlines()[0]) == (2, said)
     assert Path("q.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["", "mine", "{}", '{"schema": "ragworthy.lock/1"}', json.dumps([row("a")])])
+def test_only_an_earlier_subset_is_written_over(text: str) -> None:
+    write(various())
+    Path("dev.json").write_text(text)
+    done = ragworthy("gold", "subset", "q.json", "-o", "dev.json", "--size", 5)
+    assert (done.code, done.out, Path("dev.json").read_text()) == (2, "", text)
+    assert done.err.splitlines()[0] == "dev.json: already there, and no subset [RW-U03]"
+    Path("dev.json").unlink()
+    for size in (5, 7):
+        assert ragworthy("gold", "subset", "q.json", "-o", "dev.json", "--size", size).code == 0
+        assert len(read_subset(Path("dev.json")).questions) == size
 
 
 def test_sets_that_cannot_be_drawn_from() -> None:

@@ -440,10 +440,12 @@ def test_numbers_dates_words_and_truth() -> None:
     assert [one.details[0].note for one in right.fields[:4]] == ["equal"] * 4
 
 
-def test_a_number_too_large_for_a_float_is_shown() -> None:
-    got = json.dumps(INVOICE).replace("100.5", "9" * 400)
+def test_a_very_large_number_is_shown_and_one_too_large_for_a_float_refused() -> None:
+    got = json.dumps(INVOICE).replace("100.5", "9" * 308)
     note = seen(CUSTOM, INVOICE, got).fields[0].details[0].note
     assert note == "off by over 1e+300, 0.05 allowed"
+    refused = seen(CUSTOM, INVOICE, got.replace("9" * 308, "9" * 309))
+    assert (refused.reason, refused.detail) == ("parse_failed", f"the number {'9' * 40} is too large")
 
 
 @pytest.mark.parametrize("absent", [{}, {"remark": None}])
@@ -468,11 +470,17 @@ def test_optional_lists_and_references_left_out() -> None:
     )
     made = answered(definition, {"points": ["a", "b"]}, {})
     assert made.fields[0].details == [Detail(False, "a", None, "left out"), Detail(False, "b", None, "left out")]
-    assert made.fields[0].counts == {}
+    assert made.fields[0].counts == {"matched": 0, "expected": 2, "got": 0}
     assert made.fields[1].details == [Detail(False, None, None, "no reference")]
     assert made.score == 0 and "    - no reference\n" in item.text(made)
-    empty = answered(definition, {"points": []}, {})
-    assert empty.fields[0].details == [Detail(False, "[]", None, "left out")]
+
+
+@pytest.mark.parametrize(("wanted", "got"), [({"points": []}, {}), ({}, {"points": []}), ({"points": [" "]}, {})])
+def test_a_list_left_out_where_an_empty_one_is_right_is_no_fault(wanted: dict[str, Any], got: dict[str, Any]) -> None:
+    definition = Definition("optional", (field("points", "list", Listed(), "1", required=False),))
+    made = answered(definition, wanted, got)
+    assert made.score == 100 and made.fields[0].lost == 0
+    assert all(one.good for one in made.fields[0].details)
 
 
 def test_a_failed_answer_shows_expected_values_of_every_kind() -> None:

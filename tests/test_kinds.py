@@ -5,6 +5,7 @@ Numbers of the original program (`repo` in the worked examples) come from `metri
 
 import datetime
 import json
+import time
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from fractions import Fraction
@@ -21,13 +22,13 @@ from ragworthy.metrics.context import Context
 from ragworthy.metrics.definition import ABSENT, Definition, Field, value_at
 from ragworthy.metrics.grading import Scored
 from ragworthy.metrics.kinds import COUNTS, KINDS, Detail, Kind, Match
-from ragworthy.metrics.kinds.base import named
 from ragworthy.metrics.kinds.grounding import Grounding
-from ragworthy.metrics.kinds.texts import Item, Keywords, Label, Listed, alike, keywords, likeness
+from ragworthy.metrics.kinds.texts import LONG, Item, Keywords, Label, Listed, alike, keywords, likeness
 from ragworthy.metrics.kinds.values import Boolean, Date, Enum, Number, day, decimal
 from ragworthy.names import Failure, Stage
 from ragworthy.names import Label as Outcome
 from ragworthy.records import ContextChunk, StructuredOutput
+from ragworthy.text import described, pairs_of
 
 Json = Any
 Row = dict[str, Json]
@@ -234,6 +235,28 @@ def test_w37_labels(gold: str, got: str, text: int, program: int) -> None:
     assert both("main_topic", gold, got) == (text, program)
 
 
+@pytest.mark.parametrize("empty", [0, 0.0, False, [], {}, None, ""])
+def test_what_is_false_is_an_empty_text_to_the_program(empty: Json) -> None:
+    gold = expected(main_topic=str(empty) or "x", original_evidence=f"{empty} and more")
+    item = repo(gold, answer(main_topic=empty, original_evidence=empty))
+    assert part("main_topic", item) == part("original_evidence", item) == 0
+    assert counts("original_evidence", item) == (0, 0)
+    assert (item.score, item.reason) == (F(100 - 10 - 20), None)
+    assert part("main_topic", repo(gold, answer(main_topic=f"{empty}x"))) == 1
+
+
+@pytest.mark.parametrize("name", ["detailed_description", "predicted_questions"])
+def test_what_is_false_is_an_empty_list_to_the_scorer_of_the_program(name: str) -> None:
+    nothing: tuple[Json, ...] = ("", 0, False, {}, None)
+    for empty in nothing:
+        item = repo(expected(**{name: []}), answer(**{name: empty}))
+        assert (item.score, item.reason, item.counted) == (F(0), Failure.SCHEMA_FAILED, False)
+        assert (item.parts, counts(name, item)) == ((F(1),) * 7, (0, 0, 0))
+        assert part(name, repo(expected(), answer(**{name: empty}))) == 0
+    for other in ("x", 7, True, {"a": 1}):
+        assert repo(expected(), answer(**{name: other}))[:4] == (F(0), (), (), Failure.SCHEMA_FAILED)
+
+
 def test_w37_the_likenesses_of_the_labels() -> None:
     assert jaccard("緊急應變處置", "緊急應變處理") == F(4, 6) < F("0.72")
     assert jaccard("abcdefgh", "abcdefgx") == F(6, 8) > F("0.72")
@@ -245,6 +268,17 @@ def test_w37_references() -> None:
     assert grounded(refs(GOOD_REF), bare) == (0, 1)
     halves = [ContextChunk("a.xlsx", "never force"), ContextChunk("a.xlsx", "door")]
     assert grounded(refs(GOOD_REF), halves) == (0, 1)
+
+
+def test_a_fence_takes_the_word_behind_it_along_in_the_program() -> None:
+    fence = "```"
+    for word in ("", "json", "JSON", "Safety", "a-b_9"):
+        found = reference_structured.find(f'{fence}{word}\n{{"a": 1}}\n{fence}')
+        assert found == ({"a": 1}, Failure.CODE_FENCE)
+    got = answer(target_audience=f"{fence}Safety  staff{fence}", main_topic=f"{fence}json.doc", sub_topic=f"a {fence}")
+    item = repo(expected(target_audience="staff", main_topic=".doc", sub_topic="a"), got)
+    assert (item.score, item.reason, item.parts[:3]) == (F(0), Failure.CODE_FENCE, (F(1),) * 3)
+    assert part("target_audience", repo(expected(target_audience="Safety"), got)) == 0
 
 
 # W-38: the average.
@@ -404,6 +438,14 @@ def test_a_match_of_a_quarter_or_less_is_thin(gold: str, got: str, thin: bool) -
         assert not listed.compare([gold], [got], NOWHERE).thin
 
 
+def test_the_share_that_must_be_contained_is_a_decimal_and_not_a_float() -> None:
+    gold, got = "甲" * 7, "甲" * 7 + "".join(chr(0x4E00 + nth) for nth in range(93))
+    assert len(gold) < 0.07 * len(got)  # what floats say
+    for contained, points in (("0.07", 1), ("0.0700000001", 0)):
+        assert one(Label(contained=F(contained)), gold, got) == points
+        assert one(Listed(contained=F(contained)), [gold], [got]) == points
+
+
 def test_a_thin_match_is_noted_in_the_score() -> None:
     assert score(expected(), answer(main_topic="e")).thin
     assert not score(expected(), answer(main_topic="ele")).thin
@@ -476,6 +518,23 @@ def test_blank_items_are_dropped_after_the_cap() -> None:
     assert both("predicted_questions", ["call", "wait"], [*blanks[:9], "call", "wait"]) == (F(2, 3), F("0.6667"))
 
 
+def test_items_without_letters_or_numbers_are_dropped_by_the_program_only() -> None:
+    gold, got = ["call", "…!"], ["--", "call", "※", "(?)"]
+    assert both("detailed_description", gold, got) == (F(2, 2 + 4), 1)
+    item = repo(expected(detailed_description=gold), answer(detailed_description=got))
+    assert counts("detailed_description", item) == (1, 1, 1)
+    assert both("detailed_description", ["…!"], ["--"]) == (0, 1)
+    assert both("detailed_description", ["…!"], ["call"]) == both("detailed_description", ["call"], ["…!"]) == (0, 0)
+    # They are dropped after the cap: the thirteenth item is not looked at.
+    assert both("detailed_description", ["call"], ["!"] * 12 + ["call"]) == (0, 0)
+
+
+def test_items_that_a_form_leaves_nothing_of_are_dropped() -> None:
+    gold, got = ["call", "—"], ["!!", "call", "…"]
+    assert Listed(form="letters").compare(gold, got, NOWHERE) == Match(F(1), (1, 1, 1))
+    assert Listed().compare(gold, got, NOWHERE) == Match(F(2, 5), (1, 2, 3))
+
+
 @pytest.mark.parametrize(("name", "cap"), [("detailed_description", 12), ("predicted_questions", 10)])
 def test_the_item_at_the_cap_counts_and_the_next_does_not(name: str, cap: int) -> None:
     aliens = [chr(0x4E00 + 10 * nth) * 5 for nth in range(cap)]
@@ -545,6 +604,41 @@ def test_lists_of_the_program_against_the_plain_rule(gold: list[str], got: list[
     assert numbers == (found, len(wanted), len(given_))
     whole = len(wanted) + len(given_)
     assert value == pytest.approx(2 * found / whole if whole else 1)
+
+
+# Very long items.
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text("abcdef", min_size=LONG + 1, max_size=LONG + 20), st.integers(0, 40))
+def test_pairs_are_counted_before_they_are_kept(text: str, most: int) -> None:
+    item = Item(text, text)
+    assert item.has_more_than(most) == (len(set(pairwise(text))) > most)
+    assert item._pairs is None
+
+
+def test_pairs_of_very_long_items_are_not_built() -> None:
+    long, short = _pairs("".join(map(chr, range(0x4E00, 0x4E00 + 5000))) * 20), _pairs("calm the passengers first")
+    assert not alike(long, short, F("0.72")) and not alike(short, long, F("0.72"))
+    assert long._pairs is None
+    few = _pairs("ab" * 500_000)  # a million characters, two pairs
+    assert alike(few, _pairs("babab"), F("0.72")) and len(few.pairs) == 2
+
+
+def test_twelve_items_of_a_million_characters_are_compared_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[int] = []
+
+    def noted(text: str) -> frozenset[str]:
+        built.append(len(text))
+        return pairs_of(text)
+
+    monkeypatch.setattr("ragworthy.metrics.kinds.texts.pairs_of", noted)
+    got = [chr(0x4E00 + nth) + "abcdefghijklmnopqrstuvwxyz" * 38_462 for nth in range(12)]
+    wanted = ["calm the passengers", "phone our vendor", "wait outside"]
+    begun = time.perf_counter()
+    assert Listed().compare(wanted, got, NOWHERE) == Match(F(0), (0, 3, 12))
+    assert time.perf_counter() - begun < 5
+    assert sorted(built) == sorted(len(text.replace(" ", "")) for text in wanted)
 
 
 # Quoted passages.
@@ -702,6 +796,44 @@ def test_a_reference_must_name_the_file_as_it_is(file: Json) -> None:
     assert grounded(refs({"file": file, "anchors": ["never force door"]}, GOOD_REF)) == (F(1, 2), program)
 
 
+@pytest.mark.parametrize(
+    ("path", "file", "program"),
+    [
+        (" a  b.doc\n", "a b.doc", 1),
+        ("a b.doc", "\u3000a\tb.doc ", 1),
+        ("a b.doc", "ab.doc", 0),
+        ("a b.doc", "A b.doc", 0),
+        (" \n", "a.doc", 1),  # a blank path is none, and without any no file is asked after
+    ],
+)
+def test_blanks_of_paths_count_once_in_the_program(path: str, file: str, program: int) -> None:
+    ref = {"file": file, "anchors": ["never"]}
+    assert grounded(refs(ref), [ContextChunk(path, "never")]) == (0, program)
+
+
+@pytest.mark.parametrize("file", [..., None, "", " \n", 0, False, []])
+def test_a_reference_without_a_file_fails_even_where_no_path_is_known(file: Json) -> None:
+    ref = {"anchors": ["never force door"]} | ({} if file is ... else {"file": file})
+    assert grounded(refs(ref), [ContextChunk(None, EVIDENCE)]) == (0, 0)
+    assert grounded(refs(ref | {"file": "any"}), [ContextChunk(None, EVIDENCE)]) == (0, 1)
+
+
+def test_an_anchor_that_is_null_is_the_word_none_to_the_program() -> None:
+    chunks = [ContextChunk("a.xlsx", "None of these.")]
+    assert grounded(refs({"file": "a.xlsx", "anchors": [None]}), chunks) == (0, 1)
+    assert grounded(refs({"file": "a.xlsx", "anchors": None}), chunks) == (0, 0)
+    assert grounded(refs({"file": "a.xlsx", "anchors": [None]})) == (0, 0)
+
+
+def test_letters_are_lowered_one_by_one() -> None:
+    """A word as a whole would end in another sigma."""
+    assert "ΟΔΟΣ".lower() == "οδος"
+    ref = {"file": "a.xlsx", "anchors": ["ΟΔΟΣ"]}
+    assert grounded(refs(ref), [ContextChunk("a.xlsx", "οδοσ")]) == (0, 1)
+    assert grounded(refs(ref), [ContextChunk("a.xlsx", "οδος")]) == (0, 0)
+    assert one(Label("exact", form="letters"), "ΟΔΟΣ", "οδοσ") == 1
+
+
 @pytest.mark.parametrize("entries", [{}, "x", None, 7, {"refs": [GOOD_REF]}])
 def test_a_source_map_that_is_no_list_fails_the_shape(entries: Json) -> None:
     """Last row of the table."""
@@ -798,7 +930,7 @@ def test_numbers_with_three_places_against_whole_numbers(gold: int, got: int, to
 
 @pytest.mark.parametrize("value", [True, False, None, "7", [7], {}])
 def test_what_is_no_number_is_refused(value: Json) -> None:
-    assert Number().wrong(value) == Number().unfit(value) == f"expected a number, got {named(value)}"
+    assert Number().wrong(value) == Number().unfit(value) == f"expected a number, got {described(value)}"
 
 
 def test_what_numbers_say() -> None:
@@ -851,7 +983,7 @@ def test_dates_against_the_calendar(gold: datetime.date, got: datetime.date, tol
     ],
 )  # fmt: skip
 def test_what_is_no_date_is_refused(value: Json) -> None:
-    assert Date().wrong(value) == Date().unfit(value) == f"expected a date like 2026-12-31, got {named(value)}"
+    assert Date().wrong(value) == Date().unfit(value) == f"expected a date like 2026-12-31, got {described(value)}"
 
 
 def test_closed_lists() -> None:
@@ -885,7 +1017,7 @@ def test_true_and_false() -> None:
     ],
 )  # fmt: skip
 def test_values_are_named_as_json(value: Json, shown: str) -> None:
-    assert named(value) == shown
+    assert described(value) == shown
 
 
 def test_gold_values_must_be_able_to_match() -> None:
@@ -977,6 +1109,29 @@ def test_other_placeholders() -> None:
     assert own(definition, {"x": "y"}, {"x": " TODO "}).detail == 'x: the placeholder "TODO"'
     assert own(definition, {"x": "y"}, {"x": "string"}).reason is None
     assert own(definition._replace(placeholders=()), {"x": "TODO"}, {"x": "TODO"}).score == 100
+
+
+def test_a_list_that_was_left_out_is_an_empty_one() -> None:
+    definition = defined(field("x", Listed(), required=False))
+    nothing: list[Row] = [{}, {"x": None}, {"x": []}, {"x": [" "]}]
+    for gold in nothing:
+        for got in nothing:
+            assert own(definition, gold, got)[:3] == (F(100), (F(1),), ((0, 0, 0),))
+        assert own(definition, gold, {"x": ["low"]})[:3] == (F(0), (F(0),), ((0, 0, 1),))
+        assert own(definition, {"x": ["low"]}, gold)[:3] == (F(0), (F(0),), ((0, 1, 0),))
+
+
+def test_a_word_of_a_closed_list_is_no_placeholder() -> None:
+    definition = defined(field("x", Enum(("string", "number"))))
+    assert own(definition, {"x": "string"}, {"x": "string"})[:4] == (F(100), (F(1),), ((),), None)
+    assert own(definition, {"x": "number"}, {"x": "string"})[:4] == (F(0), (F(0),), ((),), None)
+
+
+def test_a_placeholder_in_a_list_is_looked_for_in_fields_that_are_lists() -> None:
+    label, listed = defined(field("x", Label())), defined(field("x", Listed()))
+    assert own(label, {"x": "y"}, {"x": ["string"]})[3:5] == (Failure.SCHEMA_FAILED, "x: expected a string, got a list")
+    assert own(listed, {"x": ["y"]}, {"x": ["string"]}).reason is Failure.PLACEHOLDER_STRING
+    assert own(listed, {"x": ["y"]}, {"x": "string"}).reason is Failure.SCHEMA_FAILED
 
 
 def test_settings_of_a_definition_reach_the_rules() -> None:

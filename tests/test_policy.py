@@ -254,6 +254,77 @@ def test_without_gates_the_sources_gates_hold_under_the_policys_evidence() -> No
     assert {gate.evidence for gate in policy.gates} == {"interval"}
 
 
+STRUCTURED = '[structured]\nquestions = "q.json"\noutputs = "o.jsonl"\n'
+RETRIEVAL = '[retrieval]\ngold = "g.jsonl"\ntraces = "t.jsonl"\n'
+OF_ANSWERS = [
+    ("answers.precision", ">=", "0.80"), ("answers.chr", ">=", "0.75"),
+    ("answers.under_refusal", "<=", "0.05"), ("answers.over_refusal", "<=", "0.10"),
+]  # fmt: skip
+OF_STRUCTURED = [("structured.score", ">=", "95"), ("structured.schema_pass_rate", ">=", "0.98")]
+OF_RETRIEVAL = [
+    ("retrieval.coverage", ">=", "0.70"), ("retrieval.citation_accuracy", ">=", "0.95"),
+    ("retrieval.delta_s_median", "<=", "0.40"), ("retrieval.delta_s_p90", "<=", "0.55"),
+    ("retrieval.triplet_rate", ">=", "0.95"), ("retrieval.collapsed", "<=", "0"),
+]  # fmt: skip
+MADE = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id")
+OWN_ANSWERS, OWN_STRUCTURED = [("answers.precision", ">=", "0.80")], [("structured.grounding", ">=", "0.5")]
+
+
+@pytest.mark.parametrize(
+    ("text", "gates"),
+    [
+        (STRUCTURED, OF_ANSWERS + OF_STRUCTURED),
+        (STRUCTURED + PRECISION, OWN_ANSWERS + OF_STRUCTURED),
+        (STRUCTURED + '[[gate]]\nmetric = "structured.grounding"\nmin = 0.5\n', OWN_STRUCTURED + OF_ANSWERS),
+        (STRUCTURED + PRECISION + '[[gate]]\nmetric = "structured.grounding"\nmin = 0.5\n',
+         OWN_ANSWERS + OWN_STRUCTURED),
+        (RETRIEVAL + PRECISION, OWN_ANSWERS + OF_RETRIEVAL),
+        (RETRIEVAL + 'live = "l.jsonl"\n' + PRECISION,
+         OWN_ANSWERS + OF_RETRIEVAL + [("retrieval.recall@5", "drop<=", "0.02")]),
+        (RETRIEVAL + '[[gate]]\nmetric = "retrieval.coverage"\nmin = 0.5\n',
+         [("retrieval.coverage", ">=", "0.5"), *OF_ANSWERS]),
+        (RETRIEVAL + STRUCTURED + PRECISION, OWN_ANSWERS + OF_RETRIEVAL + OF_STRUCTURED),
+    ],
+)  # fmt: skip
+def test_a_suite_without_a_gate_of_its_own_is_held_to_the_usual_ones(
+    text: str, gates: list[tuple[str, str, str]]
+) -> None:
+    policy = loaded(f'evidence = "interval"\n{SUITE}{text}')
+    assert briefly(policy.gates) == gates
+    assert {gate.evidence for gate in policy.gates} == {"interval"}
+
+
+def test_an_empty_list_of_gates_is_an_error_for_several_suites_too() -> None:
+    assert refused(f"gate = []\n{SUITE}{STRUCTURED}") == (
+        "ragworthy.toml: gate: expected at least one gate, got an empty list [RW-P11]\n  policy_key_missing: Add it.\n"
+    )
+
+
+def test_the_usual_gates_of_a_second_suite_decide_the_verdict() -> None:
+    """One answer that is no JSON: nothing in the policy speaks of it, and it does not ship."""
+    expected = {"answer_example": {"x": "y"}}
+    Path("q.json").write_text(json.dumps([{"id": "Q1", "question": "Why?", "expected": expected}]))
+    Path("o.jsonl").write_text(json.dumps({"id": "Q1", "raw": "no", "meta": dict.fromkeys(MADE, "x")}) + "\n")
+    Path("d.toml").write_text('version = 1\nid = "d"\n[[field]]\nname = "x"\nkind = "label"\nweight = 1\n')
+    Path("ragworthy.toml").write_text(f'{SUITE}{STRUCTURED}definition = "d.toml"\n{PRECISION}')
+    done = ragworthy("gate", "--format", "json")
+    failing = [one["metric"] for one in json.loads(done.out)["gates"] if one["outcome"] == "fail"]
+    assert (done.code, failing) == (1, ["structured.score", "structured.schema_pass_rate"])
+
+
+def test_gates_of_the_command_line_stand_instead_of_the_usual_ones() -> None:
+    done = ragworthy("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "--gates", "chr=0.5",
+                     "--format", "json")  # fmt: skip
+    gates = [(one["metric"], one["op"], one["threshold"]) for one in json.loads(done.out)["gates"]]
+    assert gates == [("answers.chr", ">=", "0.5"), ("answers.missing", "<=", "0")]
+
+
+def test_numbers_that_python_refuses_are_no_toml() -> None:
+    message = "ragworthy.toml: expected TOML, got a number with too many digits [RW-P01]"
+    assert first_line(f"version = 1{'0' * 5000}\n") == message
+    assert first_line(f"{SUITE}{PRECISION}".replace("0.80", "1e99999999999999999999")) == message
+
+
 def test_every_key_is_read() -> None:
     policy = loaded(
         'evidence = "interval"\nbaseline = "b.json"\n'

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import re
+import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -256,6 +257,17 @@ def test_lines_arrays_and_packed_files_give_the_same(tmp_path: Path) -> None:
     assert all(one == found[0] for one in found)
 
 
+def test_a_number_out_of_range_in_a_field_that_is_not_read_is_taken_as_a_text(tmp_path: Path) -> None:
+    asked, written = tmp_path / "q.jsonl", write_jsonl(tmp_path / "o.jsonl", both(3)[1])
+    rows = [question(1, code="?", tags=["a"]), question(2, code=2), question(3)]
+    asked.write_text("".join(f"{json.dumps(row)}\n" for row in rows).replace('"?"', "1e999"))
+    assert run_cli("score", "structured", "--questions", asked, "--outputs", written).code == 0
+    result = rw.score("structured", questions=asked, outputs=written, slices=["code", "tags"])
+    slices = result.report["suites"]["structured"]["slices"]
+    assert [name for name in slices if name.startswith(("code=", "tags="))] == ["code=1e999", "code=2", "tags=a"]
+    assert slices["code=1e999"]["structured.score"]["n"] == 1
+
+
 # outputs that are there or not
 
 
@@ -311,6 +323,10 @@ def test_outputs_may_be_an_array_too(tmp_path: Path) -> None:
     written.write_text(json.dumps(both(2)[1], indent=1))
     files = ("--questions", asked, "--outputs", written)
     assert run_cli("score", "structured", *files).code == 0
+    packed = written.with_name("o.json.gz")
+    for text in (written.read_bytes(), "".join(f"{json.dumps(one)}\n" for one in both(2)[1]).encode()):
+        packed.write_bytes(gzip.compress(text))
+        assert run_cli("score", "structured", "--questions", asked, "--outputs", packed).code == 0
     written.write_text(json.dumps([output(1), output(2, raw=5)], indent=1))
     line = len(json.dumps([output(1)], indent=1).splitlines())
     message = f"{written}:{line}: raw: expected a string, got a whole number"
@@ -403,6 +419,7 @@ BAD_RAWS: list[tuple[str | None, str, str]] = [
     (deep(100), "parse_failed", "nested deeper than 100"),
     (deep(100_000), "parse_failed", "nested deeper than 100"),
     ('{"a": 1e999}', "parse_failed", "the number 1e999 is too large"),
+    ('{"a": ' + "9" * 309 + "}", "parse_failed", f"the number {'9' * 40} is too large"),
     ('{"a": ' + "9" * 5000 + "}", "parse_failed", "a number of 5,000 digits"),
     ('{"a": {"b": 1, "b": 1}}', "parse_failed", 'the key "b" stands twice'),
     ('{"a": NaN}', "parse_failed", "NaN is not JSON"),
@@ -414,11 +431,13 @@ BAD_RAWS: list[tuple[str | None, str, str]] = [
     ('{"a": "' + "x" * 10_000_000 + '"}', "schema_failed", "target_audience: expected a value, got nothing"),
     ("\ufeff" + json.dumps(answer()), "extra_text", "text before the object"),
     (f"[{json.dumps(answer())}]", "extra_text", "text before and after the object"),
+    (f"``{json.dumps(answer())}``", "extra_text", "text before and after the object"),
     (json.dumps(answer()) * 2, "extra_text", "text after the object"),
     (json.dumps(answer(detailed_description=None)), "schema_failed",
      "detailed_description: expected a list of strings, got null"),
     (json.dumps(answer(predicted_questions=["a", 1])), "schema_failed",
      "predicted_questions: expected strings only, got 1 at [1]"),
+    (json.dumps(answer(main_topic=["string"])), "schema_failed", "main_topic: expected a string, got a list"),
     (json.dumps(answer(source_map={})), "schema_failed", "source_map: expected a list, got an object"),
     (json.dumps(answer(predicted_questions=["string"])), "placeholder_string",
      'predicted_questions: the placeholder "string"'),
@@ -448,9 +467,17 @@ def test_an_output_with_an_error_is_one_of_the_provider(error: Any, tmp_path: Pa
     assert (row["fail_reason"], row["fail_detail"], row["stage"]) == ("provider_error", detail, "pipeline")
     assert ran.body["metrics"]["structured.score"]["ledger"]["errored"] == 1
     assert "RW-W49" not in ran.warned  # nothing was retrieved because nothing was done
-    nothing: tuple[Any, ...] = (None, "", False, {})
+    nothing: tuple[Any, ...] = (None, "", False, 0, {})
     for none in nothing:
         assert scored(tmp_path, both(1)[0], [output(1, error=none)]).exact("score") == 100
+
+
+def test_an_error_of_several_parts_is_shown_as_json(tmp_path: Path) -> None:
+    error = {"message": "over\nquota", "code": 429}
+    shown = 'provider_error: {"code": 429, "message": "over\\nquota"}'
+    done = cli(tmp_path, both(1)[0], [output(1, error=error)])
+    assert f"  Q1  PROVIDER_ERROR  0 of 100  (pipeline: {shown})" in done.out.splitlines()
+    assert f"failed    {shown}" in cli(tmp_path, both(1)[0], [output(1, error=error)], "--item", "Q1").out
 
 
 def test_outputs_without_context_cannot_be_borne_out(tmp_path: Path) -> None:
@@ -461,6 +488,22 @@ def test_outputs_without_context_cannot_be_borne_out(tmp_path: Path) -> None:
     assert {row["stage"] for row in ran.rows[:3]} == {"citation"}  # what was not stored proves nothing
 
 
+def test_chunks_without_paths_or_texts_are_told_and_prove_nothing(tmp_path: Path) -> None:
+    poor = answer(original_evidence="something else")
+    chunks: list[list[Row]] = [[{"text": "x"}], [{"source_path": "manual.md"}, {"text": ""}], [{}], CONTEXT]
+    outputs = [output(n, poor, context=context) for n, context in enumerate(chunks, 1)]
+    ran = scored(tmp_path, both(4)[0], outputs)
+    assert [one["message"] for one in ran.body["warnings"] if one["code"] == "RW-W49"] == [
+        "2 outputs whose chunks have no source_path: no reference can hold",
+        "2 outputs whose chunks have no text: no reference can hold",
+    ]
+    # a text that lacks the passage shows that it was not retrieved; no text at all shows nothing
+    assert [row["stage"] for row in ran.rows] == ["retrieval", "generation", "generation", "generation"]
+    assert [row["metrics"]["structured.grounding"] for row in ran.rows] == [0.0, 0.0, 0.0, 1.0]
+    mixed = [CONTEXT[0], {"source_path": "b.md"}, {"text": "b"}]
+    assert "RW-W49" not in scored(tmp_path, both(1)[0], [output(1, context=mixed)]).warned
+
+
 def test_lists_over_their_limit_warn_and_are_scored_up_to_the_cap(tmp_path: Path) -> None:
     more = [f"an alien remark {n:04d}" for n in range(30)]
     lists = {"detailed_description": EXPECTED["detailed_description"] + more}
@@ -468,6 +511,14 @@ def test_lists_over_their_limit_warn_and_are_scored_up_to_the_cap(tmp_path: Path
     assert ran.rows[0]["metrics"]["structured.detailed_description"] == 0.4  # 2·3 / (3 + 12)
     assert ran.rows[0]["schema_ok"] is ran.rows[0]["facts"]["over_limit"] is True
     assert ran.warned["RW-W44"] == "1 answer has lists longer than allowed"
+
+
+def test_twelve_items_of_a_million_characters_are_scored_in_seconds(tmp_path: Path) -> None:
+    huge = [chr(0x4E00 + n) + "abcdefghijklmnopqrstuvwxyz" * 38_462 for n in range(12)]
+    begun = time.perf_counter()
+    ran = scored(tmp_path, both(1)[0], [output(1, answer(detailed_description=huge))])
+    assert time.perf_counter() - begun < 10
+    assert ran.exact("score") == 70 and ran.rows[0]["counts"]["detailed_description.got"] == 12
 
 
 STEERING = "\x1b[31m\x1b]0;owned\x07\x00\r\x9b31m\u202e"
@@ -817,19 +868,31 @@ def test_a_subset_of_another_set_is_refused(drawn: tuple[Path, list[str]]) -> No
     assert f", got one of {parent} [RW-Q04]\n" in done.err
 
 
-@pytest.mark.parametrize("how", ["easier", "added"])
+@pytest.mark.parametrize("how", ["easier", "added", "removed", "emptied"])
 def test_a_subset_that_was_edited_is_refused(how: str, drawn: tuple[Path, list[str]]) -> None:
     subset, ids = drawn
     table = json.loads(subset.read_text())
     if how == "easier":
         table["questions"][0]["expected"]["answer_example"]["main_topic"] = "e"
-    else:
+    elif how == "added":
         table["questions"].append(question(99))
+    else:
+        del table["questions"][0 if how == "emptied" else 3 :]
     subset.write_text(json.dumps(table))
     done = cli(subset.parent, *both(12), "--subset", subset)
     message = f'expected the questions as {subset.parent / "questions.jsonl"} has them, got another "{ids[0]}"'
-    message = "expected 4 questions, as were drawn, got 5" if how == "added" else message
+    if how != "easier":
+        got = {"added": 5, "removed": 3, "emptied": 0}[how]
+        message = f"expected 4 questions, as were drawn, got {got}"
     assert (done.code, done.err) == (2, said("RW-Q04", f"{subset}: questions: {message}"))
+
+
+def test_a_subset_may_hold_all_there_are(tmp_path: Path) -> None:
+    questions = [question(n, question=f"Same {n % 3}?") for n in range(1, 13)]
+    asked = write_jsonl(tmp_path / "questions.jsonl", questions)
+    assert run_cli("gold", "subset", asked, "-o", tmp_path / "dev.json").code == 0  # 100 asked for, 3 different
+    ran = again(tmp_path / "dev.json", both(12)[1])
+    assert (ran.done.code, ran.body["subset"]["questions"], ran.body["counts"]["gold"]) == (0, 3, 12)
 
 
 def test_a_subset_whose_parent_cannot_be_read_is_no_defect_of_ours(tmp_path: Path) -> None:
@@ -874,10 +937,14 @@ def test_a_subset_of_a_frozen_set(drawn: tuple[Path, list[str]]) -> None:
     assert (ran.done.code, ran.body["frozen"]) == (0, "frozen") and "RW-W13" not in ran.warned
     stopped = again(subset, [one | {"raw": "no"} for one in outputs])
     assert (stopped.done.code, stopped.body["frozen"], stopped.body["counts"]["gold"]) == (1, "frozen", len(ids))
+    assert "RW-W13" not in stopped.warned
     lock = asked.with_name("questions.lock")
     lock.write_text(lock.read_text().replace(hashlib.sha256(asked.read_bytes()).hexdigest(), "0" * 64))
     broken = again(subset, outputs)
     assert (broken.done.code, broken.body["frozen"]) == (4, "broken")
+    assert (broken.body["subset"]["verdict"], broken.body["subset"]["scored"]) == ("INVALID", "subset")
+    reason = "the gold set is not the frozen one (its SHA-256 differs from the lock)"
+    assert broken.report["invalid"] == [reason]
     assert again(subset, outputs, "--unfrozen").done.code == 0
 
 
@@ -961,6 +1028,25 @@ def test_numbers_dates_words_truths_and_what_may_be_left_out(tmp_path: Path) -> 
     assert list(ran.body["slices"]) == ["kind=invoice"]
     assert ran.body["settings"]["definition"]["id"] == ran.body["provenance"]["definition"] == "invoice"
     assert "RW-W49" not in ran.warned  # no field refers to the context
+
+
+def test_how_much_must_be_contained_is_set_in_the_definition(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    lists = ["call the maintenance vendor", "never force the door open", "calm"]  # 4 of 22 without blanks
+    outputs = [output(1, answer(main_topic="elev")), output(2, answer(detailed_description=lists))]  # 4 of 18
+    for contained, parts in (("0", [1.0, 1.0]), ("0.25", [0.0, 0.667]), ("1", [0.0, 0.667])):
+        own.write_text(re.sub(r"(?m)^(kind = \"(?:label|list)\")", rf"\1\ncontained = {contained}", bundled_text()))
+        ran = scored(tmp_path, both(2)[0], outputs, "--definition", own)
+        got = [ran.rows[0]["metrics"]["structured.main_topic"],
+               round(ran.rows[1]["metrics"]["structured.detailed_description"], 3)]  # fmt: skip
+        assert got == parts
+        assert ("RW-W50" in ran.warned) is (contained == "0")
+    for wrong in ("-1", "2", '"x"', "true"):
+        text = re.sub(r"(?m)^(kind = \"label\")", rf"\1\ncontained = {wrong}", bundled_text(), count=1)
+        own.write_text(text)
+        done = cli(tmp_path, both(2)[0], outputs, "--definition", own)
+        message = f"field[0].contained: expected a number from 0 to 1, got {wrong}"
+        assert (done.code, done.err) == (2, said("RW-P03", f"{own.as_posix()}: {message}"))
 
 
 def test_gates_on_fields_of_ones_own(tmp_path: Path) -> None:

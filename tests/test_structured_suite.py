@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import polars as pl
 import pytest
+from markdown_it import MarkdownIt
 from pyarrow import parquet
 
 import ragworthy as rw
@@ -436,6 +437,29 @@ def test_gates_that_are_refused(text: str, code: str, message: str, tmp_path: Pa
     assert (done.code, done.out, done.err) == (2, "", said(code, f"--gates: {message}"))
 
 
+def test_a_score_of_one_point_is_a_threshold_and_less_is_out_of_scale(tmp_path: Path) -> None:
+    for text in ("score=1", "score=1.0", "score_median=1,score_p95=100"):
+        assert cli(tmp_path, *both(1), "--gates", text).code == 0
+    for text, more in (("score=0.999", "99.9"), ("score_median=0.5", "50"), ("score_p95=0.01", "1")):
+        name, _, number = text.partition("=")
+        message = f"--gates: {name}: {number} is out of scale: the metric goes from 0 to 100, write {more}"
+        assert cli(tmp_path, *both(1), "--gates", text).err == said("RW-P05", message)
+    path = policy(tmp_path, '[[gate]]\nmetric = "structured.score"\nmin = 0.95\n')
+    message = "gate[0].min: 0.95 is out of scale: the metric goes from 0 to 100, write 95"
+    assert run_cli("gate", "-c", path).err == said("RW-P05", f"{path}: {message}")
+
+
+def test_what_fails_beyond_doubt_is_not_called_too_small(tmp_path: Path) -> None:
+    questions, outputs = both(12)
+    ran = scored(tmp_path, questions, [one | {"raw": "no"} for one in outputs])
+    assert [(one["outcome"], one["note"]) for one in ran.report["gates"][:2]] == [("fail", None)] * 2
+    assert ran.report["gates"][0]["high"] < 95 and ran.report["gates"][1]["high"] < 0.98
+    ran = scored(tmp_path, questions, [outputs[0] | {"raw": "no"}, *outputs[1:]])  # 11 of 12 reaches beyond 0.98
+    assert ran.report["gates"][1]["high"] > 0.98
+    for one in ran.report["gates"][:2]:
+        assert one["outcome"] == "fail" and "clean cases are needed to show" in one["note"]
+
+
 def test_slices_are_what_their_questions_are_worth_alone(tmp_path: Path) -> None:
     questions, outputs = mixed(24)
     for n, one in enumerate(questions):
@@ -572,6 +596,33 @@ def test_a_baseline_of_another_set_definition_or_repair_is_not_compared(six: Pat
         assert ran.report["invalid"] == [f"structured.score was not measured: the baseline is not comparable: {why}"]
 
 
+@pytest.mark.parametrize(
+    ("spoilt", "profiles", "verdict", "why"),
+    [
+        ({"meta": None}, ("default", "default"), "INVALID", "its own evidence was not valid"),
+        ({"raw": "no"}, ("default", "default"), "NO-SHIP", None),
+        ({}, ("reference", "reference"), "SHIP", None),
+        ({"meta": None}, ("reference", "reference"), "SHIP", None),  # there it need not say how it was made
+        ({}, ("default", "reference"), "SHIP", "it was scored with another profile"),
+    ],
+)
+def test_baselines_that_can_be_compared(
+    spoilt: Row, profiles: tuple[str, str], verdict: str, why: str | None, tmp_path: Path
+) -> None:
+    questions, outputs = both(6)
+    worse = [outputs[0] | spoilt, *(one | ({} if "raw" in spoilt else spoilt) for one in outputs[1:])]
+    before = scored(tmp_path, questions, worse, "--profile", profiles[0], "-o", tmp_path / "base.json")
+    assert before.report["verdict"] == verdict
+    gates = tmp_path / "gates.toml"
+    gates.write_text('[[gate]]\nmetric = "score"\nmax_drop = 5\n')
+    flags = ("--gates", gates, "--baseline", tmp_path / "base.json", "--profile", profiles[1])
+    ran = scored(tmp_path, questions, outputs, *flags)
+    told = [f"structured.score was not measured: the baseline is not comparable: {why}"] if why else []
+    assert (ran.done.code, ran.report["invalid"]) == (4 if why else 0, told)
+    warned = None if verdict == "SHIP" else f"the baseline's verdict is {verdict}"
+    assert ran.warned.get("RW-W22") == warned
+
+
 def test_waivers(six: Path) -> None:
     gate = '[[gate]]\nmetric = "structured.score"\nmin = 99\n'
     waiver = '[[waiver]]\ngate = "structured.score"\nreason = "new corpus"\nowner = "search"\nexpires = '
@@ -631,6 +682,40 @@ def test_one_verdict_over_two_suites(six: Path) -> None:
         "structured.score",
         "structured.schema_pass_rate",
     }
+
+
+# matches that prove little
+
+
+def test_matches_on_a_few_characters_are_told(tmp_path: Path) -> None:
+    lists = EXPECTED["detailed_description"][:2]
+    changes: list[Row] = [
+        {"main_topic": "elev"},  # 4 of 18
+        {"detailed_description": [*lists, "door"]},  # 4 of 21 without blanks
+        {},
+        {"sub_topic": "trapped"},  # 7 of 18
+        {"detailed_description": [*lists, "never force"]},  # 10 of 21
+        {"main_topic": "zzzz"},
+    ]
+    outputs = [output(n, answer(**one)) for n, one in enumerate(changes, 1)]
+    ran = scored(tmp_path, both(6)[0], outputs)
+    (warning,) = [one for one in ran.body["warnings"] if one["code"] == "RW-W50"]
+    assert (warning["message"], warning["count"], warning["qids"]) == (
+        "2 answers with matches on a few characters of a long text", 2, ["Q1", "Q2"],
+    )  # fmt: skip
+    assert [row["metrics"]["structured.score"] for row in ran.rows] == [100.0] * 5 + [90.0]
+    assert "RW-W50" not in scored(tmp_path, both(6)[0], outputs, "--profile", "reference").warned
+    assert "RW-W50" not in scored(tmp_path, both(6)[0], outputs[2:]).warned
+
+
+def test_a_third_of_a_text_is_enough_and_a_quarter_is_not(tmp_path: Path) -> None:
+    for length, told in ((9, False), (11, False), (12, True), (13, True)):
+        questions = [expecting(1, main_topic="abc", detailed_description=["abc"])]
+        long = "abc" + "z" * (length - 3)
+        for changes in ({"main_topic": long}, {"detailed_description": [long]}):
+            given = answer(**{"main_topic": "abc", "detailed_description": ["abc"]} | changes)
+            ran = scored(tmp_path, questions, [output(1, given)])
+            assert ran.exact("score") == 100 and ("RW-W50" in ran.warned) is told
 
 
 # repair
@@ -723,6 +808,98 @@ def test_every_format(tmp_path: Path) -> None:
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["schema"] == "ragworthy.report/1" and list(report["suites"]) == ["structured"]
     assert str(tmp_path) not in (tmp_path / "r.json").read_text()
+
+
+def junit(text: str) -> dict[str, list[str]]:
+    """The ids that each failing gate lists."""
+    cases = ElementTree.fromstring(text).iter("testcase")
+    found = {case.get("name", "").partition(" ")[0]: case.findtext("failure") for case in cases}
+    return {name: [line.split()[0] for line in text.splitlines()] for name, text in found.items() if text is not None}
+
+
+def test_junit_lists_under_each_gate_what_it_is_about(tmp_path: Path) -> None:
+    outputs = [
+        output(1, "no"),
+        output(2, answer(main_topic="zzz", sub_topic="zzz")),
+        output(3, answer(source_map=[], main_topic="zzz")),
+        output(4),
+    ]
+    gates = "score=99,score_median=99,score_p95=100,schema_pass_rate=0.99,grounding=0.99,sub_topic=0.99"
+    listed = junit(cli(tmp_path, both(4)[0], outputs, "--gates", gates, "--format", "junit").out)
+    assert listed == {
+        "structured.score": ["Q1", "Q2", "Q3"],
+        "structured.score_median": ["Q1", "Q2", "Q3"],
+        "structured.score_p95": ["Q1", "Q2", "Q3"],
+        "structured.schema_pass_rate": ["Q1"],
+        "structured.grounding": ["Q1", "Q3"],
+        "structured.sub_topic": ["Q1", "Q2"],
+    }
+
+
+def test_junit_lists_under_each_suite_its_own(six: Path) -> None:
+    write_jsonl(six / "gold.jsonl", [G1(), G2(), G3()])
+    write_jsonl(six / "trace.jsonl", [T1() | {"answer_json": {"claim": "no", "citations": []}}, T2(), T3()])
+    write_jsonl(six / "outputs.jsonl", [output(n, "no") for n in range(1, 7)])
+    head = '[answers]\ngold = "gold.jsonl"\ntraces = "trace.jsonl"\n'
+    listed = junit(run_cli("gate", "-c", policy(six, "", head), "--format", "junit").out)
+    assert listed["answers.precision"] == ["A0001"]
+    assert listed["structured.score"] == [f"Q{n}" for n in range(1, 7)]
+
+
+SUBSET_ONLY = "the dev subset only: the whole set was not scored"
+REFERENCE = "profile reference: answers that fail are left out of the means"
+
+
+def test_the_headline_says_what_the_verdict_rests_on(tmp_path: Path) -> None:
+    questions, outputs = both(12)
+    outputs[0] |= {"raw": "no"}
+    cli(tmp_path, questions, outputs)
+    subset = tmp_path / "dev.json"
+    assert run_cli("gold", "subset", tmp_path / "questions.jsonl", "-o", subset, "--size", "12").code == 0
+    fails = "NO-SHIP: structured.score, structured.schema_pass_rate fail"
+    one_fails = "NO-SHIP: structured.schema_pass_rate fails"
+    cases: list[tuple[tuple[object, ...], str, list[str]]] = [
+        ((), fails, []),
+        (("--subset", subset), fails, [SUBSET_ONLY]),
+        (("--profile", "reference"), one_fails, [REFERENCE]),
+        (("--profile", "reference", "--subset", subset), one_fails, [SUBSET_ONLY, REFERENCE]),
+        (("--subset", subset, "--gates", "score=50"), "SHIP: all 2 gates hold", []),
+    ]
+    for flags, decided, notes in cases:
+        first = cli(tmp_path, questions, outputs, *flags).out.splitlines()[0]
+        assert first == decided + "".join(f" ({note})" for note in notes)
+        page = cli(tmp_path, questions, outputs, *flags, "--format", "markdown").out.splitlines()
+        assert page[2 : 2 + len(notes)] == [f"- {note}" for note in notes]
+        assert sum(note in line for note in (SUBSET_ONLY, REFERENCE) for line in page) == len(notes)
+
+
+def test_the_gates_are_a_table_below_the_notes_too(tmp_path: Path) -> None:
+    questions, outputs = both(2)
+    outputs[0] |= {"raw": "no"}
+    page = cli(tmp_path, questions, outputs, "--profile", "reference", "--format", "markdown").out
+    assert page.splitlines()[2] == f"- {REFERENCE}"
+    tokens = MarkdownIt("commonmark").enable("table").parse(page)
+    heads = [tokens[nth + 3].content for nth, token in enumerate(tokens) if token.type == "thead_open"]
+    assert heads[0] == "gate"
+
+
+def test_how_many_offenders_there_are_besides_those_listed(tmp_path: Path) -> None:
+    questions, outputs = both(12)
+    for count, head in ((9, "Worst offenders"), (10, "Worst offenders"), (11, "Worst offenders (10 of 11)")):
+        broken = [one | {"raw": "no"} if n < count else one for n, one in enumerate(outputs)]
+        done = cli(tmp_path, questions, broken)
+        assert [line for line in done.out.splitlines() if line.startswith("Worst offenders")] == [head]
+
+
+def test_a_repeated_question_stands_behind_all_others_among_the_offenders(tmp_path: Path) -> None:
+    texts = ["Same?"] * 8 + ["Other?"] * 2 + [f"Own {n}?" for n in range(4)]
+    questions = [question(n, question=text) for n, text in enumerate(texts, 1)]
+    outputs = [output(n, "no") for n in range(1, 13)] + [output(n, answer(main_topic="zzz")) for n in (13, 14)]
+    ran = scored(tmp_path, questions, outputs)
+    # first each text once, the worst first; then the second of each, then the third
+    assert [one["qid"] for one in ran.body["offenders"]] == [
+        "Q1", "Q9", "Q11", "Q12", "Q13", "Q14", "Q2", "Q10", "Q3", "Q4",
+    ]  # fmt: skip
 
 
 def test_inputs_are_never_written_over(tmp_path: Path) -> None:
@@ -861,6 +1038,25 @@ def test_python_gates_slices_and_mistakes() -> None:
         rw.score("structured", **given, profile="repo")
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"definition": {"version": 1}}, "definition: expected a path, got dict"),
+        ({"subset": {"questions": []}}, "subset: expected a path, got dict"),
+        ({"provenance": META}, "provenance: expected a path, got dict"),
+        ({"slices": "region"}, 'slices: expected several fields, got the text "region"'),
+        ({"k": 5}, "k: the structured suite has none"),
+    ],
+)
+def test_python_refuses_what_it_would_misread(given: Row, message: str) -> None:
+    questions, outputs = both(1)
+    with pytest.raises(UsageError) as caught:
+        rw.score("structured", questions=questions, outputs=outputs, **given)
+    assert str(caught.value) + "\n" == said("RW-U01", message)
+    listed = rw.score("structured", questions=questions, outputs=outputs, slices=["id"])
+    assert "id=Q1" in listed.report["suites"]["structured"]["slices"]
+
+
 # what else knows the suite
 
 
@@ -884,6 +1080,16 @@ def test_doctor_says_what_the_files_cannot_show(tmp_path: Path) -> None:
     assert done.out.startswith("structured: 6 questions")
     done = run_cli("doctor", "-c", policy(tmp_path, ""))
     assert done.out.startswith("structured: 6 questions")
+
+
+def test_doctor_names_the_slice_of_a_gate(six: Path) -> None:
+    rules = '[[gate]]\nmetric = "structured.score"\nmin = 90\nslice = "region=north"\n'
+    done = run_cli("doctor", "-c", policy(six, rules))
+    line = (
+        "  no   structured.score[region=north] ≥ 90: has 3 cases, needs 35 clean ones to be shown with 95 % confidence"
+    )
+    assert line in done.out.splitlines()
+    assert "What stands in the way of a verdict\n  nothing: every metric is measured\n" in done.out
 
 
 def test_explain_knows_the_definition_the_formats_and_the_metrics() -> None:

@@ -95,7 +95,7 @@ def _beyond_reach(value: Any, field: Field) -> Iterator[tuple[str, str]]:
         if length < rules.length:
             yield "RW-W42", f"{length} of the {rules.length} characters that full marks need: quoting it is not enough"
     elif isinstance(rules, Listed):
-        count = sum(bool(text.strip()) for text in value)
+        count = rules.count(value)
         if count > rules.cap:
             yield "RW-W51", f"{count} items, of which an answer can match {rules.cap}: none can get full marks"
 

@@ -241,7 +241,7 @@ def idle_threshold(metric: registry.Metric, op: str, number: str) -> str | None:
     """Why a threshold could never fail or never pass; None when it can do both."""
     limit = Fraction(number)
     lowest, highest = Fraction(0), metric.highest
-    if highest == 100 and 0 < limit < 1:
+    if highest == 100 and 0 < limit < 1 and op != DROP:
         return f"{number} is out of scale: the metric goes from 0 to 100, write {float(100 * limit):g}"
     if op == DROP:
         if limit < 0:

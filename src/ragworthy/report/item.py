@@ -9,6 +9,7 @@ from ragworthy.metrics.context import Context
 from ragworthy.metrics.definition import Definition, Field, value_at
 from ragworthy.metrics.grading import Known, Scored
 from ragworthy.metrics.kinds import COUNTS, Detail
+from ragworthy.metrics.kinds.texts import Listed
 from ragworthy.names import Label
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.markdown import cell
@@ -132,11 +133,17 @@ def _details(field: Field, expected: Any, value: dict[str, Any] | None, context:
         return field.rules.details(None, [] if grading.none(got) else got, context)
     if grading.none(expected) and grading.none(got):
         return [Detail(True, None, None, "left out, as expected")]
+    if isinstance(field.rules, Listed) and not any(_counted_in(field.rules, one) for one in (expected, got)):
+        return [Detail(True, None, None, "nothing expected, nothing got")]
     if grading.none(expected):
         return [Detail(False, None, one, "nothing was expected") for one in _texts(got)]
     if grading.none(got):
         return [Detail(False, one, None, "left out") for one in _texts(expected)]
     return field.rules.details(expected, got, context)
+
+
+def _counted_in(rules: Listed, value: Any) -> int:
+    return 0 if grading.none(value) else rules.count(value)
 
 
 def _texts(value: Any) -> list[str]:

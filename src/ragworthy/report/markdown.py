@@ -13,6 +13,7 @@ from ragworthy.report.show import (
     is_rate,
     limits,
     number_of,
+    of_all,
     partial_notes,
     plural,
     shown_metrics,
@@ -76,10 +77,9 @@ def _bytes(lines: list[str]) -> int:
 
 def _head(report: dict[str, Any]) -> list[str]:
     lines = [f"## {_MARK[report['verdict']]} Ragworthy: {report['verdict']}", ""]
-    lines += [f"- {note}" for note in partial_notes(report)]
-    lines += [f"- not valid: {cell(reason)}" for reason in report["invalid"]]
-    if report["invalid"]:
-        lines.append("")
+    notes = [f"- {note}" for note in partial_notes(report)]
+    notes += [f"- not valid: {cell(reason)}" for reason in report["invalid"]]
+    lines += [*notes, ""] if notes else []
     lines += [
         "| gate | outcome | value | cases | 95 % interval | threshold | margin |",
         "|---|---|---|---|---|---|---|",
@@ -140,7 +140,7 @@ def _offenders(body: dict[str, Any]) -> list[str]:
     if not body["offenders"]:
         return []
     lines = [
-        "### Worst offenders",
+        f"### Worst offenders{of_all(body)}",
         "",
         "| qid | label | stage | claim | cites | gold | retrieved |",
         "|---|---|---|---|---|---|---|",

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.names import HARMLESS
+
 PLACES = 4
 
 
@@ -176,6 +178,12 @@ def partial_notes(report: dict[str, Any]) -> list[str]:
         if body["profile"] == "reference":
             notes.append("profile reference: answers that fail are left out of the means")
     return notes
+
+
+def of_all(body: dict[str, Any]) -> str:
+    """How many more there are than are listed."""
+    bad = sum(count for label, count in body["labels"].items() if label not in HARMLESS)
+    return f" ({len(body['offenders'])} of {bad:,})" if bad > len(body["offenders"]) else ""
 
 
 def limits(report: dict[str, Any]) -> dict[str, list[Fraction]]:

@@ -3,7 +3,6 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.names import HARMLESS
 from ragworthy.report.own import details
 from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
@@ -14,6 +13,7 @@ from ragworthy.report.show import (
     is_rate,
     limits,
     number_of,
+    of_all,
     padded,
     partial_notes,
     plural,
@@ -120,7 +120,7 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -
     if body.get("live"):
         lines += _live(body["live"])
     if body["offenders"]:
-        lines.append(f"Worst offenders{_of_all(body)}")
+        lines.append(f"Worst offenders{of_all(body)}")
         for one in body["offenders"]:
             lines += _offender(one)
         lines.append("")
@@ -160,12 +160,6 @@ def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]
     if not rows:
         return []
     return [*_table(("slice", *(name.partition(".")[2] for name in names)), rows), ""]
-
-
-def _of_all(body: dict[str, Any]) -> str:
-    """How many more there are than are listed."""
-    bad = sum(count for label, count in body["labels"].items() if label not in HARMLESS)
-    return f" ({len(body['offenders'])} of {bad:,})" if bad > len(body["offenders"]) else ""
 
 
 def _offender(one: dict[str, Any]) -> list[str]:

@@ -23,7 +23,15 @@ class Label(NamedTuple):
         return None if isinstance(value, str) else f"expected a string, got {described(value)}"
 
     def unfit(self, value: Any) -> str | None:
-        return self.wrong(value) or (None if value.strip() else "expected a text, got an empty one")
+        if wrong := self.wrong(value):
+            return wrong
+        if not squeeze(FORMS[self.form](value)):
+            return (
+                "expected a text, got an empty one"
+                if not value.strip()
+                else f'expected a text, got none in form "{self.form}"'
+            )
+        return None
 
     def compare(self, expected: Any, got: Any, context: Context) -> Match:
         one, other = self._texts(expected, got)
@@ -104,6 +112,10 @@ class Listed(NamedTuple):
         beyond = f"beyond the first {self.cap}: not looked at"
         lines += [Detail(False, None, text, beyond) for text in got[self.cap :] if text.strip()]
         return lines or [Detail(True, None, None, "nothing expected, nothing got")]
+
+    def count(self, texts: Sequence[str]) -> int:
+        """How many of some items count."""
+        return len(self._items(texts))
 
     def _items(self, texts: Sequence[str]) -> "list[Item]":
         """What counts: items that are not blank, ready to be compared."""
