@@ -4,8 +4,9 @@ from array import array
 from collections import Counter
 from heapq import nsmallest
 
+from ragworthy.engine.fork import without_gc
 from ragworthy.engine.job import Partial, Table
-from ragworthy.engine.shard import Shard, without_gc
+from ragworthy.engine.shard import Shard
 from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.metrics import facts as f
 from ragworthy.metrics.answers import label

@@ -5,15 +5,14 @@ order, and any order gives the same result. A trace that belongs to another part
 already scored, is set aside by number and settled in a second step, because the last line of a question wins.
 """
 
-import gc
 from array import array
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from operator import lt, or_
 from typing import Any
 
 import msgspec
 
+from ragworthy.engine.fork import without_gc
 from ragworthy.engine.job import Damage, Job, Joined, Strays, Table
 from ragworthy.engine.slices import slicer
 from ragworthy.errors import MOST_PROBLEMS
@@ -361,15 +360,3 @@ def _spoiled(facts: Callable[[Gold, Trace], int], damage: Damage) -> Callable[[G
         return 0 if damaged is None else facts(gold, damaged)
 
     return flags_of
-
-
-@contextmanager
-def without_gc() -> Iterator[None]:
-    """Millions of small objects without cycles: the collector would only walk over them again and again."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

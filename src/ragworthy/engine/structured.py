@@ -5,7 +5,7 @@ The questions stay in memory, packed; the outputs are read once, block by block,
 
 import hashlib
 from array import array
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -73,6 +73,7 @@ def read_questions(job: Job, flaws: Flaws) -> Questions:
     sliced = slicer(tuple(name for name in job.slice_fields if name not in own))
     packed: dict[bytes, bytes] = {}
     texts: dict[bytes, int] = {}
+    same: dict[tuple[str, ...], tuple[str, ...]] = {}
     for block in job.questions.blocks(0, 1):
         found.table.enter(block, len(found.names))
         records: list[StructuredGold] = decoder.records(block)
@@ -91,7 +92,8 @@ def read_questions(job: Job, flaws: Flaws) -> Questions:
             found.names.append(gold.name)
             found.expected.append(packed.setdefault(data, data))
             found.text_ids.append(texts.setdefault(key, len(texts)))
-            found.slices.append((*_labels(job, gold), *more))
+            group = (*_labels(job, gold), *more)
+            found.slices.append(same.setdefault(group, group))
     for fault in decoder.faults:
         flaws.add("gold", *fault)
     found.distinct_expected = len(packed)
@@ -181,7 +183,8 @@ class Gathered(NamedTuple):
     """The questions that have an output in this part."""
     numbers: Ints
     """Which record of the part counts for each of them."""
-    packed: "deque[tuple[Any, ...]]"
+    items: list[Any]
+    """What each of them is worth; packed on the way from one process to another."""
     noted: list[Noted]
     orphans: "Counter[str]"
     table: Table
@@ -192,7 +195,8 @@ class Gathered(NamedTuple):
 
 def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None] | None = None) -> Gathered:
     """Read one part of the outputs and score it."""
-    items: dict[int, tuple[int, tuple[Any, ...], Noted]] = {}
+    items: dict[int, tuple[int, Scored, Noted]] = {}
+    kept = Unpacker()
     orphans: Counter[str] = Counter()
     table, flaws = Table(), Flaws()
     known: dict[Said, Said] = {}
@@ -212,14 +216,14 @@ def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None
             context = hashlib.sha256(msgspec.json.encode(output.context)).digest()
             said = said_by(output.meta)
             noted = context, known.setdefault(said, said), _gaps(output)
-            items[place] = read - 1, pack(_scored(job, questions.expected[place], output)), noted
+            items[place] = read - 1, kept(pack(_scored(job, questions.expected[place], output))), noted
         if tell is not None:
             tell(len(block.data))
     for fault in decoder.faults:
         flaws.add("trace", *fault)
     numbers = array("q", (one[0] for one in items.values()))
-    packed, rest = deque(one[1] for one in items.values()), [one[2] for one in items.values()]
-    return Gathered(array("q", items), numbers, packed, rest, orphans, table, read, replaced, flaws)
+    worth, rest = [one[1] for one in items.values()], [one[2] for one in items.values()]
+    return Gathered(array("q", items), numbers, worth, rest, orphans, table, read, replaced, flaws)
 
 
 def _gaps(output: StructuredOutput) -> tuple[str, ...]:
@@ -259,7 +263,7 @@ def _in_processes(job: Job, questions: Questions, tell: Callable[[int], None] | 
     """Every part in a process of its own; None where something is wrong with the files or with a process."""
     try:
         with workers(partial(_work, job, questions, tell is not None), job.parts) as pipes:
-            parts: list[Gathered] = [answer(pipe, "gathered", tell) for pipe in pipes]
+            parts = [_unpacked(answer(pipe, "gathered", tell)) for pipe in pipes]
     except (EOFError, BrokenPipeError):
         return None
     return None if any(part.flaws.count for part in parts) else parts
@@ -267,7 +271,15 @@ def _in_processes(job: Job, questions: Questions, tell: Callable[[int], None] | 
 
 def _work(job: Job, questions: Questions, report: bool, part: int, pipe: Any) -> None:
     told = (lambda size: pipe.send(("progress", size))) if report else None
-    pipe.send(("gathered", gather(job, questions, part, told)))
+    found = gather(job, questions, part, told)
+    pipe.send(("gathered", found._replace(items=[pack(item) for item in found.items])))
+
+
+def _unpacked(part: Gathered) -> Gathered:
+    unpack = Unpacker()
+    for nth, packed in enumerate(part.items):  # in place: nothing stands in memory twice
+        part.items[nth] = unpack(packed)
+    return part
 
 
 def _merged(job: Job, questions: Questions, parts: Sequence[Gathered]) -> Marked:
@@ -276,13 +288,12 @@ def _merged(job: Job, questions: Questions, parts: Sequence[Gathered]) -> Marked
     notes: list[Noted | None] = [None] * len(questions.names)
     orphans: Counter[str] = Counter()
     replaced = 0
-    unpack = Unpacker()
     for nth, part in enumerate(parts):
         replaced += part.replaced
         orphans.update(part.orphans)
-        for place, number, noted in zip(part.places, part.numbers, part.noted, strict=True):
+        for place, number, item, noted in zip(part.places, part.numbers, part.items, part.noted, strict=True):
             replaced += items[place] is not None
-            items[place], at[place], notes[place] = unpack(part.packed.popleft()), (nth, number), noted
+            items[place], at[place], notes[place] = item, (nth, number), noted
     there = [one for one in notes if one is not None]
     return Marked(
         questions=questions,

@@ -10,7 +10,7 @@ import msgspec
 from ragworthy import gates as g
 from ragworthy.engine import structured as engine
 from ragworthy.engine.fold import value_of
-from ragworthy.engine.fork import processes
+from ragworthy.engine.fork import processes, without_gc
 from ragworthy.engine.retrieval import Flaws
 from ragworthy.errors import DataError, PolicyError, Problem, data_error, policy_error, usage_error
 from ragworthy.flow import Progress, Request, evidence, provenance
@@ -55,6 +55,11 @@ class Inputs(NamedTuple):
 
 def score(request: Request, progress: Progress | None = None) -> Part:
     """Score the structured suite: the subset first where there is one, and the whole set only when that passes."""
+    with without_gc():
+        return _steps(request, progress)
+
+
+def _steps(request: Request, progress: Progress | None) -> Part:
     if request.subset is None:
         return _score(request, _open(request, request.gold), progress)
     whole = _open(request, request.gold)
