@@ -558,7 +558,7 @@ def test_nothing_in_the_data_steers_a_terminal(tmp_path: Path) -> None:
     assert not unsafe(cli(tmp_path, questions, outputs, "--item", STEERING).err)
     invalid = cli(tmp_path, questions, [*outputs, output(3)])  # two makers
     assert invalid.code == 4 and not unsafe(invalid.out)
-    other = META | {"eval_set_version": f"{STEERING}@{'0' * 40}"}
+    other = META | {"eval_set_version": f"{STEERING}@sha256:{'0' * 64}"}
     invalid = cli(tmp_path, both(1)[0], [output(1, meta=other)])
     assert invalid.code == 4 and not unsafe(invalid.out)
     bad = [question(1, id=qid), question(1, id=qid), expecting(2, main_topic=[STEERING])]
@@ -726,13 +726,15 @@ def test_the_version_of_the_question_set(tmp_path: Path) -> None:
     sha1, sha256 = hashlib.sha1(data).hexdigest(), hashlib.sha256(data).hexdigest()
     right = [f"questions.jsonl@sha256:{sha256}", f"question_v2@{sha1}", f"questions.jsonl@{sha1[:12]}",
              f"q@{sha1.upper()}", f"q@sha256:{sha256.upper()}", "the second one"]  # fmt: skip
-    wrong = [f"questions.jsonl@sha256:{'0' * 64}", f"question_v2@{'0' * 40}", f"questions.jsonl@{'0' * 12}",
-             f"q@{'A' * 40}", f"q@sha256:{sha1}"]  # fmt: skip
-    for version in (*right, *wrong):
+    wrong = [f"questions.jsonl@sha256:{'0' * 64}", f"q@sha256:{sha1}"]
+    doubtful = [f"question_v2@{'0' * 40}", f"questions.jsonl@{'0' * 12}", f"q@{'A' * 40}"]
+    for version in (*right, *wrong, *doubtful):
         outputs = [one | {"meta": META | {"eval_set_version": version}} for one in both(2)[1]]
         ran = scored(tmp_path, both(2)[0], outputs)
         told = [f"the outputs were made for another question set: {version}"] if version in wrong else []
         assert (ran.report["invalid"], ran.done.code) == (told, 4 if told else 0), version
+        warned = f"the outputs name another question set: {version}" if version in doubtful else None
+        assert ran.warned.get("RW-W52") == warned
         assert made(ran)["eval_set_version"] == f"questions.jsonl@sha256:{sha256}"
     one = [output(1), output(2, meta=META | {"eval_set_version": wrong[0]})]
     assert scored(tmp_path, both(2)[0], one).done.code == 4

@@ -178,6 +178,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-W48": Code("provenance_missing", "The outputs do not say how they were made.", "Write prompt_sha256, prompt_version, index_version, model_id and adapter_id into meta."),
     "RW-W49": Code("no_context", "Outputs carry no context, or chunks without path or text, so no reference in them can be borne out.", "Store the retrieved chunks with every output, each with source_path and text."),
     "RW-W50": Code("thin_match", "Texts count as matching because a few characters of one stand in the other.", 'Set contained in the definition, e.g. contained = 0.25, or match = "exact" for closed lists.'),
+    "RW-W52": Code("other_version", "The outputs name a version of the question set that is not the hash of this file.", "Check that they were made for these questions; name@sha256:HASH says it for certain."),
     "RW-W51": Code("gold_over_cap", "An expected list has more items than are looked at in an answer, so none can get full marks.", "Raise cap in the definition, or shorten the list."),
     "RW-W38": Code("section_uncovered", "Few sections of the corpus are asked about.", "Spread the questions over the sections."),
 }  # fmt: skip

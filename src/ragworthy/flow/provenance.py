@@ -39,10 +39,11 @@ class Made(NamedTuple):
 
 
 class Told(NamedTuple):
-    """The fields of the report, those that are lacking, and why the evidence cannot carry a verdict."""
+    """The fields of the report, those that are lacking, versions in doubt, and why the evidence carries no verdict."""
 
     fields: dict[str, Any]
     lacking: list[str]
+    doubtful: list[str]
     invalid: list[str]
 
 
@@ -77,7 +78,8 @@ def told(made: Made, marked: Marked, gold: Source, outputs: Source, definition: 
             invalid.append(f"the outputs do not say {key}{of}")
     version = f"{Path(gold.label).name}@sha256:{gold.sha256()}"
     fields["eval_set_version"] = version
-    invalid += _other_set(marked.meta, made, gold, request)
+    other, doubtful = _other_set(marked.meta, made, gold, request)
+    invalid += [f"the outputs were made for another question set: {value}" for value in other[:1]]
     for key in KEPT:
         values, without = _values(key, made, marked.meta)
         if len(values) == 1 and not without:
@@ -92,7 +94,7 @@ def told(made: Made, marked: Marked, gold: Source, outputs: Source, definition: 
         "outputs_sha256": outputs.sha256(),
     }
     reference = request.structured.profile == "reference"  # the original program asks for nothing
-    return Told(fields, lacking, [] if reference else invalid)
+    return Told(fields, lacking, doubtful, [] if reference else invalid)
 
 
 def _values(key: str, made: Made, meta: Meta) -> tuple[Counter[str], int]:
@@ -115,20 +117,25 @@ _VERSION = re.compile(r"@(?:(sha256):)?([0-9a-f]{7,64})$", re.IGNORECASE)
 """A version names the hash of its file: SHA-256, or the beginning of SHA-1 in older ones."""
 
 
-def _other_set(meta: Meta, made: Made, gold: Source, request: Request) -> list[str]:
-    """Whether the outputs say that they were made for another question set."""
+def _other_set(meta: Meta, made: Made, gold: Source, request: Request) -> tuple[list[str], list[str]]:
+    """Versions of the question set that the outputs name and that are not this one: by SHA-256, and by older names.
+
+    An older name has the hash of the text in a form that may since have changed, so it only raises a doubt.
+    """
     values = {*meta.values.get("eval_set_version", ()), made.values.get("eval_set_version", "")}
     paths = [Path(one) for one in (request.gold, request.subset) if isinstance(one, (str, Path))]
     now = {gold.sha256(), *map(sha256_of, paths)}
     before = {hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest() for path in paths}
+    other: list[str] = []
+    doubtful: list[str] = []
     for value in sorted(values):
         found = _VERSION.search(value)
         if found is None:
             continue
         known = now if found.group(1) else now | before
         if not any(one.startswith(found.group(2).lower()) for one in known):
-            return [f"the outputs were made for another question set: {_shown(value)}"]
-    return []
+            (other if found.group(1) else doubtful).append(_shown(value))
+    return other, doubtful
 
 
 def scorer_sha256() -> str:

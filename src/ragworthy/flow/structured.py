@@ -107,6 +107,7 @@ def _score(request: Request, inputs: Inputs, progress: Progress | None, step: St
         baseline_verdict=inputs.earlier.verdict if inputs.earlier else None,
         provenance=told.fields,
         lacking=told.lacking,
+        doubtful=told.doubtful,
         invalid=told.invalid,
         step=step,
         slices_cut=cut,

@@ -48,6 +48,8 @@ class Graded(NamedTuple):
     provenance: dict[str, Any]
     lacking: list[str]
     """Required fields that the outputs do not have."""
+    doubtful: list[str]
+    """Versions of the question set that the outputs name and that could not be found."""
     invalid: list[str]
     step: Step | None
     slices_cut: int

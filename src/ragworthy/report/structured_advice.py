@@ -32,6 +32,7 @@ def _of_outputs(found: Graded) -> list[Noted]:
         ("RW-W06", replaced, f"{plural(replaced, 'output was', 'outputs were')} replaced by a later one", []),
         ("RW-W07", strays, f"{plural(strays, 'output belongs', 'outputs belong')} to no question, e.g. {examples}",
          found.orphan_ids),
+        ("RW-W52", len(found.doubtful), f"the outputs name another question set: {', '.join(found.doubtful[:3])}", []),
         ("RW-W48", len(found.lacking) if reference else 0, f"the outputs do not say {', '.join(found.lacking)}", []),
     ]  # fmt: skip
     lacks = {"context": "without context", "source_path": "whose chunks have no source_path",
