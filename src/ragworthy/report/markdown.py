@@ -124,6 +124,9 @@ def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]])
     if body["labels"]:
         labels = ", ".join(f"{label} {count:,}" for label, count in body["labels"].items())
         lines += [f"Labels: {labels}", ""]
+    if body["stages"]:
+        stages = ", ".join(f"{stage} {count:,}" for stage, count in body["stages"].items())
+        lines += [f"Stages to blame: {stages}", ""]
     lines += [f"- {cell(line)}" for line in details(suite, body)]
     if body.get("live"):
         lines += ["", *_table(DELTA_HEADER, delta_rows(body["live"])), ""]
@@ -139,24 +142,39 @@ def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 def _offenders(body: dict[str, Any]) -> list[str]:
     if not body["offenders"]:
         return []
-    lines = [
-        f"### Worst offenders{of_all(body)}",
-        "",
-        "| qid | label | stage | claim | cites | gold | retrieved |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for one in body["offenders"]:
-        cells = (
-            one["qid"],
-            one["label"],
-            f"{one['stage']}: {one['why']}",
-            clip(one["claim"] or "", 200),
-            _ids(one["citations"]),
-            _ids(one["gold_citations"]),
-            _ids(one["retrieved_ids"]),
-        )
-        lines.append("| " + " | ".join(cell(text) for text in cells) + " |")
-    return [*lines, ""]
+    header, row = _ANSWERED if "score" in body["offenders"][0] else _CLAIMED
+    cells = [[cell(text) for text in row(one)] for one in body["offenders"]]
+    lines = [f"### Worst offenders{of_all(body)}", "", "| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
+    return [*lines, *("| " + " | ".join(one) + " |" for one in cells), ""]
+
+
+def _claimed(one: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        one["qid"],
+        one["label"],
+        f"{one['stage']}: {one['why']}",
+        clip(one["claim"] or "", 200),
+        _ids(one["citations"]),
+        _ids(one["gold_citations"]),
+        _ids(one["retrieved_ids"]),
+    )
+
+
+def _answered(one: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        one["qid"],
+        one["label"],
+        f"{one['score']:g}",
+        f"{one['stage']}: {one['why']}",
+        clip(one["question"] or "", 120),
+        _ids(one["citations"]),
+        _ids(one["gold_citations"]),
+        _ids(one["retrieved_ids"]),
+    )
+
+
+_CLAIMED = ("qid", "label", "stage", "claim", "cites", "gold", "retrieved"), _claimed
+_ANSWERED = ("qid", "label", "score", "stage", "question", "cites", "gold", "retrieved"), _answered
 
 
 def _ids(given: Any) -> str:
