@@ -1127,6 +1127,14 @@ def test_a_word_of_a_closed_list_is_no_placeholder() -> None:
     assert own(definition, {"x": "number"}, {"x": "string"})[:4] == (F(0), (F(0),), ((),), None)
 
 
+def test_a_template_word_for_a_value_is_a_placeholder_and_for_references_a_wrong_type() -> None:
+    """Dates and numbers stand as "string" in a template too; a list that is none has the wrong type."""
+    for rules, wanted in ((Date(), "2026-01-01"), (Number(), 1), (Boolean(), True), (Enum(("a",)), "a")):
+        assert own(defined(field("x", rules)), {"x": wanted}, {"x": "string"}).reason is Failure.PLACEHOLDER_STRING
+    for other in (Listed(), Grounding()):
+        assert own(defined(field("x", other)), {"x": []}, {"x": "string"}).reason is Failure.SCHEMA_FAILED
+
+
 def test_a_placeholder_in_a_list_is_looked_for_in_fields_that_are_lists() -> None:
     label, listed = defined(field("x", Label())), defined(field("x", Listed()))
     assert own(label, {"x": "y"}, {"x": ["string"]})[3:5] == (Failure.SCHEMA_FAILED, "x: expected a string, got a list")

@@ -118,8 +118,10 @@ def _placeholder(definition: Definition, value: Mapping[str, Any]) -> str | None
         got = value_at(value, field.at)
         if isinstance(field.rules, Listed):
             texts = got[:PLACEHOLDERS_IN] if isinstance(got, list) else []
+        elif field.kind == "grounding" or (field.kind == "enum" and field.rules.wrong(got) is None):
+            texts = []  # references are no texts, and one of the values of an enum is none of a template
         else:
-            texts = [got] if field.kind in ("label", "keywords") else []
+            texts = [got]
         for text in texts:
             if isinstance(text, str) and text.strip() in definition.placeholders:
                 return f'{field.key}: the placeholder "{text.strip()}"'
