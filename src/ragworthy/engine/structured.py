@@ -119,8 +119,11 @@ def _labels(job: Job, gold: StructuredGold) -> Iterable[str]:
                 yield f"{field.name}={squeeze(text)}"
 
 
-MADE = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id", "eval_set_version",
-        "effective_prompt_sha256", "retrieval", "generation")  # fmt: skip
+REQUIRED = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id")
+"""What the outputs must say of themselves; the version of the question set is known without them."""
+KEPT = ("effective_prompt_sha256", "retrieval", "generation")
+"""What else is kept where all outputs agree on it."""
+MADE = (*REQUIRED, "eval_set_version", *KEPT)
 """The keys of `meta` that say how an output was made; the others are not kept."""
 ALSO = {"adapter_id": "registry_id"}
 """Another key that will do where there is no such key."""

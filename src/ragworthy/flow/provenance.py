@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.engine.structured import Marked, Meta, said_by
+from ragworthy.engine.structured import KEPT, REQUIRED, Marked, Meta, said_by
 from ragworthy.errors import data_error
 from ragworthy.files import read_text, sha256_of
 from ragworthy.flow import Request
@@ -19,10 +19,6 @@ from ragworthy.names import VERSION
 from ragworthy.report.show import plural
 from ragworthy.text import clip, visible
 
-REQUIRED = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id")
-"""What the outputs must say of themselves; the version of the question set is known here."""
-KEPT = ("effective_prompt_sha256", "retrieval", "generation")
-"""What else is kept where all outputs agree on it."""
 SCORER = ("text.py", "metrics/answer_json.py", "metrics/context.py", "metrics/definition.py", "metrics/grading.py",
           "metrics/kinds/base.py", "metrics/kinds/grounding.py", "metrics/kinds/texts.py", "metrics/kinds/values.py",
           "metrics/reference_structured.py", "metrics/structured.py")  # fmt: skip

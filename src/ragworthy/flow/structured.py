@@ -101,7 +101,7 @@ def _score(request: Request, inputs: Inputs, progress: Progress | None, step: St
         names=list(metrics),
         values=values,
         judged=judged,
-        inputs=_listed(request, inputs, marked),
+        inputs=_listed(inputs, marked),
         settings=settings,
         frozen=evidence.frozen(request, inputs.lock, inputs.whole or gold_sha256),
         baseline_verdict=inputs.earlier.verdict if inputs.earlier else None,
@@ -324,7 +324,7 @@ def _settings(request: Request, inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def _listed(request: Request, inputs: Inputs, marked: engine.Marked) -> list[dict[str, Any]]:
+def _listed(inputs: Inputs, marked: engine.Marked) -> list[dict[str, Any]]:
     counts = ((inputs.gold, len(marked.items)), (inputs.outputs, marked.outputs))
     return [
         {"role": source.role, "path": source.label, "sha256": source.sha256(), "records": count}
