@@ -217,10 +217,9 @@ def _gates(
         return tuple(gate._replace(evidence=evidence) for gate in defaults)
     known: Known = None
     if definition is not None:
-        from ragworthy.load.definition import load_definition
-        from ragworthy.metrics.structured import metrics_of
+        from ragworthy.load.definition import metrics_in
 
-        known = metrics_of(load_definition(Path(definition)))
+        known = metrics_in(Path(definition))
     texts = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else [str(given)]
     return parse_gate_text(texts, default_k=k, evidence=evidence, suite=suite, known=known)
 

@@ -12,7 +12,7 @@ from ragworthy import flow
 from ragworthy.cli.guard import keep_inputs
 from ragworthy.errors import usage_error
 from ragworthy.load.policy import Answers, Retrieval, Structured, default_gates, find_policy, load_policy
-from ragworthy.load.rules import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES, Checker, Known, parse_gate_text, parse_ks
+from ragworthy.load.rules import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES, Checker, parse_gate_text, parse_ks
 from ragworthy.names import DEFAULT_K, REFUSAL, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.report import write as writing
 
@@ -104,10 +104,12 @@ def score_retrieval(given: argparse.Namespace) -> int:
 def score_structured(given: argparse.Namespace) -> int:
     """Score the structured suite from files, or show single items."""
     settings = Structured(repair=given.repair, profile=given.profile, slices=tuple(given.slice))
+    from ragworthy.load.definition import metrics_in
+
     definition = Path(given.definition) if given.definition else None
     if given.gates:
         gates = parse_gate_text(
-            given.gates, default_k=1, evidence=given.evidence, suite="structured", known=_fields(definition)
+            given.gates, default_k=1, evidence=given.evidence, suite="structured", known=metrics_in(definition)
         )
     else:
         gates = tuple(one._replace(evidence=given.evidence) for one in default_gates(settings))
@@ -126,16 +128,6 @@ def score_structured(given: argparse.Namespace) -> int:
     if given.item:
         return _items(given, request)
     return finish(given, [request], Path(given.receipt) if given.receipt else None)
-
-
-def _fields(definition: Path | None) -> Known:
-    """The metrics of the fields of a definition."""
-    if definition is None:
-        return None
-    from ragworthy.load.definition import load_definition
-    from ragworthy.metrics.structured import metrics_of
-
-    return metrics_of(load_definition(definition))
 
 
 def _items(given: argparse.Namespace, request: flow.Request) -> int:

@@ -17,7 +17,7 @@ from ragworthy.engine.job import Reader, Table
 from ragworthy.engine.retrieval import Flaws
 from ragworthy.engine.slices import slicer, values_of
 from ragworthy.metrics import grading, reference_structured
-from ragworthy.metrics.context import Context
+from ragworthy.metrics.context import Context, files_of
 from ragworthy.metrics.definition import ABSENT, Definition, value_at
 from ragworthy.metrics.expected import problem_of
 from ragworthy.metrics.grading import Scored, Unpacker, pack
@@ -326,18 +326,9 @@ def _scored(job: Job, packed: bytes, given: StructuredOutput | None) -> Scored:
         item = grading.score(job.definition, wanted, known, context)
     if grading.label(item, job.definition.good) in HARMLESS:
         return item
-    return item._replace(stage=grading.blame(job.definition, wanted, gold_files(expected), item, context))
-
-
-def gold_files(expected: Mapping[str, Any]) -> frozenset[str]:
-    """The files that a question says its answer comes from."""
-    entries = _listed(expected.get("source_map"))
-    refs = [ref for entry in entries if isinstance(entry, dict) for ref in _listed(entry.get("refs"))]
-    return frozenset(ref["file"] for ref in refs if isinstance(ref, dict) and isinstance(ref.get("file"), str))
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return item._replace(
+        stage=grading.blame(job.definition, wanted, frozenset(files_of(expected.get("source_map"))), item, context)
+    )
 
 
 def again(job: Job, marked: Marked, places: Iterable[int]) -> list[tuple[StructuredGold, StructuredOutput | None]]:

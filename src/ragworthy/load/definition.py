@@ -1,7 +1,7 @@
 """Definition files: which fields a structured answer has and how each is scored. Every mistake is named by its key."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
@@ -13,6 +13,8 @@ from ragworthy.load.keys import KEYS
 from ragworthy.load.rules import Checker, load_toml, shown
 from ragworthy.metrics.definition import Definition, Field
 from ragworthy.metrics.kinds import KINDS, Kind
+from ragworthy.metrics.registry import Metric
+from ragworthy.metrics.structured import metrics_of
 
 VERSION = 1
 BUNDLED = "eval-json-v2"
@@ -45,6 +47,11 @@ def bundled_text() -> str:
 def load_definition(path: Path) -> Definition:
     """Read and check a definition file."""
     return parse_definition(load_toml(path), path.as_posix())._replace(sha256=sha256_of(path))
+
+
+def metrics_in(path: Path | None) -> Mapping[str, Metric] | None:
+    """The metrics that gates may name because of a definition file; None where it is the bundled one."""
+    return None if path is None else metrics_of(load_definition(path))
 
 
 def parse_definition(table: dict[str, Any], where: str) -> Definition:

@@ -173,10 +173,9 @@ def _known(check: Checker, suites: tuple[Settings, ...], path: Path | None) -> K
     written = next((one.definition for one in suites if isinstance(one, Structured)), None)
     if written is None or check.problems:
         return None
-    from ragworthy.load.definition import load_definition
-    from ragworthy.metrics.structured import metrics_of
+    from ragworthy.load.definition import metrics_in
 
-    return metrics_of(load_definition((path.parent if path is not None else Path()) / written))
+    return metrics_in((path.parent if path is not None else Path()) / written)
 
 
 def _suites_of_gates(check: Checker, gates: tuple[Gate, ...], suites: tuple[Settings, ...]) -> None:

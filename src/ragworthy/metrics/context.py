@@ -1,9 +1,22 @@
 """What was retrieved for one structured answer: files, and texts in which anchors are looked for."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ragworthy.records import ContextChunk
 from ragworthy.text import squeeze
+
+
+def files_of(entries: Any) -> list[str]:
+    """The files that a source map names, each once; what has another shape is passed over.
+
+    >>> files_of([{"refs": [{"file": "a"}, {"file": "b"}, 7]}, {"refs": [{"file": "a"}]}, "x"])
+    ['a', 'b']
+    """
+    maps = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    refs = [ref for entry in maps if isinstance(entry.get("refs"), list) for ref in entry["refs"]]
+    files = [ref.get("file") for ref in refs if isinstance(ref, dict)]
+    return list(dict.fromkeys(file for file in files if isinstance(file, str)))
 
 
 class Context:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ragworthy import gates as g
 from ragworthy.ids import natural
-from ragworthy.metrics.definition import ABSENT, value_at
+from ragworthy.metrics.context import files_of
 from ragworthy.metrics.grading import Scored, label, losses, why
 from ragworthy.metrics.kinds import COUNTS
 from ragworthy.names import HARMLESS, SEVERITY, Failure, Label, Stage
@@ -147,7 +147,7 @@ def _offender(
         "claim": output.raw[:300] if output is not None and output.raw is not None else None,
         "citations": _cited(output),
         "retrieved_ids": list(dict.fromkeys(chunk.source_path for chunk in context if chunk.source_path)),
-        "gold_citations": _files((gold.expected or {}).get("source_map")),
+        "gold_citations": files_of((gold.expected or {}).get("source_map")),
         "score": points(item.score),
         "lost": {one.field.name: points(one.points) for one in losses(found.definition, item)} if item.parts else {},
         "fail_reason": str(item.reason) if item.reason is not None else None,
@@ -159,18 +159,7 @@ def _cited(output: StructuredOutput | None) -> list[str]:
     from ragworthy.metrics.answer_json import parse
 
     value = parse(output.raw or "").value if output is not None else None
-    return _files((value or {}).get("source_map"))
-
-
-def _files(entries: Any) -> list[str]:
-    refs = [
-        ref
-        for entry in (entries if isinstance(entries, list) else [])
-        if isinstance(entry, dict) and isinstance(entry.get("refs"), list)
-        for ref in entry["refs"]
-    ]
-    files = [value_at(ref, ("file",)) for ref in refs]
-    return list(dict.fromkeys(one for one in files if one is not ABSENT and isinstance(one, str)))
+    return files_of((value or {}).get("source_map"))
 
 
 # rows
