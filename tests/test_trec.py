@@ -208,7 +208,7 @@ def test_what_a_file_may_look_like() -> None:
     assert plain.score.tolist() == [1.5, -2.0, 0.5]
     assert (plain.tag, plain.extra) == ("tag", 1)
     for name, packed in (
-        ("run.txt.gz", gzip.compress(text[:20].encode()) + gzip.compress(text[20:].encode())),
+        ("run.txt.gz", gzip.compress(text[:20].encode(), mtime=0) + gzip.compress(text[20:].encode(), mtime=0)),
         ("run.txt.zst", zstandard.compress(text[:20].encode()) + zstandard.compress(text[20:].encode())),
     ):
         other = read_run(write(name, packed))
@@ -320,7 +320,7 @@ def test_problems_come_in_the_order_of_the_lines_and_twenty_at_most() -> None:
         ("f.gz", b"q Q0 d 1 2 t\n", "f.gz: expected a whole gz file, got: Not a gzipped file (b'q ') [RW-F12]"),
         (
             "f.gz",
-            gzip.compress(b"q Q0 d 1 2 t\n")[:-9],
+            gzip.compress(b"q Q0 d 1 2 t\n", mtime=0)[:-9],
             "f.gz: expected a whole gz file, got: Compressed file ended before the end-of-stream marker was reached "
             "[RW-F12]",
         ),
