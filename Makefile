@@ -25,6 +25,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/answers.py
 	$(BIN)/python benchmarks/retrieval.py
 	$(BIN)/python benchmarks/structured.py
+	$(BIN)/python benchmarks/pipeline.py
 
 fuzz: $(VENV)/.dev
 	$(BIN)/python tests/fuzz_loader.py --seconds 60
@@ -34,7 +35,7 @@ docs: $(VENV)/.dev
 
 $(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[http,plot]"
 	$(BIN)/python -m compileall -q src
 	touch $@
 

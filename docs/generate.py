@@ -31,6 +31,20 @@ MADE = "<!-- Written by docs/generate.py from the code; change the code and run 
 
 # docs/metrics.md
 
+WORDS = {
+    "rate": "the share of its cases for which the event holds",
+    "count": "the number of them",
+    "mean": "over one number a question, in retrieval itself the mean over the question's runs; κ and the variance of "
+    "operators are numbers of all items at once",
+    "share": "parts added up, over wholes added up, over all questions",
+    "median, p90, p95, p99": "percentiles of one number a question, for times a run; linear between neighbours",
+    "tail": "p99 over median",
+    "sum": "all numbers added up",
+    "ratio": "a sum for each case of another kind",
+    "spread": "standard deviation over mean",
+}
+"""How the words of questions or runs become one number, by the kind of the metric."""
+
 
 def metrics_page() -> str:
     """Every metric, from what stands above its function."""
@@ -42,10 +56,12 @@ def metrics_page() -> str:
         "Every metric of every suite. A metric's id is its address: `answers.precision` is the function",
         "`precision` in `metrics/answers.py`. `ragworthy explain METRIC` prints the same with the line it stands on.",
         "",
-        "*Shipped* means: there is a trace, and it does not refuse. A rate is the share of its cases for which the",
-        "event holds; a count is the number of them; a mean, a median, a p90 and a p95 are over one number a question",
-        "(in retrieval itself the mean over the question's runs); a share adds up parts and wholes over all",
-        "questions. A number without cases is undefined, never 0 and never 1.",
+        "*Shipped* means: there is a trace, and it does not refuse. A number without cases is undefined, never 0 and",
+        "never 1. How many words become one number:",
+        "",
+        *[f"- **{kind}**: {words}" for kind, words in WORDS.items()],
+        "",
+        "The suite `latency` also reports some metrics of `answers`, over its own runs: [latency.md](latency.md).",
         "",
         "The last metrics of `structured` are those of the fields of the bundled definition. A definition of your own",
         "has one for each of its fields instead: [structured.md](structured.md#write-a-definition-of-your-own).",
@@ -91,16 +107,19 @@ GROUPS = {
     "F": "Files",
     "G": "Gold",
     "Q": "Questions with structured answers",
-    "T": "Traces",
+    "T": "Traces and runs",
+    "V": "Votes",
     "E": "TREC files",
     "D": "Documents",
     "I": "Indexes",
     "M": "Redirects",
     "C": "Chunks",
-    "K": "Rule packs",
+    "K": "Rule packs and prices",
     "B": "Baseline",
     "L": "Lock",
     "R": "Receipts",
+    "N": "The built-in pipeline",
+    "J": "Journals of runs",
     "P": "Policy and gates",
     "U": "Usage",
     "X": "A defect of ours",
@@ -298,7 +317,7 @@ STYLE = """
 
 def picture() -> str:
     """What `ragworthy demo` prints about the regressed run, as a drawing of a terminal."""
-    lines = ["$ ragworthy demo", *_excerpt(_demo())]
+    lines = ["$ ragworthy demo --recorded", *_excerpt(_demo())]
     width = round(COLUMNS * CHARACTER + 2 * MARGIN)
     height = BAR + LINE * len(lines) + 2 * MARGIN - 6
     drawn = [
@@ -337,7 +356,7 @@ def _demo() -> list[str]:
     environment.pop("GITHUB_STEP_SUMMARY", None)
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [sys.executable, "-m", "ragworthy", "demo", "--out", "demo-out"],
+            [sys.executable, "-m", "ragworthy", "demo", "--recorded", "--out", "demo-out"],
             cwd=folder,
             env=environment,
             capture_output=True,

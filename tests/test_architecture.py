@@ -16,8 +16,10 @@ LAYERS: list[set[str]] = [
     {"metrics", "stats", "gates"},
     {"load", "adapters", "corpus", "index", "engine", "report", "gold", "runner"},
     {"corpora", "indexing"},
-    {"flow", "goldcare", "reference", "retrieving"},
-    {"api", "receipts", "selftest", "doctor", "starter", "diffing", "itemview"},
+    {"flow", "goldcare", "reference", "retrieving", "pipeline"},
+    {"api", "receipts", "selftest", "doctor", "starter", "diffing", "itemview", "running", "trending"},
+    {"experiments"},
+    {"demo"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -111,7 +113,7 @@ def test_sizes() -> None:
 
 
 def test_broad_excepts_stand_only_where_something_is_handed_on() -> None:
-    allowed = {"cli/main.py": 1, "engine/fork.py": 1, "runner/trace_writer.py": 1}
+    allowed = {"cli/main.py": 1, "engine/fork.py": 1, "runner/trace_writer.py": 1, "runner/targets/callables.py": 1}
     found: dict[str, int] = {}
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

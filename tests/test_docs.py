@@ -21,12 +21,33 @@ from conftest import ROOT
 from ragworthy import starter
 from ragworthy.cli.arguments import parser
 from ragworthy.errors import CATALOGUE
+from ragworthy.load.defaults import (
+    AGREEMENT_GATES,
+    DEFAULT_GATES,
+    LATENCY_GATES,
+    LIVE_GATE,
+    REGRESSION,
+    RETRIEVAL_GATES,
+)
 from ragworthy.load.keys import KEYS
 from ragworthy.load.policy import parse_policy
-from ragworthy.load.rules import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES
+from ragworthy.metrics.jitters import JITTERS, apply
+from ragworthy.metrics.raters import Mark, Rating
 from ragworthy.metrics.registry import SUITES, all_metrics, find
 from ragworthy.names import Exit, Label, Outcome, Stage, Verdict
-from ragworthy.records import Chunk, Gold, RetrievalGold, RetrievalTrace, StructuredGold, StructuredOutput, Trace
+from ragworthy.pipeline.extract import WEIGHTS
+from ragworthy.pipeline.knobs import Knobs
+from ragworthy.records import (
+    Chunk,
+    Gold,
+    Pair,
+    RetrievalGold,
+    RetrievalTrace,
+    Run,
+    StructuredGold,
+    StructuredOutput,
+    Trace,
+)
 from ragworthy.stats import wilson
 
 DOCS = ROOT / "docs"
@@ -196,6 +217,36 @@ def test_default_gates_are_those_of_the_page() -> None:
     assert re.findall(r"[≥≤] (0\.\d+)", told) == [gate.threshold for gate in DEFAULT_GATES]
     told = TEXTS["docs/policy.md"].split("the gates of the canary hold:")[1].split("\n\n")[0]
     assert re.findall(r"[≥≤] (\d(?:\.\d+)?)", told) == [gate.threshold for gate in (*RETRIEVAL_GATES, LIVE_GATE)]
+    for suite, gates in (("latency", LATENCY_GATES), ("agreement", AGREEMENT_GATES)):
+        told = TEXTS["docs/policy.md"].split(f"the gates of {suite} hold:")[1].split("\n\n")[0]
+        assert re.findall(r"[≥≤] (\d+(?:\.\d+)?)", told) == [gate.threshold for gate in gates]
+
+
+def test_rules_of_regression_are_those_of_the_page() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", TEXTS["docs/trend.md"], re.M))
+    suites = dict.fromkeys(
+        gate.suite or gate.metric.partition(".")[0].replace("cost", "latency") for gate in REGRESSION
+    )
+    assert list(rows) == list(suites)
+    limits = {"0.15": "15 %", "0.30": "30 %"}
+    for gate in REGRESSION:
+        told = rows[gate.suite or gate.metric.partition(".")[0].replace("cost", "latency")]
+        assert gate.threshold == "0.03" or limits.get(gate.threshold, gate.threshold) in told, gate
+
+
+def test_knobs_and_features_of_the_pipeline_are_those_of_the_page() -> None:
+    page = TEXTS["docs/pipeline.md"]
+    cells = re.findall(r"^\| (`.+?) \|", page.split("## Knobs")[1].split("\n## ")[0], re.M)
+    assert re.findall(r"`(\w+)`", " ".join(cells)) == list(Knobs._fields)
+    features = re.findall(r"^\| `(\w+)` \| (0\.\d) \|", page, re.M)
+    assert {name: float(weight) for name, weight in features} == WEIGHTS
+
+
+def test_jitters_are_those_of_the_page() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", TEXTS["docs/stability.md"].split("| Jitter |")[1], re.M))
+    asked = "Explain A ,B with citations in one sentence"
+    for name in JITTERS:
+        assert rows[name] == ("the same" if name == "none" else apply(name, asked))
 
 
 def test_numbers_of_questions_needed() -> None:
@@ -246,15 +297,21 @@ def test_python_example(block: Block, tmp_path: Path, monkeypatch: pytest.Monkey
     exec(compile(block.text, str(block), "exec"), {"__name__": "example"})
 
 
+FILES = {"structured": ("questions", "outputs"), "stability": ("gold", "runs"), "latency": ("gold", "runs")}
+"""What suites call their two files, where it is not gold and traces."""
+
+
 @pytest.mark.parametrize("block", blocks("toml"), ids=str)
 def test_policy_example(block: Block) -> None:
     """Every policy is valid once the suites that it names have their files; one that names none is of answers."""
     table = tomllib.loads(block.text, parse_float=Decimal)
     table.setdefault("version", 1)
-    named = {str(gate["metric"]).partition(".")[0] for gate in table.get("gate", [])}
+    named = {str(gate.get("suite") or gate["metric"]).partition(".")[0] for gate in table.get("gate", [])}
     for suite in [one for one in SUITES if one in table or one in named] or ["answers"]:
         section = table.setdefault(suite, {})
-        gold, traces = ("questions", "outputs") if suite == "structured" else ("gold", "traces")
+        if suite == "agreement" and "pairs" in section:
+            continue
+        gold, traces = FILES.get(suite, ("gold", "traces"))
         section.setdefault(gold, f"gold/{suite}.jsonl")
         section.setdefault(traces, f"runs/latest/{suite}.jsonl")
     policy = parse_policy(table, str(block), None, None)
@@ -262,7 +319,12 @@ def test_policy_example(block: Block) -> None:
 
 
 Record = Chunk | Gold | Trace | RetrievalGold | RetrievalTrace | StructuredGold | StructuredOutput
-KINDS: dict[str, type[Record]] = {
+Named = Run | Pair | Rating | Mark
+KINDS: dict[str, type[Record | Named]] = {
+    "e2e_ms": Run,
+    "scholar": Pair,
+    "rater": Rating,
+    "operator": Mark,
     "expected": StructuredGold,
     "raw": StructuredOutput,
     "chunk_id": Chunk,
@@ -282,7 +344,7 @@ def test_record_example(block: Block) -> None:
         fields: dict[str, Any] = json.loads(line)
         kind = next(kind for field, kind in KINDS.items() if field in fields)
         record = msgspec.convert(fields, kind)
-        if isinstance(record, (StructuredGold, StructuredOutput)):
+        if isinstance(record, (StructuredGold, StructuredOutput, Run, Pair, Rating, Mark)):
             assert record.name
         else:
             assert record.chunk_id if isinstance(record, Chunk) else record.qid
@@ -365,9 +427,8 @@ def test_the_example_metric_of_the_guide_works() -> None:
 
 
 def test_no_page_names_what_does_not_exist_yet() -> None:
-    for word in ("stability.", "latency.", "agreement."):
-        pages = [page for page, text in TEXTS.items() if re.search(rf"(?<![\w`]){re.escape(word)}\w", text)]
-        assert pages == [], word
+    for word in ("ragworthy compare", "ragworthy monitor", "ragworthy report", "ragworthy view", "history bless"):
+        assert [page for page, text in TEXTS.items() if word in text] == [], word
 
 
 def test_lines_are_short_enough_to_review() -> None:

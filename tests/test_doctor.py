@@ -55,7 +55,7 @@ def section(lines: list[str], title: str) -> list[str]:
 
 
 def test_the_bundled_example_can_show_everything() -> None:
-    ragworthy("demo", "-q", "--out", ".")
+    ragworthy("demo", "--recorded", "-q", "--out", ".")
     code, out = ragworthy("doctor", "-c", "candidate.toml")
     lines = out.splitlines()
     assert code == 0

@@ -10,7 +10,8 @@ from conftest import Done as Ran
 from conftest import run_cli as ragworthy
 from ragworthy import starter
 from ragworthy.gates import Gate
-from ragworthy.load.policy import Answers, Policy, Retrieval, load_policy
+from ragworthy.load.policy import Policy, load_policy
+from ragworthy.load.settings import Answers, Retrieval
 
 TODAY = date(2026, 6, 30)
 SUITE = 'version = 1\n[answers]\ngold = "gold.jsonl"\ntraces = "traces.jsonl"\n'
@@ -129,11 +130,13 @@ def test_no_policy_is_p08() -> None:
         (SUITE + PRECISION + "minimum = 1\n", "gate[0].minimum: expected a known key, got an unknown one "
          "(did you mean min?)"),
         (SUITE + PRECISION + PRECISION.replace("min", "zzz"), "gate[1].zzz: expected a known key, got an unknown one "
-         "(one of: metric, min, max, max_drop, slice, min_n, evidence, must_pass, optional, review, why)"),
+         "(one of: metric, min, max, max_drop, max_worse, suite, slice, min_n, evidence, must_pass, optional, review, "
+         "why)"),
         (SUITE + '[[waiver]]\nuntil = 1\n', "waiver[0].until: expected a known key, got an unknown one "
          "(one of: gate, reason, owner, expires)"),
         (SUITE + "[poetry]\n", "poetry: expected a known key, got an unknown one "
-         "(one of: version, evidence, baseline, answers, retrieval, structured, freeze, gate, waiver)"),
+         "(one of: version, evidence, baseline, answers, retrieval, structured, stability, latency, agreement, "
+         "regression, freeze, gate, waiver)"),
     ],
 )  # fmt: skip
 def test_unknown_keys_are_named_with_their_path_and_a_suggestion(text: str, line: str) -> None:
@@ -198,7 +201,8 @@ def test_min_n_below_zero_is_an_error() -> None:
     [
         (SUITE[12:], "version: expected 1, got nothing"),
         (SUITE + "[[gate]]\nmin = 1\n", "gate[0].metric: expected a metric id, got nothing"),
-        (SUITE + '[[gate]]\nmetric = "chr"\n', "gate[0]: expected one of min, max, max_drop, must_pass, got none"),
+        (SUITE + '[[gate]]\nmetric = "chr"\n',
+         "gate[0]: expected one of min, max, max_drop, max_worse, must_pass, got none"),
         (SUITE + PRECISION + '[[waiver]]\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n',
          "waiver[0].gate: expected a text, got nothing"),
         (WAIVER,

@@ -66,7 +66,7 @@ def trace(qid: str, claim: str = "the gold text", cited: str = "d#1", **fields: 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("run", ["candidate", "regressed"])
 def test_golden(run: str, form: str) -> None:
-    assert ragworthy("demo", "-q", "--out", ".").code == 0
+    assert ragworthy("demo", "--recorded", "-q", "--out", ".").code == 0
     done = ragworthy("gate", "-c", f"{run}.toml", "--format", form)
     assert (done.code, done.err) == ({"candidate": 0, "regressed": 1}[run], "")
     golden = GOLDEN / f"{run}.{FORMATS[form]}"
@@ -77,7 +77,7 @@ def test_golden(run: str, form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_file_holds_what_stdout_shows(form: str) -> None:
-    ragworthy("demo", "-q", "--out", ".")
+    ragworthy("demo", "--recorded", "-q", "--out", ".")
     name = f"r.{FORMATS[form]}"
     done = ragworthy("gate", "-c", "regressed.toml", "--format", form, "-o", name)
     assert Path(name).read_bytes().decode() == done.out
@@ -99,7 +99,7 @@ def test_the_last_line_is_the_verdict_and_quiet_prints_only_it() -> None:
 
 
 def test_colours_only_on_a_terminal_and_never_where_they_are_unwanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    ragworthy("demo", "-q", "--out", ".")
+    ragworthy("demo", "--recorded", "-q", "--out", ".")
     command = ("gate", "-c", "regressed.toml")
     plain = ragworthy(*command).out
     coloured = ragworthy(*command, out=Terminal()).out
@@ -111,7 +111,7 @@ def test_colours_only_on_a_terminal_and_never_where_they_are_unwanted(monkeypatc
 
 
 def test_the_job_summary_is_appended_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    ragworthy("demo", "-q", "--out", ".")
+    ragworthy("demo", "--recorded", "-q", "--out", ".")
     Path("summary.md").write_text("# earlier step\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     shown = ragworthy("gate", "-c", "candidate.toml", "--format", "markdown").out
@@ -120,7 +120,7 @@ def test_the_job_summary_is_appended_to(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_job_summary_that_cannot_be_written_changes_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    ragworthy("demo", "-q", "--out", ".")
+    ragworthy("demo", "--recorded", "-q", "--out", ".")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "no/such/folder.md")
     assert ragworthy("gate", "-q", "-c", "candidate.toml") == Ran(
         0,
@@ -146,7 +146,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def test_the_json_report_has_the_keys_of_the_design(tmp_path: Path) -> None:
-    ragworthy("demo", "-q", "--out", ".")
+    ragworthy("demo", "--recorded", "-q", "--out", ".")
 
     def no_constants(name: str) -> None:
         raise AssertionError(name)
@@ -181,7 +181,7 @@ def test_the_json_report_has_the_keys_of_the_design(tmp_path: Path) -> None:
 
 
 def test_paths_outside_the_working_folder_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ragworthy("demo", "-q", "--out", ".")
+    ragworthy("demo", "--recorded", "-q", "--out", ".")
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
     report = json.loads(ragworthy("gate", "-c", tmp_path / "candidate.toml", "--format", "json").out)

@@ -12,7 +12,7 @@ from conftest import Done, run_cli, write_jsonl
 from ragworthy import gates as g
 from ragworthy.ids import parse, section_of, stable, tree_distance
 from ragworthy.index.embed import delta_s
-from ragworthy.load.rules import LIVE_GATE, RETRIEVAL_GATES
+from ragworthy.load.defaults import LIVE_GATE, RETRIEVAL_GATES
 from ragworthy.metrics.churn import kendall_tau_b
 from ragworthy.metrics.convergence import Seen, flip_rate, mark, run_marks
 from ragworthy.metrics.distance import band, exact, verdict

@@ -2,23 +2,31 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy import flow
 from ragworthy.errors import usage_error
-from ragworthy.load.policy import (
+from ragworthy.load.defaults import LIVE_GATE
+from ragworthy.load.policy import find_policy
+from ragworthy.load.rules import Checker, Known, parse_gate_text, parse_ks
+from ragworthy.load.settings import (
     DELTA_S,
     RETRIEVAL_KS,
     SUITE_OF,
+    USES,
+    Agreement,
     Answers,
+    Latency,
     Retrieval,
     Settings,
+    Stability,
     Structured,
     default_gates,
-    find_policy,
+    form_of,
+    parse_limits,
 )
-from ragworthy.load.rules import LIVE_GATE, Checker, Known, parse_gate_text, parse_ks
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, REFUSAL, Verdict
 from ragworthy.report import write as writing
@@ -88,6 +96,16 @@ def score(
     traces: Any = None,
     questions: Any = None,
     outputs: Any = None,
+    runs: Any = None,
+    pairs: Any = None,
+    scholar: Any = None,
+    auditor: Any = None,
+    raters: Any = None,
+    operators: Any = None,
+    prices: str | Path | None = None,
+    limits: Mapping[str, float | str] | None = None,
+    configuration: str | None = None,
+    use: str = "interactive",
     k: int | list[int] | None = None,
     gates: str | Path | Mapping[str, float | str] | None = None,
     corpus: Any = None,
@@ -115,8 +133,9 @@ def score(
 ) -> Result:
     """Score one suite from paths, iterables of dicts or data frames.
 
-    For the structured suite `questions` and `outputs` are other names for gold and traces; `profile="reference"` is for
-    that suite only.
+    For the structured suite `questions` and `outputs` are other names for gold and traces, for stability and latency
+    `runs` is another name for traces; `profile="reference"` is for the structured suite only. Agreement takes pairs, or
+    scholar and auditor, or gold and traces (and corpus), or raters, or operators.
 
     >>> gold = [{"qid": "A1", "question": "Null keys?", "answerable": True,
     ...          "gold_claim_substr": ["rejects null keys"], "gold_citations": ["p1#2"]},
@@ -141,39 +160,44 @@ def score(
         ("evidence", evidence, ("point", "interval")),
         ("delta_s", delta_s, DELTA_S),
         ("anchor_scope", anchor_scope, ("section", "subtree")),
+        ("use", use, USES),
         ("profile", profile, ("default", "reference") if suite == "structured" else ("default",)),
     ):
         if value not in choices:
             raise usage_error(f"{name}: expected {' or '.join(choices)}, got {value!r}")
     ks = _depths(suite, k)
-    gold, traces = (gold if questions is None else questions), (traces if outputs is None else outputs)
-    for name, one in (("definition", definition), ("subset", subset), ("provenance", provenance)):
+    gold, traces = (gold if questions is None else questions), _first(outputs, runs, traces)
+    for name, one in (("definition", definition), ("subset", subset), ("provenance", provenance), ("prices", prices)):
         if one is not None and not isinstance(one, (str, Path)):
             raise usage_error(f"{name}: expected a path, got {type(one).__name__}")
     if isinstance(slices, str):
         raise usage_error(f'slices: expected several fields, got the text "{slices}"')
-    if k is not None and suite == "structured":
-        raise usage_error("k: the structured suite has none")
+    if k is not None and suite not in ("answers", "retrieval"):
+        raise usage_error(f"k: the {suite} suite has none")
+    files = {"gold": gold, "traces": traces, "corpus": corpus}
+    votes = {**files, "pairs": pairs, "scholar": scholar, "auditor": auditor, "raters": raters, "operators": operators}
+    common: dict[str, Any] = {"short_substr": short_substr, "refusals": tuple(refusals), "slices": tuple(slices)}
     settings: Settings
     if suite == "structured":
         settings = Structured(repair=repair, profile=profile, slices=tuple(slices))
     elif suite == "answers":
-        settings = Answers(
-            ks=ks,
-            short_substr=short_substr,
-            refusals=tuple(refusals),
-            scu=scu,
-            rule_packs=tuple(rule_packs),
-            slices=tuple(slices),
-        )
+        settings = Answers(ks=ks, scu=scu, rule_packs=tuple(rule_packs), **common)
+    elif suite == "stability":
+        settings = Stability(limits=_limits(limits), **common)
+    elif suite == "latency":
+        settings = Latency(configuration=configuration, use=use, scu=scu, **common)
+    elif suite == "agreement":
+        form = form_of({name: one is not None for name, one in votes.items()})
+        if form is None:
+            raise usage_error("expected the votes of one form: pairs, scholar and auditor, gold and traces, raters, …")
+        settings = Agreement(form=form, scu=scu, **common)
+        files = flow.votes(votes)
     else:
-        settings = Retrieval(
-            ks=ks, delta_s=delta_s, anchor_scope=anchor_scope, refusals=tuple(refusals), slices=tuple(slices)
-        )
+        del common["short_substr"]
+        settings = Retrieval(ks=ks, delta_s=delta_s, anchor_scope=anchor_scope, **common)
     request = flow.Request(
-        gold=gold,
-        traces=traces,
-        corpus=corpus,
+        **files,
+        prices=Path(prices) if prices is not None else None,
         live=live,
         live_corpus=live_corpus,
         redirects=tuple(map(Path, (redirects,) if isinstance(redirects, (str, Path)) else redirects)),
@@ -197,6 +221,18 @@ def score(
         keep_rows=True,
     )
     return Result(flow.score(request))
+
+
+def _first(*given: Any) -> Any:
+    """The first that is there."""
+    return next((one for one in given if one is not None), None)
+
+
+def _limits(given: Mapping[str, float | str] | None) -> tuple[str, ...]:
+    check = Checker("limits")
+    found = parse_limits(check, {name: Decimal(str(value)) for name, value in (given or {}).items()}, "")
+    check.stop()
+    return found
 
 
 def _depths(suite: str, k: int | list[int] | None) -> tuple[int, ...]:

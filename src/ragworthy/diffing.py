@@ -15,7 +15,7 @@ from ragworthy.index.manifest import drift
 from ragworthy.index.store import Index, open_index
 from ragworthy.load.decode import read_items
 from ragworthy.load.extras import load_lock, lock_path
-from ragworthy.load.policy import Retrieval
+from ragworthy.load.settings import Retrieval
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.redirects import Redirects, Table, inverted
 from ragworthy.records import RetrievalGold

@@ -52,8 +52,8 @@ def recurring_claims(traces: Source, refusals: tuple[str, ...]) -> list[Recurrin
 
 def examine(requests: Sequence[flow.Request]) -> list[str]:
     """The doctor's findings as lines of text, suite by suite."""
-    suites = {"answers": _answers, "retrieval": _retrieval, "structured": _structured}
-    found = [suites[one.suite](one) for one in requests]
+    own = {"answers": _answers, "retrieval": _retrieval}
+    found = [own.get(one.suite, _usual)(one) for one in requests]
     return [line for lines in found for line in (*lines, "")][:-1]
 
 
@@ -67,13 +67,15 @@ def _retrieval(request: flow.Request) -> list[str]:
     return [*lines, "", "What the gates can show", *_power(run)]
 
 
-def _structured(request: flow.Request) -> list[str]:
-    """What a question set and the outputs of a model can show."""
+def _usual(request: flow.Request) -> list[str]:
+    """What the files of any other suite can show."""
     run = flow.score(request._replace(subset=None))
-    suite = run.report["suites"]["structured"]
-    lines = [f"structured: {counts_line('structured', suite['counts'])}", ""]
+    suite = run.report["suites"][request.suite]
+    lines = [f"{request.suite}: {counts_line(request.suite, suite['counts'])}", ""]
     lines += ["What stands in the way of a verdict"]
     lines += [f"  {visible(reason)}" for reason in run.report["invalid"]] or ["  nothing: every metric is measured"]
+    idle = [f"  {name}: {one['undefined']}" for name, one in suite["metrics"].items() if one["undefined"]]
+    lines += ["", "What these files cannot show", *idle] if idle and request.suite != "structured" else []
     lines += ["", "What the gates can show", *_power(run)]
     if suite["warnings"]:
         lines += ["", "Warnings", *(f"  {visible(one['message'])} [{one['code']}]" for one in suite["warnings"])]
@@ -132,7 +134,7 @@ def _power(run: flow.Run) -> list[str]:
             f"  {'yes' if enough else 'no '}  {name_of(gate)} {sign} {gate.threshold}: has {value.size or 0:,} cases, "
             f"needs {needed.to_pass:,} clean ones to be shown with 95 % confidence"
         )
-    return lines
+    return lines or ["  nothing to count: no gate on a rate"]
 
 
 def _gold_errors(run: flow.Run, request: flow.Request) -> list[str]:

@@ -57,10 +57,16 @@ class Gate(NamedTuple):
     optional: bool = False
     review: tuple[str, str] | None = None
     why: str | None = None
+    suite: str | None = None
+    """The suite that is judged, where it is not the metric's own."""
 
 
-MIN, MAX, DROP, EACH = ">=", "<=", "drop<=", "each"
-"""The four kinds of gate: at least, at most, not worse than the baseline by more than, and questions one by one."""
+MIN, MAX, DROP, WORSE, EACH = ">=", "<=", "drop<=", "worse<=", "each"
+"""The kinds of gate: at least, at most, not worse than the baseline by more than so much, or by more than such a share
+of it, and questions one by one.
+"""
+AGAINST = (DROP, WORSE)
+"""The kinds that need a baseline."""
 
 
 class Waiver(NamedTuple):
@@ -91,8 +97,11 @@ class Judged(NamedTuple):
         if number is None or self.gate.op == EACH:
             return None
         limit = Fraction(self.gate.threshold)
-        if self.gate.op == DROP:
-            return None if self.baseline is None or self.value is None else limit - _drop(self.value, self.baseline)
+        if self.gate.op in AGAINST:
+            if self.baseline is None or self.value is None:
+                return None
+            lost = _lost(self.gate, self.value, self.baseline)
+            return None if lost is None else limit - lost
         return number - limit if self.gate.op == MIN else limit - number
 
 
@@ -130,12 +139,13 @@ def judge(
 
 
 def name_of(gate: Gate) -> str:
-    """How a waiver names a gate: the metric, with the slice where it has one.
+    """How a waiver names a gate: the metric, with the slice where it has one, after the suite where that is another's.
 
     >>> name_of(Gate("answers.chr", ">=", "0.75", slice="topic=billing"))
     'answers.chr[topic=billing]'
     """
-    return f"{gate.metric}[{gate.slice}]" if gate.slice else gate.metric
+    metric = f"{gate.suite}:{gate.metric}" if gate.suite else gate.metric
+    return f"{metric}[{gate.slice}]" if gate.slice else metric
 
 
 def _judge_one(
@@ -151,7 +161,7 @@ def _judge_one(
     if gate.op == EACH:
         return _judge_each(gate, value, each)
     compared: Fraction | None = None
-    if gate.op == DROP:
+    if gate.op in AGAINST:
         if baseline is None:
             return Judged(gate, Outcome.NOT_MEASURED, "no baseline was given", value)
         if baseline.unlike is not None:
@@ -177,15 +187,34 @@ def _drop(value: Value, baseline: Fraction) -> Fraction:
     return baseline - number if value.better == "higher" else number - baseline
 
 
+def _lost(gate: Gate, value: Value, baseline: Fraction) -> Fraction | None:
+    """How much worse the value is, in its own unit or as a share of the baseline; None for a share of nothing."""
+    drop = _drop(value, baseline)
+    if gate.op == DROP or drop <= 0:
+        return drop
+    return drop / abs(baseline) if baseline else None
+
+
+def _for_a_person(gate: Gate, number: Fraction | None) -> bool:
+    """Whether a value, or a loss against the baseline, lies in the review band; the threshold itself is decided."""
+    if gate.review is None or number is None or number == Fraction(gate.threshold):
+        return False
+    low, high = map(Fraction, gate.review)
+    return low <= number <= high
+
+
 def _compare(gate: Gate, value: Value, baseline: Fraction | None) -> tuple[Outcome, str]:
     number, limit = value.exact or Fraction(0), Fraction(gate.threshold)
     cases = value.size
     if cases is not None and cases < gate.min_n:
         return Outcome.UNDECIDED, f"{cases} {value.cases} are fewer than min_n = {gate.min_n}"
-    if gate.review is not None and Fraction(gate.review[0]) <= number <= Fraction(gate.review[1]):
-        return Outcome.UNDECIDED, f"in the review band {gate.review[0]} … {gate.review[1]}: a person decides"
+    lost = None if baseline is None else _lost(gate, value, baseline)
+    if _for_a_person(gate, number if baseline is None else lost):
+        return Outcome.UNDECIDED, f"in the review band {' … '.join(gate.review or ())}: a person decides"
     if baseline is not None:
-        return (Outcome.PASS, "") if _drop(value, baseline) <= limit else (Outcome.FAIL, "dropped too far")
+        if lost is not None and lost <= limit:
+            return Outcome.PASS, ""
+        return Outcome.FAIL, "dropped too far" if value.better == "higher" else "rose too far"
     interval = value.interval
     if gate.evidence == "interval" and interval is not None:
         low, high = map(Fraction, interval)

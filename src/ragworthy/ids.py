@@ -1,8 +1,11 @@
-"""The ids of chunks and sections: reading them, ordering them, how far apart two sections are. Pure functions."""
+"""The ids of chunks, sections and configurations: reading and ordering them, how far apart sections are. All pure."""
 
+import hashlib
 import re
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
 
 TYPE_TAGS = {"p": "prose", "c": "code", "t": "table", "f": "figure", "k": "caption", "m": "formula"}
 """The type letters of dotted ids."""
@@ -181,3 +184,12 @@ def tree_distance(a: str, b: str) -> int:
             break
         shared += 1
     return len(left) + len(right) - 2 * shared
+
+
+def config_id(knobs: dict[str, Any]) -> str:
+    """A short name for a set of knobs, the same whatever their order.
+
+    >>> config_id({"b": 1, "a": 2}) == config_id({"a": 2, "b": 1}), len(config_id({}))
+    (True, 12)
+    """
+    return hashlib.sha256(msgspec.json.encode(knobs, order="deterministic")).hexdigest()[:12]

@@ -12,7 +12,8 @@ from ragworthy.flow.answers import pack_path
 from ragworthy.flow.evidence import lock_of
 from ragworthy.gates import Gate
 from ragworthy.load.extras import BUNDLED_PACKS
-from ragworthy.load.policy import SUITE_OF, Answers, load_policy
+from ragworthy.load.policy import load_policy
+from ragworthy.load.settings import SUITE_OF, Answers
 from ragworthy.metrics.redirects import Table
 from ragworthy.names import VERSION
 from ragworthy.report import receipt
@@ -37,6 +38,8 @@ def _files(request: flow.Request) -> dict[str, Path]:
     given = {
         "gold": request.gold,
         "trace": request.traces,
+        "second": request.second,
+        "prices": request.prices,
         "live": request.live,
         "corpus": request.corpus,
         "live_corpus": request.live_corpus,
@@ -76,7 +79,8 @@ def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
 
 
 _PATHS = ("gold", "traces", "live", "corpus", "live_corpus", "redirects", "lock", "questions", "outputs", "definition",
-          "subset", "provenance")  # fmt: skip
+          "subset", "provenance", "runs", "prices", "pairs", "scholar", "auditor", "raters", "operators",
+          "tsv")  # fmt: skip
 
 
 def _plain(request: flow.Request) -> dict[str, Any]:
@@ -100,8 +104,10 @@ def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
         for gate in options["gates"]
     )
     request = flow.Request(
-        gold=found["gold"],
+        gold=found.get("gold"),
         traces=found["trace"],
+        second=found.get("second"),
+        prices=found.get("prices"),
         corpus=found.get("corpus"),
         live=found.get("live"),
         live_corpus=found.get("live_corpus"),

@@ -221,6 +221,68 @@ class StructuredOutput(msgspec.Struct, frozen=True, gc=False):
         return self.id or self.qid or ""
 
 
+class Run(msgspec.Struct, frozen=True, gc=False):
+    """One answer in an experiment: to which question, in which variation, under which load, and how long it took.
+
+    Times are milliseconds. They may stand in `stage_ms` or in fields of their own, under either name of a stage.
+    """
+
+    qid: str | None = None
+    q_id: str | None = None
+    q: str | None = None
+    run_id: str | None = None
+    seed: int | None = None
+    jitter: str | None = None
+    paraphrase: int | None = None
+    noop: bool = False
+    """Whether the variation left the question as it was."""
+    knobs: dict[str, Any] | str | None = None
+    config_id: str | None = None
+    load_rps: float | None = None
+    warmup: bool = False
+    e2e_ms: float | None = None
+    stage_ms: dict[str, float] | None = None
+    retrieval_ms: float | None = None
+    rerank_ms: float | None = None
+    llm_ms: float | None = None
+    guard_ms: float | None = None
+    t_retrieve_ms: float | None = None
+    t_reason_ms: float | None = None
+    usage: dict[str, Any] | None = None
+    retrieved_ids: list[str] | None = None
+    answer_json: Answer | None = None
+    error: Any = None
+
+    @property
+    def name(self) -> str:
+        """The id of the question, under whichever key it was written."""
+        return self.qid or self.q_id or ""
+
+
+class Vote(msgspec.Struct, frozen=True, gc=False):
+    """What one validator says about an answer."""
+
+    label: str
+    reason: str | None = None
+
+
+class Pair(msgspec.Struct, frozen=True, gc=False):
+    """What two validators say about the same answer."""
+
+    qid: str | None = None
+    q_id: str | None = None
+    scholar: Vote | None = None
+    auditor: Vote | None = None
+    answer_json: Answer | None = None
+    retrieved_ids: list[str] | None = None
+    flags: dict[str, bool] | None = None
+
+    @property
+    def name(self) -> str:
+        """The id, under whichever key it was written."""
+        return self.qid or self.q_id or ""
+
+
 class SchemaOnly(msgspec.Struct, frozen=True):
     """The part of a small file that says what it is; looked at before the rest."""
 

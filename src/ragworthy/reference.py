@@ -5,12 +5,50 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy.corpora import load_corpus
-from ragworthy.errors import usage_error
+from ragworthy.errors import UsageError, usage_error
 from ragworthy.files import check_readable
 from ragworthy.load.inputs import plain_lines
 from ragworthy.metrics import reference as ref
 from ragworthy.metrics.wanted import place_of
 from ragworthy.names import Verdict
+
+_STOPS = (TypeError, ValueError, AttributeError, LookupError, RecursionError, OverflowError, ZeroDivisionError)
+"""How the sources' programs end on input that they were not made for."""
+
+
+def stability_reference(gold: Path, runs: Path, limits: tuple[str, ...]) -> tuple[str, bool]:
+    """What the sources' stability program prints, and whether it says pass."""
+    from ragworthy.metrics import reference_stability as program
+
+    for path in (gold, runs):
+        check_readable(path)
+    numbers = {name: float(number) for name, _, number in (one.partition("=") for one in limits)}
+    try:
+        printed = program.score(plain_lines(gold), plain_lines(runs), numbers)
+    except _STOPS as error:
+        raise _stopped(error) from None
+    return json.dumps(printed, indent=2) + "\n", bool(printed["pass"])
+
+
+def agreement_reference(first: Path, second: Path | None) -> tuple[str, bool, str]:
+    """What the sources' agreement program prints, whether it says pass, and its table of disagreements."""
+    from ragworthy.metrics import reference_agreement as program
+
+    for path in (first, second) if second else (first,):
+        check_readable(path)
+    try:
+        pairs = list(plain_lines(first))
+        if second is not None:
+            pairs = program.joined(pairs, list(plain_lines(second)))
+        printed, table = program.score(pairs), program.tsv(pairs)
+    except _STOPS as error:
+        raise _stopped(error) from None
+    return json.dumps(printed, indent=2) + "\n", bool(printed["pass"]), table
+
+
+def _stopped(error: Exception) -> UsageError:
+    reason = f"{type(error).__name__}: {error}"
+    return usage_error(f"the reference scorer stops on this input ({reason})", code="RW-U02")
 
 
 def reference(gold: Path, traces: Path, k: int, gates: str | None) -> tuple[str, bool]:
@@ -20,9 +58,8 @@ def reference(gold: Path, traces: Path, k: int, gates: str | None) -> tuple[str,
     try:
         printed = ref.score(plain_lines(gold), plain_lines(traces), k, ref.DEFAULT_GATES if gates is None else gates)
         return json.dumps(printed, indent=2) + "\n", bool(printed["pass"])
-    except (TypeError, ValueError, AttributeError, LookupError, RecursionError, OverflowError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise usage_error(f"the reference scorer stops on this input ({reason})", code="RW-U02") from None
+    except _STOPS as error:
+        raise _stopped(error) from None
 
 
 def retrieval_reference(gold: Path, traces: Path, corpus: Path | None, k: int) -> tuple[str, Verdict]:

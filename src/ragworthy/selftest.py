@@ -7,11 +7,23 @@ import msgspec
 
 from ragworthy import flow
 from ragworthy.gates import name_of
-from ragworthy.load.policy import Answers
+from ragworthy.load.settings import Answers
+from ragworthy.metrics.raters import Rating
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.metrics.wanted import Wanted
 from ragworthy.names import REFUSAL, Outcome
-from ragworthy.records import NO_ANSWER, Answer, Gold, Result, RetrievalTrace, StructuredOutput, Trace
+from ragworthy.records import (
+    NO_ANSWER,
+    Answer,
+    Gold,
+    Pair,
+    Result,
+    RetrievalTrace,
+    Run,
+    StructuredOutput,
+    Trace,
+    Vote,
+)
 
 _NOWHERE = "ragworthy:nowhere"
 _FAR = 999_999
@@ -86,6 +98,65 @@ def _lost(output: StructuredOutput) -> None:
     return None
 
 
+def _replied(run: Run, answer: Answer) -> Run:
+    return msgspec.structs.replace(run, answer_json=answer, noop=False)
+
+
+def _other_answer(run: Run) -> Run:
+    """Another wrong answer in every run."""
+    place = f"{run.seed}{run.jitter}{run.paraphrase}"
+    return _replied(run, Answer(f"{_WRONG}: {place * 9}", [f"{_NOWHERE}:{place}"], None))
+
+
+def _wrong_run(run: Run) -> Run:
+    return _replied(run, Answer(_WRONG, [_NOWHERE], None))
+
+
+def _refused_run(run: Run) -> Run:
+    return _replied(run, Answer(REFUSAL, [], None))
+
+
+def _every_other_refused(run: Run) -> Run:
+    """Refused for every other seed and jitter."""
+    odd = ((run.seed or 0) + len(run.jitter or "") + (run.paraphrase or 0)) % 2
+    return _refused_run(run) if odd else _wrong_run(run)
+
+
+def _slow(run: Run) -> Run:
+    return msgspec.structs.replace(run, e2e_ms=1e6 + 1000 * (run.e2e_ms or 0))
+
+
+def _some_slow(run: Run) -> Run:
+    """Slow for one question in twenty or so."""
+    return _slow(run) if sum(map(ord, run.name)) % 20 == 0 else run
+
+
+def _dear(run: Run) -> Run:
+    return msgspec.structs.replace(run, usage=_multiplied(run.usage))
+
+
+def _multiplied(usage: Any) -> Any:
+    if isinstance(usage, dict):
+        return {key: _multiplied(value) for key, value in usage.items()}
+    return usage * 1_000_000 if isinstance(usage, (int, float)) and not isinstance(usage, bool) else usage
+
+
+def _gone_run(run: Run) -> None:
+    return None
+
+
+def _disputed(voted: Pair | Rating) -> Pair | Rating:
+    """The auditor, or every rater, says something of its own."""
+    if isinstance(voted, Pair):
+        label = "REJECT" if voted.scholar is None or voted.scholar.label != "REJECT" else "VALID"
+        return msgspec.structs.replace(voted, auditor=Vote(label))
+    return msgspec.structs.replace(voted, label=f"{voted.label} {voted.rater}")
+
+
+def _abstained(pair: Pair) -> Pair:
+    return msgspec.structs.replace(pair, scholar=Vote("ABSTAIN"))
+
+
 DAMAGE: dict[str, tuple[str, Callable[..., Any]]] = {
     "answers.precision": ("every claim and citation made wrong", _wrong_answer),
     "answers.chr": ("every citation moved", _wrong_answer),
@@ -121,6 +192,21 @@ for _name in ("precision", "recall", "hit", "ndcg", "mrr", "anchor_hit", "token_
 for _name in all_metrics("structured"):
     DAMAGE[_name] = ("every answer emptied", _silenced)
 DAMAGE["structured.missing"] = ("every output dropped", _lost)
+for _name in ("failing_questions", "acr", "cghc", "css", "ned50", "iaa", "refusal_rate", "scu_consistency"):
+    DAMAGE[f"stability.{_name}"] = ("another wrong answer in every run", _other_answer)
+DAMAGE["stability.rcr"] = ("every other run refused", _every_other_refused)
+DAMAGE["stability.missing"] = ("every run dropped", _gone_run)
+for _name in ("p50", "p90", "p95", "p99"):
+    DAMAGE[f"latency.{_name}"] = ("every run made slow", _slow)
+DAMAGE["latency.tail"] = ("some runs made slow", _some_slow)
+for _name in ("precision", "chr", "under_refusal", "containment"):
+    DAMAGE[f"latency:answers.{_name}"] = ("every claim and citation made wrong", _wrong_run)
+DAMAGE["latency:answers.over_refusal"] = ("every question refused", _refused_run)
+for _name in ("per_correct", "total"):
+    DAMAGE[f"cost.{_name}"] = ("every run made dear", _dear)
+for _name in ("percent", "kappa", "pairwise", "fleiss"):
+    DAMAGE[f"agreement.{_name}"] = ("every second vote made another", _disputed)
+DAMAGE["agreement.abstain"] = ("every vote an abstention", _abstained)
 
 
 class Tried(NamedTuple):
@@ -147,13 +233,17 @@ def _try(request: flow.Request, sound: flow.Run, nth: int) -> Tried:
     """Try the damage aimed at the gate's metric, or every kind where none is aimed at it."""
     gate = sound.judged[nth].gate
     metric = gate.metric.partition("@")[0]
-    same_suite = [what for name, what in DAMAGE.items() if name.startswith(f"{request.suite}.")]
+    metric = f"{gate.suite}:{metric}" if gate.suite else metric
+    same_suite = [what for name, what in DAMAGE.items() if name.startswith((f"{request.suite}.", f"{request.suite}:"))]
     damages = [DAMAGE[metric]] if metric in DAMAGE else same_suite
     if metric == "answers.over_refusal" and isinstance(request.settings, Answers):
         damages = [("every question refused", _refused(request.settings.refusals[0]))]
     tried = Tried(name_of(gate), sound.report["gates"][nth]["shown"]["rule"], "", False, "")
     for what, damage in damages:
-        after = flow.score(request._replace(damage=damage, jobs=1)).judged[nth]
+        judged = flow.score(request._replace(damage=damage, jobs=1)).judged
+        after = next((one for one in judged if one.gate == gate), None)
+        if after is None:
+            continue  # the damage made the suite judge something else
         said = "waived" if after.waiver is not None else after.outcome.value
         if after.outcome is Outcome.FAIL and after.waiver is None:
             return tried._replace(damage=what, fails=True, said=said)

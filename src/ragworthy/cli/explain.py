@@ -11,7 +11,7 @@ from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.names import DEFAULT_K, Exit
 
 FORMATS = ("gold.answers", "trace.answers", "gold.retrieval", "trace.retrieval", "gold.structured",
-           "outputs.structured", "chunks", "redirects", "lock")  # fmt: skip
+           "outputs.structured", "runs", "pairs", "reply", "chunks", "redirects", "lock")  # fmt: skip
 
 
 def explain(given: argparse.Namespace) -> int:
@@ -77,22 +77,26 @@ def schema(name: str) -> dict[str, object]:
     from ragworthy.records import (
         Chunk,
         Gold,
+        Pair,
         RetrievalGold,
         RetrievalTrace,
+        Run,
         StructuredGold,
         StructuredOutput,
         Trace,
     )
+    from ragworthy.runner.contract import Replied
 
     types = (
-        Gold, Trace, RetrievalGold, RetrievalTrace, StructuredGold, StructuredOutput, Chunk, Table, Lock
+        Gold, Trace, RetrievalGold, RetrievalTrace, StructuredGold, StructuredOutput, Run, Pair, Replied, Chunk, Table,
+        Lock,
     )  # fmt: skip
     kinds: dict[str, type] = dict(zip(FORMATS, types, strict=True))
     if name not in kinds:
         raise usage_error(f'expected one of {", ".join(kinds)}, got "{name}"')
     made: dict[str, object] = msgspec.json.schema(kinds[name])
     head: dict[str, object] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"ragworthy.{name}/1"}
-    own = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": ()}
+    own = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": (), "reply": ()}
     own |= {"gold.structured": ("id", "qid"), "outputs.structured": ("id", "qid")}
     aliases = own.get(name, ("qid", "q_id"))
     if aliases:
@@ -105,8 +109,9 @@ def doctor(given: argparse.Namespace) -> int:
     from ragworthy import flow
     from ragworthy.doctor import examine
     from ragworthy.goldcare import suite_of
-    from ragworthy.load.policy import Answers, Retrieval, Settings, Structured, default_gates, find_policy, load_policy
+    from ragworthy.load.policy import find_policy, load_policy
     from ragworthy.load.questions import open_questions
+    from ragworthy.load.settings import Answers, Retrieval, Settings, Structured, default_gates
 
     if given.gold and given.trace:
         usual: dict[str, Settings] = {

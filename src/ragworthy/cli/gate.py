@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy import flow
+from ragworthy.cli import side
 from ragworthy.cli.guard import keep_inputs
 from ragworthy.errors import usage_error
-from ragworthy.load.policy import Answers, Retrieval, Structured, default_gates, find_policy, load_policy
-from ragworthy.load.rules import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES, Checker, parse_gate_text, parse_ks
+from ragworthy.load.defaults import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES
+from ragworthy.load.policy import find_policy, load_policy
+from ragworthy.load.rules import Checker, parse_gate_text, parse_ks
+from ragworthy.load.settings import Answers, Retrieval, Structured, default_gates
 from ragworthy.names import DEFAULT_K, REFUSAL, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.report import write as writing
 
@@ -212,16 +215,18 @@ def flags(given: argparse.Namespace) -> dict[str, Any]:
 
 def finish(given: argparse.Namespace, requests: Sequence[flow.Request], receipt: Path | None) -> int:
     """Score, write every file that was asked for, print."""
-    files = ("gold", "traces", "live", "corpus", "live_corpus", "policy", "lock", "baseline", "definition", "subset",
-             "made")  # fmt: skip
+    files = ("gold", "traces", "second", "prices", "live", "corpus", "live_corpus", "policy", "lock", "baseline",
+             "definition", "subset", "made")  # fmt: skip
     read = [getattr(request, name) for request in requests for name in files]
-    keep_inputs([*given.output, given.rows, str(receipt) if receipt else None], read)
+    outputs = [*given.output, given.rows, str(receipt) if receipt else None]
+    keep_inputs([*outputs, *side.paths(given, requests)], read)
     run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
     made = None
     if receipt is not None:
         from ragworthy import receipts
 
         made = receipts.make(run, requests, receipt.parent)
+    side.write(given, requests, run)
     return publish(given, run, (receipt, made) if receipt is not None and made is not None else None)
 
 

@@ -163,8 +163,9 @@ def diff(given: argparse.Namespace) -> int:
     from ragworthy import diffing
     from ragworthy.cli.gate import depths, flags, publish
     from ragworthy.gates import Gate
-    from ragworthy.load.policy import Retrieval
-    from ragworthy.load.rules import LIVE_GATE, RETRIEVAL_GATES, parse_gate_text
+    from ragworthy.load.defaults import LIVE_GATE, RETRIEVAL_GATES
+    from ragworthy.load.rules import parse_gate_text
+    from ragworthy.load.settings import Retrieval
     from ragworthy.report.retrieved import churn_lines
 
     if not given.gold and not given.queries:

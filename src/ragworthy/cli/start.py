@@ -1,6 +1,7 @@
 """`init` and `demo`."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from ragworthy import flow, goldcare, receipts, starter
@@ -21,27 +22,56 @@ def init(given: argparse.Namespace) -> int:
 
 
 def demo(given: argparse.Namespace) -> int:
-    """Gate both runs of the bundled example and a new index, write the reports, and show them."""
+    """Gate both recorded runs, a new index, and the built-in pipeline on it; write the reports, and show them."""
     folder = Path(given.out)
+    verdicts = _recorded(folder, given)
+    if not given.recorded:
+        verdicts["shadow index"] = _shadow(folder, given)
+        verdicts["built-in pipeline"] = _pipeline(folder, given)
+    print(f"reports: {', '.join(str(folder / f'{name}.report.md') for name in _reports(given))}")
+    print(f"check one yourself: ragworthy verify {folder / f'{_reports(given)[0]}.receipt.json'}")
+    print(f"verdict: {', '.join(f'{name} {verdict}' for name, verdict in verdicts.items())} (exit 0)")
+    return int(Exit.SHIP)
+
+
+def _reports(given: argparse.Namespace) -> list[str]:
+    return ["candidate", "regressed"] if given.recorded else ["pipeline", "shadow", "candidate", "regressed"]
+
+
+def _recorded(folder: Path, given: argparse.Namespace) -> dict[str, Verdict]:
+    """The recorded runs of the bundled example, the good one and the careless one."""
     laid = starter.demo(folder)
     goldcare.freeze(laid.gold, signers=["demo"], reason="the bundled gold set", now="2026-01-01T00:00:00Z")
     verdicts: dict[str, Verdict] = {}
     for name in ("regressed", "candidate"):
         requests = flow.from_policy(load_policy(folder / f"{name}.toml", today=None), keep_rows=True)
         run = flow.score_all(requests)
-        for suffix in ("md", "json", "xml"):
-            writing.write(folder / f"{name}.report.{suffix}", run.report, run.rows)
-        receipt.write(folder / f"{name}.receipt.json", receipts.make(run, requests, folder))
+        _write(folder, name, run, requests)
         verdicts[name] = run.verdict
         if not given.quiet:
             print(f"── {name}: {folder / f'runs/{name}.jsonl'}\n")
             print(writing.render(run.report, "text"))
-    verdicts["shadow index"] = _shadow(folder, given)
-    print(f"reports: {folder / 'candidate.report.md'}, regressed.report.md and shadow.report.md")
-    print(f"check one yourself: ragworthy verify {folder / 'candidate.receipt.json'}")
-    listed = ", ".join(f"{name} {verdicts[name]}" for name in ("candidate", "regressed", "shadow index"))
-    print(f"verdict: {listed} (exit 0)")
-    return int(Exit.SHIP)
+    return {name: verdicts[name] for name in ("candidate", "regressed")}
+
+
+def _write(folder: Path, name: str, run: flow.Run, requests: Sequence[flow.Request]) -> None:
+    for suffix in ("md", "json", "xml"):
+        writing.write(folder / f"{name}.report.{suffix}", run.report, run.rows)
+    receipt.write(folder / f"{name}.receipt.json", receipts.make(run, requests, folder))
+
+
+def _pipeline(folder: Path, given: argparse.Namespace) -> Verdict:
+    """The built-in pipeline on both indexes: answers, retrieval, stability, latency, one verdict."""
+    from ragworthy import demo as story
+
+    if not given.quiet:
+        print("── built-in pipeline: both indexes, every suite\n")
+    made = story.pipeline(folder, lambda line: None if given.quiet else print(line, flush=True))
+    if not given.quiet:
+        print(f"\n{writing.render(made.report, 'text')}")
+        for path in made.plots:
+            print(f"plot: {path}")
+    return made.verdict
 
 
 def _shadow(folder: Path, given: argparse.Namespace) -> Verdict:
@@ -62,9 +92,7 @@ def _shadow(folder: Path, given: argparse.Namespace) -> Verdict:
     requests = flow.from_policy(load_policy(laid.policy, today=None))
     whole = flow.score_all([request._replace(gold=laid.all_questions) for request in requests])
     run = flow.score_all(requests)
-    for suffix in ("md", "json", "xml"):
-        writing.write(folder / f"shadow.report.{suffix}", run.report, run.rows)
-    receipt.write(folder / "shadow.receipt.json", receipts.make(run, requests, folder))
+    _write(folder, "shadow", run, requests)
     if not given.quiet:
         print(f"── shadow index: {laid.shadow_docs} against {laid.live_docs}\n")
         print(f"all questions: {whole.verdict}: {'; '.join(whole.report['invalid'])}")

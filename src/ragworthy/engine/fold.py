@@ -11,7 +11,7 @@ from ragworthy.metrics.distance import ACCEPT
 from ragworthy.metrics.registry import Metric, MetricName, Word
 from ragworthy.stats import Interval, percentile, percentile_interval, wilson_mean
 
-PERCENTS = {"median": 50, "p90": 90, "p95": 95}
+PERCENTS = {"median": 50, "p90": 90, "p95": 95, "p99": 99}
 
 
 def word_of(name: MetricName, question: Question) -> Word:

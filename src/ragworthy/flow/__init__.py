@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import policy_error
-from ragworthy.load.policy import (
+from ragworthy.load.extras import suites_in
+from ragworthy.load.policy import Policy, load_policy, resolve, suite_of
+from ragworthy.load.settings import (
     SUITE_OF,
+    Agreement,
     Answers,
-    Policy,
+    Latency,
     Retrieval,
     Settings,
+    Stability,
     Structured,
-    load_policy,
-    resolve,
 )
 from ragworthy.names import Verdict
 from ragworthy.report import model
@@ -44,6 +46,10 @@ class Request(NamedTuple):
     """The questions that must pass before the whole set is scored."""
     made: Path | None = None
     """How the outputs were made, where they do not say it themselves."""
+    second: Any = None
+    """What the second validator says, where each has a file of its own."""
+    prices: Path | None = None
+    """What tokens cost."""
     live: Any = None
     live_corpus: Any = None
     redirects: "tuple[Path | Table, ...]" = ()
@@ -73,6 +79,27 @@ class Request(NamedTuple):
         return SUITE_OF[type(self.settings)]
 
     @property
+    def stability(self) -> Stability:
+        """The settings of the stability suite."""
+        if not isinstance(self.settings, Stability):
+            raise TypeError("a request of another suite")
+        return self.settings
+
+    @property
+    def latency(self) -> Latency:
+        """The settings of the latency suite."""
+        if not isinstance(self.settings, Latency):
+            raise TypeError("a request of another suite")
+        return self.settings
+
+    @property
+    def agreement(self) -> Agreement:
+        """The settings of the agreement suite."""
+        if not isinstance(self.settings, Agreement):
+            raise TypeError("a request of another suite")
+        return self.settings
+
+    @property
     def structured(self) -> Structured:
         """The settings of the structured suite."""
         if not isinstance(self.settings, Structured):
@@ -95,7 +122,12 @@ class Request(NamedTuple):
 
     def with_baseline(self, path: Path) -> "Request":
         """The same with another baseline than the policy's."""
-        return self._replace(baseline=path, baseline_override=True)
+        return self._replace(baseline=path, baseline_override=True).with_known(suites_in(path))
+
+    def with_known(self, suites: Sequence[str]) -> "Request":
+        """Without a baseline where that has other suites only and no gate of this one needs it."""
+        needed = self.live is None and any(gate.op in g.AGAINST for gate in self.gates)
+        return self if self.suite in suites or needed else self._replace(baseline=None)
 
 
 class Run(NamedTuple):
@@ -144,7 +176,11 @@ def from_policy(policy: Policy, **options: Any) -> list[Request]:
     """What a policy asks for: one request for each suite it has a section for."""
     if not policy.suites:
         raise policy_error("RW-P12", "expected a section for a suite, got none", where=str(policy.path))
-    return [_request(policy, settings)._replace(**options) for settings in policy.suites]
+    asked = [_request(policy, settings)._replace(**options) for settings in policy.suites]
+    if policy.baseline is None:
+        return asked
+    known = suites_in(resolve(policy, policy.baseline))
+    return [one.with_known(known) for one in asked]
 
 
 def _request(policy: Policy, settings: Settings) -> Request:
@@ -153,22 +189,45 @@ def _request(policy: Policy, settings: Settings) -> Request:
 
     suite = SUITE_OF[type(settings)]
     request = Request(
-        gold=resolve(policy, settings.questions if isinstance(settings, Structured) else settings.gold),
-        traces=resolve(policy, settings.outputs if isinstance(settings, Structured) else settings.traces),
+        gold=None,
+        traces=None,
         settings=settings,
-        gates=tuple(gate for gate in policy.gates if gate.metric.startswith(f"{suite}.")),
+        gates=tuple(gate for gate in policy.gates if suite_of(gate) == suite),
         waivers=policy.waivers,
         baseline=path(policy.baseline),
         lock=path(settings.lock),
         signers=policy.signers,
         policy=policy.path,
     )
+    if isinstance(settings, Agreement):
+        return request._replace(**votes({name: path(getattr(settings, name)) for name in VOTES}))
     if isinstance(settings, Structured):
         return request._replace(
-            definition=path(settings.definition), subset=path(settings.subset), made=path(settings.provenance)
+            gold=path(settings.questions),
+            traces=path(settings.outputs),
+            definition=path(settings.definition),
+            subset=path(settings.subset),
+            made=path(settings.provenance),
         )
-    request = request._replace(corpus=path(settings.corpus))
+    if isinstance(settings, (Stability, Latency)):
+        request = request._replace(gold=path(settings.gold), traces=path(settings.runs))
+        if isinstance(settings, Latency):
+            request = request._replace(prices=path(settings.prices), corpus=path(settings.corpus))
+        return request
+    request = request._replace(gold=path(settings.gold), traces=path(settings.traces), corpus=path(settings.corpus))
     if isinstance(settings, Retrieval):
         tables = tuple(resolve(policy, one) for one in settings.redirects)
         request = request._replace(live=path(settings.live), live_corpus=path(settings.live_corpus), redirects=tables)
     return request
+
+
+VOTES = ("pairs", "scholar", "auditor", "gold", "traces", "corpus", "raters", "operators")
+"""The files that votes can come from, by name."""
+
+
+def votes(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The files of the agreement suite as a request has them: the votes (or traces) first, the auditor's second."""
+    first = next(
+        (given[name] for name in ("pairs", "scholar", "traces", "raters", "operators") if given.get(name)), None
+    )
+    return {"gold": given.get("gold"), "traces": first, "second": given.get("auditor"), "corpus": given.get("corpus")}

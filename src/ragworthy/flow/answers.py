@@ -11,9 +11,9 @@ from ragworthy.engine.job import Job
 from ragworthy.engine.measure import measure
 from ragworthy.errors import PolicyError, Problem, policy_error
 from ragworthy.flow import Progress, Request, evidence
+from ragworthy.load.defaults import MISSING_GATE, SCU_GATE
 from ragworthy.load.extras import Pack, load_chunks, load_lock, load_pack, load_report
 from ragworthy.load.inputs import Inputs, lines, repeated_questions, stop_on_flaws
-from ragworthy.load.rules import MISSING_GATE, SCU_GATE
 from ragworthy.load.sources import open_source
 from ragworthy.metrics import facts as f
 from ragworthy.metrics.registry import Metric, MetricName, find

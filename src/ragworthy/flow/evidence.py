@@ -16,8 +16,8 @@ from ragworthy.flow import Progress, Request
 from ragworthy.load.decode import Decoder, record_offsets
 from ragworthy.load.extras import Earlier, Lock, as_baseline
 from ragworthy.load.extras import lock_path as default_lock
-from ragworthy.load.policy import Structured
 from ragworthy.load.rules import MOST_KS
+from ragworthy.load.settings import Answers, Retrieval
 from ragworthy.load.sources import Source
 from ragworthy.metrics.registry import MetricName, all_metrics, find
 from ragworthy.report.findings import Frozen
@@ -45,7 +45,7 @@ def reader(source: Source, kind: type) -> Reader:
 def depths(request: Request) -> tuple[int, ...]:
     """Every k that is reported: those of the settings, and those that gates ask for."""
     asked = [name.k for gate in request.gates if (name := find(gate.metric, default_k=1)) and name.k]
-    own = () if isinstance(request.settings, Structured) else request.settings.ks
+    own = request.settings.ks if isinstance(request.settings, (Answers, Retrieval)) else ()
     ks = tuple(dict.fromkeys((*own, *asked)))
     if len(ks) > MOST_KS:
         raise policy_error("RW-P03", f"expected at most {MOST_KS} different k, got {len(ks)}", field="k")

@@ -12,8 +12,8 @@ from ragworthy.engine.retrieval import Flaws, Job, read_arm, read_gold
 from ragworthy.engine.summary import summarise, words_of
 from ragworthy.errors import DataError, PolicyError, Problem, data_error
 from ragworthy.flow import Progress, Request, distances, evidence, shadow
+from ragworthy.load.defaults import RETRIEVAL_MISSING_GATE
 from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
-from ragworthy.load.rules import RETRIEVAL_MISSING_GATE
 from ragworthy.load.sources import FileSource, Source, open_source
 from ragworthy.metrics.arm import Arm
 from ragworthy.metrics.redirects import Redirects, Table

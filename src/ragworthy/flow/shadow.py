@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.load.rules import LIVE_GATE, RETRIEVAL_GATES
+from ragworthy.load.defaults import LIVE_GATE, RETRIEVAL_GATES
 from ragworthy.metrics.arm import Arm, Asked
 from ragworthy.metrics.churn import jaccard, rbo
 from ragworthy.metrics.convergence import RunKey

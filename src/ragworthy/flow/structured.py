@@ -14,10 +14,10 @@ from ragworthy.engine.fork import processes, without_gc
 from ragworthy.engine.retrieval import Flaws
 from ragworthy.errors import DataError, PolicyError, Problem, data_error, policy_error, usage_error
 from ragworthy.flow import Progress, Request, evidence, provenance
+from ragworthy.load.defaults import STRUCTURED_MISSING_GATE
 from ragworthy.load.definition import bundled, load_definition
 from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
 from ragworthy.load.questions import open_questions, question_lines, read_subset
-from ragworthy.load.rules import STRUCTURED_MISSING_GATE
 from ragworthy.load.sources import FileSource, Source
 from ragworthy.metrics import reference_structured
 from ragworthy.metrics.definition import Definition

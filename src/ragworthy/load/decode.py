@@ -16,6 +16,7 @@ from ragworthy.records import (
     Gold,
     RetrievalGold,
     RetrievalTrace,
+    Run,
     StructuredGold,
     StructuredOutput,
     Trace,
@@ -23,7 +24,7 @@ from ragworthy.records import (
 )
 from ragworthy.text import clip, described, visible
 
-Record = TypeVar("Record", Gold, Trace, Chunk, RetrievalGold, RetrievalTrace, StructuredGold, StructuredOutput)
+Record = TypeVar("Record", Gold, Trace, Chunk, RetrievalGold, RetrievalTrace, StructuredGold, StructuredOutput, Run)
 
 
 class Fault(NamedTuple):
@@ -266,6 +267,7 @@ _EXPLAIN: dict[type, tuple[Callable[[dict[str, Any]], list[Found]], Callable[[di
         _explain_by_type(RetrievalTrace, "RW-T01", "RW-T02"),
         lambda value: msgspec.convert(value, RetrievalTrace),
     ),
+    Run: (_explain_by_type(Run, "RW-T01", "RW-T02"), lambda value: msgspec.convert(value, Run)),
     StructuredGold: (
         _explain_by_type(StructuredGold, "RW-G01", "RW-Q01", ("id", "qid")),
         lambda value: msgspec.convert(value, StructuredGold),

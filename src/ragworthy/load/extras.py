@@ -200,8 +200,21 @@ class Earlier(NamedTuple):
     gates: list[_Gate]
 
 
+def suites_in(path: Path) -> list[str]:
+    """The suites that a JSON report has."""
+    return list(_report(path).suites)
+
+
 def load_report(path: Path, suite: str) -> Earlier:
-    """Read a JSON report written by an earlier run."""
+    """Read a JSON report written by an earlier run, as far as it is about a suite."""
+    report = _report(path)
+    if suite not in report.suites:
+        message = "expected this suite, got a report without it"
+        raise data_error("RW-B01", message, where=str(path), field=f"suites.{suite}")
+    return Earlier(shown_path(path), sha256_of(path), report.verdict, report.suites[suite], report.gates)
+
+
+def _report(path: Path) -> _Report:
     text = read_text(path)
 
     def wrong(message: str, field: str = "") -> DataError:
@@ -217,12 +230,10 @@ def load_report(path: Path, suite: str) -> Earlier:
         raise wrong(message, field) from None
     except RecursionError:
         raise wrong("expected a JSON report, got JSON nested too deeply") from None
-    if suite not in report.suites:
-        raise wrong("expected this suite, got a report without it", f"suites.{suite}")
     for i, gate in enumerate(report.gates):
         if exact(gate.threshold) is None:
             raise wrong(f'expected a number, got "{gate.threshold}"', f"gates[{i}].threshold")
-    return Earlier(shown_path(path), sha256_of(path), report.verdict, report.suites[suite], report.gates)
+    return report
 
 
 def as_baseline(earlier: Earlier, unlike: str | None) -> Baseline:

@@ -8,39 +8,13 @@ from typing import Any
 
 from ragworthy.errors import PolicyError, Problem, data_error, policy_error
 from ragworthy.files import read_text
-from ragworthy.gates import DROP, EACH, MAX, MIN, Gate, name_of
+from ragworthy.gates import AGAINST, DROP, EACH, MAX, MIN, WORSE, Gate, name_of
 from ragworthy.load.keys import KEYS
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K
 
 MOST_KS = 8
 _LONGEST_NUMBER = 30
-
-DEFAULT_GATES = (
-    Gate("answers.precision", MIN, "0.80"),
-    Gate("answers.chr", MIN, "0.75"),
-    Gate("answers.under_refusal", MAX, "0.05"),
-    Gate("answers.over_refusal", MAX, "0.10"),
-)
-RETRIEVAL_GATES = (
-    Gate("retrieval.coverage", MIN, "0.70"),
-    Gate("retrieval.citation_accuracy", MIN, "0.95"),
-    Gate("retrieval.delta_s_median", MAX, "0.40"),
-    Gate("retrieval.delta_s_p90", MAX, "0.55"),
-    Gate("retrieval.triplet_rate", MIN, "0.95"),
-    Gate("retrieval.collapsed", MAX, "0"),
-)
-"""What a new index must reach before it takes any traffic."""
-LIVE_GATE = Gate("retrieval.recall@5", DROP, "0.02")
-"""And what it must not lose against the index in use."""
-STRUCTURED_GATES = (
-    Gate("structured.score", MIN, "95"),
-    Gate("structured.schema_pass_rate", MIN, "0.98"),
-)
-SCU_GATE = Gate("answers.scu_violations", MAX, "0")
-MISSING_GATE = Gate("answers.missing", MAX, "0")
-RETRIEVAL_MISSING_GATE = Gate("retrieval.missing", MAX, "0")
-STRUCTURED_MISSING_GATE = Gate("structured.missing", MAX, "0")
 
 Known = Mapping[str, registry.Metric] | None
 """The metrics of a suite whose fields a file defines."""
@@ -156,9 +130,9 @@ def parse_gates(
             continue
         check.known(table, "gate", here)
         gates += _gate(check, table, here, _named(table, default_k, suite, known), evidence)
-    seen: set[tuple[str, str, str | None]] = set()
+    seen: set[tuple[str, str, str | None, str | None]] = set()
     for gate in gates:
-        key = (gate.metric, gate.op, gate.slice)
+        key = (gate.metric, gate.op, gate.slice, gate.suite)
         if key in seen:
             check.say("RW-P03", path, f"expected one gate for {name_of(gate)} {gate.op}, got two")
         seen.add(key)
@@ -198,11 +172,12 @@ def _gate(
         optional=bool(check.take(table, "optional", bool, here, "true or false")),
         review=_band(check, table, here),
         why=check.take(table, "why", str, here, "a text"),
+        suite=_suite_of(check, table, here, found),
     )
     gates = []
-    for key, op in (("min", MIN), ("max", MAX), ("max_drop", DROP)):
+    for key, op in (("min", MIN), ("max", MAX), ("max_drop", DROP), ("max_worse", WORSE)):
         if key in table:
-            number = _number(table[key])
+            number = written(table[key])
             if number is None:
                 check.say("RW-P03", f"{here}{key}", f"expected a number, got {shown(table[key])}")
                 continue
@@ -214,15 +189,27 @@ def _gate(
     if must_pass:
         gates.append(common._replace(op=EACH, threshold=str(len(must_pass)), must_pass=must_pass, review=None))
     if not gates and not check.problems:
-        check.say("RW-P11", here[:-1], "expected one of min, max, max_drop, must_pass, got none")
+        check.say("RW-P11", here[:-1], "expected one of min, max, max_drop, max_worse, must_pass, got none")
     return gates
+
+
+def _suite_of(check: Checker, table: dict[str, Any], here: str, found: registry.MetricName) -> str | None:
+    """The suite that a gate is for, where it is not the metric's own but one that borrows it."""
+    text = check.take(table, "suite", str, here, "the name of a suite")
+    own = registry.suite_of(found.id)
+    if text is None or text == own:
+        return None
+    if own not in registry.BORROWED.get(text, ()):
+        check.say("RW-P03", f"{here}suite", f'expected "{own}", got "{text}"')
+        return None
+    return str(text)
 
 
 def _band(check: Checker, table: dict[str, Any], here: str) -> tuple[str, str] | None:
     review = table.get("review")
     if review is None:
         return None
-    numbers = [_number(one) for one in review] if isinstance(review, list) else []
+    numbers = [written(one) for one in review] if isinstance(review, list) else []
     if len(numbers) != 2 or None in numbers or Fraction(str(numbers[0])) > Fraction(str(numbers[1])):
         check.say("RW-P03", f"{here}review", f"expected [low, high], got {shown(review)}")
         return None
@@ -241,11 +228,14 @@ def idle_threshold(metric: registry.Metric, op: str, number: str) -> str | None:
     """Why a threshold could never fail or never pass; None when it can do both."""
     limit = Fraction(number)
     lowest, highest = Fraction(0), metric.highest
-    if highest == 100 and 0 < limit < 1 and op != DROP:
+    if highest == 100 and 0 < limit < 1 and op not in AGAINST:
         return f"{number} is out of scale: the metric goes from 0 to 100, write {float(100 * limit):g}"
+    if op in AGAINST and limit < 0:
+        return f"expected 0 or more, got {number}"
+    if op == WORSE:
+        share = f"max_worse = {number} is a share of the baseline: 0.15 is 15 %"
+        return share if (limit >= 1 and metric.better == "higher") or limit >= 10 else None
     if op == DROP:
-        if limit < 0:
-            return f"expected 0 or more, got {number}"
         return f"a drop of {number} can never be exceeded" if highest is not None and limit >= highest else None
     if op == MIN:
         if limit <= lowest:
@@ -267,7 +257,7 @@ def unknown_metric(name: str, suite: str | None = None, known: Known = None) -> 
     return f'expected a metric, got "{name}"{hint}'
 
 
-def _number(value: Any) -> str | None:
+def written(value: Any) -> str | None:
     """A finite number as the decimal text it was written in."""
     if isinstance(value, bool):
         return None
@@ -337,7 +327,7 @@ def named_gates(
         if any(gate.metric == found.id for gate in gates):
             check.say("RW-P10", name, f"expected one threshold for {found.id}, got two")
             continue
-        number = _number(value)
+        number = written(value)
         if number is None:
             check.say("RW-P03", name, f"expected a number, got {shown(value)}")
             continue
@@ -345,7 +335,8 @@ def named_gates(
         idle = idle_threshold(found.metric, op, number)
         if idle:
             check.say("RW-P05", name, idle)
-        gates.append(Gate(found.id, op, number, evidence=evidence))
+        other = suite if suite is not None and registry.suite_of(found.id) != suite else None
+        gates.append(Gate(found.id, op, number, evidence=evidence, suite=other))
     return tuple(gates)
 
 

@@ -6,12 +6,16 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-SUITES = ("answers", "retrieval", "structured")
+SUITES = ("answers", "retrieval", "structured", "stability", "latency", "agreement")
+FAMILIES = {"latency": ("latency", "cost")}
+"""The first parts of a suite's metric ids, where it is not just its own name."""
+BORROWED = {"latency": ("answers",)}
+"""Suites that report metrics of another suite too, over their own runs."""
 
 Better = Literal["higher", "lower"]
-Kind = Literal["rate", "count", "mean", "share", "median", "p90", "p95"]
+Kind = Literal["rate", "count", "mean", "share", "median", "p90", "p95", "p99", "tail", "sum", "ratio", "spread"]
 """How the words of the questions become one number: the share of True, the number of True, the mean, the sum of parts
-over the sum of wholes, and percentiles.
+over the sum of wholes, percentiles, P99 over P50, the sum, a sum for each of another, and deviation over mean.
 """
 Over = Literal["question", "run"]
 Word: TypeAlias = bool | int | float | Fraction | tuple[int, int] | None
@@ -95,7 +99,7 @@ def enter(made: Metric) -> None:
 
 def all_metrics(suite: str | None = None) -> dict[str, Metric]:
     """Every metric by id (or those of one suite), in the order of definition, suite by suite."""
-    wanted = SUITES if suite is None else (suite,)
+    wanted = [one for name in (SUITES if suite is None else (suite,)) for one in FAMILIES.get(name, (name,))]
     for one in wanted:
         name = f"ragworthy.metrics.{one}"
         if name not in sys.modules:
@@ -136,7 +140,7 @@ def find(
             k = int(depth)
         else:
             return None
-    for one in _choice(suite or _suite_of(base), known).values():
+    for one in _choice(suite or suite_of(base), known).values():
         local = one.id.partition(".")[2]
         if base in (one.id, local, *one.short) and one.at_k == bool(at):
             return MetricName(one, k)
@@ -144,8 +148,10 @@ def find(
 
 
 def _choice(suite: str | None, known: Mapping[str, Metric] | None) -> Mapping[str, Metric]:
-    """The metrics that a name may mean."""
+    """The metrics that a name may mean: those of the suite before those it borrows."""
     usual = all_metrics(suite)
+    for other in BORROWED.get(suite or "", ()):
+        usual |= all_metrics(other)
     if not known:
         return usual
     own = {name.partition(".")[0] for name in known}
@@ -153,10 +159,14 @@ def _choice(suite: str | None, known: Mapping[str, Metric] | None) -> Mapping[st
     return kept | {name: one for name, one in known.items() if suite is None or name.startswith(f"{suite}.")}
 
 
-def _suite_of(name: str) -> str | None:
-    """The suite that a full id names."""
-    suite = name.partition(".")[0]
-    return suite if "." in name and suite in SUITES else None
+def suite_of(name: str) -> str | None:
+    """The suite that a full id names.
+
+    >>> suite_of("cost.per_correct"), suite_of("answers.chr"), suite_of("chr")
+    ('latency', 'answers', None)
+    """
+    family, dot, _ = name.partition(".")
+    return next((suite for suite in SUITES if dot and family in FAMILIES.get(suite, (suite,))), None)
 
 
 def every_name(suite: str | None = None, known: Mapping[str, Metric] | None = None) -> list[str]:

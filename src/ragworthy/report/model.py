@@ -94,11 +94,13 @@ def _gate(one: g.Judged) -> dict[str, Any]:
         "optional": gate.optional,
         "note": too_small(one),
     }
-    if gate.op == g.DROP:
+    if gate.op in g.AGAINST:
         entry["baseline"] = None if one.baseline is None else float(one.baseline)
     if gate.op == g.EACH:
         entry["must_pass"] = list(gate.must_pass)
         entry["failing"] = list(one.failing)
+    if gate.suite is not None:
+        entry["suite"] = gate.suite
     if gate.review is not None:
         entry["review"] = list(gate.review)
     if one.previous is not None and one.previous != gate.threshold:
@@ -117,11 +119,12 @@ def _shown(one: g.Judged) -> dict[str, str]:
     if gate.op == g.EACH:
         passing = len(gate.must_pass) - len(one.failing)
         text, rule = f"{passing} of {len(gate.must_pass)} pass", "each must pass"
-    elif gate.op == g.DROP:
+    elif gate.op in g.AGAINST:
         text = "–" if number is None else show.number(number, whole=whole)
         if one.baseline is not None:
             text = f"{text} (was {show.number(one.baseline, whole=whole)})"
-        rule = f"drop ≤ {gate.threshold}"
+        limit_text = gate.threshold if gate.op == g.DROP else show.percent(float(limit))
+        rule = f"{'rise' if gate.op == g.WORSE and value and value.better == 'lower' else 'drop'} ≤ {limit_text}"
     else:
         text = "–" if number is None else show.number(number, limit, whole=whole)
         rule = f"{'≥' if gate.op == g.MIN else '≤'} {gate.threshold}"

@@ -31,8 +31,29 @@ def _structured(body: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _stability(body: dict[str, Any]) -> list[str]:
+    from ragworthy.report import stability
+
+    return stability.details(body)
+
+
+def _agreement(body: dict[str, Any]) -> list[str]:
+    from ragworthy.report import agreement
+
+    return agreement.details(body)
+
+
+def _latency(body: dict[str, Any]) -> list[str]:
+    from ragworthy.report import latency_advice
+
+    return latency_advice.details(body)
+
+
 _OWN: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "answers": lambda body: [],
     "retrieval": retrieved.details,
     "structured": _structured,
+    "stability": _stability,
+    "latency": _latency,
+    "agreement": _agreement,
 }

@@ -78,6 +78,9 @@ _FACTS = {
     ),
     "retrieval": ("answerable", "answered", "missing", "covered", "accurate", "hit"),
     "structured": ("schema_ok", "missing", "errored", "repair_used", "over_limit"),
+    "stability": ("answerable", "missing", "steady", "errored", "contains", "hit", "refused"),
+    "latency": ("answerable", "answered", "refused", "missing", "errored", "always_good"),
+    "agreement": ("agreed", "abstained", "red_flag", "label_conflict", "complete", "escalated"),
 }  # fmt: skip
 
 

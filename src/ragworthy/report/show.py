@@ -19,6 +19,8 @@ def number(value: Fraction, *thresholds: Fraction, whole: bool = False) -> str:
     if whole or (value.denominator == 1 and abs(value) > 1):
         return str(value)
     places = PLACES
+    while value and abs(value) < Fraction(1, 10 ** (places - 1)) and places < 30:
+        places += 1  # small numbers keep four digits that say something
     shown = round(value, places)
     while places < 30 and any(_side(shown, threshold) != _side(value, threshold) for threshold in thresholds):
         places += 1
@@ -121,10 +123,16 @@ def shown_metrics(suite: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 def counts_line(suite: str, counts: dict[str, Any]) -> str:
     """How many questions there were, and what became of them."""
+    if suite == "agreement":
+        return _votes(counts)
     if suite == "structured":
         ends = f"{counts['valid']:,} valid, {counts['failed']:,} failed, {counts['missing']:,} missing"
         return f"{plural(counts['gold'], 'question')} ({counts['distinct_questions']:,} different), {ends}"
     sides = f"{counts['answerable']:,} answerable, {counts['unanswerable']:,} not"
+    if suite == "latency":
+        cells = f"{plural(counts['configurations'], 'configuration')} and {plural(counts['loads'], 'load')}"
+        runs = f"{plural(counts['measured'], 'run')} measured in {cells}"
+        return f"{plural(counts['gold'], 'question')} ({sides}), {runs}, {counts['errored']:,} errors"
     if suite == "retrieval":
         runs = "" if counts["runs"] == counts["gold"] else f" in {plural(counts['runs'], 'run')}"
         fate = f"{counts['answered']:,} answered, {counts['missing']:,} missing"
@@ -132,6 +140,15 @@ def counts_line(suite: str, counts: dict[str, Any]) -> str:
         runs = ""
         fate = f"{counts['answered']:,} answered, {counts['refused']:,} refused, {counts['missing']:,} missing"
     return f"{plural(counts['gold'], 'question')} ({sides}){runs}, {fate}"
+
+
+def _votes(counts: dict[str, Any]) -> str:
+    """How many votes there were, and how far they agree."""
+    apart = f"{counts['agreed']:,} agreed, {counts['disagreements']:,} not"
+    if "pairs" in counts:
+        return f"{plural(counts['pairs'], 'pair')}: {apart}, {counts['abstained']:,} with an abstention"
+    items = f"{plural(counts['items'], 'item')}, {plural(counts['raters'], 'rater')}"
+    return f"{items}, {plural(counts['votes'], 'vote')}: {apart}, {counts['single']:,} with one vote only"
 
 
 def grid(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -169,14 +186,20 @@ def lost_ids(lost: int, total: int, example: str) -> str:
     return f"{100 * lost / total:.3g} % of gold ids ({lost} of {total}) are not in this index, e.g. {example} [RW-G13]"
 
 
+_REFERENCE = {
+    "structured": "profile reference: answers that fail are left out of the means",
+    "latency": "profile reference: percentiles are cut to whole milliseconds, and the frontier is the strict one",
+}
+
+
 def partial_notes(report: dict[str, Any]) -> list[str]:
     """What the verdict does not cover, or what it rests on, that nobody should overlook."""
     notes = []
-    for body in report["suites"].values():
+    for suite, body in report["suites"].items():
         if (body.get("subset") or {}).get("scored") == "subset":
             notes.append("the dev subset only: the whole set was not scored")
         if body["profile"] == "reference":
-            notes.append("profile reference: answers that fail are left out of the means")
+            notes.append(_REFERENCE[suite])
     return notes
 
 

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.names import Stage
 from ragworthy.report.own import details
 from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
@@ -173,6 +174,8 @@ def _offender(one: dict[str, Any]) -> list[str]:
         lines.append(f"      claim      {visible(clip(one['claim'], 100))}")
     if one["claim"] is not None or one["citations"]:
         lines.append(f"      cites      {ids(one['citations'])}")
+    if one["stage"] == Stage.VOTES and not one["retrieved_ids"]:
+        return lines  # votes alone: there is no answer to look at
     lines.append(f"      gold       {ids(one['gold_citations'])}")
     lines.append(f"      retrieved  {ids(one['retrieved_ids'])}")
     return lines

@@ -1,0 +1,33 @@
+"""`index ask`: one question to the built-in pipeline, with the reason for what it says."""
+
+import argparse
+from pathlib import Path
+
+from ragworthy.errors import usage_error
+from ragworthy.names import Exit
+from ragworthy.pipeline import Pipeline
+from ragworthy.running import knobs_of
+from ragworthy.text import visible
+
+
+def ask(given: argparse.Namespace) -> int:
+    """Answer a question from an index, or refuse, and say why."""
+    if not given.question.strip():
+        raise usage_error("expected a question, got nothing")
+    pipeline = Pipeline(Path(given.index), Path(given.pipeline) if given.pipeline else None)
+    try:
+        found = pipeline.explain(given.question, knobs_of(None, given.knob))
+    except ValueError as error:
+        raise usage_error(f"--knob: {error}") from None
+    if given.format == "json":
+        import json
+
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return int(Exit.SHIP)
+    print(visible(found["claim"]))
+    print(f"cites: {visible(', '.join(found['citations'])) or 'nothing'}")
+    print(visible(found["why"]))
+    for one in found["sentences"]:
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in one["features"].items())
+        print(visible(f"  {one['score']:.3f} ({parts})  {one['id']}: {one['text']}"))
+    return int(Exit.SHIP)

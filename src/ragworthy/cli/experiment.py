@@ -1,0 +1,228 @@
+"""`experiment stability | latency`: drive a pipeline in many variations, or under several loads."""
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ragworthy import running
+from ragworthy.cli import run as single
+from ragworthy.cli.guard import keep_inputs
+from ragworthy.errors import usage_error
+from ragworthy.experiments import latency as sweeping
+from ragworthy.experiments import stability as varying
+from ragworthy.experiments.latency import Cell, Measured, Step, Sweep, Swept
+from ragworthy.names import Exit
+from ragworthy.report.show import plural
+from ragworthy.runner.journal import AGAIN
+from ragworthy.runner.plan import Plan
+from ragworthy.running import HowMany
+from ragworthy.text import visible
+
+_EVERY = 0.2
+"""So many seconds lie between two lines of progress."""
+_FASTEST = 10_000.0
+
+
+def stability(given: argparse.Namespace) -> int:
+    """Ask every question in every variation, and say how to score what came back."""
+    out = Path(given.out)
+    keep_inputs([given.out], [given.gold, given.knobs, given.pipeline])
+    plan = varying.plan(
+        Path(given.gold),
+        seeds=seeds_of(given.seeds),
+        jitters=[name.strip() for name in given.jitters.split(",") if name.strip()],
+        paraphrases=wordings_of(given.paraphrases),
+        knobs=running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob),
+        limit=given.limit,
+    )
+    target = single.open_given(given)
+    if not given.quiet:
+        print(_planned(plan))
+        for one in varying.unchanged(plan):
+            print(f"{one.jitter}: leaves {one.noops:,} of {plural(one.wordings, 'wording')} unchanged (noop)")
+        sys.stdout.flush()
+    shown = single.Shown(quiet=given.quiet)
+    options = running.RunOptions(out, given.resume, given.concurrency, given.timeout, shown.told)
+    try:
+        ran = varying.run(plan, target, options)
+    finally:
+        shown.end()
+    if ran.finished and not given.quiet:
+        print(_next("stability", given.gold, out / "traces.jsonl"))
+    return single.told(ran, out, quiet=given.quiet)
+
+
+def latency(given: argparse.Namespace) -> int:
+    """Measure every configuration under every load, and say how to score what came back."""
+    out = Path(given.out)
+    keep_inputs([given.out], [given.gold, given.knobs, given.pipeline])
+    sweep = sweeping.plan(
+        Path(given.gold),
+        sweeping.configurations(Path(given.knobs) if given.knobs else None, given.knob),
+        loads=loads_of(given.loads),
+        requests=given.requests,
+        warmup=given.warmup,
+        poisson=given.poisson,
+        limit=given.limit,
+    )
+    target = single.open_given(given)
+    shown = _Shown(sweep, quiet=given.quiet)
+    options = sweeping.Options(out, given.resume, given.timeout, starts=shown.starts, told=shown.told)
+    try:
+        swept = sweeping.run(sweep, target, options)
+    finally:
+        shown.end()
+    if not given.quiet:
+        for cell in swept.cells:
+            _print_cell(cell)
+        if swept.finished:
+            print(f"runs: {out / sweeping.RUNS}")
+            print(_next("latency", given.gold, out / sweeping.RUNS))
+    return _ended(swept, out)
+
+
+def _ended(swept: Swept, out: Path) -> int:
+    """Print how an experiment ended; gives the exit code."""
+    done, errors = sum(cell.requests for cell in swept.cells), sum(cell.errors for cell in swept.cells)
+    if not swept.finished:
+        code = Exit.INTERRUPTED
+        ending = f"stopped: {len(swept.cells):,} of {plural(swept.total, 'cell')} are safe in {out}; {AGAIN}"
+    else:
+        code = Exit.NO_SHIP if errors else Exit.SHIP
+        replies = plural(done, "reply", "replies")
+        bad = f"{errors:,} of {plural(done, 'reply is an error', 'replies are errors')}"
+        ending = f"latency: {plural(swept.total, 'cell')}, {bad if errors else replies}"
+    print(f"{ending} (exit {int(code)})")
+    return int(code)
+
+
+def _print_cell(cell: Measured) -> None:
+    """One line for a cell, and a warning where its rate was not held."""
+    name = f"{cell.config_id} at {cell.load_rps:g}/s"
+    held = "" if cell.held_rps is None else f"held {cell.held_rps:.2f}/s, "
+    counts = f"{plural(cell.requests, 'request')}, {plural(cell.errors, 'error')}"
+    print(f"{name}: {held}{counts}, at most {cell.most_in_flight:,} in flight")
+    if cell.reasons:
+        print(visible("  errors: " + ", ".join(f"{reason} {n:,}" for reason, n in cell.reasons.items())))
+    if cell.off is not None:
+        side = "below" if cell.off < 0 else "above"
+        print(
+            f"  warning: the rate held is {abs(cell.off):.1%} {side} the rate asked for; repeat it on a freer machine"
+        )
+
+
+class _Shown:
+    """What is going to happen; then progress on a terminal, in one line that is written over."""
+
+    def __init__(self, sweep: Sweep, *, quiet: bool) -> None:
+        self._sweep, self._quiet = sweep, quiet
+        self._live = sys.stderr.isatty() and not quiet
+        self._last = 0.0
+        self._wrote = False
+
+    def starts(self, left: Sequence[Cell]) -> None:
+        """Say what is asked, and how long that will take."""
+        if self._quiet:
+            return
+        sweep = self._sweep
+        configs = {cell.config_id: cell.knobs for cell in sweep.cells}
+        for name, knobs in configs.items():
+            print(visible(f"{name}: {' '.join(f'{key}={value}' for key, value in knobs.items()) or 'no knobs'}"))
+        loads = plural(len(sweep.cells) // len(configs), "load")
+        print(f"{plural(len(configs), 'configuration')} × {loads} = {plural(len(sweep.cells), 'cell')}", end="")
+        passes = f"{plural(sweep.questions, 'question')} × {sweep.passes:,}"
+        print(f", each {sweep.warmup:,} for warm-up and {len(sweep.asks):,} requests ({passes})")
+        if len(left) < len(sweep.cells):
+            print(f"{plural(len(left), 'cell')} left")
+        print(f"this takes {clock(sweep.seconds(left))} and the time of the last replies", flush=True)
+
+    def told(self, now: Step) -> None:
+        """Show how far it is, now and then."""
+        moment = time.monotonic()
+        if self._live and (moment - self._last >= _EVERY or now.done == now.total):
+            self._last = moment
+            self._wrote = True
+            print(f"\r{line(now)}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._wrote:
+            print(file=sys.stderr, flush=True)
+        self._wrote = False
+
+
+def line(now: Step) -> str:
+    """How far an experiment is.
+
+    >>> line(Step(2, 6, 20.0, 17, 35, 8, 0))
+    'cell 3/6 at 20/s  17/35 replied  8 in flight  0 errors'
+    """
+    where = f"cell {now.cell + 1}/{now.cells} at {now.load_rps:g}/s"
+    return f"{where}  {now.done}/{now.total} replied  {now.in_flight} in flight  {plural(now.errors, 'error')}"
+
+
+def clock(seconds: float) -> str:
+    """A stretch of time for people.
+
+    >>> clock(7.2), clock(75), clock(3700)
+    ('0:08', '1:15', '1:01:40')
+    """
+    minutes, rest = divmod(int(-(-seconds // 1)), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
+
+
+def seeds_of(text: str) -> list[int]:
+    """Seeds as they are written: whole numbers from 0, with commas between them.
+
+    >>> seeds_of("0, 7")
+    [0, 7]
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() and len(part) <= 18 for part in parts):
+        raise usage_error(f'--seeds: expected whole numbers such as 0,1,2, got "{text}"')
+    return [int(part) for part in parts]
+
+
+def wordings_of(text: str) -> HowMany:
+    """How many wordings of a question are asked: a number from 1, or all.
+
+    >>> wordings_of("all"), wordings_of("2")
+    ('all', 2)
+    """
+    if text == "all":
+        return "all"
+    if not (text.isascii() and text.isdecimal() and len(text) <= 9 and int(text) > 0):
+        raise usage_error(f'--paraphrases: expected a number from 1, or all, got "{text}"')
+    return int(text)
+
+
+def loads_of(text: str) -> list[float]:
+    """Requests a second as they are written, with commas between them, each once.
+
+    >>> loads_of("1, 2.5")
+    [1.0, 2.5]
+    """
+    try:
+        loads = [float(part) for part in text.split(",")]
+    except ValueError:
+        loads = []
+    if not loads or not all(0 < one <= _FASTEST for one in loads) or len(set(loads)) < len(loads):
+        expected = f"expected different requests a second such as 1,5,20, each up to {_FASTEST:.0f}"
+        raise usage_error(f'--loads: {expected}, got "{text}"')
+    return loads
+
+
+def _planned(plan: Plan) -> str:
+    """What a stability experiment asks, in one line."""
+    jitters, seeds = plural(len(plan.jitters), "jitter"), plural(len(plan.seeds), "seed")
+    wordings = len(plan.asks) // (len(plan.jitters) * len(plan.seeds))
+    texts = f"{plural(plan.questions, 'question')} in {plural(wordings, 'wording')}"
+    return f"{texts} × {jitters} × {seeds} = {plural(len(plan.asks), 'run')}"
+
+
+def _next(suite: str, gold: str, runs: Path) -> str:
+    """The command line that scores what was written."""
+    return f"next: ragworthy score {suite} --gold {shlex.quote(gold)} --runs {shlex.quote(str(runs))}"

@@ -1,0 +1,27 @@
+"""`history trend`."""
+
+import argparse
+import json
+from pathlib import Path
+
+from ragworthy import trending
+from ragworthy.files import write_whole
+from ragworthy.names import Exit
+from ragworthy.report.show import plural
+
+
+def trend(given: argparse.Namespace) -> int:
+    """How the numbers of several reports move; exit 1 on an alert, 4 where they cannot be compared."""
+    found = trending.trend([Path(name) for name in given.reports], suite=given.suite_name, repeated=given.repeated)
+    text = json.dumps(trending.as_json(found), indent=2, ensure_ascii=False) + "\n"
+    if given.output:
+        write_whole(Path(given.output), text.encode())
+    code = Exit.INVALID if found.unlike else Exit.NO_SHIP if found.alerts else Exit.SHIP
+    if given.format == "json":
+        print(text, end="")
+        return int(code)
+    for line in trending.as_text(found):
+        print(line)
+    said = "not comparable" if found.unlike else plural(found.alerts, "alert")
+    print(f"trend: {said} (exit {int(code)})")
+    return int(code)

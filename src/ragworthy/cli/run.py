@@ -1,0 +1,102 @@
+"""`run`: drive a pipeline over a gold set."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from ragworthy import running
+from ragworthy.cli.guard import keep_inputs
+from ragworthy.names import Exit
+from ragworthy.report.show import plural
+from ragworthy.runner.contract import Options, Target
+from ragworthy.runner.journal import AGAIN
+from ragworthy.running import Progress, Ran
+from ragworthy.text import visible
+
+_EVERY = 0.2
+"""So many seconds lie between two lines of progress."""
+
+
+def run(given: argparse.Namespace) -> int:
+    """Ask every question, and say what became of them."""
+    out = Path(given.out)
+    keep_inputs([given.out], [given.gold])
+    knobs = running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob)
+    plan = running.plan(Path(given.gold), seeds=(given.seed,), knobs=knobs, limit=given.limit)
+    target = open_given(given)
+    shown = Shown(quiet=given.quiet)
+    options = running.RunOptions(out, given.resume, given.concurrency, given.timeout, shown.told)
+    try:
+        ran = running.run(plan, target, options)
+    finally:
+        shown.end()
+    return told(ran, out, quiet=given.quiet)
+
+
+def open_given(given: argparse.Namespace) -> Target:
+    """The target that the flags name."""
+    options = Options(given.retries, tuple(given.header))
+    return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
+
+
+def told(ran: Ran, out: Path, *, quiet: bool) -> int:
+    """Print how a run ended; gives the exit code."""
+    counts = ran.counts
+    if not ran.finished:
+        code = Exit.INTERRUPTED
+        ending = f"stopped: {counts.asked:,} of {plural(ran.total, 'reply', 'replies')} are safe in {out}; {AGAIN}"
+    else:
+        code = Exit.NO_SHIP if counts.errored else Exit.SHIP
+        errors = f"{counts.errored:,} of {plural(ran.total, 'reply is an error', 'replies are errors')}"
+        ending = f"run: {errors if counts.errored else plural(ran.total, 'reply', 'replies')}"
+    if not quiet:
+        sums = f"answered {counts.answered:,} + refused {counts.refused:,} + errored {counts.errored:,}"
+        print(f"asked {counts.asked:,} = {sums}")
+        if counts.reasons:
+            print(visible("errors: " + ", ".join(f"{reason} {n:,}" for reason, n in counts.reasons.items())))
+        if ran.finished:
+            print(f"traces: {out / 'traces.jsonl'}")
+    print(f"{ending} (exit {int(code)})")
+    return int(code)
+
+
+class Shown:
+    """Progress on a terminal, in one line that is written over."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._live = sys.stderr.isatty() and not quiet
+        self._begun = time.monotonic()
+        self._last = 0.0
+        self._wrote = False
+
+    def told(self, now: Progress) -> None:
+        """Show how far the run is, now and then; that it stops, always."""
+        if now.stopping:
+            self.end()
+            print("stopping when what is in flight is done; Ctrl-C again stops at once", file=sys.stderr, flush=True)
+            return
+        clock = time.monotonic()
+        if self._live and (clock - self._last >= _EVERY or now.done == now.total):
+            self._last = clock
+            self._wrote = True
+            print(f"\r{line(now, clock - self._begun)}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._wrote:
+            print(file=sys.stderr, flush=True)
+        self._wrote = False
+
+
+def line(now: Progress, seconds: float) -> str:
+    """How far a run is, how fast it goes, and how long it will take.
+
+    >>> line(Progress(120, 500, 120, 3), 5.0)
+    'asked 120/500  24.0/s  0:16 left  3 errors'
+    """
+    rate = now.here / seconds if seconds > 0 else 0.0
+    left = round((now.total - now.done) / rate) if rate else 0
+    minutes, rest = divmod(left, 60)
+    clock = f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
+    return f"asked {now.done}/{now.total}  {rate:.1f}/s  {clock} left  {plural(now.errors, 'error')}"

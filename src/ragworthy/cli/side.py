@@ -1,0 +1,48 @@
+"""What a score writes besides its report: the plot of latencies, the table of disagreements, the votes as pairs."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from ragworthy import flow
+from ragworthy.errors import usage_error
+from ragworthy.files import write_whole
+from ragworthy.load.settings import Agreement
+
+
+def paths(given: argparse.Namespace, requests: Sequence[flow.Request]) -> list[str | None]:
+    """The files that will be written, checked before anything is scored."""
+    plots = getattr(given, "plot", [])
+    for name in plots:
+        if Path(name).suffix not in (".png", ".svg"):
+            raise usage_error(f"--plot: expected a .png or .svg file, got {name}")
+    tables = [str(path) for request in requests if (path := _table(request)) is not None]
+    return [*plots, *tables, getattr(given, "pairs_out", None)]
+
+
+def write(given: argparse.Namespace, requests: Sequence[flow.Request], run: flow.Run) -> None:
+    """Write them."""
+    suites = run.report["suites"]
+    for name in getattr(given, "plot", []):
+        from ragworthy.report.plot import write_plot
+
+        write_plot(Path(name), suites["latency"])
+    for request in requests:
+        table = _table(request)
+        if table is not None:
+            from ragworthy.report.agreement import tsv_of
+
+            write_whole(table, tsv_of(suites["agreement"]).encode())
+    pairs = getattr(given, "pairs_out", None)
+    if pairs:
+        from ragworthy.flow.agreement import pairs_of
+
+        write_whole(Path(pairs), pairs_of(requests[0]))
+
+
+def _table(request: flow.Request) -> Path | None:
+    """Where the disagreements go; paths in a policy are relative to it."""
+    if not isinstance(request.settings, Agreement) or request.settings.tsv is None:
+        return None
+    path = Path(request.settings.tsv)
+    return path if request.policy is None or path.is_absolute() else request.policy.parent / path

@@ -1,0 +1,182 @@
+"""The whole story on the bundled documents: two indexes, the built-in pipeline on both, every suite, one verdict."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragworthy import flow, receipts, running, starter
+from ragworthy.corpus.migration import read_table
+from ragworthy.experiments import latency, stability
+from ragworthy.experiments.tune import SCORED, tune
+from ragworthy.files import write_whole
+from ragworthy.goldcare import retrieval as care
+from ragworthy.load.policy import load_policy
+from ragworthy.names import Verdict
+from ragworthy.pipeline.tuning import NAME as TUNING
+from ragworthy.report import receipt
+from ragworthy.report import write as writing
+from ragworthy.runner.contract import Options, Target
+
+SEEDS = (0, 1)
+LOADS = (5.0, 20.0)
+CONFIGURATIONS: tuple[dict[str, Any], ...] = (
+    {"mode": "hybrid", "rerank_depth": 10},
+    {"mode": "hybrid", "rerank_depth": 0},
+    {"mode": "bm25", "rerank_depth": 0},
+)
+POLICY = """\
+# May the index of the new handbook take traffic, with the built-in pipeline on it?
+version = 1
+baseline = "live.report.json"       # the same pipeline on the index in use
+
+[answers]
+gold = "shadow/gold.scored.jsonl"
+traces = "runs/shadow/traces.jsonl"
+slices = ["topic"]
+
+[retrieval]
+gold = "retrieval_gold.jsonl"
+traces = "runs/shadow.jsonl"
+live = "runs/live.jsonl"
+corpus = "index/shadow"
+live_corpus = "index/live"
+redirects = ["redirects.json"]
+
+[stability]
+gold = "shadow/gold.scored.jsonl"
+runs = "runs/stability/traces.jsonl"
+
+[latency]
+gold = "shadow/gold.scored.jsonl"
+runs = "runs/latency/latency.jsonl"
+
+[[gate]]
+metric = "answers.precision"
+min = 0.80
+max_drop = 0.02
+why = "what we ship must be right and cited, and no worse than on the index in use"
+
+[[gate]]
+metric = "answers.chr"
+min = 0.75
+why = "answers cite the evidence"
+
+[[gate]]
+metric = "answers.under_refusal"
+max = 0.05
+why = "no answer where the corpus has none"
+
+[[gate]]
+metric = "answers.over_refusal"
+max = 0.10
+why = "no refusal where the corpus has the answer"
+
+[[gate]]
+metric = "retrieval.recall@5"
+max_drop = 0.02
+why = "a new index must not lose what the live one finds"
+
+[[gate]]
+metric = "stability.failing_questions"
+max = 0
+why = "the same question in other words gets the same answer"
+
+[[gate]]
+metric = "latency.p95"
+max = 2000
+why = "nobody waits longer than two seconds"
+"""
+
+Told = Callable[[str], None]
+
+
+class Made(NamedTuple):
+    """What the demo leaves to look at."""
+
+    verdict: Verdict
+    report: dict[str, Any]
+    plots: list[Path]
+
+
+def pipeline(folder: Path, tell: Told) -> Made:
+    """Run the built-in pipeline on both indexes that are in the folder, and gate the new one against the old."""
+    questions = _questions(folder, tell)
+    for name in ("live", "shadow"):
+        target, out = _target(folder, name), folder / f"runs/{name}"
+        counts = running.run(running.plan(questions[name]), target, running.RunOptions(out)).counts
+        tell(f"{name} index: {counts.answered} answered, {counts.refused} refused, {counts.errored} errors")
+    _baseline(folder)
+    _experiments(folder, tell)
+    write_whole(folder / "pipeline.toml", POLICY.encode())
+    requests = flow.from_policy(load_policy(folder / "pipeline.toml", today=None))
+    run = flow.score_all(requests)
+    for suffix in ("md", "json", "xml"):
+        writing.write(folder / f"pipeline.report.{suffix}", run.report, run.rows)
+    receipt.write(folder / "pipeline.receipt.json", receipts.make(run, requests, folder))
+    return Made(run.verdict, run.report, _plots(folder, run.report))
+
+
+def _questions(folder: Path, tell: Told) -> dict[str, Path]:
+    """The questions for each index, less those that the refusal threshold is tuned on."""
+    gold = folder / "answers_gold.jsonl"
+    write_whole(gold, starter.example("answers_gold.jsonl").encode())
+    moved = folder / "answers_gold.shadow.jsonl"
+    table = read_table(folder / "redirects.json")
+    done = care.rebind(gold, [table], moved, old=folder / "index/live", new=folder / "index/shadow")
+    tell(f"{len(done.rebound.items)} questions carried over to the new index, {len(done.rebound.review)} to review")
+    for name, asked in (("live", gold), ("shadow", moved)):
+        made = tune(folder / "index" / name, asked, folder / name)
+        tell(
+            f"{name} index: refuses under {made.chosen.threshold:.3f}, tuned on {made.tuning} questions "
+            f"that are not scored; {made.scored} are"
+        )
+    return {name: folder / name / SCORED for name in ("live", "shadow")}
+
+
+def _target(folder: Path, name: str) -> Target:
+    return running.open_target(f"builtin:{folder / 'index' / name}", Options(), folder / name / TUNING)
+
+
+def _baseline(folder: Path) -> None:
+    """Score the answers on the index in use, with the ids of the new one, so that both can be compared."""
+    table = read_table(folder / "redirects.json")
+    carried = folder / "runs/live/carried.jsonl"
+    old, new = folder / "index/live", folder / "index/shadow"
+    care.rebind(folder / "runs/live/traces.jsonl", [table], carried, old=old, new=new)
+    write_whole(folder / "live.toml", _only_answers().encode())
+    run = flow.score_all(flow.from_policy(load_policy(folder / "live.toml", today=None)))
+    writing.write(folder / "live.report.json", run.report, run.rows)
+
+
+def _only_answers() -> str:
+    """The policy for the index in use: the same rules for its answers, and nothing to compare with."""
+    head = POLICY[POLICY.index("version") : POLICY.index("baseline")]
+    section = POLICY[POLICY.index("[answers]") : POLICY.index("[retrieval]")]
+    gates = POLICY[POLICY.index("[[gate]]") : POLICY.index('[[gate]]\nmetric = "retrieval')]
+    return head + (section + gates).replace("runs/shadow/traces", "runs/live/carried").replace("max_drop = 0.02\n", "")
+
+
+def _experiments(folder: Path, tell: Told) -> None:
+    """The new index in seeds, jitters and wordings, and under load in three configurations."""
+    gold = folder / "shadow" / SCORED
+    asked = stability.plan(gold, seeds=SEEDS)
+    ran = stability.run(asked, _target(folder, "shadow"), running.RunOptions(folder / "runs/stability"))
+    tell(f"stability: {ran.total} questions over seeds, jitters and wordings, {ran.counts.errored} errors")
+    sweep = latency.plan(gold, CONFIGURATIONS, loads=LOADS)
+    swept = latency.run(sweep, _target(folder, "shadow"), latency.Options(folder / "runs/latency"))
+    held = ", ".join(f"{one.held_rps or 0:.2f} of {one.load_rps:g}/s" for one in swept.cells)
+    tell(f"latency: {len(swept.cells)} cells of {len(sweep.asks)} requests in an open loop, held {held}")
+
+
+def _plots(folder: Path, report: dict[str, Any]) -> list[Path]:
+    """Accuracy against P95 as pictures, where the package that draws them is there."""
+    from importlib.util import find_spec
+
+    if find_spec("vl_convert") is None:
+        return []
+    from ragworthy.report.plot import write_plot
+
+    plots = [folder / f"latency.{suffix}" for suffix in ("svg", "png")]
+    for path in plots:
+        write_plot(path, report["suites"]["latency"])
+    return plots

@@ -1,0 +1,350 @@
+"""The latency experiment: every configuration under every load, in an open loop.
+
+A cell is one configuration under one load. Every cell asks every question equally often and in the same order, so
+that cells can be compared. A cell goes into the journal when it is complete; a resumed experiment repeats the others.
+"""
+
+import asyncio
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy import running
+from ragworthy.errors import DataError, data_error, usage_error
+from ragworthy.files import write_whole, write_with
+from ragworthy.ids import config_id
+from ragworthy.records import explained
+from ragworthy.runner.contract import Ask, Target, reason_of
+from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, check_free
+from ragworthy.runner.openloop import Fired, Shot, fire
+
+SCHEMA = "ragworthy.latency/1"
+RUNS, SUMMARY = "latency.jsonl", "latency.json"
+LOADS = (1.0, 5.0, 20.0)
+WARMUP = 5
+OFF = 0.02
+"""A held rate that differs from the one asked for by more than this share is warned about."""
+_KEPT = ("stage_ms", "usage", "retrieved_ids", "answer_json")
+
+
+class Cell(NamedTuple):
+    """One configuration under one load."""
+
+    knobs: dict[str, Any]
+    config_id: str
+    load_rps: float
+
+
+class Sweep(NamedTuple):
+    """Everything an experiment does, in order."""
+
+    gold: str
+    gold_sha256: str
+    cells: tuple[Cell, ...]
+    asks: tuple[Ask, ...]
+    """What each cell asks, without knobs."""
+    questions: int
+    warmup: int
+    poisson: bool
+    sha256: str
+
+    @property
+    def passes(self) -> int:
+        """How often each cell asks every question."""
+        return len(self.asks) // self.questions
+
+    def seconds(self, cells: Sequence[Cell]) -> float:
+        """How long the schedule of some cells is."""
+        return sum((self.warmup + len(self.asks)) / cell.load_rps for cell in cells)
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one cell; counts and the held rate leave the warm-up out."""
+
+    config_id: str
+    knobs: dict[str, Any]
+    load_rps: float
+    held_rps: float | None
+    requests: int
+    warmup: int
+    errors: int
+    reasons: dict[str, int]
+    warmup_errors: int
+    overloaded: int
+    retried: int
+    most_in_flight: int
+    most_lag_ms: float
+
+    @property
+    def off(self) -> float | None:
+        """By which share the held rate differs from the one asked for; None where it holds or cannot be told."""
+        if self.held_rps is None:
+            return None
+        share = round(self.held_rps / self.load_rps - 1, 6)
+        return share if abs(share) > OFF else None
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """What the journal holds of a complete cell."""
+
+    cell: Measured
+    records: list[dict[str, Any]]
+
+
+class Step(NamedTuple):
+    """How far an experiment is."""
+
+    cell: int
+    cells: int
+    load_rps: float
+    done: int
+    total: int
+    in_flight: int
+    errors: int
+
+
+class Options(NamedTuple):
+    """How an experiment is made."""
+
+    out: Path
+    resume: bool = False
+    timeout: float = 60.0
+    most_in_flight: int = 1000
+    starts: Callable[[Sequence[Cell]], None] | None = None
+    """Hears which cells are left, before the first question."""
+    told: Callable[[Step], None] | None = None
+
+
+class Swept(NamedTuple):
+    """How an experiment ended."""
+
+    total: int
+    finished: bool
+    """Whether every cell is there and the results are written; else somebody stopped it."""
+    cells: list[Measured]
+
+
+def configurations(file: Path | None, pairs: Sequence[str]) -> list[dict[str, Any]]:
+    """The sets of knobs of a TOML file, each with the knobs given one by one on top.
+
+    A file has [knobs] for all and [[config]] tables or a [grid] of lists; any other file is one set of knobs.
+    """
+    table = running.knobs_of(file, ())
+    extra = running.knobs_of(None, pairs)
+    if not {"config", "grid"} & table.keys() and not isinstance(table.get("knobs"), dict):
+        return [table | extra]
+    where = f"{file}: "
+    others = [name for name in table if name not in ("knobs", "config", "grid")]
+    if others:
+        raise usage_error(f"{where}{others[0]}: expected [knobs], [grid] or [[config]], got another key")
+    if {"config", "grid"} <= table.keys():
+        raise usage_error(f"{where}expected [grid] or [[config]], got both")
+    base = table.get("knobs", {})
+    if not isinstance(base, dict):
+        raise usage_error(f"{where}knobs: expected a table")
+    own = _listed(table["config"], where) if "config" in table else _crossed(table.get("grid", {}), where)
+    made = [base | one | extra for one in own]
+    ids = [config_id(one) for one in made]
+    for place, one in enumerate(ids):
+        if one in ids[:place]:
+            text = msgspec.json.encode(made[place]).decode()
+            raise usage_error(f"{where}expected configurations that differ, got {text} twice")
+    return made
+
+
+def _listed(given: Any, where: str) -> list[dict[str, Any]]:
+    if not isinstance(given, list) or not given or not all(isinstance(one, dict) for one in given):
+        raise usage_error(f"{where}config: expected [[config]] tables")
+    return given
+
+
+def _crossed(given: Any, where: str) -> list[dict[str, Any]]:
+    """Every combination of one value for each name; the last name varies fastest."""
+    if not isinstance(given, dict):
+        raise usage_error(f"{where}grid: expected a table of lists")
+    for name, values in given.items():
+        if not isinstance(values, list) or not values:
+            raise usage_error(f"{where}grid.{name}: expected a list of values")
+    return [dict(zip(given, values, strict=True)) for values in product(*given.values())]
+
+
+def plan(
+    gold: Path,
+    configs: Sequence[dict[str, Any]],
+    *,
+    loads: Sequence[float] = LOADS,
+    requests: int | None = None,
+    warmup: int = WARMUP,
+    poisson: bool = False,
+    limit: int | None = None,
+    seed: int = 0,
+) -> Sweep:
+    """Configurations × loads; requests are rounded up to whole passes over the questions."""
+    run = running.plan(gold, seeds=(seed,), paraphrases=1, limit=limit)
+    asks = tuple(_shuffled([one.ask for one in run.asks], requests, seed))
+    cells = tuple(Cell(knobs, config_id(knobs), load) for load in loads for knobs in configs)
+    whole = [run.sha256, [[cell.config_id, cell.load_rps] for cell in cells], [ask.qid for ask in asks], warmup]
+    sha256 = hashlib.sha256(msgspec.json.encode([*whole, poisson])).hexdigest()
+    return Sweep(run.gold, run.gold_sha256, cells, asks, len(run.asks), warmup, poisson, sha256)
+
+
+def _shuffled(asks: list[Ask], requests: int | None, seed: int) -> Iterator[Ask]:
+    """Whole passes over the questions, each in an order of its own, the same every time."""
+    draw = random.Random(f"ragworthy.latency:{seed}")  # noqa: S311 - an order, not a secret
+    for _ in range(max(1, -(-(requests or 0) // len(asks)))):
+        yield from draw.sample(asks, len(asks))
+
+
+def run(sweep: Sweep, target: Target, options: Options) -> Swept:
+    """Measure every cell that is not in the journal yet, and write the results when all are there."""
+    check_free(options.out, (RUNS, SUMMARY))
+    header = Header(
+        target=target.name,
+        gold_sha256=sweep.gold_sha256,
+        config_id="*",
+        plan_sha256=sweep.sha256,
+        asks=len(sweep.cells),
+    )
+    journal = Journal(options.out, header, resume=options.resume)
+    try:
+        left = {n: cell for n, cell in enumerate(sweep.cells) if n not in journal.done}
+        if options.starts is not None:
+            options.starts(list(left.values()))
+        if left:
+            asyncio.run(_measure(sweep, left, target, options, journal))
+        cells = _measured(journal)
+        _write(sweep, cells, target.name, options.out, journal)
+        return Swept(len(sweep.cells), True, cells)
+    except KeyboardInterrupt:
+        return Swept(len(sweep.cells), False, _measured(journal))
+    finally:
+        journal.close()
+
+
+async def _measure(sweep: Sweep, left: Mapping[int, Cell], target: Target, options: Options, journal: Journal) -> None:
+    """One cell after the other, each into the journal as soon as it is complete."""
+    await target.open()
+    try:
+        for n, cell in left.items():
+            journal.add(await _one(sweep, n, cell, target, options))
+    finally:
+        await target.close()
+
+
+async def _one(sweep: Sweep, n: int, cell: Cell, target: Target, options: Options) -> Entry:
+    """Fire one cell; gives what the journal keeps of it."""
+    total = sweep.warmup + len(sweep.asks)
+    tell = options.told
+
+    def told(done: int, flying: int, errors: int) -> None:
+        if tell is not None:
+            tell(Step(n, len(sweep.cells), cell.load_rps, done, total, flying, errors))
+
+    fired = await fire(
+        target,
+        [msgspec.structs.replace(ask, knobs=cell.knobs) for ask in sweep.asks],
+        cell.load_rps,
+        options.timeout,
+        most_in_flight=options.most_in_flight,
+        warmup=sweep.warmup,
+        poisson=0 if sweep.poisson else None,
+        told=told,
+    )
+    if fired.unreachable:
+        message = f"expected a target that can be reached, got in {len(fired.shots)} questions: "
+        raise data_error("RW-J06", f"{message}{fired.shots[0].reply.error}", where=target.name)
+    records = [_record(cell, place, shot) for place, shot in enumerate(fired.shots)]
+    took = max(shot.at * 1000 + shot.e2e_ms for shot in fired.shots) - fired.shots[0].at * 1000
+    kept = _Kept(_summed(cell, fired), records)
+    return Entry(n=n, fields=msgspec.to_builtins(kept), e2e_ms=round(took, 3), attempts=1, started=records[0]["ts"])
+
+
+def _record(cell: Cell, place: int, shot: Shot) -> dict[str, Any]:
+    """One question as `score latency` reads it."""
+    ask, reply = shot.ask, shot.reply
+    told: dict[str, Any] = {
+        "ts": datetime.fromtimestamp(shot.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "run_id": f"{ask.qid}#seed={ask.seed};j={ask.jitter};c={cell.config_id};r={cell.load_rps:g};n={place}",
+        "qid": ask.qid,
+        "q": ask.q,
+        "seed": ask.seed,
+        "jitter": ask.jitter,
+        "knobs": cell.knobs,
+        "config_id": cell.config_id,
+        "load_rps": cell.load_rps,
+        "warmup": shot.warmup,
+        "e2e_ms": shot.e2e_ms,
+        "lag_ms": shot.lag_ms,
+    }
+    if reply.error is not None:
+        return told | {"retrieved_ids": [], "answer_json": None, "error": reply.error}
+    return told | {name: reply.fields[name] for name in _KEPT if name in reply.fields}
+
+
+def _summed(cell: Cell, fired: Fired) -> Measured:
+    """What became of a cell, in numbers."""
+    counted = [shot for shot in fired.shots if not shot.warmup]
+    reasons = Counter(reason_of(shot.reply.error) for shot in counted if shot.reply.error is not None)
+    return Measured(
+        config_id=cell.config_id,
+        knobs=cell.knobs,
+        load_rps=cell.load_rps,
+        held_rps=None if fired.held_rate is None else round(fired.held_rate, 4),
+        requests=len(counted),
+        warmup=len(fired.shots) - len(counted),
+        errors=reasons.total(),
+        reasons=dict(sorted(reasons.items())),
+        warmup_errors=sum(shot.warmup and shot.reply.error is not None for shot in fired.shots),
+        overloaded=fired.overloaded,
+        retried=sum(shot.reply.attempts > 1 for shot in counted),
+        most_in_flight=fired.most_in_flight,
+        most_lag_ms=max(shot.lag_ms for shot in counted),
+    )
+
+
+def _measured(journal: Journal) -> list[Measured]:
+    """The cells that are complete, in the order of the experiment."""
+    return [_kept(journal, n).cell for n in sorted(journal.done)]
+
+
+def _kept(journal: Journal, n: int) -> _Kept:
+    try:
+        return msgspec.convert(journal.read(n).fields, _Kept)
+    except msgspec.ValidationError as error:
+        field, message = explained(error)
+        raise data_error("RW-J03", f"cell {n}: {message}", where=str(journal.path), field=field) from None
+
+
+def _write(sweep: Sweep, cells: list[Measured], target: str, out: Path, journal: Journal) -> None:
+    """Write the runs and the summary, each whole or not at all."""
+    encode = msgspec.json.Encoder().encode
+
+    def fill(beside: Path) -> None:
+        with beside.open("wb") as file:
+            for n in range(len(sweep.cells)):
+                file.writelines(encode(one) + b"\n" for one in _kept(journal, n).records)
+
+    summary = {
+        "schema": SCHEMA,
+        "target": target,
+        "gold": {"path": sweep.gold, "sha256": sweep.gold_sha256},
+        "plan_sha256": sweep.sha256,
+        "questions": sweep.questions,
+        "passes": sweep.passes,
+        "warmup": sweep.warmup,
+        "gaps": "poisson" if sweep.poisson else "fixed",
+        "cells": [msgspec.to_builtins(one) | {"rate_off": one.off} for one in cells],
+    }
+    try:
+        write_with(out / RUNS, fill)
+        write_whole(out / SUMMARY, msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
+    except DataError as error:
+        advice = f"{len(cells):,} cells are safe in {journal.path}: {AGAIN}"
+        raise DataError(error.problems, error.total, advice) from None

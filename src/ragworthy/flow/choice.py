@@ -1,0 +1,195 @@
+"""Which configuration of a sweep is judged, and by which gates: those asked for, at every load it was asked at."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from ragworthy import gates as g
+from ragworthy.engine.latency import Cell, Group
+from ragworthy.errors import policy_error
+from ragworthy.flow import Request
+from ragworthy.load.defaults import LATENCY_GATES, LATENCY_GUARD
+from ragworthy.load.settings import Latency
+from ragworthy.metrics.cost import NOTHING_CORRECT
+from ragworthy.metrics.latency import load_name
+from ragworthy.metrics.pareto import Point, fastest, frontier, most_accurate
+from ragworthy.names import Outcome
+from ragworthy.report.swept import Choice
+
+Values = Mapping[Cell, Mapping[str, g.Value]]
+
+
+class Chosen(NamedTuple):
+    """What may be taken for what, and what is judged."""
+
+    gates: tuple[g.Gate, ...]
+    frontier: frozenset[Cell]
+    failing: dict[Cell, list[str]]
+    choice: Choice
+
+
+def choose(request: Request, groups: Mapping[Cell, Group], values: Values) -> Chosen:
+    """The frontier of every load, what each configuration fails, and the configuration to judge."""
+    settings = request.latency
+    gates = gates_for_use(request)
+    strict = _strict(settings)
+    loads = list(dict.fromkeys(load for _, load in groups))
+    best: set[Cell] = set()
+    for load in loads:
+        best |= {(point.config, load) for point in frontier(points(values, load), strict=strict)}
+    failing = {cell: _failing(gates, cell, values[cell]) for cell in groups}
+    top = max(loads, key=lambda load: (load is not None, load or 0))
+    free = {config for config, _ in groups} - {config for (config, _), found in failing.items() if found}
+    comparable = points(values, top)
+    taken = {
+        "interactive": fastest(comparable, among=free, strict=strict),
+        "batch": most_accurate(comparable, Fraction(settings.batch_p95)),
+    }
+    names = {use: point.config if point is not None else None for use, point in taken.items()}
+    judged, why = _judged(request, groups, values, names, top)
+    return Chosen(gates, frozenset(best), failing, Choice(judged, why, names, load_name(top)))
+
+
+def points(values: Values, load: Fraction | None) -> list[Point]:
+    """The configurations measured under a load, where both axes have a number."""
+    found = []
+    for (config, one), of_cell in values.items():
+        slow, right = of_cell["latency.p95"].exact, of_cell["answers.precision"].exact
+        if one == load and slow is not None and right is not None:
+            found.append(Point(config, slow, right, of_cell["answers.chr"].exact or Fraction(0)))
+    return found
+
+
+def _judged(
+    request: Request,
+    groups: Mapping[Cell, Group],
+    values: Values,
+    names: Mapping[str, str | None],
+    top: Fraction | None,
+) -> tuple[str, str]:
+    """The configuration to judge, and why that one."""
+    settings = request.latency
+    there = list(dict.fromkeys(config for config, _ in groups))
+    if settings.configuration is not None:
+        if settings.configuration not in there:
+            some = ", ".join(there[:10]) + (" …" if len(there) > 10 else "")
+            message = f'expected a configuration of the runs ({some}), got "{settings.configuration}"'
+            raise policy_error("RW-P03", message, where=str(request.policy or ""), field="latency.configuration")
+        return settings.configuration, "as asked for"
+    if len(there) == 1:
+        return there[0], "the only one"
+    name = names[settings.use]
+    if name is not None:
+        return name, f"chosen for {settings.use} use"
+    point = fastest(points(values, top), strict=_strict(settings))
+    if point is not None:
+        limit = "the P95 of batch use" if settings.use == "batch" else "the gates"
+        return point.config, f"none meets {limit}: the fastest of the frontier"
+    at_top = [config for config, load in groups if load == top]
+    quickest = min(at_top, key=lambda config: (values[config, top]["latency.p95"].exact or 0, config))
+    return quickest, "the fastest: accuracy was not measured"
+
+
+# gates
+
+
+def gates_for_use(request: Request) -> tuple[g.Gate, ...]:
+    """The gates asked for; for batch use the usual P95 gate is the relaxed one."""
+    usual = LATENCY_GATES[0]
+    limit = request.latency.batch_p95
+    if request.latency.use != "batch":
+        return request.gates
+    relaxed = usual._replace(threshold=limit, why="what batch use allows")
+    return tuple(
+        relaxed._replace(evidence=gate.evidence) if gate == usual._replace(evidence=gate.evidence) else gate
+        for gate in request.gates
+    )
+
+
+def _failing(gates: Sequence[g.Gate], cell: Cell, values: Mapping[str, g.Value]) -> list[str]:
+    """The gates that one configuration does not hold under one load."""
+    here = f"load={load_name(cell[1])}"
+    own = tuple(gate for gate in gates if gate.op in (g.MIN, g.MAX) and gate.slice in (None, here))
+    own = tuple(gate._replace(slice=None) for gate in own if gate.slice == here or not _narrower(gate, here, gates))
+    judged = g.judge(own, {(None, name): value for name, value in values.items()})
+    return [one.gate.metric for one in judged if not _holds(one)]
+
+
+def _holds(one: g.Judged) -> bool:
+    unmeasured = one.outcome is Outcome.NOT_MEASURED and one.gate.optional
+    return unmeasured or one.outcome is Outcome.PASS
+
+
+def _narrower(gate: g.Gate, here: str, gates: Sequence[g.Gate]) -> bool:
+    """Whether another gate says the same of one load alone."""
+    return any((one.metric, one.op, one.slice) == (gate.metric, gate.op, here) for one in gates)
+
+
+def guarded(gates: tuple[g.Gate, ...]) -> tuple[g.Gate, ...]:
+    """The gates with what must not be lost against the last release, unless they say so themselves."""
+    there = {(gate.metric, gate.op) for gate in gates}
+    return gates + tuple(gate for gate in LATENCY_GUARD if (gate.metric, gate.op) not in there)
+
+
+def at_every_load(
+    gates: tuple[g.Gate, ...], loads: Sequence[Fraction | None], baseline: g.Baseline | None
+) -> tuple[g.Gate, ...]:
+    """Gates without a slice once for each load, where there are several; a gate on one load stands for itself.
+
+    Against a baseline only loads that it has too can be held, unless it has none of them.
+    """
+    if len(loads) < 2:
+        return gates
+    names = [f"load={load_name(load)}" for load in loads]
+    known = {group for group, _ in baseline.values} if baseline is not None else set()
+    shared = [name for name in names if name in known] or names
+    found: list[g.Gate] = []
+    for gate in gates:
+        if gate.slice is not None or gate.op == g.EACH:
+            found.append(gate)
+        else:
+            here = shared if gate.op in g.AGAINST else names
+            found += [gate._replace(slice=name) for name in here if not _narrower(gate, name, gates)]
+    return tuple(found)
+
+
+def waivers_at_every_load(waivers: tuple[g.Waiver, ...], gates: Sequence[g.Gate]) -> tuple[g.Waiver, ...]:
+    """Waivers of gates that became several, once for each of them."""
+    more = [
+        waiver._replace(gate=g.name_of(gate))
+        for waiver in waivers
+        for gate in gates
+        if (gate.slice or "").startswith("load=") and waiver.gate == g.name_of(gate._replace(slice=None))
+    ]
+    there = {waiver.gate for waiver in waivers}
+    return waivers + tuple(one for one in more if one.gate not in there)
+
+
+def same_load(baseline: g.Baseline | None, loads: Sequence[Fraction | None]) -> g.Baseline | None:
+    """The baseline, or why it cannot be used: it was measured under another load."""
+    if baseline is None or baseline.unlike is not None or len(loads) > 1:
+        return baseline
+    theirs = [group.removeprefix("load=") for group, _ in baseline.values if group and group.startswith("load=")]
+    highest = max(
+        theirs, key=lambda name: Fraction(name) if name[:1].isdigit() else Fraction(0), default=load_name(None)
+    )
+    now = load_name(loads[0])
+    if highest == now:
+        return baseline
+    return baseline._replace(unlike=f"its load was {highest} requests/s, now it is {now}")
+
+
+def nothing_correct_fails(judged: list[g.Judged], waivers: Sequence[g.Waiver]) -> list[g.Judged]:
+    """A cost for each correct answer has no value when nothing was correct: its gate fails."""
+    waived = {waiver.gate: waiver for waiver in waivers}
+    return [
+        one._replace(outcome=Outcome.FAIL, waiver=waived.get(g.name_of(one.gate)))
+        if one.value is not None and one.value.undefined == NOTHING_CORRECT
+        else one
+        for one in judged
+    ]
+
+
+def _strict(settings: Latency) -> bool:
+    """Whether only what is worse in both is off the frontier, as the sources have it."""
+    return settings.frontier == "strict" or settings.profile == "reference"

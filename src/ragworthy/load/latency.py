@@ -1,0 +1,336 @@
+"""What the latency suite reads: timed runs as JSON lines or as a table, and the gold set they belong to."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy.errors import DataError, Problem, data_error
+from ragworthy.ids import config_id
+from ragworthy.load.decode import Item, items_of, numbered, read_items
+from ragworthy.load.sources import Source
+from ragworthy.metrics import facts as f
+from ragworthy.metrics.latency import Timed, stage_name
+from ragworthy.records import Gold, Run
+from ragworthy.text import clip, described, visible
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "none", "null")
+_TIMES = ("e2e_ms", "retrieval_ms", "rerank_ms", "llm_ms", "guard_ms", "t_retrieve_ms", "t_reason_ms")
+_JSON = ("answer_json", "retrieved_ids", "usage", "stage_ms")
+_TEXTS = ("ts", "qid", "q_id", "q", "run_id", "jitter", "config_id", "knobs")
+_NO_STAGE = ("lag_ms", "stage_ms")
+"""Columns that end like a stage and are none."""
+_MILLISECONDS = 1e11
+"""Time stamps from this number on count milliseconds: in seconds it would be the year 5138."""
+
+Damage = Callable[[Any], Any] | None
+
+
+class Runs(NamedTuple):
+    """Every run of a file, in its order."""
+
+    timed: list[Timed]
+    records: int
+    repeated: int
+    """How many runs stood there once more and were left out."""
+    headers: int
+    """How many times the header of a table was repeated."""
+
+
+def read_gold(source: Source, rules: f.Rules, *, allow_errors: bool) -> list[Item]:
+    """Every gold question in the order of the file, checked as the answers suite checks it."""
+    items, problems = read_items(source, Gold)
+    flags_of = f.gold_flags(rules)
+    seen: set[str] = set()
+    for item in items:
+        gold: Gold = item.record
+        qid = gold.qid or gold.q_id or ""
+        where = f"{source.given}:{item.line}"
+        if not qid:
+            problems.append(Problem("RW-G01", "expected a non-empty string, got nothing", where, "qid"))
+        elif qid in seen:
+            problems.append(Problem("RW-G02", f'expected a unique id, got "{qid}" again', where, "qid"))
+        seen.add(qid)
+        flags = 0 if allow_errors else flags_of(gold)
+        problems += [Problem(code, text, where, field) for mark, (code, field, text) in f.LINT.items() if flags & mark]
+    _stop(problems)
+    if not items:
+        raise data_error("RW-G05", "expected gold records, got none", where=source.given)
+    return items
+
+
+def read_runs(source: Source, damage: Damage = None) -> Runs:
+    """Every run of a JSONL or CSV file; `damage` changes or drops a run as soon as it is read."""
+    table = _Table(source) if is_table(source) else None
+    lines = numbered(source) if table is None else table.lines()
+    items, problems = items_of(lines, source.given, Run)
+    problems += [] if table is None else table.problems
+    timed: list[Timed] = []
+    knobs: dict[str, tuple[dict[str, Any], int]] = {}
+    seen: set[bytes] = set()
+    repeated = 0
+    for item in items:
+        key = msgspec.json.encode(item.value, order="deterministic")
+        if key in seen and (item.value.get("ts") or item.value.get("run_id")):
+            repeated += 1  # without time stamp and id, two runs may well be alike
+            continue
+        seen.add(key)
+        run = item.record if damage is None else damage(item.record)
+        if run is not None:
+            timed += [
+                one._replace(at=_moment(item.value.get("ts")))
+                for one in _timed(run, item.line, source.given, problems, knobs)
+            ]
+    _stop(problems)
+    if not items:
+        raise data_error("RW-F04", "expected runs, got none", where=source.given)
+    return Runs(timed, len(items), repeated, 0 if table is None else table.headers)
+
+
+def _stop(problems: list[Problem]) -> None:
+    if problems:
+        raise DataError(sorted(problems, key=lambda one: int(one.where.rpartition(":")[2])))
+
+
+# one run
+
+
+def _timed(
+    run: Run, line: int, given: str, problems: list[Problem], known: dict[str, tuple[dict[str, Any], int]]
+) -> list[Timed]:
+    """A run with exact numbers; none where something is wrong with it."""
+    where = f"{given}:{line}"
+    before = len(problems)
+
+    def say(code: str, field: str, message: str) -> None:
+        problems.append(Problem(code, message, where, field))
+
+    if not run.name:
+        say("RW-T01", "qid", "expected a non-empty string, got nothing")
+    if not _is_time(run.e2e_ms):
+        say("RW-T10", "e2e_ms", f"expected a number from 0, got {_got(run.e2e_ms)}")
+    if run.load_rps is not None and not 0 < run.load_rps < float("inf"):
+        say("RW-T02", "load_rps", f"expected a number above 0, got {_got(run.load_rps)}")
+    stages = _stages(run, say)
+    knobs = knobs_of(run.knobs)
+    if knobs is None:
+        say("RW-T13", "knobs", f"expected an object, its JSON text or a=1;b=2, got {described(run.knobs)}")
+        knobs = {}
+    config = run.config_id or config_id(knobs)
+    first, there = known.setdefault(config, (knobs, line)) if run.knobs is not None else (knobs, line)
+    if first != knobs:
+        say("RW-T13", "knobs", f"expected the knobs that {config} has in line {there}, got others")
+    if len(problems) > before:
+        return []
+    load = None if run.load_rps is None else _exact(run.load_rps)
+    model = knobs.get("model")
+    return [
+        Timed(
+            line, run, config, knobs, load, _exact(run.e2e_ms or 0), stages, model if isinstance(model, str) else None
+        )
+    ]
+
+
+def _stages(run: Run, say: Callable[[str, str, str], None]) -> dict[str, Fraction]:
+    """The times of the stages, each under its one name."""
+    given = {name: getattr(run, name) for name in _TIMES[1:]} | {
+        f"stage_ms.{name}": time for name, time in (run.stage_ms or {}).items()
+    }
+    found: dict[str, Fraction] = {}
+    for field, time in given.items():
+        if time is None:
+            continue
+        if not _is_time(time):
+            say("RW-T10", field, f"expected a number from 0, got {_got(time)}")
+            continue
+        name = stage_name(field.removeprefix("stage_ms."))
+        exact = _exact(time)
+        if found.setdefault(name, exact) != exact:
+            say("RW-T10", field, f"expected the time {name} has already ({float(found[name]):g}), got {_got(time)}")
+    return found
+
+
+def _moment(written: Any) -> float | None:
+    """A time stamp in seconds: a number, or a date with time; None where it is neither.
+
+    >>> _moment("1970-01-01T00:01:00.500Z"), _moment(12), _moment("12.5"), _moment("soon")
+    (60.5, 12.0, 12.5, None)
+    """
+    text = str(written).strip()
+    if _NUMBER.fullmatch(text):
+        number = float(text)
+        if number == float("inf"):
+            return None
+        return number if number < _MILLISECONDS else number / 1000
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _is_time(value: float | None) -> bool:
+    return value is not None and 0 <= value < float("inf")
+
+
+def _got(value: float | None) -> str:
+    return "nothing" if value is None else described(value).removesuffix(".0")
+
+
+def _exact(value: float) -> Fraction:
+    """The decimal that was written, exactly."""
+    return Fraction(str(value))
+
+
+def knobs_of(given: dict[str, Any] | str | None) -> dict[str, Any] | None:
+    """Knobs from an object, from its JSON text, or from a=1;b=2; None where the text is neither.
+
+    >>> knobs_of('{"k": 5}') == knobs_of("k=5") == {"k": 5}, knobs_of("knee=auto; k=5"), knobs_of("x")
+    (True, {'knee': 'auto', 'k': 5}, None)
+    """
+    if given is None or isinstance(given, dict):
+        return given or {}
+    text = given.strip()
+    if not text:
+        return {}
+    if text.startswith("{"):
+        try:
+            value = msgspec.json.decode(text)
+        except (msgspec.MsgspecError, RecursionError):
+            return None
+        return value if isinstance(value, dict) else None
+    pairs = [one.partition("=") for one in text.split(";") if one.strip()]
+    if not all(sign and name.strip() for name, sign, _ in pairs):
+        return None
+    return {name.strip(): _scalar(value.strip()) for name, _, value in pairs}
+
+
+def _scalar(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        return text
+
+
+# tables
+
+
+def is_table(source: Source) -> bool:
+    """Whether a file is CSV, by its name."""
+    return source.given.removesuffix(".gz").removesuffix(".zst").lower().endswith(".csv")
+
+
+class _Table:
+    """A CSV file as the JSON lines it stands for; what is wrong with a cell goes to `problems`."""
+
+    def __init__(self, source: Source) -> None:
+        self.given = source.given
+        self.problems: list[Problem] = []
+        self.headers = 0
+        data = b"".join(block.data for block in source.blocks())
+        try:
+            self.text = data.decode()
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            message = f"expected UTF-8, got byte 0x{data[error.start]:02x}"
+            raise data_error("RW-F06", message, where=f"{self.given}:{line}") from None
+        if "\0" in self.text:
+            line = self.text.count("\n", 0, self.text.index("\0")) + 1
+            raise data_error("RW-F10", "expected text, got a NUL byte", where=f"{self.given}:{line}")
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Every run with the line it starts in."""
+        columns: list[str] = []
+        for line, row in self._rows():
+            cells = [cell.strip() for cell in row]
+            if not columns:
+                columns = self._header(cells, line)
+            elif cells == columns:
+                self.headers += 1
+            elif "qid" in cells and "e2e_ms" in cells:
+                self._say("RW-T12", line, "", "expected the columns of the first header again, got others")
+            elif len(cells) != len(columns):
+                self._say("RW-T12", line, "", f"expected {len(columns)} cells, got {len(cells)}")
+            else:
+                value = self._record(dict(zip(columns, cells, strict=True)), line)
+                if value is not None:
+                    yield line, msgspec.json.encode(value)
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        reader = csv.reader(io.StringIO(self.text, newline=""), strict=True)
+        line = 1
+        while True:
+            try:
+                row = next(reader, None)
+            except csv.Error as error:
+                raise data_error("RW-T12", f"expected CSV, got: {error}", where=f"{self.given}:{line}") from None
+            if row is None:
+                return
+            if any(cell.strip() for cell in row):
+                yield line, row
+            line = reader.line_num + 1
+
+    def _header(self, cells: list[str], line: int) -> list[str]:
+        where = f"{self.given}:{line}"
+        if "e2e_ms" not in cells or not {"qid", "q_id"} & set(cells):
+            got = clip(visible(", ".join(cells)), 60)
+            raise data_error("RW-T12", f"expected a header with qid and e2e_ms, got {got}", where=where)
+        twice = next((name for name in cells if name and cells.count(name) > 1), None)
+        if twice is not None:
+            raise data_error("RW-T12", f'expected every column once, got "{visible(twice)}" twice', where=where)
+        return cells
+
+    def _record(self, cells: dict[str, str], line: int) -> dict[str, Any] | None:
+        before = len(self.problems)
+        value: dict[str, Any] = {}
+        for name, cell in cells.items():
+            if cell:
+                value |= self._value(name, cell, line)
+        extra = [name for name in value if name.endswith("_ms") and name not in (*_TIMES, *_NO_STAGE)]
+        for name in extra:
+            value.setdefault("stage_ms", {})[name] = value.pop(name)
+        return value if len(self.problems) == before else None
+
+    def _value(self, name: str, cell: str, line: int) -> dict[str, Any]:
+        """What one cell says; columns that no run has say nothing."""
+        if name in _TEXTS:
+            return {name: cell}
+        if name in _JSON:
+            try:
+                return {name: msgspec.json.decode(cell)}
+            except (msgspec.MsgspecError, RecursionError):
+                self._say("RW-T02", line, name, f"expected JSON, got {described(cell)}")
+                return {}
+        if name in ("warmup", "noop"):
+            if cell.lower() in (*_TRUE, *_FALSE):
+                return {name: cell.lower() in _TRUE}
+            self._say("RW-T02", line, name, f"expected true or false, got {described(cell)}")
+            return {}
+        if name == "error":
+            return {} if cell.lower() in _FALSE else {name: cell}
+        if name in ("seed", "paraphrase"):
+            return self._number(name, cell, line, "RW-T02", "a whole number", whole=True)
+        if name == "load_rps":
+            return self._number(name, cell, line, "RW-T02", "a number above 0")
+        if name.endswith("_ms") and name not in _NO_STAGE:
+            return self._number(name, cell, line, "RW-T10", "a number from 0")
+        return {}
+
+    def _number(
+        self, name: str, cell: str, line: int, code: str, expected: str, *, whole: bool = False
+    ) -> dict[str, Any]:
+        if _NUMBER.fullmatch(cell) and (not whole or cell.lstrip("+-").isdigit()):
+            number = float(cell)
+            if abs(number) != float("inf") and (whole or number >= 0):
+                return {name: int(cell) if whole else number}
+        self._say(code, line, name, f"expected {expected}, got {described(cell)}")
+        return {}
+
+    def _say(self, code: str, line: int, field: str, message: str) -> None:
+        self.problems.append(Problem(code, message, f"{self.given}:{line}", field))

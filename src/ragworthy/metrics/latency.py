@@ -1,0 +1,160 @@
+"""Metrics of the latency family. Each maps one measured run to its time; stages have one name, however written."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ragworthy.metrics.facts import Facts
+from ragworthy.metrics.registry import metric
+from ragworthy.records import Run
+
+SOURCE = "ProblemMap eval/eval_latency_vs_accuracy.md"
+STAGES = ("retrieval", "rerank", "llm", "guard")
+"""The stages that every pipeline is thought to have, in their order."""
+_ALIASES = {"retrieve": "retrieval", "reason": "llm"}
+SHORT, LONG = 50, 200
+"""Questions below so many tokens are short; those above so many are long."""
+
+
+class Timed(NamedTuple):
+    """One run as it was recorded, with its numbers made exact."""
+
+    line: int
+    run: Run
+    config: str
+    knobs: dict[str, Any]
+    load: Fraction | None
+    """Requests a second, where they were recorded."""
+    e2e: Fraction
+    """Milliseconds from the question to the checked answer."""
+    stages: Mapping[str, Fraction]
+    model: str | None
+    """The model that answered, where the knobs name it."""
+    at: float | None = None
+    """When it was sent, in seconds, where that was recorded."""
+
+
+class Sample(NamedTuple):
+    """One measured run and everything that was established about it."""
+
+    timed: Timed
+    question: int
+    """The place of its question in the gold set."""
+    facts: Facts | None
+    """What became of the answer; None where the runs hold no answers."""
+    spend: Fraction | str
+    """What it cost, or why that is not known."""
+    tokens: tuple[int, int] | str
+    """Tokens of cited gold chunks and of all its context, or why they are not known."""
+
+
+def stage_name(written: str) -> str:
+    """The one name of a stage.
+
+    >>> [stage_name(name) for name in ("retrieve", "t_reason_ms", "rerank_ms", "parse")]
+    ['retrieval', 'llm', 'rerank', 'parse']
+    """
+    name = written.strip().removeprefix("t_").removesuffix("_ms")
+    return _ALIASES.get(name, name)
+
+
+def stage_order(name: str) -> tuple[int, str]:
+    """The usual stages first, in their order, then the others by name."""
+    return (STAGES.index(name) if name in STAGES else len(STAGES), name)
+
+
+def length_of(tokens: int) -> str:
+    """Which bucket a question of so many tokens is in.
+
+    >>> [length_of(n) for n in (49, 50, 200, 201)]
+    ['short', 'medium', 'medium', 'long']
+    """
+    if tokens < SHORT:
+        return "short"
+    return "medium" if tokens <= LONG else "long"
+
+
+def load_name(load: Fraction | None) -> str:
+    """A load as slices name it.
+
+    >>> load_name(Fraction(5)), load_name(Fraction(1, 2)), load_name(None)
+    ('5', '0.5', 'none recorded')
+    """
+    if load is None:
+        return "none recorded"
+    return str(load.numerator) if load.denominator == 1 else repr(float(load))
+
+
+@metric(
+    better="lower",
+    kind="median",
+    over="run",
+    highest=None,
+    cases="runs",
+    event="milliseconds",
+    undefined="no run was measured",
+    source=f"{SOURCE} §1",
+)
+def p50(sample: Sample) -> Fraction:
+    """Time in milliseconds that half of the runs do not exceed, end to end."""
+    return sample.timed.e2e
+
+
+@metric(
+    better="lower",
+    kind="p90",
+    over="run",
+    highest=None,
+    cases="runs",
+    event="milliseconds",
+    undefined="no run was measured",
+    source=f"{SOURCE} §1",
+)
+def p90(sample: Sample) -> Fraction:
+    """Time in milliseconds that 90 % of the runs do not exceed, end to end."""
+    return sample.timed.e2e
+
+
+@metric(
+    better="lower",
+    kind="p95",
+    over="run",
+    highest=None,
+    cases="runs",
+    event="milliseconds",
+    undefined="no run was measured",
+    source=f"{SOURCE} §1, §4",
+)
+def p95(sample: Sample) -> Fraction:
+    """Time in milliseconds that 95 % of the runs do not exceed, end to end."""
+    return sample.timed.e2e
+
+
+@metric(
+    better="lower",
+    kind="p99",
+    over="run",
+    highest=None,
+    cases="runs",
+    event="milliseconds",
+    undefined="no run was measured",
+    source=f"{SOURCE} §1",
+)
+def p99(sample: Sample) -> Fraction:
+    """Time in milliseconds that 99 % of the runs do not exceed, end to end."""
+    return sample.timed.e2e
+
+
+@metric(
+    better="lower",
+    kind="tail",
+    over="run",
+    highest=None,
+    cases="runs",
+    event="times the median",
+    undefined="no run was measured, or the median is 0",
+    source=f"{SOURCE} §1",
+)
+def tail(sample: Sample) -> Fraction:
+    """How many times the median the slowest 1 % take: P99 over P50."""
+    return sample.timed.e2e

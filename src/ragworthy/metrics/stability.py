@@ -1,0 +1,371 @@
+"""Metrics of the stability suite. Each maps one question with all its runs to a number, True or False, or None."""
+
+import unicodedata
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from ragworthy.metrics import facts as f
+from ragworthy.metrics.registry import metric
+from ragworthy.names import MIN_SUBSTR, Label, Stage
+from ragworthy.records import Gold, Run, Trace
+from ragworthy.text import nfkc, short_piece_occurs, squeeze
+
+SOURCE = "ProblemMap eval/eval_semantic_stability.md"
+"""The label of a question that is right in most runs, but says or cites other things from run to run."""
+
+
+class Said(NamedTuple):
+    """What is established about one run."""
+
+    refused: bool
+    errored: bool
+    claim: str | None
+    """The claim as it is compared; None for a refusal or where there is none."""
+    contains: bool
+    hit: bool
+    echoed: bool
+    """Whether the echo is the set of locked constraints."""
+    cited: frozenset[str]
+    found: bool
+    """Whether gold evidence was retrieved."""
+    retrieved: tuple[str, ...]
+
+
+class Broken(NamedTuple):
+    """A limit that a question does not keep."""
+
+    name: str
+    value: Fraction
+    limit: str
+
+
+class Question(NamedTuple):
+    """One question with the runs that count; those that asked the very same thing again are left out."""
+
+    answerable: bool
+    constrained: bool
+    runs: tuple[Said, ...]
+    broken: tuple[Broken, ...] = ()
+
+    @property
+    def missing(self) -> bool:
+        """No run at all."""
+        return not self.runs
+
+
+def canon(text: str) -> str:
+    """A claim as it is compared: NFKC, lower case, without punctuation of any script, single blanks.
+
+    >>> canon("X rejects NULL keys ."), canon("「X」 拒绝空键。")
+    ('x rejects null keys', 'x 拒绝空键')
+    """
+    kept = [sign for sign in nfkc(text).lower() if unicodedata.category(sign)[0] != "P"]
+    return squeeze("".join(kept))
+
+
+def said_by(rules: f.Rules) -> Callable[[Gold, Run], Said]:
+    """A function that establishes what a run says, with refusals and hits as in the answers suite."""
+    flags_of = f.trace_flags(rules)
+
+    def said(gold: Gold, run: Run) -> Said:
+        answer = run.answer_json
+        trace = Trace(qid=run.name, retrieved_ids=run.retrieved_ids, answer_json=answer, error=run.error)
+        facts = f.unpack(flags_of(gold, trace), rules.ks)
+        claim = canon(answer.claim or "") if answer is not None and facts.claim else None
+        return Said(
+            refused=facts.refused,
+            errored=facts.errored,
+            claim=claim,
+            contains=claim is not None and _contains(gold.gold_claim_substr, claim, rules.short_words),
+            hit=facts.hit,
+            echoed=_echoed(gold.constraints or [], answer.constraints_echo if answer is not None else None),
+            cited=frozenset() if facts.refused or answer is None else _ids(answer.citations),
+            found=facts.retrieved,
+            retrieved=tuple(run.retrieved_ids or ()),
+        )
+
+    return said
+
+
+def _contains(pieces: list[str] | None, claim: str, short_words: bool) -> bool:
+    """Whether a piece that counts occurs in a claim, both as they are compared; without pieces any claim will do."""
+    if not pieces:
+        return True
+    for piece in pieces:
+        wanted = canon(piece)
+        if len(piece) >= MIN_SUBSTR:
+            if wanted and wanted in claim:
+                return True
+        elif short_words and short_piece_occurs(wanted, claim):
+            return True
+    return False
+
+
+def _ids(cited: object) -> frozenset[str]:
+    if not isinstance(cited, list):
+        return frozenset()
+    return frozenset(one if isinstance(one, str) else repr(one) for one in cited)
+
+
+def _echoed(locked: list[str], echo: Any) -> bool:
+    if not isinstance(echo, list) or not all(isinstance(one, str) for one in echo):
+        return False
+    return {_trimmed(one) for one in echo} == {_trimmed(one) for one in locked}
+
+
+def _trimmed(text: str) -> str:
+    return unicodedata.normalize("NFC", text.strip())
+
+
+# the metrics
+
+
+@metric(
+    better="lower",
+    kind="count",
+    cases="gold questions",
+    event="failing",
+    undefined="never: a count of nothing is 0",
+    source=f"{SOURCE} §1, §4",
+)
+def failing_questions(question: Question) -> bool | None:
+    """Number of questions that do not keep one of their limits, or have no runs."""
+    return question.missing or bool(question.broken)
+
+
+@metric(
+    better="higher",
+    kind="share",
+    cases="runs of answerable questions",
+    event="with the gold text in the claim",
+    undefined="no answerable question has runs",
+    source=f"{SOURCE} §1",
+)
+def acr(question: Question) -> tuple[int, int] | None:
+    """Share of runs of answerable questions whose claim contains the gold text."""
+    return _share(question, answerable=True, holds=lambda run: run.contains)
+
+
+@metric(
+    better="higher",
+    kind="share",
+    cases="runs of answerable questions",
+    event="citing gold evidence",
+    undefined="no answerable question has runs",
+    source=f"{SOURCE} §1",
+)
+def cghc(question: Question) -> tuple[int, int] | None:
+    """Share of runs of answerable questions that cite gold evidence and nothing outside what was retrieved."""
+    return _share(question, answerable=True, holds=lambda run: run.hit)
+
+
+@metric(
+    better="higher",
+    kind="mean",
+    cases="answerable questions",
+    event="citing the same in every run",
+    undefined="no answerable question has runs",
+    source=f"{SOURCE} §1",
+)
+def css(question: Question) -> Fraction | None:
+    """Mean share of the ids cited in any run of an answerable question that are cited in all of its runs."""
+    if question.missing or not question.answerable:
+        return None
+    sets = [run.cited for run in question.runs]
+    union = frozenset[str]().union(*sets)
+    return Fraction(len(sets[0].intersection(*sets)), len(union)) if union else Fraction(1)
+
+
+@metric(
+    better="lower",
+    kind="mean",
+    cases="answerable questions with two claims",
+    event="apart",
+    undefined="no answerable question has two claims",
+    source=f"{SOURCE} §1",
+)
+def ned50(question: Question) -> Fraction | None:
+    """Mean over answerable questions of the median edit distance between two claims, as a share of the longer."""
+    claims = [run.claim for run in question.runs if run.claim is not None]
+    if not question.answerable or len(claims) < 2:
+        return None
+    known: dict[tuple[str, str], Fraction] = {}
+    distances = sorted(_apart(one, other, known) for one, other in combinations(claims, 2))
+    below, odd = divmod(len(distances) - 1, 2)
+    return (distances[below] + distances[below + odd]) / 2
+
+
+def _apart(one: str, other: str, known: dict[tuple[str, str], Fraction]) -> Fraction:
+    """The edit distance of two claims over the length of the longer."""
+    from rapidfuzz.distance import Levenshtein
+
+    if one == other:
+        return Fraction(0)
+    pair = (one, other) if one < other else (other, one)
+    if pair not in known:
+        known[pair] = Fraction(Levenshtein.distance(one, other), max(len(one), len(other)))
+    return known[pair]
+
+
+@metric(
+    better="higher",
+    cases="answerable questions with constraints",
+    event="echoing them in every run",
+    undefined="no answerable question with constraints has runs",
+    source=f"{SOURCE} §1",
+)
+def scu_consistency(question: Question) -> bool | None:
+    """Share of answerable questions with constraints whose every run echoes exactly these."""
+    if question.missing or not question.answerable or not question.constrained:
+        return None
+    return all(run.echoed for run in question.runs)
+
+
+@metric(
+    better="higher",
+    kind="share",
+    cases="runs of unanswerable questions",
+    event="refused",
+    undefined="no unanswerable question has runs",
+    source=f"{SOURCE} §1: refusal preserved",
+)
+def refusal_rate(question: Question) -> tuple[int, int] | None:
+    """Share of runs of unanswerable questions that refuse."""
+    return _share(question, answerable=False, holds=lambda run: run.refused)
+
+
+@metric(
+    better="higher",
+    kind="share",
+    cases="runs",
+    event="doing as most runs of their question: refusing, or not",
+    undefined="no question has runs",
+    source=f"{SOURCE} §1",
+)
+def rcr(question: Question) -> tuple[int, int] | None:
+    """Share of runs that refuse, or do not, as most runs of their question; says nothing of which is right."""
+    if question.missing:
+        return None
+    refused = sum(run.refused for run in question.runs)
+    return max(refused, len(question.runs) - refused), len(question.runs)
+
+
+@metric(
+    better="higher",
+    kind="mean",
+    short=("i_aa",),
+    cases="questions with two runs",
+    event="answered alike in every run",
+    undefined="no question has two runs",
+    source=f"{SOURCE}, named there without a definition",
+)
+def iaa(question: Question) -> Fraction | None:
+    """Mean share of the pairs of runs of a question that agree in refusal, claim and citations."""
+    pairs = list(combinations(question.runs, 2))
+    if not pairs:
+        return None
+    return Fraction(sum(alike(one, other) for one, other in pairs), len(pairs))
+
+
+@metric(
+    better="lower",
+    kind="count",
+    cases="gold questions",
+    event="without a run",
+    undefined="never: a count of nothing is 0",
+    source="Ragworthy: every question needs runs",
+)
+def missing(question: Question) -> bool | None:
+    """Number of gold questions without a run."""
+    return question.missing
+
+
+def alike(one: Said, other: Said) -> bool:
+    """Whether two runs say the same: refusal, claim and citations."""
+    return (one.refused, one.claim, one.cited) == (other.refused, other.claim, other.cited)
+
+
+def _share(question: Question, *, answerable: bool, holds: Callable[[Said], bool]) -> tuple[int, int] | None:
+    if question.missing or question.answerable is not answerable:
+        return None
+    return sum(map(holds, question.runs)), len(question.runs)
+
+
+# the limits that each question keeps by itself
+
+AT_LEAST: Mapping[str, Callable[[Question], Any]] = {
+    "acr": acr,
+    "cghc": cghc,
+    "css": css,
+    "refusal_rate": refusal_rate,
+}
+AT_MOST: Mapping[str, Callable[[Question], Any]] = {"ned50": ned50}
+
+
+def judged(question: Question, limits: Mapping[str, str]) -> Question:
+    """The question with the limits that it does not keep; constraints must be echoed in every run."""
+    broken = []
+    for name, limit in limits.items():
+        word = (AT_LEAST.get(name) or AT_MOST[name])(question)
+        if word is None:
+            continue
+        value = Fraction(*word) if isinstance(word, tuple) else word
+        good = value <= Fraction(limit) if name in AT_MOST else value >= Fraction(limit)
+        if not good:
+            broken.append(Broken(name, value, limit))
+    if scu_consistency(question) is False:
+        broken.append(Broken("scu_consistency", Fraction(0), "1"))
+    return question._replace(broken=tuple(broken))
+
+
+def label(question: Question) -> str:
+    """What became of the question: the first label that applies."""
+    names = {one.name for one in question.broken}
+    if question.missing:
+        return Label.MISSING
+    if not names:
+        return Label.OK if question.answerable else Label.REFUSAL_OK
+    if not question.answerable:
+        return Label.HALLUCINATION
+    if any(run.refused for run in question.runs):
+        return Label.OVER_REFUSAL
+    if "cghc" in names:
+        return Label.ANS_NO_HIT
+    if "acr" in names:
+        return Label.ANS_NO_CONTAIN
+    return Label.SCU_VIOLATION if names == {"scu_consistency"} else Label.UNSTABLE
+
+
+def blame(question: Question) -> tuple[Stage, str]:
+    """The stage to look at first, and why."""
+    runs = question.runs
+    names = {one.name for one in question.broken}
+    if not runs:
+        return Stage.PIPELINE, "no run was written for this question"
+    if errored := sum(run.errored for run in runs):
+        return Stage.PIPELINE, f"the pipeline reported an error in {errored} of {len(runs)} runs"
+    refused = sum(run.refused for run in runs)
+    if not question.answerable:
+        answered = len(runs) - refused
+        return Stage.REFUSAL, f"answered in {answered} of {len(runs)} runs although the corpus has no answer"
+    if refused:
+        return Stage.REFUSAL, f"refused in {refused} of {len(runs)} runs"
+    if names & {"cghc", "css"}:
+        return _cited_badly(runs)
+    if names & {"acr", "ned50"}:
+        varies = len({run.claim for run in runs}) > 1
+        return Stage.GENERATION, "the claim changes between runs" if varies else "every claim lacks the gold text"
+    return Stage.CONSTRAINTS, "the locked constraints were not echoed in every run"
+
+
+def _cited_badly(runs: tuple[Said, ...]) -> tuple[Stage, str]:
+    moves = len({run.cited for run in runs}) > 1
+    wrong = sum(not run.hit for run in runs)
+    what = "citations change between runs" if moves else f"no gold evidence cited in {wrong} of {len(runs)} runs"
+    if len({run.retrieved for run in runs}) > 1:
+        return Stage.RETRIEVAL, f"{what}; what is retrieved changes too"
+    if not any(run.found for run in runs):
+        return Stage.RETRIEVAL, f"{what}; no gold evidence was retrieved"
+    return Stage.CITATION, f"{what}; every run retrieved the same"

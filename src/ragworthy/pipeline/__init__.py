@@ -1,0 +1,191 @@
+"""The built-in guarded pipeline: retrieve, answer from what was found, cite it, echo its rules, or refuse."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragworthy.ids import stable
+from ragworthy.index.ranking import Floats
+from ragworthy.names import REFUSAL
+from ragworthy.pipeline import extract, refuse, retrieve
+from ragworthy.pipeline.asked import Question
+from ragworthy.pipeline.chat import Chat
+from ragworthy.pipeline.constraints import locked
+from ragworthy.pipeline.extract import Scored
+from ragworthy.pipeline.knobs import EXTRACTIVE, Knobs, read
+from ragworthy.pipeline.retrieve import Found
+from ragworthy.pipeline.shelf import Shelf
+from ragworthy.pipeline.tuning import load
+from ragworthy.records import Chunk
+
+__all__ = ["Attempt", "Pipeline"]
+
+_SHOWN = 5
+
+
+class Attempt(NamedTuple):
+    """What the extractive answerer would say if it never refused."""
+
+    score: float
+    claim: str
+    citations: list[str]
+
+
+class _Retrieved(NamedTuple):
+    """A question and its context."""
+
+    question: Question
+    vector: Floats | None
+    context: list[Found]
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        return [one.chunk for one in self.context]
+
+
+class _Clock:
+    """How long each stage took, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.stages: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.stages[stage] = round((now - self._since) * 1000, 3)
+        self._since = now
+
+
+class Pipeline:
+    """Answers questions from an index. May be called from several threads; the same question gets the same reply."""
+
+    def __init__(self, index: Path, tuning: Path | None = None) -> None:
+        self._shelf = Shelf(index)
+        self._tuned = load(tuning, self.index_hash) if tuning is not None else None
+
+    def __call__(
+        self, *, qid: str, q: str, seed: int = 0, jitter: str = "none", knobs: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The reply to one question; `seed` goes to a chat endpoint, `qid` and `jitter` change nothing."""
+        chosen = self._knobs(knobs or {})
+        clock = _Clock()
+        got = self._retrieve(q, chosen, clock)
+        if chosen.answerer == EXTRACTIVE:
+            claim, citations = self._extract(got, chosen)
+            usage: dict[str, Any] = {"model": EXTRACTIVE, "attempts": 1}
+        else:
+            claim, citations, usage = self._chat(got, chosen, seed)
+        clock.lap("llm")
+        echo = self._locked([chunk for chunk in got.chunks if chunk.name in citations], chosen)
+        reply: dict[str, Any] = {
+            "answer_json": {"claim": claim, "citations": citations, "constraints_echo": echo},
+            "retrieved_ids": [chunk.name for chunk in got.chunks],
+            "topk": [_result(one) for one in got.context],
+        }
+        clock.lap("guard")
+        if chosen.timings:
+            reply["stage_ms"] = clock.stages
+        reply["usage"] = usage | {"context_tokens": sum(map(retrieve.tokens_of, got.chunks))}
+        return reply
+
+    def attempt(self, q: str, knobs: Mapping[str, Any] | None = None) -> Attempt:
+        """The best extractive answer and its score, whatever the threshold is; score 0 where nothing was found."""
+        got = self._retrieve(q, self._knobs(knobs or {}), _Clock())
+        best = self._best(got)
+        if best is None:
+            return Attempt(0.0, REFUSAL, [])
+        return Attempt(best.score, extract.claim(self._shelf, got.question, best), [best.chunk.name])
+
+    def explain(self, q: str, knobs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Why the extractive answerer answers or refuses: terms, chunks, sentences, threshold, decision."""
+        chosen = self._knobs(knobs or {})
+        if chosen.answerer != EXTRACTIVE:
+            raise ValueError(f"answerer: expected {EXTRACTIVE}, which can be explained, got {chosen.answerer}")
+        got = self._retrieve(q, chosen, _Clock())
+        found = extract.ranked(self._shelf, got.question, got.vector, got.chunks)
+        best = found[0] if found else None
+        threshold, origin = self._threshold(chosen)
+        claim, citations = self._extract(got, chosen)
+        return {
+            "question": q,
+            "terms": {term: round(weight, 6) for term, weight in got.question.weights.items()},
+            "wants": got.question.wants,
+            "mode": retrieve.mode_of(self._shelf, chosen),
+            "context": [_result(one) for one in got.context],
+            "weights": extract.WEIGHTS,
+            "sentences": [self._shown(one) for one in found[:_SHOWN]],
+            "threshold": threshold,
+            "threshold_from": origin,
+            "refused": refuse.refuses(best, threshold),
+            "why": refuse.reason(got.question, best, self._shelf.parts(best.chunk) if best else None, threshold),
+            "claim": claim,
+            "citations": citations,
+        }
+
+    @property
+    def index_hash(self) -> str:
+        """The hash of the index that is asked."""
+        return self._shelf.index.manifest.index_hash
+
+    def holds(self, name: str) -> bool:
+        """Whether the index has a chunk with this id, in whatever revision."""
+        return stable(name) in self._shelf.names
+
+    def _knobs(self, given: Mapping[str, Any]) -> Knobs:
+        return read(given, self._tuned.knobs if self._tuned is not None else None)
+
+    def _threshold(self, chosen: Knobs) -> tuple[float, str]:
+        """The threshold in force and where it comes from."""
+        if chosen.threshold is not None:
+            return chosen.threshold, "knob"
+        return (self._tuned.threshold, "tuned") if self._tuned is not None else (refuse.THRESHOLD, "default")
+
+    def _retrieve(self, q: str, chosen: Knobs, clock: _Clock) -> _Retrieved:
+        shelf = self._shelf
+        question = shelf.ask(q)
+        found = retrieve.search(shelf, q, chosen)
+        vector = shelf.embedded(q) if retrieve.mode_of(shelf, chosen) != "bm25" else None
+        clock.lap("retrieval")
+        if chosen.rerank_depth:
+            found = retrieve.rerank(shelf, question, vector, found, chosen.rerank_depth)
+        context = retrieve.cut(found, chosen)
+        clock.lap("rerank")
+        return _Retrieved(question, vector, context)
+
+    def _best(self, got: _Retrieved) -> Scored | None:
+        found = extract.ranked(self._shelf, got.question, got.vector, got.chunks)
+        return found[0] if found else None
+
+    def _extract(self, got: _Retrieved, chosen: Knobs) -> tuple[str, list[str]]:
+        best = self._best(got)
+        if best is None or refuse.refuses(best, self._threshold(chosen)[0]):
+            return REFUSAL, []
+        return extract.claim(self._shelf, got.question, best), [best.chunk.name]
+
+    def _chat(self, got: _Retrieved, chosen: Knobs, seed: int) -> tuple[str, list[str], dict[str, Any]]:
+        """The answer of a chat endpoint, which is not asked about an empty context."""
+        chat = Chat(chosen.answerer)
+        if not got.context:
+            return REFUSAL, [], {"model": chat.model, "attempts": 0}
+        rules = [self._locked([chunk], chosen) for chunk in got.chunks]
+        reply = chat.answer(got.question.text, got.chunks, rules, seed=seed, temperature=chosen.temperature)
+        return reply.claim, reply.citations, reply.usage
+
+    def _locked(self, chunks: Sequence[Chunk], chosen: Knobs) -> list[str]:
+        """The rules of the sections that these chunks stand in."""
+        if not chosen.constraints:
+            return []
+        return locked(one for chunk in chunks for one in self._shelf.section(chunk))
+
+    def _shown(self, one: Scored) -> dict[str, Any]:
+        text = self._shelf.parts(one.chunk).units[one.place].text
+        return {"id": one.chunk.name, "score": one.score, "features": one.features, "text": text}
+
+
+def _result(one: Found) -> dict[str, Any]:
+    chunk = one.chunk
+    shown: dict[str, Any] = {"id": chunk.name, "score": one.score, "type": chunk.type or "prose"}
+    if chunk.offsets is not None:
+        shown["offsets"] = list(chunk.offsets)
+    return shown

@@ -1,0 +1,93 @@
+"""Every question of a run, in order, in every variation. Pure."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy.ids import config_id
+from ragworthy.metrics import jitters as changes
+from ragworthy.runner.contract import Ask
+
+
+class Wordings(NamedTuple):
+    """One question of a gold set in all its wordings."""
+
+    qid: str
+    texts: tuple[str, ...]
+
+
+class Planned(NamedTuple):
+    """One question to ask, and what it is called in the results."""
+
+    ask: Ask
+    run_id: str
+    noop: bool
+    """Whether the variation left the wording as it was."""
+
+
+class Plan(NamedTuple):
+    """Everything a run asks, in the order of the results."""
+
+    gold: str
+    gold_sha256: str
+    asks: tuple[Planned, ...]
+    questions: int
+    seeds: tuple[int, ...]
+    jitters: tuple[str, ...]
+    """The variations with their versions."""
+    knobs: dict[str, Any]
+    config_id: str
+    sha256: str
+
+
+def make(
+    gold: str,
+    gold_sha256: str,
+    questions: Sequence[Wordings],
+    *,
+    seeds: Sequence[int],
+    jitters: Sequence[str],
+    knobs: Mapping[str, Any],
+) -> Plan:
+    """Questions × wordings × jitters × seeds."""
+    own = dict(knobs)
+    asks = tuple(
+        planned(one.qid, text, nth, jitter, seed, own)
+        for one in questions
+        for nth, text in enumerate(one.texts)
+        for jitter in jitters
+        for seed in seeds
+    )
+    versions = tuple(changes.VERSION_IDS[name] for name in jitters)
+    return Plan(
+        gold=gold,
+        gold_sha256=gold_sha256,
+        asks=asks,
+        questions=len(questions),
+        seeds=tuple(seeds),
+        jitters=versions,
+        knobs=own,
+        config_id=config_id(own),
+        sha256=_fingerprint(asks, versions, own),
+    )
+
+
+def planned(qid: str, text: str, paraphrase: int, jitter: str, seed: int, knobs: dict[str, Any]) -> Planned:
+    """One wording in one variation.
+
+    >>> planned("A1", "Show all", 1, "syn", 2, {})[1:]
+    ('A1#seed=2;j=syn;p=1', False)
+    >>> planned("A1", "Why?", 0, "syn", 0, {})[1:]
+    ('A1#seed=0;j=syn', True)
+    """
+    asked = changes.apply(jitter, text)
+    run_id = f"{qid}#seed={seed};j={jitter}{f';p={paraphrase}' if paraphrase else ''}"
+    ask = Ask(qid=qid, q=asked, seed=seed, jitter=jitter, knobs=knobs, paraphrase=paraphrase)
+    return Planned(ask, run_id, jitter != "none" and asked == text)
+
+
+def _fingerprint(asks: Iterable[Planned], versions: Sequence[str], knobs: Mapping[str, Any]) -> str:
+    whole = [[[one.run_id, one.ask.q] for one in asks], versions, knobs]
+    return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).hexdigest()

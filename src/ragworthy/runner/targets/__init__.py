@@ -1,0 +1,34 @@
+"""Targets: the pipelines under test, each kind in a module of its own."""
+
+from ragworthy.errors import usage_error
+from ragworthy.runner.contract import Options, Target
+
+FORMS = "module:callable, http://… or https://…, cmd:COMMAND, replay:FILE"
+
+
+def open_target(text: str, options: Options) -> Target:
+    """The target that a text names; nothing is started or connected before it is opened."""
+    scheme, colon, rest = text.partition(":")
+    if text.startswith(("http://", "https://")):
+        from ragworthy.runner.targets.http import Http
+
+        return Http(text, options)
+    if options.headers:
+        raise usage_error("--header: expected a target that is an http address, got another one")
+    if scheme == "cmd" and rest.strip():
+        from ragworthy.runner.targets.command import Command
+
+        return Command(rest)
+    if scheme == "replay" and rest:
+        from ragworthy.runner.targets.replay import Replay
+
+        return Replay(rest)
+    if colon and _dotted(scheme) and _dotted(rest):
+        from ragworthy.runner.targets.callables import imported
+
+        return imported(scheme, rest)
+    raise usage_error(f'expected a target such as {FORMS}, got "{scheme + "://…" if "://" in text else text}"')
+
+
+def _dotted(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))

@@ -1,0 +1,230 @@
+"""The chat answerer against a real endpoint in another process."""
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragworthy import indexing
+from ragworthy.errors import DataError
+from ragworthy.pipeline import Pipeline
+from ragworthy.pipeline.chat import MOST_BYTES, Chat, checked, prompt
+from ragworthy.records import Chunk
+
+pytest.importorskip("httpx", reason="SKIPPED: httpx is not installed")
+
+CONTEXT = [Chunk(chunk_id="a#1", text="The lock must be closed. It is red."), Chunk(chunk_id="a#2", text="Tides turn.")]
+QUESTION = "What colour is the lock?"
+SERVER = Path(__file__).parent / "servers" / "chat_server.py"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    process = subprocess.Popen([sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+    finally:
+        process.terminate()
+        process.wait(10)
+        process.stdout.close()
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGWORTHY_CHAT_KEY", "sk-secret-7")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-other")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def requests(url: str) -> list[dict[str, Any]]:
+    with urllib.request.urlopen(url) as reply:
+        found: list[dict[str, Any]] = json.load(reply)
+    return found
+
+
+def asked(url: str, model: str, timeout: float = 10.0) -> Any:
+    chat = Chat(f"chat:{model}@{url}", timeout=timeout)
+    return chat.answer(QUESTION, CONTEXT, [["The lock must be closed."], []], seed=7, temperature=0.5)
+
+
+def refused(url: str, model: str, timeout: float = 10.0) -> str:
+    with pytest.raises(DataError) as caught:
+        asked(url, model, timeout)
+    assert "sk-" not in str(caught.value)
+    return caught.value.lines()[0]
+
+
+def test_a_good_answer_and_what_was_sent(url: str) -> None:
+    before = len(requests(url))
+    reply = asked(url, "good")
+    assert (reply.claim, reply.citations) == ("It is as the first chunk says.", ["a#1"])
+    counts = {"prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107}
+    assert reply.usage == {"model": "good", "attempts": 1, **counts}
+    (sent,) = requests(url)[before:]
+    assert (sent["path"], sent["key"]) == ("/v1/chat/completions", "Bearer sk-secret-7")
+    body = sent["body"]
+    assert {name: body[name] for name in body if name != "messages"} == {
+        "model": "good",
+        "temperature": 0.5,
+        "seed": 7,
+        "max_tokens": 512,
+        "response_format": {"type": "json_object"},
+    }
+    assert [message["role"] for message in body["messages"]] == ["system", "user"]
+    assert '"not in context"' in body["messages"][0]["content"]
+    assert body["messages"][1]["content"] == (
+        "Context:\n\n[a#1]\nThe lock must be closed. It is red.\nconstraint: The lock must be closed.\n\n"
+        "[a#2]\nTides turn.\n\nQuestion: What colour is the lock?"
+    )
+
+
+def test_the_second_key_and_none(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAGWORTHY_CHAT_KEY")
+    asked(url, "good")
+    assert requests(url)[-1]["key"] == "Bearer sk-other"
+    monkeypatch.delenv("OPENAI_API_KEY")
+    asked(url, "good")
+    assert requests(url)[-1]["key"] is None
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("bad-once", "expected JSON with claim and citations, got: JSON is malformed: invalid character (byte 0)"),
+        ("outside-once", 'expected citations from the context, got "nowhere#1"'),
+        ("uncited-once", "expected at least one citation, got none"),
+    ],
+)
+def test_one_retry_with_the_reason(url: str, model: str, reason: str) -> None:
+    before = len(requests(url))
+    reply = asked(url, model)
+    assert (reply.claim, reply.citations) == ("It is as the first chunk says.", ["a#1"])
+    assert reply.usage == {
+        "model": model, "attempts": 2, "prompt_tokens": 200, "completion_tokens": 14, "total_tokens": 214
+    }  # fmt: skip
+    first, second = (sent["body"]["messages"] for sent in requests(url)[before:])
+    assert second[:2] == first
+    assert [message["role"] for message in second[2:]] == ["assistant", "user"]
+    assert second[3]["content"] == f"That was not usable: {reason}. Reply again with the JSON object only."
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("bad", "expected JSON with claim and citations, got: JSON is malformed: invalid character (byte 0)"),
+        ("outside", 'expected citations from the context, got "nowhere#1"'),
+    ],
+)
+def test_twice_unusable_is_an_error(url: str, model: str, reason: str) -> None:
+    before = len(requests(url))
+    assert refused(url, model) == f"{url}/chat/completions: {reason}, after 2 attempts [RW-N04]"
+    assert len(requests(url)) - before == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("fails", "expected status 200, got status 500: overloaded, your header was Bearer …"),
+        ("moved", "expected status 200, got status 307: "),
+        ("huge", f"expected at most {MOST_BYTES:,} bytes, got more"),
+        ("no-choices", "expected a chat completion, got no choices"),
+        ("not-chat", "expected a chat completion, got: JSON is malformed: invalid character (byte 0)"),
+    ],
+)
+def test_an_endpoint_that_fails_is_asked_once(url: str, model: str, reason: str) -> None:
+    before = len(requests(url))
+    assert refused(url, model) == f"{url}/chat/completions: {reason} [RW-N03]"
+    assert len(requests(url)) - before == 1
+    assert all(sent["path"] == "/v1/chat/completions" for sent in requests(url))
+
+
+def test_a_slow_endpoint(url: str) -> None:
+    started = time.monotonic()
+    assert refused(url, "slow", 0.5).startswith(f"{url}/chat/completions: expected a reply, got ReadTimeout")
+    line = f"{url}/chat/completions: expected a reply within 0.5 s, got only a part of it [RW-N03]"
+    assert refused(url, "drip", 0.5) == line
+    assert time.monotonic() - started < 4
+
+
+def test_nobody_listens() -> None:
+    line = refused("http://127.0.0.1:9/v1", "good")
+    assert line.startswith("http://127.0.0.1:9/v1/chat/completions: expected a reply, got ConnectError")
+    assert line.endswith("[RW-N03]")
+
+
+def test_a_refusal_becomes_the_exact_token(url: str) -> None:
+    reply = asked(url, "refuses")
+    assert (reply.claim, reply.citations) == ("not in context", [])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "chat:m@http://user:pw@host/v1",
+        "chat:m@http://host/v1?key=sk",
+        "chat:m@http://host/v1#x",
+        "chat:m@http:///v1",
+        "m@http://host",
+    ],
+)
+def test_addresses_that_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="answerer: expected chat:MODEL@URL with a plain address") as caught:
+        Chat(name)
+    assert "pw" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ('{"claim": "x", "citations": ["a", "a", "b"]}', ("x", ["a", "b"])),
+        ('{"claim": " x \\n y", "citations": ["b"], "more": 1}', ("x y", ["b"])),
+        ('{"claim": "NOT IN CONTEXT", "citations": ["elsewhere"]}', ("not in context", [])),
+        ('{"claim": " ", "citations": ["a"]}', "expected a claim, got an empty one"),
+        ('{"claim": "x", "citations": []}', "expected at least one citation, got none"),
+        (
+            '{"claim": "x"}',
+            "expected JSON with claim and citations, got: Object missing required field citations",
+        ),
+        (
+            '{"claim": 4, "citations": []}',
+            "expected JSON with claim and citations, got: Expected str, got int - at $.claim",
+        ),
+        ("\ud800", "expected JSON with claim and citations, got: JSON is malformed: invalid character (byte 0)"),
+    ],
+)
+def test_checks(content: str, found: object) -> None:
+    assert checked(content, ["a", "b"]) == found
+
+
+def test_a_prompt_names_titles() -> None:
+    assert prompt("Q?", [Chunk(chunk_id="i", title="T", text="x")], [[]]) == "Context:\n\n[i] T\nx\n\nQuestion: Q?"
+
+
+def test_the_pipeline_with_a_chat_model(url: str, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "lock.md").write_text("# Lock\n\nThe lock is red. It must be closed.\n", encoding="utf-8")
+    indexing.build(tmp_path / "docs", tmp_path / "ix", dense="none")
+    pipeline = Pipeline(tmp_path / "ix")
+    knobs = {"answerer": f"chat:bad-once@{url}", "timings": False}
+    reply = pipeline(qid="1", q=QUESTION, seed=3, knobs=knobs)
+    assert reply["answer_json"] == {
+        "claim": "It is as the first chunk says.",
+        "citations": ["lock.md|s=1|p=000|b=001"],
+        "constraints_echo": ["It must be closed."],
+    }
+    assert reply["usage"]["attempts"] == 2
+    assert requests(url)[-1]["body"]["seed"] == 3
+    before = len(requests(url))
+    nothing = pipeline(qid="2", q="Zanzibar?", knobs=knobs)
+    assert nothing["answer_json"] == {"claim": "not in context", "citations": [], "constraints_echo": []}
+    assert (nothing["usage"], len(requests(url))) == ({"model": "bad-once", "attempts": 0, "context_tokens": 0}, before)
+    with pytest.raises(DataError, match="RW-N04"):
+        pipeline(qid="3", q=QUESTION, knobs={"answerer": f"chat:bad@{url}"})
+    assert "sk-secret-7" not in json.dumps(reply)

@@ -1,0 +1,711 @@
+"""The latency suite: worked arithmetic, what is judged and why, the guard, and that nothing drops out unseen."""
+
+import json
+import random
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import run_cli, write_jsonl
+from ragworthy import flow
+from ragworthy import gates as g
+from ragworthy.errors import PolicyError
+from ragworthy.ids import config_id
+from ragworthy.load.defaults import LATENCY_GATES
+from ragworthy.load.settings import Latency
+from ragworthy.metrics.registry import all_metrics
+from ragworthy.names import Outcome
+from ragworthy.records import Run
+
+Row = dict[str, Any]
+P95 = g.Gate("latency.p95", g.MAX, "2000")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def asked(qid: str, **fields: Any) -> Row:
+    row = {"qid": qid, "question": f"What about {qid}?", "answerable": True}
+    return row | {"gold_claim_substr": [f"answer {qid}"], "gold_citations": [f"d#{qid}"]} | fields
+
+
+def closed(qid: str, **fields: Any) -> Row:
+    return asked(qid, answerable=False, gold_claim_substr=[], gold_citations=[], **fields)
+
+
+def run(qid: str, ms: float, **fields: Any) -> Row:
+    """A right answer."""
+    answer = {"claim": f"It is answer {qid}.", "citations": [f"d#{qid}"]}
+    return {"qid": qid, "e2e_ms": ms, "retrieved_ids": [f"d#{qid}", "z#1"], "answer_json": answer} | fields
+
+
+def bad(qid: str, ms: float, **fields: Any) -> Row:
+    return run(qid, ms, answer_json={"claim": "It is something else.", "citations": [f"d#{qid}"]}, **fields)
+
+
+def refusal(qid: str, ms: float, **fields: Any) -> Row:
+    return run(qid, ms, answer_json={"claim": "not in context", "citations": []}, **fields)
+
+
+def score(
+    gold: Iterable[Mapping[str, Any]],
+    runs: Iterable[Mapping[str, Any]],
+    gates: tuple[g.Gate, ...] = (P95,),
+    settings: Latency | None = None,
+    **more: Any,
+) -> flow.Run:
+    return flow.score(flow.Request(list(gold), list(runs), settings or Latency(), gates, **more))
+
+
+def body(done: flow.Run) -> Row:
+    found: Row = done.report["suites"]["latency"]
+    return found
+
+
+def value(done: flow.Run, name: str) -> Any:
+    return body(done)["metrics"][name]["value"]
+
+
+def outcomes(done: flow.Run) -> list[tuple[str, str, str]]:
+    return [(g.name_of(one.gate), one.gate.op, one.outcome.value) for one in done.judged]
+
+
+def codes(done: flow.Run) -> dict[str, str]:
+    return {one["code"]: one["message"] for one in body(done)["warnings"]}
+
+
+# W-39
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ([100, 200, 300, 400], ("250", "370", "385", "397")),
+        ([*range(10, 100, 10), 1000], ("55", "181", "590.5", "918.1")),
+        ([7], ("7", "7", "7", "7")),
+    ],
+)
+def test_the_worked_percentiles(times: list[int], expected: tuple[str, ...]) -> None:
+    random.Random(1).shuffle(times)
+    done = score([asked("a")], [run("a", ms) for ms in times])
+    values = done.parts[0].body["metrics"]
+    found = [Fraction(values[f"latency.{name}"]["exact"]) for name in ("p50", "p90", "p95", "p99")]
+    assert found == [Fraction(one) for one in expected]
+    assert Fraction(values["latency.tail"]["exact"]) == found[3] / found[0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 10**7), min_size=1, max_size=30))
+def test_percentiles_are_those_of_numpy(times: list[int]) -> None:
+    done = score([asked("a")], [run("a", ms / 100) for ms in times])
+    for name, percent in (("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99)):
+        assert value(done, f"latency.{name}") == pytest.approx(np.percentile(np.array(times) / 100, percent), abs=1e-6)
+
+
+def test_a_threshold_is_met_exactly() -> None:
+    times = [run("a", 0.1)]
+    assert outcomes(score([asked("a")], times, (P95._replace(threshold="0.1"),)))[0][2] == "pass"
+    assert outcomes(score([asked("a")], times, (P95._replace(threshold="0.0999"),)))[0][2] == "fail"
+
+
+def test_no_measured_run_is_an_error() -> None:
+    gold = write_jsonl(Path("gold.jsonl"), [asked("a")])
+    runs = write_jsonl(Path("runs.jsonl"), [run("a", 5, warmup=True)])
+    done = run_cli("score", "latency", "--gold", gold, "--runs", runs)
+    assert (done.code, done.err.splitlines()[0]) == (
+        2, "runs.jsonl: expected measured runs, got only warm-ups [RW-F04]",
+    )  # fmt: skip
+
+
+# W-40
+
+
+def worked(names: str = "ABCDE") -> tuple[list[Row], list[Row]]:
+    """A hundred questions under each configuration, so many of them right, every run as slow as its P95."""
+    table = {"A": (900, 80), "B": (1200, 86), "C": (1200, 84), "D": (1500, 85), "E": (2100, 90)}
+    gold = [asked(f"q{n:02d}") for n in range(100)]
+    runs = [
+        (run if n < table[name][1] else bad)(f"q{n:02d}", table[name][0], config_id=name, load_rps=5)
+        for name in names
+        for n in range(100)
+    ]
+    return gold, runs
+
+
+GATES = (P95, g.Gate("answers.precision", g.MIN, "0.80", suite="latency"))
+
+
+def test_the_worked_frontier_and_choices() -> None:
+    done = score(*worked(), gates=GATES)
+    found = {one["config_id"]: one for one in body(done)["configurations"]}
+    assert list(found) == ["A", "B", "C", "D", "E"]  # from the fastest
+    assert [name for name, one in found.items() if one["frontier"]] == ["A", "B", "E"]
+    assert [name for name, one in found.items() if one["meets_gates"]] == ["A", "B", "C", "D"]
+    assert found["E"]["failing"] == ["latency.p95"]
+    assert body(done)["chosen"] == {"interactive": "A", "batch": "E"}
+    assert body(done)["judged"]["configuration"] == "A"
+    assert (value(done, "latency.p95"), value(done, "answers.precision")) == (900.0, 0.8)
+    assert done.verdict == "SHIP"
+
+
+def test_the_strict_frontier_is_kept_on_request() -> None:
+    done = score(*worked(), gates=GATES, settings=Latency(frontier="strict"))
+    assert [one["config_id"] for one in body(done)["configurations"] if one["frontier"]] == ["A", "B", "C", "E"]
+
+
+def test_batch_use_has_its_own_p95() -> None:
+    done = score(*worked(), gates=GATES, settings=Latency(use="batch"))
+    assert body(done)["judged"] | {"knobs": {}} == {
+        "configuration": "E", "load_rps": 5.0, "knobs": {}, "why": "chosen for batch use", "compared_at": "5",
+    }  # fmt: skip
+    assert [(one.gate.threshold, one.outcome) for one in done.judged] == [
+        ("2500", Outcome.PASS), ("0.80", Outcome.PASS),
+    ]  # fmt: skip
+    tight = score(*worked(), gates=GATES, settings=Latency(use="batch", batch_p95="2000"))
+    assert body(tight)["judged"]["configuration"] == "B"
+    own = score(*worked(), gates=(P95._replace(threshold="1000"),), settings=Latency(use="batch"))
+    assert [one.gate.threshold for one in own.judged] == ["1000"]  # a gate of one's own stays as it is
+
+
+def test_what_is_judged_and_why() -> None:
+    def judged(names: str, gates: tuple[g.Gate, ...] = GATES, **chosen: Any) -> tuple[str, str]:
+        found = body(score(*worked(names), gates=gates, settings=Latency(**chosen)))["judged"]
+        return found["configuration"], found["why"]
+
+    assert judged("ABCDE", configuration="D") == ("D", "as asked for")
+    assert judged("E") == ("E", "the only one")
+    assert judged("ABCDE") == ("A", "chosen for interactive use")
+    nobody = (P95._replace(threshold="100"),)
+    assert judged("BE", nobody) == ("B", "none meets the gates: the fastest of the frontier")
+    assert judged("BE", GATES, use="batch", batch_p95="10") == (
+        "B", "none meets the P95 of batch use: the fastest of the frontier",
+    )  # fmt: skip
+
+
+def test_an_unknown_configuration_is_an_error() -> None:
+    with pytest.raises(PolicyError) as caught:
+        score(*worked("AB"), settings=Latency(configuration="Z"))
+    assert caught.value.lines()[0] == (
+        'latency.configuration: expected a configuration of the runs (A, B), got "Z" [RW-P03]'
+    )
+
+
+# the rollback guard
+
+
+def released(ms: str, right: int) -> tuple[list[Row], list[Row]]:
+    gold = [asked(f"q{n:03d}") for n in range(1000)]
+    return gold, [(run if n < right else bad)(f"q{n:03d}", float(ms)) for n in range(1000)]
+
+
+def report(done: flow.Run, name: str = "before.json") -> Path:
+    path = Path(name)
+    path.write_bytes(msgspec.json.encode(done.report))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("ms", "right", "slower", "worse"),
+    [("1150", 840, "pass", "pass"), ("1151", 860, "fail", "pass"), ("1000", 839, "pass", "fail")],
+)
+def test_the_worked_rollback_guard(ms: str, right: int, slower: str, worse: str) -> None:
+    before = report(score(*released("1000", 860)))
+    done = score(*released(ms, right), baseline=before)
+    assert outcomes(done) == [
+        ("latency.p95", "<=", "pass"),
+        ("latency.p95", "worse<=", slower),
+        ("latency:answers.precision", "drop<=", worse),
+    ]
+    assert done.verdict == ("SHIP" if slower == worse == "pass" else "NO-SHIP")
+
+
+def test_a_guard_of_ones_own_replaces_the_usual_one() -> None:
+    before = report(score(*worked("A")))
+    own = (g.Gate("latency.p95", g.WORSE, "0.5"),)
+    done = score(*worked("A"), gates=own, baseline=before)
+    assert [(one.gate.metric, one.gate.threshold) for one in done.judged] == [
+        ("latency.p95", "0.5"), ("answers.precision", "0.02"),
+    ]  # fmt: skip
+
+
+def test_another_load_is_no_baseline() -> None:
+    gold, runs = worked("A")
+    before = report(score(gold, runs))
+    done = score(gold, [one | {"load_rps": 20} for one in runs], baseline=before)
+    assert done.verdict == "INVALID"
+    assert [one.reason for one in done.judged[1:]] == [
+        "the baseline is not comparable: its load was 5 requests/s, now it is 20",
+    ] * 2  # fmt: skip
+
+
+def test_loads_that_both_have_are_compared_one_by_one() -> None:
+    gold, runs = worked("A")
+    at = {load: [one | {"load_rps": load} for one in runs] for load in (1, 5, 20)}
+    before = report(score(gold, at[1] + at[5]))
+    slow = [one | {"e2e_ms": 1100} for one in at[5]]
+    done = score(gold, at[1] + slow + at[20], baseline=before)
+    against = [(g.name_of(one.gate), one.outcome.value) for one in done.judged if one.gate.op == g.WORSE]
+    assert against == [("latency.p95[load=1]", "pass"), ("latency.p95[load=5]", "fail")]
+
+
+# groups
+
+
+def test_rates_are_per_run_and_intervals_rest_on_questions() -> None:
+    gold = [asked("a"), asked("b"), closed("u"), closed("v")]
+    runs = [run("a", 5), run("a", 5), refusal("a", 5), bad("b", 5), run("b", 5), run("b", 5)]
+    runs += [refusal("u", 5), refusal("u", 5), bad("u", 5), refusal("v", 5), refusal("v", 5), refusal("v", 5)]
+    metrics = body(score(gold, runs))["metrics"]
+
+    def counted(name: str) -> tuple[int, int, int]:
+        one = metrics[f"answers.{name}"]
+        return one["num"], one["den"], one["distinct"]
+
+    assert counted("precision") == (4, 6, 3)  # shipped: two of a, three of b, one of u
+    assert counted("under_refusal") == (1, 6, 2)
+    assert counted("over_refusal") == (1, 6, 2)
+    assert counted("containment") == (4, 6, 2)
+    # Wilson for 1/6 on two cases: (1/6 + z²/4 ± z √(5/72 + z²/16)) / (1 + z²/2), z² = 3.8414588: 1.127031 ± 1.090443
+    assert metrics["answers.under_refusal"]["low"] == pytest.approx((1.127031 - 1.090443) / 2.920729, abs=1e-5)
+    assert metrics["answers.under_refusal"]["high"] == pytest.approx((1.127031 + 1.090443) / 2.920729, abs=1e-5)
+
+
+def test_every_load_is_a_group_and_every_gate_holds_at_each() -> None:
+    gold = [asked("a"), asked("b")]
+    runs = [run(q, ms, load_rps=load) for q in "ab" for load, ms in ((1, 900), (5, 1900), (20, 2100))]
+    done = score(gold, runs, GATES)
+    assert outcomes(done)[:3] == [
+        ("latency.p95[load=1]", "<=", "pass"),
+        ("latency.p95[load=5]", "<=", "pass"),
+        ("latency.p95[load=20]", "<=", "fail"),
+    ]
+    assert value(done, "latency.p95") == 2100
+    assert {name: one["latency.p95"]["value"] for name, one in body(done)["slices"].items()} == {
+        "load=1": 900, "load=5": 1900, "load=20": 2100, "length=short": 2100,
+    }  # fmt: skip
+    assert done.verdict == "NO-SHIP"
+
+
+def test_a_gate_on_one_load_stands_for_itself() -> None:
+    gold = [asked("a")]
+    runs = [run("a", ms, load_rps=load) for load, ms in ((1, 900), (5, 2400))]
+    relaxed = (P95, P95._replace(slice="load=5", threshold="2500"))
+    done = score(gold, runs, relaxed)
+    assert [(g.name_of(one.gate), one.gate.threshold) for one in done.judged] == [
+        ("latency.p95[load=1]", "2000"), ("latency.p95[load=5]", "2500"),
+    ]  # fmt: skip
+    assert done.verdict == "SHIP"
+    assert all(one["meets_gates"] for one in body(done)["configurations"])
+
+
+def test_a_waiver_goes_along_to_every_load() -> None:
+    runs = [run("a", 3000, load_rps=load) for load in (1, 5)]
+    gates = (P95, g.Gate("answers.chr", g.MIN, "0.5", suite="latency"))
+    waiver = g.Waiver("latency.p95", "known", "us", "2099-01-01")
+    done = score([asked("a")], runs, gates, waivers=(waiver,))
+    assert [one.waiver is not None for one in done.judged] == [True, True, False, False]
+    assert done.verdict == "SHIP"
+
+
+def test_configurations_are_compared_at_the_highest_load() -> None:
+    gold = [asked("a")]
+    quick_alone = [run("a", ms, config_id="alone", load_rps=load) for load, ms in ((1, 10), (20, 1900))]
+    quick_under_load = [run("a", ms, config_id="loaded", load_rps=load) for load, ms in ((1, 500), (20, 600))]
+    only_low = [run("a", 1, config_id="low", load_rps=1)]
+    done = score(gold, quick_alone + quick_under_load + only_low)
+    assert body(done)["chosen"]["interactive"] == "loaded"
+    assert codes(done)["RW-W60"] == (
+        "1 question did not meet every configuration and load equally often, "
+        "e.g. a met alone at 1/s once and low at 20/s never"
+    )
+
+
+def test_stages() -> None:
+    runs = [run("a", 100, retrieval_ms=10, stage_ms={"reason": 80, "parse": 1}), run("a", 200, t_retrieve_ms=30)]
+    (only,) = body(score([asked("a")], runs))["configurations"]
+    assert only["stages"] == {
+        "retrieval": {"n": 2, "p50": 20.0, "p95": 29.0},
+        "llm": {"n": 1, "p50": 80.0, "p95": 80.0},
+        "parse": {"n": 1, "p50": 1.0, "p95": 1.0},
+    }
+    assert list(only["stages"]) == ["retrieval", "llm", "parse"]
+
+
+def test_lengths_of_questions() -> None:
+    words = {"a": 49, "b": 50, "c": 200, "d": 201}
+    gold = [asked(qid, question=" ".join(["x"] * n)) for qid, n in words.items()]
+    runs = [run(qid, n) for n, qid in enumerate("abcd", 1)]
+    slices = body(score(gold, runs))["slices"]
+    assert {name: one["latency.p50"]["value"] for name, one in slices.items()} == {
+        "length=short": 1, "length=medium": 2.5, "length=long": 4,
+    }  # fmt: skip
+    counted = [one | {"usage": {"question_tokens": 500}} for one in runs]
+    assert list(body(score(gold, counted))["slices"]) == ["length=long"]
+
+
+def test_slices_by_a_field_of_the_gold_set() -> None:
+    gold = [asked("a", topic="x"), asked("b", topic="y")]
+    done = score(
+        gold, [run("a", 1), run("b", 9)], (P95._replace(slice="topic=y", threshold="5"),), Latency(slices=("topic",))
+    )
+    assert body(done)["slices"]["topic=x"]["latency.p95"]["value"] == 1
+    assert outcomes(done) == [("latency.p95[topic=y]", "<=", "fail")]
+
+
+def test_too_many_slices_are_an_error() -> None:
+    gold = [asked(f"q{n}") for n in range(201)]
+    with pytest.raises(PolicyError) as caught:
+        score(gold, [run(one["qid"], 1) for one in gold], settings=Latency(slices=("qid",)))
+    assert caught.value.lines()[0] == (
+        "latency.slices: expected at most 200 slices, got 202: slice by a field with fewer values [RW-P03]"
+    )
+
+
+# nothing drops out unseen
+
+
+def test_warm_ups_are_dropped_by_their_flag_alone_and_counted() -> None:
+    runs = [run("a", 9000, warmup=True, load_rps=1), run("a", 9000, load_rps=1), run("a", 1, load_rps=1)]
+    done = score([asked("a")], runs)
+    (only,) = body(done)["configurations"]
+    assert (only["n"], only["warmup"], body(done)["counts"]["warmup"]) == (2, 1, 1)
+    assert value(done, "latency.p50") == 4500.5
+
+
+def test_a_run_that_failed_is_slow_and_wrong_not_absent() -> None:
+    runs = [run("a", 10), {"qid": "a", "e2e_ms": 60000, "error": "timeout", "retrieved_ids": [], "answer_json": None}]
+    done = score([asked("a")], runs)
+    assert value(done, "latency.p50") == 30005
+    assert value(done, "answers.precision") == 0.5
+    assert body(done)["configurations"][0]["errors"] == 1
+    assert codes(done)["RW-W24"] == "1 run with an error, counted as empty answers; their times count"
+    assert body(done)["offenders"][0]["why"] == "the pipeline reported an error (1 of 2 runs not as they should be)"
+
+
+def test_a_question_without_any_run_makes_the_evidence_invalid() -> None:
+    done = score([asked("a"), asked("b"), asked("c")], [run("a", 1), run("b", 1, warmup=True)])
+    assert done.report["invalid"] == ["2 questions have no measured run"]
+    assert [row["label"] for row in done.rows()] == ["OK", "MISSING", "MISSING"]
+    for one in body(done)["metrics"].values():
+        ledger = dict(one["ledger"])
+        assert ledger.pop("expected") == sum(ledger.values()) == 3
+
+
+def test_a_design_that_is_not_crossed_is_warned_about() -> None:
+    gold = [asked(qid) for qid in "abc"]
+    runs = [run(qid, 5, config_id=config) for qid, config in zip("abc", "xyz", strict=True) for _ in range(3)]
+    done = score(gold, runs)
+    assert codes(done)["RW-W60"] == (
+        "3 questions did not meet every configuration and load equally often, e.g. a met x 3 times and y never"
+    )
+    assert done.verdict == "SHIP"  # confounded, and said so: every question did run
+    crossed = score(gold, [run(qid, 5, config_id=config) for qid in "aabc" for config in "xyz"])
+    assert "RW-W60" not in codes(crossed)
+
+
+def test_runs_of_unknown_questions_are_an_error() -> None:
+    gold = write_jsonl(Path("gold.jsonl"), [asked("a")])
+    runs = write_jsonl(Path("runs.jsonl"), [run("a", 5), run("zz", 5)])
+    done = run_cli("score", "latency", "--gold", gold, "--runs", runs)
+    assert (done.code, done.err.splitlines()[0]) == (
+        2, 'runs.jsonl:2: qid: expected a qid of the gold set, got "zz" [RW-T11]',
+    )  # fmt: skip
+
+
+def test_citations_must_be_texts() -> None:
+    gold = write_jsonl(Path("gold.jsonl"), [asked("a")])
+    runs = write_jsonl(Path("runs.jsonl"), [run("a", 5, answer_json={"claim": "x", "citations": [{"id": 1}]})])
+    done = run_cli("score", "latency", "--gold", gold, "--runs", runs)
+    message = "answer_json.citations: expected a string, got an object or a list [RW-T02]"
+    assert (done.code, done.err.splitlines()[0]) == (2, f"runs.jsonl:1: {message}")
+
+
+def test_runs_without_answers_measure_time_alone() -> None:
+    gold = write_jsonl(Path("gold.jsonl"), [asked("a"), asked("b")])
+    Path("runs.csv").write_text(
+        "ts,qid,e2e_ms,knobs\n1,a,100,k=1\n2,b,200,k=1\nts,qid,e2e_ms,knobs\n3,a,50,k=2\n4,b,60,k=2\n"
+    )
+    alone = run_cli("score", "latency", "--gold", gold, "--runs", "runs.csv", "--gates", "p95=150", "--format", "json")
+    suite = json.loads(alone.out)["suites"]["latency"]
+    assert alone.code == 0
+    assert suite["judged"]["configuration"] == config_id({"k": 2})
+    assert suite["judged"]["why"] == "the fastest: accuracy was not measured"
+    assert suite["metrics"]["answers.precision"]["undefined"] == "the runs hold no answers"
+    assert {one["code"]: one["message"] for one in suite["warnings"]} | {"RW-W13": "", "RW-W15": "", "RW-W12": ""} == {
+        "RW-W61": "2 configurations and loads without answers",
+        "RW-W62": "the header stands in the table 1 more time",
+        "RW-W65": "4 runs without load_rps",
+        "RW-W12": "", "RW-W13": "", "RW-W15": "",
+    }  # fmt: skip
+    usual = run_cli("score", "latency", "--gold", gold, "--runs", "runs.csv")
+    assert usual.code == 4
+    assert "answers.precision was not measured: the runs hold no answers" in usual.out
+
+
+def test_a_missing_answer_among_answers_is_an_empty_one() -> None:
+    runs = [run("a", 5), {"qid": "a", "e2e_ms": 5}]
+    assert value(score([asked("a")], runs), "answers.precision") == 0.5
+    other = [run("a", 5, config_id="x"), {"qid": "a", "e2e_ms": 5, "config_id": "y"}]
+    found = {
+        one["config_id"]: one["metrics"]["answers.chr"] for one in body(score([asked("a")], other))["configurations"]
+    }
+    assert (found["x"]["value"], found["y"]["undefined"]) == (1.0, "the runs hold no answers")
+
+
+def test_a_run_in_the_file_twice_is_counted_once_and_told() -> None:
+    row = run("a", 5, run_id="r1")
+    done = score([asked("a")], [row, row])
+    assert (body(done)["counts"]["runs"], body(done)["counts"]["measured"]) == (2, 1)
+    assert codes(done)["RW-W66"] == "1 run stands in the file again and did not count twice"
+
+
+def test_a_rate_that_was_not_held_is_told() -> None:
+    def stamped(gap: float) -> flow.Run:
+        runs = [run("a", 5, load_rps=10, ts=n * gap) for n in range(11)]
+        return score([asked("a")], runs)
+
+    good, slack = stamped(0.1), stamped(0.125)
+    assert body(good)["configurations"][0]["rate_held"] == 10.0
+    assert "RW-W67" not in codes(good)
+    assert body(slack)["configurations"][0]["rate_held"] == 8.0
+    assert codes(slack)["RW-W67"] == f"{config_id({})} was to get 10 requests/s and got 8"
+
+
+# cost
+
+
+def priced(text: str) -> Path:
+    path = Path("prices.toml")
+    path.write_text(text)
+    return path
+
+
+def test_cost_for_each_correct_answer() -> None:
+    # W-47: 3770 tokens at 0.006 a thousand, 40 correct.
+    gold = [asked(f"q{n}") for n in range(50)]
+    tokens = [75] * 49 + [95]
+    runs = [(run if n < 40 else bad)(f"q{n}", 5, usage={"total_tokens": tokens[n]}) for n in range(50)]
+    prices = priced("[[price]]\nper_1k = 0.006\n[budget]\ncap = 100\nspent = 60\nday = 15\ndays = 30\n")
+    done = score(gold, runs, (g.Gate("cost.per_correct", g.MAX, "0.0005655"),), prices=prices)
+    metrics = body(done)["metrics"]
+    assert Fraction(metrics["cost.total"]["exact"]) == Fraction("0.02262")
+    assert Fraction(metrics["cost.per_correct"]["exact"]) == Fraction("0.0005655")
+    assert done.verdict == "SHIP"
+    assert codes(done)["RW-W64"] == "120 USD are projected for the month, the cap is 100 USD"
+    from ragworthy.report.latency_advice import details
+
+    assert details(body(done))[-2:] == [
+        "cost: 0.02262 USD for 50 runs, 0.0005655 USD for each correct one",
+        "budget: 60 of 100 USD spent on day 15 of 30, 120 projected: more than 110 % of the cap",
+    ]
+
+
+def test_nothing_correct_fails_the_gate_on_cost() -> None:
+    prices = priced("[[price]]\nper_1k = 1\n")
+    runs = [bad("a", 5, usage={"total_tokens": 1})]
+    done = score([asked("a")], runs, (g.Gate("cost.per_correct", g.MAX, "9"),), prices=prices)
+    assert [(one.outcome, one.reason) for one in done.judged] == [(Outcome.FAIL, "nothing was correct")]
+    assert done.verdict == "NO-SHIP"
+    waiver = g.Waiver("cost.per_correct", "known", "us", "2099-01-01")
+    waived = score([asked("a")], runs, (g.Gate("cost.per_correct", g.MAX, "9"), P95), prices=prices, waivers=(waiver,))
+    assert waived.verdict == "SHIP"
+
+
+def test_an_unknown_spend_leaves_no_cost_at_all() -> None:
+    prices = priced("[[price]]\nper_1k = 1\n")
+    runs = [run("a", 5, usage={"total_tokens": 1}), run("a", 5)]
+    done = score([asked("a")], runs, (g.Gate("cost.total", g.MAX, "9"),), prices=prices)
+    assert body(done)["metrics"]["cost.total"]["undefined"] == "usage is not recorded (1 of 2 runs)"
+    assert codes(done)["RW-W63"] == "the cost of 1 run is not known"
+    assert done.verdict == "INVALID"
+    without = score([asked("a")], runs)
+    assert body(without)["metrics"]["cost.per_correct"]["undefined"] == "no prices were given (--prices)"
+    assert "RW-W63" not in codes(without)
+
+
+def test_cost_moves_from_seed_to_seed() -> None:
+    prices = priced("[[price]]\nper_1k = 1000\n")
+    runs = [run("a", 5, seed=seed, usage={"total_tokens": n}) for seed, n in enumerate((38, 42, 44))]
+    metrics = body(score([asked("a")], runs, prices=prices))["metrics"]
+    assert metrics["cost.variation"]["value"] == 0.060349  # σ 2.494438 over μ 41.333333
+    alone = body(score([asked("a")], runs[:1], prices=prices))["metrics"]
+    assert alone["cost.variation"]["undefined"] == "needs runs under several seeds or paraphrases"
+
+
+def test_token_efficiency_needs_the_corpus() -> None:
+    chunks = [{"chunk_id": "d#a", "text": "one two three"}, {"chunk_id": "z#1", "text": "x", "tokens": 7}]
+    done = score([asked("a")], [run("a", 5), bad("a", 5, retrieved_ids=["z#1"])], corpus=chunks)
+    one = body(done)["metrics"]["cost.token_efficiency"]
+    assert (one["num"], one["den"]) == (3, 17)  # 3 of 10 tokens, then 0 of 7
+    unknown = score([asked("a")], [run("a", 5, retrieved_ids=["q#9"])], corpus=chunks)
+    assert body(unknown)["metrics"]["cost.token_efficiency"]["undefined"] == "the corpus does not have q#9"
+    without = score([asked("a")], [run("a", 5)])
+    assert body(without)["metrics"]["cost.token_efficiency"]["undefined"] == "needs chunk texts"
+
+
+# gates of other kinds
+
+
+def test_questions_that_must_pass_do_in_every_run_at_every_load() -> None:
+    gold = [asked("a"), asked("b")]
+    runs = [run(q, 5, load_rps=load) for q in "ab" for load in (1, 5)] + [bad("b", 5, load_rps=1)]
+    gate = g.Gate("answers.precision", g.EACH, "2", must_pass=("a", "b"), suite="latency")
+    (judged,) = score(gold, runs, (gate,)).judged
+    assert (judged.outcome, judged.failing) == (Outcome.FAIL, ("b",))
+    over = g.Gate("answers.over_refusal", g.EACH, "2", must_pass=("a", "b"), suite="latency")
+    assert score(gold, runs, (over,)).judged[0].outcome is Outcome.PASS
+    refused = score(gold, [*runs, refusal("a", 5, load_rps=5)], (over,)).judged[0]
+    assert refused.failing == ("a",)
+    with pytest.raises(PolicyError, match=r'answers.precision: must_pass: expected a qid of the gold set, got "z"'):
+        score(gold, runs, (gate._replace(must_pass=("z",)),))
+    with pytest.raises(PolicyError, match=r"latency.p95: must_pass: expected min, max, max_drop or max_worse"):
+        score(gold, runs, (P95._replace(op=g.EACH, must_pass=("a",)),))
+
+
+def test_other_metrics_of_answers_can_be_gated() -> None:
+    gates = (
+        g.Gate("answers.recall@1", g.MIN, "0.9", suite="latency"),
+        g.Gate("answers.missing", g.MAX, "0", suite="latency"),
+    )
+    done = score([asked("a"), asked("b")], [run("a", 1), run("b", 1, config_id="y")], gates, Latency(configuration="y"))
+    assert value(done, "answers.recall@1") == 1.0
+    assert outcomes(done)[1] == ("latency:answers.missing", "<=", "fail")  # a has no run under y
+
+
+def test_damage_reaches_every_run() -> None:
+    def slower(one: Run) -> Run:
+        return msgspec.structs.replace(one, e2e_ms=99999.0)
+
+    assert value(score([asked("a")], [run("a", 5)], damage=slower), "latency.p95") == 99999
+
+
+# through the command line
+
+
+def sweep() -> tuple[Path, Path]:
+    rng = random.Random(7)
+    gold = [closed(f"q{n:02d}") if n % 6 == 5 else asked(f"q{n:02d}") for n in range(36)]
+    runs = []
+    for base, accuracy in ((600, 0.85), (900, 0.95)):
+        for load in (1, 5):
+            for one in gold:
+                ms = round(base * (1 + load / 20) + rng.expovariate(1 / 80), 1)
+                fields: Row = {
+                    "knobs": {"k_lex": base // 30},
+                    "load_rps": load,
+                    "stage_ms": {"llm": round(ms * 0.7, 1)},
+                }
+                if not one["answerable"]:
+                    runs.append(refusal(one["qid"], ms, **fields))
+                else:
+                    runs.append((run if rng.random() < accuracy else bad)(one["qid"], ms, **fields))
+    return write_jsonl(Path("gold.jsonl"), gold), write_jsonl(Path("runs.jsonl"), runs)
+
+
+def test_the_same_bytes_for_the_same_runs_in_any_order() -> None:
+    gold, runs = sweep()
+    first = run_cli("score", "latency", "--gold", gold, "--runs", runs, "--format", "json", "--rows", "one.jsonl")
+    lines = runs.read_text().splitlines(keepends=True)
+    random.Random(3).shuffle(lines)
+    runs.write_text("".join(lines))
+    again = run_cli("score", "latency", "--gold", gold, "--runs", runs, "--format", "json", "--rows", "two.jsonl")
+
+    def without_hash(text: str) -> Row:
+        report: Row = json.loads(text)
+        for one in report["suites"]["latency"]["inputs"]:
+            one.pop("sha256")
+        return report
+
+    assert without_hash(first.out) == without_hash(again.out)
+    assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes()
+
+
+def test_report_rows_and_receipt() -> None:
+    gold, runs = sweep()
+    done = run_cli(
+        "score", "latency", "--gold", gold, "--runs", runs, "--rows", "rows.jsonl", "--receipt", "receipt.json",
+        "-o", "report.md", "-o", "report.json", "-o", "report.xml",
+    )  # fmt: skip
+    assert done.err == ""
+    assert run_cli("verify", "receipt.json").code == 0
+    rows = [json.loads(line) for line in Path("rows.jsonl").read_text().splitlines()]
+    assert [row["qid"] for row in rows] == [f"q{n:02d}" for n in range(36)]
+    assert {tuple(row["facts"]) for row in rows} == {
+        ("answerable", "answered", "refused", "missing", "errored", "always_good")
+    }
+    report = json.loads(Path("report.json").read_text())["suites"]["latency"]
+    assert sum(report["labels"].values()) == 36
+    assert report["counts"] | {"answered": 0, "refused": 0} == {
+        "gold": 36, "answerable": 30, "unanswerable": 6, "runs": 144, "measured": 144, "warmup": 0, "errored": 0,
+        "duplicate_runs": 0, "repeated_headers": 0, "configurations": 2, "loads": 2, "without_load": 0,
+        "judged_runs": 36, "answered": 0, "refused": 0, "missing": 0,
+    }  # fmt: skip
+    markdown = Path("report.md").read_text()
+    assert "- judged: " in markdown
+    assert "stages, P50 / P95 in ms: llm" in markdown
+    runs.write_text(runs.read_text().replace('"e2e_ms": 6', '"e2e_ms": 7', 1))
+    assert run_cli("verify", "receipt.json").code != 0
+
+
+def test_rows_as_parquet() -> None:
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    gold, runs = sweep()
+    run_cli("score", "latency", "--gold", gold, "--runs", runs, "--rows", "rows.parquet")
+    found = parquet.read_table("rows.parquet").to_pylist()
+    assert len(found) == 36
+    assert all(set(row["facts"]) >= {"answerable", "always_good"} for row in found)
+    assert all(dict(row["metrics"])["latency.p95"] > 0 for row in found)
+
+
+def test_a_slow_release_is_told_where_its_time_goes() -> None:
+    runs = [run("a", 5000, stage_ms={"retrieval": 100, "llm": 4000}), run("a", 100, stage_ms={"llm": 80})]
+    done = score([asked("a")], runs, LATENCY_GATES[:1])
+    assert done.report["next"] == [{"pattern": "too slow", "do": "start with llm: its P95 is 3,804 ms"}]
+    assert body(done)["slowest"][0] == {
+        "qid": "a", "e2e_ms": 5000.0, "stage": "llm", "stage_ms": 4000.0, "error": None,
+    }  # fmt: skip
+
+
+def test_the_policy_runs_the_suite() -> None:
+    sweep()
+    Path("ragworthy.toml").write_text(
+        """
+        version = 1
+        [latency]
+        gold = "gold.jsonl"
+        runs = "runs.jsonl"
+        use = "batch"
+        [[gate]]
+        metric = "latency.p95"
+        max = 2500
+        [[gate]]
+        metric = "answers.precision"
+        suite = "latency"
+        min = 0.5
+        """
+    )
+    done = run_cli("gate", "--format", "json")
+    assert done.err == ""
+    report = json.loads(done.out)
+    assert done.code == 0
+    assert report["suites"]["latency"]["judged"]["why"] == "chosen for batch use"
+
+
+def test_every_metric_of_the_suite_is_reported() -> None:
+    names = set(all_metrics("latency"))
+    assert names == {
+        *(f"latency.{name}" for name in ("p50", "p90", "p95", "p99", "tail")),
+        *(f"cost.{name}" for name in ("per_correct", "total", "variation", "token_efficiency")),
+    }
+    assert names <= set(body(score([asked("a")], [run("a", 1)]))["metrics"])

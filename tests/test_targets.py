@@ -1,0 +1,498 @@
+"""Every kind of target against real parts: a server process, real processes, real callables, a file."""
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from conftest import write_jsonl
+from ragworthy.errors import DataError, MissingExtra, UsageError
+from ragworthy.runner.contract import Ask, Options, Reply, Target, checked, reason_of
+from ragworthy.runner.targets import open_target
+
+SERVERS = Path(__file__).parent / "servers"
+LINES = f"cmd:{sys.executable} {SERVERS / 'line_target.py'}"
+
+
+class Served(NamedTuple):
+    """A server process, and what it was asked."""
+
+    port: int
+    log: Path
+    process: "subprocess.Popen[str]"
+
+    def url(self, path: str = "/ask", userinfo: str = "") -> str:
+        return f"http://{userinfo}127.0.0.1:{self.port}{path}"
+
+    def asked(self) -> list[str]:
+        return [json.loads(line)["qid"] for line in self.log.read_text().splitlines()]
+
+
+def serve(folder: Path, port: int = 0) -> Served:
+    log = folder / "asked.jsonl"
+    process = subprocess.Popen(
+        [sys.executable, str(SERVERS / "ask_server.py"), str(log), str(port)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    return Served(int(process.stdout.readline()), log, process)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    made = serve(tmp_path_factory.mktemp("server"))
+    with made.process:
+        yield made
+        made.process.kill()
+
+
+@pytest.fixture
+def callables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(SERVERS)
+    yield
+    for name in ("slow_callables", "broken_module"):
+        sys.modules.pop(name, None)
+
+
+def replies(target: Target, asks: list[Ask], timeout: float = 20.0) -> list[Reply]:
+    """The replies to questions asked one after another."""
+
+    async def all_of_them() -> list[Reply]:
+        await target.open()
+        try:
+            return [await target.ask(one, timeout) for one in asks]
+        finally:
+            await target.close()
+
+    return asyncio.run(all_of_them())
+
+
+def asked(name: str, q: str = "what?", timeout: float = 20.0, **options: Any) -> Reply:
+    """The reply of a target to one question."""
+    return replies(open_target(name, Options(**options)), [Ask("A1", q)], timeout)[0]
+
+
+def usage(name: str, **options: Any) -> str:
+    with pytest.raises(UsageError) as caught:
+        target = open_target(name, Options(**options))
+        replies(target, [Ask("A1", "what?")])
+    return caught.value.problems[0].message
+
+
+# the contract
+
+
+def test_only_the_fields_of_the_contract_are_kept() -> None:
+    given = {
+        "retrieved_ids": ["b", "a"],
+        "answer_json": {"claim": "x", "citations": ["a"], "why": {"z": 1, "y": 2}},
+        "topk": [{"id": "b", "score": 0.5}],
+        "usage": None,
+        "debug": "much",
+    }
+    reply = checked(given)
+    assert reply.error is None
+    assert list(reply.fields) == ["answer_json", "retrieved_ids", "topk"]
+    assert reply.fields["retrieved_ids"] == ["b", "a"]
+    assert reply.fields["answer_json"] == {"claim": "x", "citations": ["a"], "why": {"y": 2, "z": 1}}
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (None, "bad reply: expected object, got null"),
+        ([], "bad reply: expected object, got array"),
+        ({}, "bad reply: object missing required field answer_json"),
+        ({"answer_json": {"claim": "x"}}, "bad reply: object missing required field retrieved_ids"),
+        ({"answer_json": {}, "retrieved_ids": []}, "bad reply: answer_json: object missing required field claim"),
+        ({"answer_json": None, "retrieved_ids": []}, "bad reply: answer_json: expected object, got null"),
+        (
+            {"answer_json": {"claim": "x"}, "retrieved_ids": ["a", 4]},
+            "bad reply: retrieved_ids[1]: expected str, got int",
+        ),
+        (
+            {"answer_json": {"claim": "x"}, "retrieved_ids": [], "stage_ms": {"llm": float("inf")}},
+            "bad reply: stage_ms[...]: expected float, got null",
+        ),
+    ],
+)
+def test_wrong_replies_say_what_is_wrong(given: Any, error: str) -> None:
+    assert checked(given) == Reply({}, error)
+
+
+def test_a_set_of_ids_gives_the_same_bytes_under_any_hash_seed() -> None:
+    names = {f"p{n}" for n in range(50)}
+    assert checked({"answer_json": {"claim": "x"}, "retrieved_ids": names}).fields["retrieved_ids"] == sorted(names)
+
+
+def test_an_unknown_target_is_told_the_forms() -> None:
+    forms = "expected a target such as module:callable, http://… or https://…, cmd:COMMAND, replay:FILE"
+    assert usage("ftp://user:pass@host/x") == f'{forms}, got "ftp://…"'
+    assert usage("nonsense") == f'{forms}, got "nonsense"'
+    assert usage("cmd:") == f'{forms}, got "cmd:"'
+    assert usage("a b:c") == f'{forms}, got "a b:c"'
+
+
+# callables
+
+
+@pytest.mark.parametrize("name", ["good", "good_async", "gives_awaitable", "pipeline"])
+@pytest.mark.usefixtures("callables")
+def test_callables_of_every_form(name: str) -> None:
+    target = open_target(f"slow_callables:{name}", Options())
+    assert target.name == f"slow_callables:{name}"
+    got = replies(target, [Ask("A1", "why", 3, "ws")])[0]
+    assert got == Reply({"answer_json": {"citations": ["A1"], "claim": "why 3 ws"}, "retrieved_ids": ["A1"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("raises", "raised: ValueError: no index here"),
+        ("raises_async", "raised: LookupError"),
+        ("stops", "raised: StopIteration"),
+        ("exits", "raised: SystemExit: 3"),
+        ("exits_async", "raised: KeyboardInterrupt"),
+        ("cancels", "raised: CancelledError"),
+        (
+            "disguised",
+            "raised: TypeError: good() got an unexpected keyword argument 'qid'",
+        ),
+        ("nothing", "bad reply: expected object, got null"),
+        ("numbers", "bad reply: stage_ms[...]: expected float, got null"),
+        ("unwritable", "bad reply: expected what JSON can hold, got: Encoding objects of type object is unsupported"),
+        (
+            "half_a_pair",
+            "bad reply: expected what JSON can hold, got: 'utf-8' codec can't encode character '\\ud800' in position "
+            "0: surrogates not allowed",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("callables")
+def test_what_a_callable_does_wrong_is_its_reply(name: str, error: str) -> None:
+    assert asked(f"slow_callables:{name}") == Reply({}, error)
+
+
+@pytest.mark.parametrize("name", ["stuck", "stuck_async", "blocking_async", "stubborn"])
+@pytest.mark.usefixtures("callables")
+def test_a_callable_that_never_answers_is_given_up(name: str) -> None:
+    begun = time.monotonic()
+    assert asked(f"slow_callables:{name}", timeout=0.25) == Reply({}, "timeout: no reply within 0.25 s")
+    assert time.monotonic() - begun < 15
+
+
+@pytest.mark.usefixtures("callables")
+def test_a_stuck_callable_does_not_keep_the_program_from_ending() -> None:
+    code = (
+        "import asyncio\nfrom ragworthy.runner.contract import Ask, Options\n"
+        "from ragworthy.runner.targets import open_target\n"
+        "async def main(name):\n"
+        "    target = open_target(name, Options())\n"
+        "    await target.open()\n    print((await target.ask(Ask('A', 'q'), 0.2)).error)\n    await target.close()\n"
+        "for name in ('stuck', 'blocking_async', 'stubborn'): asyncio.run(main(f'slow_callables:{name}'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=25, check=True)
+    assert done.stdout.splitlines() == ["timeout: no reply within 0.2 s"] * 3
+    assert done.stderr == ""
+
+
+@pytest.mark.usefixtures("callables")
+def test_a_callable_may_change_its_arguments_without_effect() -> None:
+    knobs = {"k": 5, "deep": {"list": [1]}}
+    target = open_target("slow_callables:mutates", Options())
+    got = replies(target, [Ask(name, "q", knobs=knobs) for name in ("A", "B", "C")])
+    assert [one.error for one in got] == [None] * 3
+    assert knobs == {"k": 5, "deep": {"list": [1]}}
+    assert sys.modules["slow_callables"].SEEN == [{"k": 5, "deep": [1]}] * 3
+
+
+@pytest.mark.usefixtures("callables")
+def test_callables_that_cannot_be_used_are_wrong_usage() -> None:
+    assert usage("no_such_module_x:f") == (
+        "no_such_module_x: expected a module that can be imported, got "
+        "ModuleNotFoundError: No module named 'no_such_module_x'"
+    )
+    assert usage("broken_module:f") == (
+        "broken_module: expected a module that can be imported, got RuntimeError: the model file is missing"
+    )
+    assert usage("slow_callables:none_such") == "slow_callables:none_such: expected a callable, got nothing"
+    assert usage("slow_callables:not_callable") == "slow_callables:not_callable: expected a callable, got int"
+    assert usage("slow_callables:wants_less") == (
+        "slow_callables:wants_less: expected a callable that takes qid, q, seed, jitter and knobs, got one with: "
+        "got an unexpected keyword argument 'seed'"
+    )
+    wanted = "--header: expected a target that is an http address, got another one"
+    assert usage("slow_callables:good", headers=("A=B",)) == wanted
+
+
+# HTTP
+
+
+def test_a_good_answer_over_http(server: Served) -> None:
+    target = open_target(server.url(), Options())
+    got = replies(target, [Ask("H1", "how?", seed=7), Ask("H2", "refuse this")])
+    assert got[0] == Reply(
+        {
+            "answer_json": {"citations": ["H1#1"], "claim": "how? (seed 7)"},
+            "retrieved_ids": ["H1#1", "p1#2"],
+            "stage_ms": {"llm": 2.5, "retrieval": 1.5},
+            "usage": {"prompt_tokens": 4},
+        }
+    )
+    assert got[1].fields["answer_json"]["claim"] == "not in context"
+    last = json.loads(server.log.read_text().splitlines()[-1])
+    assert last["asked"] == ["jitter", "knobs", "q", "qid", "seed"]
+
+
+@pytest.mark.parametrize(
+    ("q", "attempts", "error"),
+    [
+        ("json", 1, "bad reply: expected JSON, got <html>no</html> (invalid character (byte 0))"),
+        ("shape", 1, "bad reply: answer_json.claim: expected str, got int"),
+        ("status 404", 1, "status 404: so sorry"),
+        ("status 500", 3, "status 500: so sorry"),
+        ("status 429", 3, "status 429: so sorry"),
+        ("drop", 3, "died: the connection broke: Server disconnected without sending a response."),
+        ("nothttp", 3, None),
+        ("moved", 1, "status 302"),
+        ("packed", 1, "bad reply: expected plain JSON, got it packed (gzip)"),
+        ("huge", 1, "too large: expected at most 16 MB, got more"),
+    ],
+)
+def test_bad_answers_over_http(server: Served, q: str, attempts: int, error: str | None) -> None:
+    name = f"bad {q}"
+    got = replies(open_target(server.url(), Options()), [Ask(name, q)])[0]
+    assert got.fields == {}
+    assert got.error == error or (error is None and reason_of(got.error or "") == "died")
+    assert (got.attempts, got.unreachable) == (attempts, False)
+    assert server.asked().count(name) == attempts
+
+
+def test_failures_that_pass_are_tried_again(server: Served) -> None:
+    target = open_target(server.url(), Options(retries=2))
+    first, second = replies(target, [Ask("flaky2", "flaky 2"), Ask("flaky3", "flaky 3")])
+    assert (first.error, first.attempts) == (None, 3)
+    assert (second.error, second.attempts) == ("status 429: again", 3)
+    assert replies(open_target(server.url(), Options(retries=0)), [Ask("f", "flaky 1")])[0].attempts == 1
+
+
+def test_retry_after_is_honoured_and_never_longer_than_the_timeout(server: Served) -> None:
+    begun = time.monotonic()
+    got = asked(server.url(), "status 429 1", retries=1)
+    assert (got.error, got.attempts) == ("status 429: so sorry", 2)
+    assert time.monotonic() - begun >= 1
+    begun = time.monotonic()
+    got = asked(server.url(), "status 429 3600", retries=1)
+    assert (got.error, got.attempts) == ("status 429: so sorry", 1)
+    assert time.monotonic() - begun < 10
+
+
+def test_a_server_that_never_answers(server: Served) -> None:
+    assert asked(server.url(), "hang", timeout=0.5) == Reply({}, "timeout: no reply within 0.5 s")
+
+
+def test_an_address_where_nothing_listens() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    got = asked(f"http://127.0.0.1:{port}/", retries=1)
+    assert got == Reply({}, "unreachable: All connection attempts failed", 2, unreachable=True)
+
+
+def test_no_secret_is_shown(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "sk-0123456789abcdef"
+    monkeypatch.setenv("PIPELINE_KEY", f"Bearer {secret}")
+    with_header = open_target(server.url("/ask?key=qsecret"), Options(headers=("Authorization=PIPELINE_KEY",)))
+    assert with_header.name == f"http://127.0.0.1:{server.port}/ask"
+    asks = [Ask("S1", "echo"), Ask("S2", "echo error"), Ask("S3", "echo wrong")]
+    good, refused, wrong = replies(with_header, asks)
+    assert good.fields["answer_json"]["claim"] == "*** /ask?key=qsecret"  # too short to be hidden in an answer
+    assert refused.error == "status 403: no entry for *** /ask?***"
+    assert wrong.error is not None
+    assert wrong.error.startswith("bad reply: expected JSON, got *** /ask?*** (")
+    by_url = open_target(server.url(userinfo="me:pass%20word-1234567@"), Options())
+    assert by_url.name == f"http://127.0.0.1:{server.port}/ask"
+    good, refused, _ = replies(by_url, asks)
+    assert good.fields["answer_json"]["claim"] == "Basic *** /ask"
+    assert refused.error == "status 403: no entry for Basic *** /ask"
+
+
+def test_headers_come_from_the_environment_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "http://127.0.0.1:9/"
+    monkeypatch.delenv("NOT_SET", raising=False)
+    expected = "expected NAME=VARIABLE, the name of a header and of a variable"
+    assert usage(url, headers=("X-Key",)) == f"--header X-Key: {expected}"
+    assert usage(url, headers=("X Key=NOT_SET",)) == f"--header X Key: {expected}"
+    missing = "--header X-Key: expected the variable NOT_SET in the environment, got nothing"
+    assert usage(url, headers=("X-Key=NOT_SET",)) == missing
+    monkeypatch.setenv("NOT_SET", "two\r\nlines")
+    got = usage(url, headers=("X-Key=NOT_SET",))
+    assert got == "--header X-Key: expected printable ASCII text in NOT_SET, got something else"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://", "http://:80/", "http://h:99999/", "http://[::1/", "http://h/a b", "http://h:0"]
+)
+def test_addresses_that_cannot_be_used(url: str) -> None:
+    assert usage(url).startswith("expected an address such as http://localhost:8000/ask, got one ")
+
+
+def test_http_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(MissingExtra) as caught:
+        open_target("http://127.0.0.1:9/", Options())
+    assert caught.value.problems[0].message == "an HTTP target needs httpx: pip install 'ragworthy[http]'"
+
+
+# commands
+
+
+def test_a_command_answers_line_by_line_in_one_process() -> None:
+    got = replies(open_target(LINES, Options()), [Ask(f"C{n}", f"q{n}") for n in range(5)])
+    assert [one.fields["answer_json"]["claim"] for one in got] == [f"C{n}: q{n}" for n in range(5)]
+    assert [one.fields["usage"]["asked"] for one in got] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("q", "error"),
+    [
+        ("die 3", "died: exit code 3: the last complaint"),
+        ("half", "died: exit code 0"),
+        ("kill", "died: signal 9"),
+        ("garbage", "bad reply: expected JSON, got Loading the model … (invalid character (byte 0))"),
+        ("shape", "bad reply: expected object, got array"),
+        ("huge", "too large: expected at most 16 MB, got more"),
+    ],
+)
+def test_a_command_that_fails_is_started_again(q: str, error: str) -> None:
+    before, failed, after = replies(open_target(LINES, Options()), [Ask("C1", "a"), Ask("C2", q), Ask("C3", "b")])
+    assert failed == Reply({}, error)
+    assert (before.error, after.error) == (None, None)
+    assert after.fields["usage"]["asked"] == 1  # a new process
+    assert after.fields["usage"]["pid"] != before.fields["usage"]["pid"]
+
+
+def test_a_command_that_hangs_is_killed() -> None:
+    target = open_target(LINES, Options())
+
+    async def story() -> tuple[Reply, Reply]:
+        late = await target.ask(Ask("C1", "hang"), 1.0)
+        fine = await target.ask(Ask("C2", "a"), 20.0)
+        await target.close()
+        return late, fine
+
+    late, fine = asyncio.run(story())
+    assert late == Reply({}, "timeout: no reply within 1 s")
+    assert fine.error is None
+
+
+def test_a_line_too_many_never_becomes_the_next_answer() -> None:
+    target = open_target(LINES, Options())
+
+    async def story() -> tuple[Reply, Reply]:
+        first = await target.ask(Ask("C1", "twice"), 20.0)
+        await asyncio.sleep(0.3)
+        second = await target.ask(Ask("C2", "b"), 20.0)
+        await target.close()
+        return first, second
+
+    first, second = asyncio.run(story())
+    assert first.fields["answer_json"]["claim"] == "C1: twice"
+    assert second.fields["answer_json"]["claim"] == "C2: b"
+
+
+def test_questions_in_flight_have_a_process_each_and_much_on_stderr_blocks_nothing() -> None:
+    target = open_target(LINES, Options())
+
+    async def story() -> list[Reply]:
+        got = await asyncio.gather(*(target.ask(Ask(f"C{n}", "chatter"), 30.0) for n in range(3)))
+        await target.close()
+        return list(got)
+
+    got = asyncio.run(story())
+    assert len({one.fields["usage"]["pid"] for one in got}) == 3
+
+
+def test_a_command_that_is_not_there() -> None:
+    got = asked("cmd:no-such-program-x --flag")
+    error = "unreachable: no-such-program-x cannot be started: No such file or directory"
+    assert got == Reply({}, error, unreachable=True)
+    assert usage("cmd:'open") == "cmd:'open: expected a command, got: No closing quotation"
+
+
+def test_no_shell_is_involved(tmp_path: Path) -> None:
+    assert reason_of(asked(f"cmd:echo x > {tmp_path / 'made'}").error or "") == "bad reply"
+    assert list(tmp_path.iterdir()) == []
+
+
+# replay
+
+
+def test_recorded_traces_by_question_and_variation(tmp_path: Path) -> None:
+    def trace(qid: str, claim: str, **more: Any) -> dict[str, Any]:
+        return {"qid": qid, "answer_json": {"claim": claim}, "retrieved_ids": [], **more}
+
+    rows = [
+        trace("A", "any"),
+        trace("B", "first", seed=1, jitter="none"),
+        trace("B", "second", seed=2, jitter="none"),
+        trace("B", "ws", seed=2, jitter="ws", paraphrase=1),
+        trace("C", "old"),
+        trace("C", "new"),
+        trace("E", "x", error={"code": 5}),
+        {"q_id": "F", "retrieved_ids": [], "answer_json": None},
+    ]
+    target = open_target(f"replay:{write_jsonl(tmp_path / 't.jsonl', rows)}", Options())
+    asks = [
+        Ask("A", "q", seed=9),
+        Ask("B", "q", seed=1),
+        Ask("B", "q", seed=2),
+        Ask("B", "q", seed=2, jitter="ws", paraphrase=1),
+        Ask("B", "q", seed=3),
+        Ask("C", "q"),
+        Ask("D", "q"),
+        Ask("E", "q"),
+        Ask("F", "q"),
+    ]
+    got = replies(target, asks)
+    assert [one.error or one.fields["answer_json"]["claim"] for one in got] == [
+        "any",
+        "first",
+        "second",
+        "ws",
+        "no recorded trace",
+        "new",
+        "no recorded trace",
+        "{'code': 5}",
+        "bad reply: answer_json: expected object, got null",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", ":1: expected a JSON object, got: Input data was truncated [RW-F07]"),
+        ("\n4", ":2: expected a JSON object, got 4 [RW-F08]"),
+        ('{"q": "x"}', ":1: qid: expected a string, got nothing [RW-T01]"),
+        ('{"qid": 4}', ":1: qid: expected a string, got 4 [RW-T01]"),
+    ],
+)
+def test_files_that_cannot_be_replayed(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    with pytest.raises(DataError) as caught:
+        asked(f"replay:{path}")
+    assert str(caught.value.problems[0]) == f"{path}{problem}"
+
+
+def test_a_replay_reads_plain_files_that_are_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="expected a file, got nothing at this path"):
+        asked(f"replay:{tmp_path / 'none.jsonl'}")
+    assert usage("replay:t.jsonl.gz") == "replay:t.jsonl.gz: expected a plain .jsonl file"
