@@ -336,7 +336,7 @@ def test_what_the_summary_says(tmp_path: Path, server: Served, cli: Cli) -> None
 def test_a_retry_is_counted(tmp_path: Path, server: Served, cli: Cli) -> None:
     path, out = gold(tmp_path, "flaky 1"), tmp_path / "out"
     done = cli("experiment", "latency", "--target", server.url, "--gold", path, "--out", out, "--loads", "5",
-               "--warmup", 0)  # fmt: skip
+               "--warmup", 0, "--retries", 2)  # fmt: skip
     assert done.code == 0
     cell = json.loads((out / "latency.json").read_bytes())["cells"][0]
     assert (cell["retried"], cell["held_rps"], cell["rate_off"]) == (1, None, None)
