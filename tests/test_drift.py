@@ -221,7 +221,7 @@ def test_trend_over_windows(tmp_path: Path) -> None:
     files = [report_of(tmp_path, f"{nth}.json", right) for nth, right in enumerate((90, 89, 87, 86, 84))]
     done = run_cli("history", "trend", *files)
     assert done.code == 1
-    assert "  answers.precision       0.9 → 0.84" in done.out
+    assert "  answers.precision      0.9 → 0.84" in done.out
     assert "slope -0.0150" in done.out
     assert "! declined 4 windows in a row" in done.out
     assert done.out.splitlines()[-1] == "trend: 2 alerts (exit 1)"  # precision and containment

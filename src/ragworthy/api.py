@@ -134,8 +134,8 @@ def score(
     """Score one suite from paths, iterables of dicts or data frames.
 
     For the structured suite `questions` and `outputs` are other names for gold and traces, for stability and latency
-    `runs` is another name for traces; `profile="reference"` is for the structured suite only. Agreement takes pairs, or
-    scholar and auditor, or gold and traces (and corpus), or raters, or operators.
+    `runs` is another name for traces; `profile="reference"` is for the structured and the latency suite. Agreement
+    takes pairs, or scholar and auditor, or gold and traces (and corpus), or raters, or operators.
 
     >>> gold = [{"qid": "A1", "question": "Null keys?", "answerable": True,
     ...          "gold_claim_substr": ["rejects null keys"], "gold_citations": ["p1#2"]},
@@ -161,7 +161,7 @@ def score(
         ("delta_s", delta_s, DELTA_S),
         ("anchor_scope", anchor_scope, ("section", "subtree")),
         ("use", use, USES),
-        ("profile", profile, ("default", "reference") if suite == "structured" else ("default",)),
+        ("profile", profile, ("default", "reference") if suite in ("structured", "latency") else ("default",)),
     ):
         if value not in choices:
             raise usage_error(f"{name}: expected {' or '.join(choices)}, got {value!r}")
@@ -185,7 +185,7 @@ def score(
     elif suite == "stability":
         settings = Stability(limits=_limits(limits), **common)
     elif suite == "latency":
-        settings = Latency(configuration=configuration, use=use, scu=scu, **common)
+        settings = Latency(profile=profile, configuration=configuration, use=use, scu=scu, **common)
     elif suite == "agreement":
         form = form_of({name: one is not None for name, one in votes.items()})
         if form is None:

@@ -76,6 +76,17 @@ def open_target(text: str, options: Options, tuning: Path | None = None) -> Targ
     return plain_target(text, options)
 
 
+def check_knobs(text: str, knobs: dict[str, Any]) -> None:
+    """Refuse knobs that the built-in pipeline does not have before the first question; other targets know theirs."""
+    if text.startswith("builtin:"):
+        from ragworthy.pipeline.knobs import read
+
+        try:
+            read(knobs, None)
+        except ValueError as error:
+            raise usage_error(f"--knob: {error}") from None
+
+
 def knobs_of(file: Path | None, pairs: Iterable[str]) -> dict[str, Any]:
     """The knobs of a TOML file, then those given one by one; values are JSON, or else text."""
     knobs: dict[str, Any] = {}
@@ -137,6 +148,7 @@ def _wordings(item: Question, paraphrases: HowMany, label: str, problems: list[P
 
 def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
     """Ask everything that has no reply yet, and write the results when all is done."""
+    check_knobs(target.name, plan.knobs)
     check_free(options.out, results.FILES)
     header = Header(
         target=target.name,

@@ -31,6 +31,8 @@ class Line(NamedTuple):
     slope: Fraction | None
     declines: int
     alerts: tuple[str, ...]
+    whole: bool = False
+    """Whether it counts something."""
 
 
 class Trend(NamedTuple):
@@ -64,7 +66,7 @@ def trend(paths: Sequence[Path], *, suite: str | None = None, repeated: bool = F
 def _unlike(reports: Sequence[Earlier]) -> tuple[str, ...]:
     """Why numbers of these reports must not be put beside each other."""
     first = reports[0]
-    found = []
+    found = [f"{one.path}: its evidence was not valid" for one in reports if one.verdict == "INVALID"]
     for other in reports[1:]:
         if _gold(other) != _gold(first):
             found.append(f"{other.path}: another gold set than {first.path}")
@@ -73,8 +75,6 @@ def _unlike(reports: Sequence[Earlier]) -> tuple[str, ...]:
         moved = [key for key, value in first.suite.settings.items() if other.suite.settings.get(key) != value]
         if moved:
             found.append(f"{other.path}: another setting of {', '.join(moved)} than {first.path}")
-        if other.verdict == "INVALID":
-            found.append(f"{other.path}: its evidence was not valid")
     return tuple(found)
 
 
@@ -90,14 +90,21 @@ def _lines(reports: Sequence[Earlier], suite: str, repeated: bool) -> list[Line]
         given = [report.suite.metrics.get(name) for report in reports]
         values = tuple(None if one is None else one.exact for one in given)
         there = [value for value in values if value is not None]
-        if metric is None or not there:
+        if metric is None or not there or not _checked(reports, name):
             continue
         found = drift(there, better=metric.better, rate=metric.highest == 1)
         alerts = _rerun(metric, there) if repeated else list(found.alerts)
         if len(there) < len(values):
             alerts.append(f"not measured in {len(values) - len(there)} of {len(values)} reports")
-        lines.append(Line(name, values, found.variation, found.slope, found.declines, tuple(alerts)))
+        lines.append(
+            Line(name, values, found.variation, found.slope, found.declines, tuple(alerts), metric.kind == "count")
+        )
     return lines
+
+
+def _checked(reports: Sequence[Earlier], name: str) -> bool:
+    """Whether a number was measured at all: constraints that nobody checked are all kept."""
+    return not name.startswith("answers.scu") or all(report.suite.settings.get("scu") for report in reports)
 
 
 def _rerun(metric: Metric, values: Sequence[Fraction]) -> list[str]:
@@ -140,7 +147,7 @@ def as_text(found: Trend) -> list[str]:
     wide = max((len(line.metric) for line in found.lines), default=0)
     for line in found.lines:
         first, last = (next((v for v in order if v is not None), None) for order in (line.values, line.values[::-1]))
-        ends = " → ".join("–" if value is None else show.number(value) for value in (first, last))
+        ends = " → ".join("–" if value is None else show.number(value, whole=line.whole) for value in (first, last))
         tilt = "not measured (under 5)" if line.slope is None else f"{float(line.slope):+.4f}"
         spread = "–" if line.variation is None else f"{line.variation:.4f}"
         lines.append(f"  {line.metric.ljust(wide)}  {ends:<20} σ/μ {spread}  slope {tilt}")

@@ -82,6 +82,7 @@ def agreement(given: argparse.Namespace) -> int:
         scu=given.scu_enforced,
         release=given.release,
         baseline_cost=_positive("--baseline-cost", given.baseline_cost) if given.baseline_cost else None,
+        fixes=tuple(given.fix),
         slices=tuple(given.slice),
     )
     paths = {name: Path(path) if path else None for name, path in files.items()}

@@ -94,6 +94,8 @@ def agreement(one: argparse.ArgumentParser) -> None:
     one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks, for what the auditor looks up")
     one.add_argument("--raters", metavar="FILE", help="the votes of several raters: {qid, rater, label}")
     one.add_argument("--operators", metavar="FILE", help="operator records")
+    one.add_argument("--fix", action="append", default=[], metavar="NAME",
+                     help="a fix that operator records may name (repeatable)")  # fmt: skip
     one.add_argument("--release", action="store_true", help="a release: needs three operators")
     one.add_argument("--baseline-cost", metavar="COST", help="what an operator record cost before")
     one.add_argument("--tsv", default="runs/consistency_disagreements.tsv", metavar="FILE",

@@ -204,6 +204,8 @@ def _shuffled(asks: list[Ask], requests: int | None, seed: int) -> Iterator[Ask]
 
 def run(sweep: Sweep, target: Target, options: Options) -> Swept:
     """Measure every cell that is not in the journal yet, and write the results when all are there."""
+    for cell in sweep.cells:
+        running.check_knobs(target.name, cell.knobs)
     check_free(options.out, (RUNS, SUMMARY))
     header = Header(
         target=target.name,

@@ -129,7 +129,7 @@ def parse_gates(
             check.say("RW-P03", here[:-1], f"expected a table, got {shown(table)}")
             continue
         check.known(table, "gate", here)
-        gates += _gate(check, table, here, _named(table, default_k, suite, known), evidence)
+        gates += _gate(check, table, here, _named(table, default_k, suite, known), evidence, suite)
     seen: set[tuple[str, str, str | None, str | None]] = set()
     for gate in gates:
         key = (gate.metric, gate.op, gate.slice, gate.suite)
@@ -149,7 +149,12 @@ def _named(table: dict[str, Any], default_k: int, suite: str | None, known: Know
 
 
 def _gate(
-    check: Checker, table: dict[str, Any], here: str, found: registry.MetricName | str | None, evidence: str
+    check: Checker,
+    table: dict[str, Any],
+    here: str,
+    found: registry.MetricName | str | None,
+    evidence: str,
+    only: str | None,
 ) -> Iterable[Gate]:
     check.take(table, "metric", str, here, "a metric id")
     if found is None:
@@ -172,7 +177,7 @@ def _gate(
         optional=bool(check.take(table, "optional", bool, here, "true or false")),
         review=_band(check, table, here),
         why=check.take(table, "why", str, here, "a text"),
-        suite=_suite_of(check, table, here, found),
+        suite=_suite_of(check, table, here, found, only),
     )
     gates = []
     for key, op in (("min", MIN), ("max", MAX), ("max_drop", DROP), ("max_worse", WORSE)):
@@ -193,10 +198,14 @@ def _gate(
     return gates
 
 
-def _suite_of(check: Checker, table: dict[str, Any], here: str, found: registry.MetricName) -> str | None:
-    """The suite that a gate is for, where it is not the metric's own but one that borrows it."""
+def _suite_of(
+    check: Checker, table: dict[str, Any], here: str, found: registry.MetricName, only: str | None
+) -> str | None:
+    """The suite that a gate is for, where it is not the metric's own but one that borrows it, as the only one may."""
     text = check.take(table, "suite", str, here, "the name of a suite")
     own = registry.suite_of(found.id)
+    if text is None and only is not None and own in registry.BORROWED.get(only, ()):
+        return only
     if text is None or text == own:
         return None
     if own not in registry.BORROWED.get(text, ()):

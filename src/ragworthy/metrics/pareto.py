@@ -37,8 +37,12 @@ def _beats_in_both(one: Point, other: Point) -> bool:
 
 
 def fastest(points: Sequence[Point], *, among: Collection[str] | None = None, strict: bool = False) -> Point | None:
-    """The fastest point of the frontier, of those that may be taken; ties: higher CHR, then the id."""
-    free = [one for one in frontier(points, strict=strict) if among is None or one.config in among]
+    """The fastest of those that may be taken; ties: higher CHR, then the id.
+
+    Points of the frontier come first. One that is beaten only by what may not be taken is still better than none.
+    """
+    free = [one for one in points if among is None or one.config in among]
+    free = [one for one in frontier(points, strict=strict) if one in free] or free
     return min(free, key=lambda one: (one.p95, -one.chr, one.config), default=None)
 
 

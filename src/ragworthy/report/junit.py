@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from ragworthy.report.show import gate_name
 from ragworthy.text import clip
 
 _CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -39,7 +40,7 @@ def render(report: dict[str, Any]) -> str:
 
 
 def _title(gate: dict[str, Any]) -> str:
-    name = f"{gate['metric']}[{gate['slice']}]" if gate["slice"] else gate["metric"]
+    name = gate_name(gate)
     return f"{name} {gate['shown']['rule']}"
 
 

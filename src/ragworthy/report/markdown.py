@@ -8,6 +8,7 @@ from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
     cases,
     counts_line,
+    gate_name,
     gate_notes,
     grid,
     is_rate,
@@ -86,7 +87,7 @@ def _head(report: dict[str, Any]) -> list[str]:
     ]
     for gate in report["gates"]:
         shown = gate["shown"]
-        name = f"{gate['metric']} [{gate['slice']}]" if gate["slice"] else gate["metric"]
+        name = gate_name(gate).replace("[", " [")
         outcome = "⏸ waived" if "waiver" in gate else _OUTCOME[gate["outcome"]]
         cells = (
             name,

@@ -124,7 +124,7 @@ def _shown(one: g.Judged) -> dict[str, str]:
         if one.baseline is not None:
             text = f"{text} (was {show.number(one.baseline, whole=whole)})"
         limit_text = gate.threshold if gate.op == g.DROP else show.percent(float(limit))
-        rule = f"{'rise' if gate.op == g.WORSE and value and value.better == 'lower' else 'drop'} ≤ {limit_text}"
+        rule = f"{'rise' if value and value.better == 'lower' else 'drop'} ≤ {limit_text}"
     else:
         text = "–" if number is None else show.number(number, limit, whole=whole)
         rule = f"{'≥' if gate.op == g.MIN else '≤'} {gate.threshold}"

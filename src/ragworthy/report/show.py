@@ -229,6 +229,12 @@ def number_of(metric: dict[str, Any], thresholds: Iterable[Fraction] = ()) -> st
     return number(Fraction(metric["num"], metric["den"]), *thresholds)
 
 
+def gate_name(gate: dict[str, Any]) -> str:
+    """A gate as tables name it: the metric, with its slice, after the suite that borrows it."""
+    metric = f"{gate['suite']}:{gate['metric']}" if gate.get("suite") else str(gate["metric"])
+    return f"{metric}[{gate['slice']}]" if gate["slice"] else metric
+
+
 def gate_notes(gate: dict[str, Any]) -> list[str]:
     """What a table of gates has no room for."""
     notes: list[str] = []

@@ -9,6 +9,7 @@ from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
     cases,
     counts_line,
+    gate_name,
     gate_notes,
     grid,
     is_rate,
@@ -78,7 +79,7 @@ def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _name(gate: dict[str, Any]) -> str:
-    return f"{gate['metric']}[{visible(gate['slice'])}]" if gate["slice"] else str(gate["metric"])
+    return visible(gate_name(gate))
 
 
 def _gates(gates: list[dict[str, Any]], colour: bool) -> list[str]:
