@@ -87,6 +87,7 @@ def test_the_ledger_the_reasons_and_the_exit_code(tmp_path: Path, cli: Cli) -> N
     assert done.out.splitlines() == [
         "asked 4 = answered 1 + refused 1 + errored 2",
         "errors: bad reply 1, no recorded trace 1",
+        "the first: bad reply: retrieved_ids: expected array, got int",
         f"traces: {out / 'traces.jsonl'}",
         "run: 2 of 4 replies are errors (exit 1)",
     ]

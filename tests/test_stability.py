@@ -385,16 +385,16 @@ def test_every_run_is_accounted_for() -> None:
     counts = body_of(done)["counts"]
     assert counts["runs"] == 9
     ways = ("counted_runs", "noop_runs", "duplicate_runs", "warmup_runs")
-    assert [counts[key] for key in ways] == [5, 2, 1, 1]
+    assert [counts[key] for key in ways] == [6, 1, 1, 1]
     assert counts["runs"] == sum(counts[key] for key in ways)
     assert (counts["errored_runs"], counts["refused_runs"]) == (1, 1)
     rows = list(done.rows())
-    assert [(row["qid"], row["runs"], row["noops"]) for row in rows] == [("q1", 4, 2), ("q2", 1, 0)]
-    assert rows[0]["metrics"]["stability.acr"] == 0.75
-    assert body_of(done)["design"]["noops"] == {"syn": 1, "ws": 1}
+    assert [(row["qid"], row["runs"], row["noops"]) for row in rows] == [("q1", 5, 1), ("q2", 1, 0)]
+    assert rows[0]["metrics"]["stability.acr"] == 0.6  # the noop that answered differently counts
+    assert body_of(done)["design"]["noops"] == {"ws": 1}
     said = warned(done)
     assert said["RW-W66"] == "1 run was replaced by a later one with its run_id"
-    assert said["RW-W53"] == "2 runs left out: the jitter changed nothing (syn 1, ws 1)"
+    assert said["RW-W53"] == "1 run left out: the jitter changed nothing (ws 1)"
     assert said["RW-W54"] == "1 run answered differently for the same question and seed"
     assert said["RW-W55"] == "1 question has one run that counts"
     assert said["RW-W56"] == "1 question not asked in all 6 variations"
@@ -601,8 +601,10 @@ def test_a_user_sees_all_of_it(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["qid"] for row in rows] == ["q1", "q2"]
     assert rows[1]["undefined"]["stability.acr"] == "not answerable"
-    again = run_cli("score", "stability", *files, "--limits", "acr=0.7,cghc=0.7", "css=0", "ned50=0.3")
-    assert again.code == 0
+    again = run_cli("score", "stability", *files, "--limits", "acr=0.7,cghc=0.7", "css=0.01", "ned50=0.3")
+    assert again.code == 1  # css is 0.0
+    never = run_cli("score", "stability", *files, "--limits", "css=0")
+    assert (never.code, never.err.splitlines()[0]) == (2, "--limits: css: css = 0 can never fail [RW-P05]")
     markdown = run_cli("score", "stability", *files, "--format", "markdown")
     assert "- fails: q1: acr 0.75" in markdown.out
     (tmp_path / "runs.jsonl").write_text("", encoding="utf-8")

@@ -186,8 +186,8 @@ def test_a_packed_gold_set_with_odd_lines(index: Path, tmp_path: Path) -> None:
 def test_a_set_that_the_pipeline_cannot_answer(index: Path, tmp_path: Path) -> None:
     name = json.loads(GOLD.read_bytes().splitlines()[0])["gold_citations"][0]
     rows = [
-        {"qid": f"q{n}", "question": "Zebra tokens?", "answerable": n < 4, "gold_claim_substr": ["never said"],
-         "gold_citations": [name]}
+        {"qid": f"q{n}", "question": "Zebra tokens?", "answerable": n < 4,
+         **({"gold_claim_substr": ["never said"], "gold_citations": [name]} if n < 4 else {})}
         for n in range(8)
     ]  # fmt: skip
     gold = tmp_path / "gold.jsonl"
@@ -220,7 +220,14 @@ def test_wrong_flags(index: Path, tmp_path: Path, flags: list[str], message: str
     [
         ({"question": " "}, "3: question: expected a text to ask, got nothing [RW-G16]"),
         ({"qid": "H001"}, '3: qid: expected a unique id, got "H001" again [RW-G02]'),
-        ({"gold_citations": ["x#1"]}, '3: gold_citations: expected a block of the index, got "x#1" [RW-G13]'),
+        (
+            {"gold_citations": ["x#1"], "answerable": True},
+            '3: gold_citations: expected a block of the index, got "x#1" [RW-G13]',
+        ),
+        (
+            {"gold_claim_substr": ["x"]},
+            "3: answerable: expected no gold text or citations for an unanswerable question, got some [RW-G08]",
+        ),
         ({"answerable": 1}, "3: answerable: expected true or false, got 1 [RW-G04]"),
     ],
 )

@@ -13,6 +13,7 @@ from ragworthy.metrics.wanted import Place, Section, kind_of, place_of
 from ragworthy.records import Chunk
 
 MANIFEST = "manifest.json"
+CHUNKS = "chunks.jsonl"
 
 
 class Corpus(NamedTuple):
@@ -50,6 +51,14 @@ def text_hash(text: str) -> str:
 def corpus_file(path: Path) -> Path:
     """The one file that stands for the corpus in a receipt: the manifest of an index names all others."""
     return path / MANIFEST if path.is_dir() else path
+
+
+def chunks_of(given: Any) -> Any:
+    """The chunks of an index, where its folder or its manifest was given; else what was given."""
+    path = Path(given) if isinstance(given, (str, Path)) else None
+    if path is None or not (path.is_dir() or path.name == MANIFEST):
+        return given
+    return (path if path.is_dir() else path.parent) / CHUNKS
 
 
 def load_corpus(given: Any) -> Corpus:

@@ -8,16 +8,17 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, usage_error
-from ragworthy.files import read_text
+from ragworthy.files import read_text, sha256_of
 from ragworthy.gold.lint import identities
 from ragworthy.gold.lint_retrieval import Question
+from ragworthy.ids import config_id
 from ragworthy.load.decode import read_items
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.jitters import JITTERS
 from ragworthy.records import RetrievalGold
 from ragworthy.runner import plan as planning
 from ragworthy.runner import results
-from ragworthy.runner.contract import Options, Target
+from ragworthy.runner.contract import Options, Target, about
 from ragworthy.runner.drive import Asked, Driver
 from ragworthy.runner.journal import AGAIN, Header, Journal, check_free, entry
 from ragworthy.runner.plan import Plan, Wordings
@@ -68,7 +69,9 @@ def open_target(text: str, options: Options, tuning: Path | None = None) -> Targ
 
         if options.headers:
             raise usage_error("--header: expected a target that is an http address, got another one")
-        return Called(text, Pipeline(Path(folder), tuning))
+        pipeline = Pipeline(Path(folder), tuning)
+        made = {"index_hash": pipeline.index_hash}
+        return Called(text, pipeline, made if tuning is None else made | {"tuning_sha256": sha256_of(tuning)})
     if tuning is not None:
         raise usage_error("--pipeline: expected the target builtin:INDEX, got another one")
     if not text.strip() or ":" not in text:
@@ -149,6 +152,7 @@ def _wordings(item: Question, paraphrases: HowMany, label: str, problems: list[P
 def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
     """Ask everything that has no reply yet, and write the results when all is done."""
     check_knobs(target.name, plan.knobs)
+    plan = plan._replace(config_id=config_id(plan.knobs | about(target)))
     check_free(options.out, results.FILES)
     header = Header(
         target=target.name,
@@ -156,6 +160,7 @@ def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
         config_id=plan.config_id,
         plan_sha256=plan.sha256,
         asks=len(plan.asks),
+        about=about(target),
     )
     journal = Journal(options.out, header, resume=options.resume)
     try:
@@ -198,7 +203,7 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
 
 def _written(plan: Plan, target: Target, out: Path, journal: Journal) -> results.Counts:
     try:
-        return results.write(out, plan, target.name, journal)
+        return results.write(out, plan, target, journal)
     except DataError as error:
         advice = f"{len(journal.done):,} replies are safe in {journal.path}: {AGAIN}"
         raise DataError(error.problems, error.total, advice) from None

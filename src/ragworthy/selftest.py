@@ -1,5 +1,6 @@
 """Proof that each gate can fail: the traces are damaged in memory in a way aimed at it, and it is judged again."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -153,8 +154,23 @@ def _disputed(voted: Pair | Rating) -> Pair | Rating:
     return msgspec.structs.replace(voted, label=f"{voted.label} {voted.rater}")
 
 
-def _abstained(pair: Pair) -> Pair:
-    return msgspec.structs.replace(pair, scholar=Vote("ABSTAIN"))
+def _abstained(voted: Pair | Rating) -> Pair | Rating:
+    return msgspec.structs.replace(voted, scholar=Vote("ABSTAIN")) if isinstance(voted, Pair) else voted
+
+
+def _one_voice(voted: Pair | Rating) -> Pair | Rating:
+    return voted if isinstance(voted, Pair) else msgspec.structs.replace(voted, rater="one")
+
+
+def _partisan(bit: int) -> Callable[[Pair | Rating], Pair | Rating]:
+    """Some raters, by a bit of the hash of their names, never say that anything is correct."""
+
+    def damage(voted: Pair | Rating) -> Pair | Rating:
+        if isinstance(voted, Pair) or not hashlib.sha256(voted.rater.encode()).digest()[0] >> bit & 1:
+            return voted
+        return msgspec.structs.replace(voted, label="wrong")
+
+    return damage
 
 
 DAMAGE: dict[str, tuple[str, Callable[..., Any]]] = {
@@ -207,6 +223,9 @@ for _name in ("per_correct", "total"):
 for _name in ("percent", "kappa", "pairwise", "fleiss"):
     DAMAGE[f"agreement.{_name}"] = ("every second vote made another", _disputed)
 DAMAGE["agreement.abstain"] = ("every vote an abstention", _abstained)
+DAMAGE["agreement.raters"] = ("every rater made the same one", _one_voice)
+for _bit in range(8):  # which raters there are is not known: several ways to split them
+    DAMAGE[f"agreement.split {_bit}"] = ("some raters made to find everything wrong", _partisan(_bit))
 
 
 class Tried(NamedTuple):

@@ -50,7 +50,7 @@ def stability(given: argparse.Namespace) -> int:
         ran = varying.run(plan, target, options)
     finally:
         shown.end()
-    if ran.finished and not given.quiet:
+    if ran.finished and not given.quiet and given.limit is None:
         print(_next("stability", given.gold, out / "traces.jsonl"))
     return single.told(ran, out, quiet=given.quiet)
 
@@ -69,6 +69,7 @@ def latency(given: argparse.Namespace) -> int:
         limit=given.limit,
     )
     target = single.open_given(given)
+    sweep = sweeping.of_target(sweep, target)
     shown = _Shown(sweep, quiet=given.quiet)
     options = sweeping.Options(out, given.resume, given.timeout, starts=shown.starts, told=shown.told)
     try:

@@ -18,6 +18,7 @@ from ragworthy.load.rules import Checker, parse_gate_text, parse_ks
 from ragworthy.load.settings import Answers, Retrieval, Structured, default_gates
 from ragworthy.names import DEFAULT_K, REFUSAL, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.report import write as writing
+from ragworthy.report.show import plural
 
 
 def gate(given: argparse.Namespace) -> int:
@@ -176,6 +177,8 @@ def _retrieval_reference(given: argparse.Namespace) -> int:
     if given.qrels:
         raise usage_error("--profile reference reads --gold and --trace")
     ks = depths(given.k)
+    if given.receipt or given.rows:
+        raise usage_error("--profile reference writes no receipts or rows")
     if given.gates or (len(ks) > 1 and given.k != RETRIEVAL_K):
         raise usage_error("--profile reference has its own gates and takes one k")
     corpus = Path(given.corpus) if given.corpus else None
@@ -297,6 +300,8 @@ def _reference(given: argparse.Namespace) -> int:
         raise usage_error(f"--k: expected a whole number, got {given.k}") from None
     if given.gates is not None and len(given.gates) != 1:
         raise usage_error("--gates: the reference scorer takes one comma-separated text")
+    if given.receipt or given.rows:
+        raise usage_error("--profile reference writes no receipts or rows")
     for name in given.output:
         if writing.form_of(Path(name)) not in ("json", "text"):
             raise usage_error(f"{name}: the reference profile writes .json or .txt only")
@@ -317,7 +322,7 @@ def verify(given: argparse.Namespace) -> int:
 
     checked = receipts.check(Path(given.receipt), jobs=given.jobs)
     if checked.agrees:
-        print(f"verified: {checked.verdict} re-derives byte for byte from {checked.inputs} inputs (exit 0)")
+        print(f"verified: {checked.verdict} re-derives byte for byte from {plural(checked.inputs, 'input')} (exit 0)")
         return int(Exit.SHIP)
     for line in checked.differences:
         print(line)

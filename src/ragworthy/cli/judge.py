@@ -71,7 +71,8 @@ def agreement(given: argparse.Namespace) -> int:
     if form is None or (given.corpus and form != "traces"):
         forms = "; ".join(" and ".join(f"--{name.removesuffix('s') if name == 'traces' else name}" for name in names)
                           for names in FORMS.values())  # fmt: skip
-        raise usage_error(f"expected the files of one form ({forms}), got another choice")
+        got = [f"--{'trace' if name == 'traces' else name}" for name, path in files.items() if path]
+        raise usage_error(f"expected the files of one form ({forms}), got {' and '.join(got) or 'none'}")
     if given.profile == "reference":
         return _agreement_reference(given, form)
     settings = Agreement(
@@ -150,6 +151,8 @@ def _printed(given: argparse.Namespace, text: str, passed: bool) -> int:
     """Print what the original program prints; the exit code follows the verdict."""
     if given.gates:
         raise usage_error("--profile reference has its own gates")
+    if given.receipt or given.rows:
+        raise usage_error("--profile reference writes no receipts or rows")
     for name in given.output:
         if Path(name).suffix not in (".json", ".txt"):
             raise usage_error(f"{name}: the reference profile writes .json or .txt only")

@@ -6,7 +6,7 @@ import argparse
 def command(
     group: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str, run: str | None
 ) -> argparse.ArgumentParser:
-    made = group.add_parser(name, help=summary, description=summary[:1].upper() + summary[1:] + ".")
+    made = group.add_parser(name, help=summary, description=summary[:1].upper() + summary[1:] + ".", allow_abbrev=False)
     if run is not None:
         made.set_defaults(run=run)
     return made

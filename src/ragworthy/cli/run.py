@@ -12,7 +12,7 @@ from ragworthy.report.show import plural
 from ragworthy.runner.contract import Options, Target
 from ragworthy.runner.journal import AGAIN
 from ragworthy.running import Progress, Ran
-from ragworthy.text import visible
+from ragworthy.text import clip, visible
 
 _EVERY = 0.2
 """So many seconds lie between two lines of progress."""
@@ -55,6 +55,7 @@ def told(ran: Ran, out: Path, *, quiet: bool) -> int:
         print(f"asked {counts.asked:,} = {sums}")
         if counts.reasons:
             print(visible("errors: " + ", ".join(f"{reason} {n:,}" for reason, n in counts.reasons.items())))
+            print(visible(f"the first: {clip(counts.first or '', 300)}"))
         if ran.finished:
             print(f"traces: {out / 'traces.jsonl'}")
     print(f"{ending} (exit {int(code)})")

@@ -10,7 +10,7 @@ def answers(one: argparse.ArgumentParser) -> None:
     one.add_argument("--gold", required=True, metavar="FILE", help="the gold set (.jsonl, .gz, .zst, .parquet)")
     one.add_argument("--trace", required=True, metavar="FILE", help="the traces")
     one.add_argument("--k", default=str(DEFAULT_K), metavar="K", help="how many retrieved ids count; several: 1,5,10")
-    one.add_argument("--corpus", metavar="FILE", help="chunk texts, for answers.support")
+    one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks, for answers.support")
     one.add_argument("--scu-enforced", "--scu_enforced", action="store_true", help="check locked constraints")
     one.add_argument(
         "--rule-pack", action="append", default=[], metavar="NAME", help="contradiction rules (repeatable)"

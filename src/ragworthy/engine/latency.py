@@ -61,6 +61,11 @@ class Group(NamedTuple):
         return sum(one.timed.run.error is not None for one in self.samples)
 
     @property
+    def all_errors(self) -> bool:
+        """Whether nothing but errors came back."""
+        return self.errors == len(self.samples)
+
+    @property
     def held(self) -> float | None:
         """The requests a second that were really sent, where the runs say when; to three places."""
         moments = [one.timed.at for one in self.samples if one.timed.at is not None]
@@ -125,10 +130,8 @@ def cell_order(cell: Cell) -> tuple[Any, ...]:
 
 
 def _answered(cells: Mapping[Cell, Sequence[Timed]]) -> set[str]:
-    """The configurations whose runs hold answers; with answers elsewhere, an error stands for one."""
+    """The configurations whose runs hold answers; an error stands for an empty one."""
     runs = [timed for members in cells.values() for timed in members]
-    if not any(timed.run.answer_json is not None for timed in runs):
-        return set()
     return {timed.config for timed in runs if timed.run.answer_json is not None or timed.run.error is not None}
 
 

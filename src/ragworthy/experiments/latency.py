@@ -21,7 +21,7 @@ from ragworthy.errors import DataError, data_error, usage_error
 from ragworthy.files import write_whole, write_with
 from ragworthy.ids import config_id
 from ragworthy.records import explained
-from ragworthy.runner.contract import Ask, Target, reason_of
+from ragworthy.runner.contract import Ask, Target, about, reason_of
 from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, check_free
 from ragworthy.runner.openloop import Fired, Shot, fire
 
@@ -202,8 +202,15 @@ def _shuffled(asks: list[Ask], requests: int | None, seed: int) -> Iterator[Ask]
         yield from draw.sample(asks, len(asks))
 
 
+def of_target(sweep: Sweep, target: Target) -> Sweep:
+    """The sweep with configurations named by what decides the answers besides knobs, too."""
+    made = about(target)
+    return sweep._replace(cells=tuple(cell._replace(config_id=config_id(cell.knobs | made)) for cell in sweep.cells))
+
+
 def run(sweep: Sweep, target: Target, options: Options) -> Swept:
     """Measure every cell that is not in the journal yet, and write the results when all are there."""
+    sweep = of_target(sweep, target)
     for cell in sweep.cells:
         running.check_knobs(target.name, cell.knobs)
     check_free(options.out, (RUNS, SUMMARY))
@@ -213,6 +220,7 @@ def run(sweep: Sweep, target: Target, options: Options) -> Swept:
         config_id="*",
         plan_sha256=sweep.sha256,
         asks=len(sweep.cells),
+        about=about(target),
     )
     journal = Journal(options.out, header, resume=options.resume)
     try:
@@ -222,7 +230,7 @@ def run(sweep: Sweep, target: Target, options: Options) -> Swept:
         if left:
             asyncio.run(_measure(sweep, left, target, options, journal))
         cells = _measured(journal)
-        _write(sweep, cells, target.name, options.out, journal)
+        _write(sweep, cells, target, options.out, journal)
         return Swept(len(sweep.cells), True, cells)
     except KeyboardInterrupt:
         return Swept(len(sweep.cells), False, _measured(journal))
@@ -324,7 +332,7 @@ def _kept(journal: Journal, n: int) -> _Kept:
         raise data_error("RW-J03", f"cell {n}: {message}", where=str(journal.path), field=field) from None
 
 
-def _write(sweep: Sweep, cells: list[Measured], target: str, out: Path, journal: Journal) -> None:
+def _write(sweep: Sweep, cells: list[Measured], target: Target, out: Path, journal: Journal) -> None:
     """Write the runs and the summary, each whole or not at all."""
     encode = msgspec.json.Encoder().encode
 
@@ -335,7 +343,8 @@ def _write(sweep: Sweep, cells: list[Measured], target: str, out: Path, journal:
 
     summary = {
         "schema": SCHEMA,
-        "target": target,
+        "target": target.name,
+        "about": about(target),
         "gold": {"path": sweep.gold, "sha256": sweep.gold_sha256},
         "plan_sha256": sweep.sha256,
         "questions": sweep.questions,

@@ -12,6 +12,7 @@ from ragworthy.gold.lint import Question, identities
 from ragworthy.ids import stable
 from ragworthy.load.decode import items_of, numbered
 from ragworthy.load.sources import open_source
+from ragworthy.metrics import facts as f
 from ragworthy.pipeline import Pipeline
 from ragworthy.pipeline.knobs import Knobs
 from ragworthy.pipeline.tuning import NAME, dump, tunable
@@ -93,6 +94,7 @@ def tune(
     pipeline = Pipeline(index)
     source = open_source("gold", gold)
     cases = read_cases(source.given, list(numbered(source)))
+    _check_gold(cases, source.given, short_words=short_words)
     _check_citations(cases, pipeline, source.given)
     tuning, scored = split(cases, share, seed)
     outcomes = [judge(pipeline, case.gold, knobs or {}, short_words=short_words) for case in tuning]
@@ -100,7 +102,12 @@ def tune(
     origin = {"index_hash": pipeline.index_hash, "gold_sha256": source.sha256()}
     tables = {
         "split": {"seed": seed, "share": float(share), "tuning": len(tuning), "scored": len(scored)},
-        "tuning": {"objective": OBJECTIVE, "unanswerable": _unanswerable(tuning), **chosen.table()},
+        "tuning": {
+            "objective": OBJECTIVE,
+            "unanswerable": _unanswerable(tuning),
+            "short_substr": "word" if short_words else "reject",
+            **chosen.table(),
+        },
         "curve": {"points": [one.table() for one in curve(outcomes)]},
     }
     write_whole(out / TUNING, b"".join(case.raw for case in tuning))
@@ -135,6 +142,19 @@ def read_cases(given: str, lines: Sequence[tuple[int, bytes]]) -> list[Case]:
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
     raw = dict(lines)
     return [Case(item.line, raw[item.line].rstrip(b"\n") + b"\n", item.record) for item in items]
+
+
+def _check_gold(cases: Sequence[Case], given: str, *, short_words: bool) -> None:
+    """Refuse what `score answers` would refuse: a question that no answer can get right teaches the wrong threshold."""
+    flags_of = f.gold_flags(f.Rules(short_words=short_words))
+    problems = [
+        Problem(code, message, f"{given}:{case.line}", field)
+        for case in cases
+        for flag, (code, field, message) in f.LINT.items()
+        if flags_of(case.gold) & flag
+    ]
+    if problems:
+        raise DataError(problems[:MOST_PROBLEMS], len(problems))
 
 
 def _check_citations(cases: Sequence[Case], pipeline: Pipeline, given: str) -> None:

@@ -228,6 +228,7 @@ VOTES = ("pairs", "scholar", "auditor", "gold", "traces", "corpus", "raters", "o
 def votes(given: Mapping[str, Any]) -> dict[str, Any]:
     """The files of the agreement suite as a request has them: the votes (or traces) first, the auditor's second."""
     first = next(
-        (given[name] for name in ("pairs", "scholar", "traces", "raters", "operators") if given.get(name)), None
+        (given[name] for name in ("pairs", "scholar", "traces", "raters", "operators") if given.get(name) is not None),
+        None,
     )
     return {"gold": given.get("gold"), "traces": first, "second": given.get("auditor"), "corpus": given.get("corpus")}

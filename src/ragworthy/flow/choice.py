@@ -1,6 +1,6 @@
 """Which configuration of a sweep is judged, and by which gates: those asked for, at every load it was asked at."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from ragworthy.engine.latency import Cell, Group
 from ragworthy.errors import policy_error
 from ragworthy.flow import Request
 from ragworthy.load.defaults import LATENCY_GATES, LATENCY_GUARD
-from ragworthy.load.settings import Latency
+from ragworthy.load.settings import BATCH_WHY, Latency
 from ragworthy.metrics.cost import NOTHING_CORRECT
 from ragworthy.metrics.latency import load_name
 from ragworthy.metrics.pareto import Point, fastest, frontier, most_accurate
@@ -28,10 +28,13 @@ class Chosen(NamedTuple):
     choice: Choice
 
 
-def choose(request: Request, groups: Mapping[Cell, Group], values: Values) -> Chosen:
-    """The frontier of every load, what each configuration fails, and the configuration to judge."""
+def choose(request: Request, groups: Mapping[Cell, Group], values: Values, partly: Set[str]) -> Chosen:
+    """The frontier of every load, what each configuration fails, and the configuration to judge.
+
+    Those that were asked only a part of the questions (`partly`) are not chosen: leaving out hard ones must not pay.
+    """
     settings = request.latency
-    gates = gates_for_use(request)
+    gates = request.gates
     strict = _strict(settings)
     loads = list(dict.fromkeys(load for _, load in groups))
     best: set[Cell] = set()
@@ -39,8 +42,10 @@ def choose(request: Request, groups: Mapping[Cell, Group], values: Values) -> Ch
         best |= {(point.config, load) for point in frontier(points(values, load), strict=strict)}
     failing = {cell: _failing(gates, cell, values[cell]) for cell in groups}
     top = max(loads, key=lambda load: (load is not None, load or 0))
-    free = {config for config, _ in groups} - {config for (config, _), found in failing.items() if found}
-    comparable = points(values, top)
+    slow = {config for config, load in groups if _failing(_interactive(gates), (config, load), values[config, load])}
+    whole = {config for config, _ in groups} - partly
+    free = whole - slow
+    comparable = [point for point in points(values, top) if point.config in whole]
     taken = {
         "interactive": fastest(comparable, among=free, strict=strict),
         "batch": most_accurate(comparable, Fraction(settings.batch_p95)),
@@ -93,16 +98,14 @@ def _judged(
 # gates
 
 
-def gates_for_use(request: Request) -> tuple[g.Gate, ...]:
-    """The gates asked for; for batch use the usual P95 gate is the relaxed one."""
+def _interactive(gates: tuple[g.Gate, ...]) -> tuple[g.Gate, ...]:
+    """The gates of interactive use: the P95 that only batch use allows is the usual one there."""
     usual = LATENCY_GATES[0]
-    limit = request.latency.batch_p95
-    if request.latency.use != "batch":
-        return request.gates
-    relaxed = usual._replace(threshold=limit, why="what batch use allows")
     return tuple(
-        relaxed._replace(evidence=gate.evidence) if gate == usual._replace(evidence=gate.evidence) else gate
-        for gate in request.gates
+        gate._replace(threshold=usual.threshold, why=usual.why)
+        if (gate.metric, gate.op, gate.why) == (usual.metric, usual.op, BATCH_WHY)
+        else gate
+        for gate in gates
     )
 
 
@@ -166,17 +169,19 @@ def waivers_at_every_load(waivers: tuple[g.Waiver, ...], gates: Sequence[g.Gate]
 
 
 def same_load(baseline: g.Baseline | None, loads: Sequence[Fraction | None]) -> g.Baseline | None:
-    """The baseline, or why it cannot be used: it was measured under another load."""
+    """The baseline under the one load that was measured now, or why it cannot be used: it does not have that load."""
     if baseline is None or baseline.unlike is not None or len(loads) > 1:
         return baseline
-    theirs = [group.removeprefix("load=") for group, _ in baseline.values if group and group.startswith("load=")]
-    highest = max(
-        theirs, key=lambda name: Fraction(name) if name[:1].isdigit() else Fraction(0), default=load_name(None)
-    )
-    now = load_name(loads[0])
-    if highest == now:
+    theirs = list(dict.fromkeys(group for group, _ in baseline.values if group and group.startswith("load=")))
+    now = f"load={load_name(loads[0])}"
+    if now in theirs:
+        values = dict(baseline.values)
+        values |= {(None, name): value for (group, name), value in baseline.values.items() if group == now}
+        return baseline._replace(values=values)
+    if not theirs and loads[0] is None:
         return baseline
-    return baseline._replace(unlike=f"its load was {highest} requests/s, now it is {now}")
+    had = ", ".join(group.removeprefix("load=") for group in theirs) or load_name(None)
+    return baseline._replace(unlike=f"its load was {had} requests/s, now it is {load_name(loads[0])}")
 
 
 def nothing_correct_fails(judged: list[g.Judged], waivers: Sequence[g.Waiver]) -> list[g.Judged]:

@@ -65,7 +65,8 @@ def score(request: Request, progress: Progress | None = None) -> Part:
 
     names = _names(request)
     by_cell = {cell: engine.values(job, group.samples, names) for cell, group in found.groups.items()}
-    chosen = choice.choose(request, found.groups, by_cell)
+    lacking = {cell: _lacking(job, group) for cell, group in found.groups.items()}
+    chosen = choice.choose(request, found.groups, by_cell, {config for (config, _), gaps in lacking.items() if gaps})
     loads = [load for config, load in found.groups if config == chosen.choice.config]
     values = _summarise(job, found, chosen.choice.config, loads, by_cell, names)
 
@@ -97,7 +98,8 @@ def score(request: Request, progress: Progress | None = None) -> Part:
         frozen=evidence.frozen(request, inputs.lock, gold_sha256),
         baseline_verdict=inputs.earlier.verdict if inputs.earlier else None,
         counts=_counts(job, runs, found),
-        missing=_missing(job, found),
+        missing=_missing(job, [lacking[chosen.choice.config, load] for load in loads]),
+        all_errors=[load_name(load) for load in loads if found.groups[chosen.choice.config, load].all_errors],
         uneven=_uneven(job, found),
         prices=inputs.prices,
         most_offenders=request.most_offenders,
@@ -307,9 +309,15 @@ def _counts(job: engine.Job, runs: Runs, found: engine.Sweep) -> dict[str, int]:
     }
 
 
-def _missing(job: engine.Job, found: engine.Sweep) -> list[str]:
-    asked = {one.question for group in found.groups.values() for one in group.samples}
-    return [question.qid for nth, question in enumerate(job.questions) if nth not in asked]
+def _lacking(job: engine.Job, group: engine.Group) -> set[int]:
+    """The questions that a configuration was never asked under a load."""
+    return set(range(len(job.questions))) - {one.question for one in group.samples}
+
+
+def _missing(job: engine.Job, lacking: Sequence[set[int]]) -> list[str]:
+    """The questions that the judged configuration was not asked under each of its loads."""
+    gaps = set[int]().union(*lacking)
+    return [question.qid for nth, question in enumerate(job.questions) if nth in gaps]
 
 
 def _uneven(job: engine.Job, found: engine.Sweep) -> list[str]:

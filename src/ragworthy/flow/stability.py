@@ -17,6 +17,7 @@ from ragworthy.metrics import facts as f
 from ragworthy.metrics import stability as st
 from ragworthy.metrics.jitters import PLAIN, Variation, run_id, varied
 from ragworthy.metrics.registry import Metric, Word, all_metrics
+from ragworthy.names import Outcome
 from ragworthy.records import Gold, Run
 from ragworthy.report import stability as describe
 from ragworthy.report.findings import Part
@@ -64,6 +65,7 @@ def score(request: Request, progress: Progress | None = None) -> Part:
         waivers=request.waivers,
         each=_each(request, asked, metrics, words),
     )
+    judged = _undecided(judged, asked)
     found = describe.Steady(
         asked=asked,
         read=len(runs),
@@ -164,17 +166,20 @@ def _ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Map
     for gold in golds:
         given = by_qid.get(_qid(gold), [])
         last = {run_id(run): run for run in given}
-        counted, noops = _apart([last[key] for key in sorted(last)])
+        runs_of = [last[key] for key in sorted(last)]
+        pairs = _noops(runs_of)
+        unlike = [noop for noop, plain in pairs if not st.alike(said_of(gold, noop), said_of(gold, plain))]
+        noops = [noop for noop, _ in pairs if noop not in unlike]
+        counted = [run for run in runs_of if run not in noops]
         said = tuple(said_of(gold, run) for run in counted)
-        twins = [(said_of(gold, noop), said_of(gold, plain)) for noop, plain in noops]
         asked.append(
             describe.Asked(
                 qid=_qid(gold),
                 gold=gold,
                 question=st.judged(st.Question(gold.answerable, bool(gold.constraints), said), limits),
                 runs=tuple(counted),
-                noops=tuple(noop for noop, _ in noops),
-                unlike=sum(not st.alike(one, other) for one, other in twins),
+                noops=tuple(noops),
+                unlike=len(unlike),
                 replaced=len(given) - len(last),
                 varied=frozenset(map(varied, last.values())),
             )
@@ -182,8 +187,8 @@ def _ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Map
     return asked
 
 
-def _apart(runs: Sequence[Run]) -> tuple[list[Run], list[tuple[Run, Run]]]:
-    """The runs that count, and those that asked the very same thing again, each with the run that it repeats.
+def _noops(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
+    """The runs that asked the very same thing again, each with the run that it repeats.
 
     Where the question was not asked as it stands, the first run whose jitter left it so stands for that.
     """
@@ -191,16 +196,14 @@ def _apart(runs: Sequence[Run]) -> tuple[list[Run], list[tuple[Run, Run]]]:
     for run in sorted(runs, key=lambda run: varied(run).jitter != PLAIN):
         if varied(run).jitter == PLAIN or run.noop:
             first.setdefault(varied(run)._replace(jitter=""), run)
-    counted: list[Run] = []
-    noops: list[tuple[Run, Run]] = []
+    found = []
     for run in runs:
         plain = first.get(varied(run)._replace(jitter=""))
-        same = plain is not None and (run.noop or (run.q is not None and run.q == plain.q))
-        if plain is None or run is plain or varied(run).jitter == PLAIN or not same:
-            counted.append(run)
-        else:
-            noops.append((run, plain))
-    return counted, noops
+        if plain is None or run is plain or varied(run).jitter == PLAIN:
+            continue
+        if run.noop or (run.q is not None and run.q == plain.q):
+            found.append((run, plain))
+    return found
 
 
 # summarise
@@ -258,6 +261,20 @@ def _gates(request: Request) -> tuple[g.Gate, ...]:
     always = STABILITY_MISSING_GATE
     there = any(gate.metric == always.metric for gate in request.gates)
     return request.gates if there else (*request.gates, always)
+
+
+def _undecided(judged: list[g.Judged], asked: Sequence[describe.Asked]) -> list[g.Judged]:
+    """With one run of a question nothing can be said about its stability: no limit of it is shown to hold."""
+    single = sum(len(one.runs) == 1 for one in asked)
+    if not single:
+        return judged
+    reason = f"{single:,} of {len(asked):,} questions have one run only: nothing to compare it with"
+    return [
+        one._replace(outcome=Outcome.UNDECIDED, reason=reason)
+        if one.gate.metric == "stability.failing_questions" and one.outcome is Outcome.PASS
+        else one
+        for one in judged
+    ]
 
 
 def _each(

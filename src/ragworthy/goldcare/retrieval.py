@@ -205,9 +205,13 @@ class Fit(NamedTuple):
 def fit(gold: Path, corpus: Path) -> Fit:
     """Hold a gold set against an index."""
     source = open_source("gold", gold)
-    questions = [one for one in sound(source) if isinstance(one, rules.Question)]
+    items = sound(source)
+    questions = [one for one in items if isinstance(one, rules.Question)]
     there = load_corpus(corpus)
     names = [stable(name) for one in questions for name in one.gold.relevant or []]
+    names += [stable(name) for one in items for name in getattr(one.gold, "gold_citations", None) or []]
+    if not names:
+        raise data_error("RW-F04", "expected records that cite blocks, got none", where=str(gold))
     unknown = [name for name in dict.fromkeys(names) if name not in there.places]
     covered, sections = rules.section_coverage(questions, _known(there, {}))
     return Fit(len(dict.fromkeys(names)), unknown, covered, sections)

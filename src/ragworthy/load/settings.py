@@ -26,6 +26,7 @@ STABILITY_LIMITS = ("acr=0.95", "cghc=0.95", "css=0.70", "ned50=0.20", "refusal_
 USES = ("interactive", "batch")
 FRONTIERS = ("usual", "strict")
 BATCH_P95 = "2500"
+BATCH_WHY = "what batch use allows"
 
 
 class Answers(NamedTuple):
@@ -155,6 +156,8 @@ def default_gates(settings: Settings) -> tuple[Gate, ...]:
         return {"raters": RATERS_GATES, "operators": OPERATORS_GATES}.get(settings.form, AGREEMENT_GATES)
     if isinstance(settings, Retrieval):
         return RETRIEVAL_GATES + ((LIVE_GATE,) if settings.live else ())
+    if isinstance(settings, Latency) and settings.use == "batch":
+        return (LATENCY_GATES[0]._replace(threshold=settings.batch_p95, why=BATCH_WHY), *LATENCY_GATES[1:])
     gates: dict[type[Settings], tuple[Gate, ...]]
     gates = {Answers: DEFAULT_GATES, Structured: STRUCTURED_GATES, Stability: STABILITY_GATES, Latency: LATENCY_GATES}
     return gates[type(settings)]
@@ -276,6 +279,8 @@ def parse_limits(check: Checker, given: dict[str, Any], path: str) -> tuple[str,
             )
         elif number is None or not 0 <= Fraction(number) <= 1:
             check.say("RW-P03", f"{path}{name}", f"expected a number from 0 to 1, got {shown(value)}")
+        elif Fraction(number) == (1 if name == "ned50" else 0):
+            check.say("RW-P05", f"{path}{name}", f"{name} = {number} can never fail")
         else:
             usual[name] = number
     return tuple(f"{name}={number}" for name, number in usual.items())

@@ -213,9 +213,10 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
                 flags = in_list if one in retrieved or other in retrieved else PRESENT
         else:
             flags = PRESENT | several(wanted, retrieved)
+        answer = trace.answer_json or NO_ANSWER
         if trace.error is not None:
             flags |= ERRORED
-        answer = trace.answer_json or NO_ANSWER
+            answer = NO_ANSWER  # whatever came before the error is no answer
         claim, cited = answer.claim, answer.citations
         if claim in exact:
             return flags | REFUSED | REFUSED_CITING if cited else flags | REFUSED
@@ -348,9 +349,9 @@ def _trimmed(text: str) -> str:
 
 def _support(gold: Gold, cited: object, chunks: Mapping[str, str], short_words: bool) -> int:
     """Whether the text of a cited chunk holds a gold piece that counts."""
-    if not gold.answerable:
-        return 0
     pieces = gold.gold_claim_substr or []
+    if not gold.answerable or not pieces:
+        return 0
     flags = SUPPORTABLE
     for one in cited if isinstance(cited, list) else ():
         text = chunks.get(one) if isinstance(one, str) else None

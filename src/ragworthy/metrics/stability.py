@@ -13,7 +13,6 @@ from ragworthy.records import Gold, Run, Trace
 from ragworthy.text import nfkc, short_piece_occurs, squeeze
 
 SOURCE = "ProblemMap eval/eval_semantic_stability.md"
-"""The label of a question that is right in most runs, but says or cites other things from run to run."""
 
 
 class Said(NamedTuple):
@@ -70,7 +69,7 @@ def said_by(rules: f.Rules) -> Callable[[Gold, Run], Said]:
     flags_of = f.trace_flags(rules)
 
     def said(gold: Gold, run: Run) -> Said:
-        answer = run.answer_json
+        answer = run.answer_json if run.error is None else None
         trace = Trace(qid=run.name, retrieved_ids=run.retrieved_ids, answer_json=answer, error=run.error)
         facts = f.unpack(flags_of(gold, trace), rules.ks)
         claim = canon(answer.claim or "") if answer is not None and facts.claim else None

@@ -73,7 +73,8 @@ def _scholar(rules: f.Rules) -> Callable[[Gold, Trace | None], Opinion]:
             return Opinion(REJECT, "the claim lacks the gold text")
         if not flags & f.HIT:
             return Opinion(REJECT, "cites no gold evidence, or something besides what was retrieved")
-        return Opinion(VALID, "the claim has the gold text and cites its evidence")
+        what = "the claim has the gold text and cites" if gold.gold_claim_substr else "no gold text to look for; cites"
+        return Opinion(VALID, f"{what} its evidence")
 
     return vote
 
@@ -97,8 +98,11 @@ def _auditor(rules: f.Rules) -> Callable[[Gold, Trace | None], Opinion]:
         problems += [] if flags & f.IN_SCOPE else ["cites what was not retrieved"]
         problems += strange
         problems += [] if flags & f.KEPT else ["does not keep the locked constraints"]
-        if not problems and supported is not None and not supported(answer.claim or "", answer.citations):
-            problems.append(f"fewer than {SUPPORT} of its content words are in the chunks it cites")
+        if not problems and supported is not None:
+            held = supported(answer.claim or "", answer.citations)
+            if held is None:
+                return Opinion(ABSTAIN, "the chunks it cites have no text")
+            problems += [] if held else [f"fewer than {SUPPORT} of its content words are in the chunks it cites"]
         raised = (bool(strange), not flags & f.KEPT)
         red = tuple(flag for flag, up in zip(FLAGS, raised, strict=True) if up)
         return Opinion(REJECT if problems else VALID, problems[0] if problems else "made by the rules", red)
@@ -124,15 +128,17 @@ def _provenance(trace: Trace, citations: Any, chunks: Mapping[str, str] | None) 
     return [f"cites {clip(str(unknown[0]), 40)}, which the corpus does not have"] if unknown else []
 
 
-def _supported(chunks: Mapping[str, str]) -> Callable[[str, list[str]], bool]:
-    """A function that tells whether enough of a claim's content words occur in the chunks it cites."""
+def _supported(chunks: Mapping[str, str]) -> Callable[[str, list[str]], bool | None]:
+    """A function that tells whether enough content words of a claim occur in what it cites; None without any text."""
     known: dict[str, frozenset[str]] = {}
 
-    def holds(claim: str, citations: list[str]) -> bool:
+    def holds(claim: str, citations: list[str]) -> bool | None:
         for one in citations:
             if one not in known:
                 known[one] = words(chunks[stable(one)])
         there = frozenset().union(*(known[one] for one in citations))
+        if not there:
+            return None
         wanted = content_words(claim)
         return len(wanted & there) >= SUPPORT * len(wanted)
 

@@ -97,7 +97,7 @@ class Chat:
             count = given.get(name)
             if isinstance(count, int):
                 usage[name] = usage.get(name, 0) + count
-        return replied.choices[0].message.content or ""
+        return replied.choices[0].message.content or "nothing"  # which is no JSON, and says so
 
     def _post(self, body: dict[str, Any]) -> bytes:
         key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)

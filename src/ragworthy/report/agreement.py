@@ -50,6 +50,9 @@ def _invalid(found: Found) -> list[str]:
     reasons = []
     if found.missing:
         reasons.append(f"{show.plural(len(found.missing), 'question has', 'questions have')} no trace")
+    unpaired = len(found.votes.scholar_only) + len(found.votes.auditor_only)
+    if unpaired > len(found.pairs):
+        reasons.append(f"{unpaired:,} qids have one vote only, and {len(found.pairs):,} have both")
     if found.frozen.state == "broken":
         reasons.append(found.frozen.reason)
     return reasons + model.unmeasured(found.judged)

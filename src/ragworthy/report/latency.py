@@ -66,6 +66,8 @@ def _invalid(found: Swept) -> list[str]:
     reasons = []
     if found.missing:
         reasons.append(f"{show.plural(len(found.missing), 'question has', 'questions have')} no measured run")
+    if found.all_errors:
+        reasons.append(f"every run ended in an error under load {', '.join(found.all_errors)}")
     if found.frozen.state == "broken":
         reasons.append(found.frozen.reason)
     return reasons + model.unmeasured(found.judged)
@@ -200,7 +202,10 @@ def _blame(one: Sample) -> tuple[str | None, str]:
 
 def _slowest(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     """The slowest runs, with the stage that took most of their time."""
-    order = sorted(samples, key=lambda one: (-one.timed.e2e, one.question, sorted(one.timed.stages.items())))
+    order = sorted(
+        samples,
+        key=lambda one: (-one.timed.e2e, one.question, str(one.timed.run.error), sorted(one.timed.stages.items())),
+    )
     found = []
     for one in order[:SLOWEST]:
         stage, time = max(one.timed.stages.items(), key=lambda pair: (pair[1], pair[0]), default=(None, None))

@@ -62,7 +62,7 @@ def number(value: g.Value) -> dict[str, Any]:
         shown["n"] = value.n
     if value.independent is not None:
         shown["distinct"] = value.independent
-    if not value.counts:
+    if not value.counts and value.undefined is None:
         shown["exact"] = f"{value.num}/{value.den}"
     if value.pooled is not None:
         shown["micro"] = {"num": value.pooled[0], "den": value.pooled[1]}

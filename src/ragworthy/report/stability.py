@@ -319,7 +319,9 @@ def details(body: dict[str, Any]) -> list[str]:
     lines.append(f"limits of each question: {limits}")
     for one in body["worst"]:
         numbers = ", ".join(f"{name} {one[name]}" for name in SHOWN if name in one)
-        lines.append(f"{'fails' if one['fails'] else 'passes'}: {one['qid']}: {numbers} ({one['runs']} runs)")
+        lines.append(
+            f"{'fails' if one['fails'] else 'passes'}: {one['qid']}: {numbers} ({show.plural(one['runs'], 'run')})"
+        )
     return lines
 
 
@@ -384,7 +386,12 @@ def _next_steps(found: Steady) -> list[dict[str, str]]:
         steps.append(("questions without a run", "run the experiment over the whole gold set and score again"))
     if any(one.outcome is Outcome.NOT_MEASURED and not one.gate.optional for one in found.judged):
         steps.append(("a gate was not measured", "give it cases (see the reason beside it), or mark the gate optional"))
-    stages = Counter(st.blame(one.question)[0] for one in found.asked if one.question.broken)
+    broken = [one.question for one in found.asked if one.question.broken]
+    steady = sum(st.iaa(question) == 1 for question in broken)
+    stages = Counter(st.blame(question)[0] for question in broken if st.iaa(question) != 1)
+    if steady and any(one.outcome is Outcome.FAIL for one in found.judged):
+        pattern = f"the same in every run, and wrong ({show.plural(steady, 'question')})"
+        steps.append((pattern, "not a matter of stability: 'ragworthy score answers' says what is wrong"))
     if any(one.outcome is Outcome.FAIL for one in found.judged):
         for stage, count in sorted(stages.items(), key=lambda item: -item[1]):
             pattern, do = _TO_DO[stage]

@@ -61,6 +61,9 @@ class Swept(NamedTuple):
     baseline_verdict: str | None
     counts: dict[str, int]
     missing: list[str]
+    """Questions that the judged configuration was not asked under one of its loads."""
+    all_errors: list[str]
+    """The loads under which nothing but errors came back."""
     """Questions without a measured run in any configuration."""
     uneven: list[str]
     """What is not crossed, in words."""

@@ -3,7 +3,6 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.names import Stage
 from ragworthy.report.own import details
 from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
@@ -24,6 +23,9 @@ from ragworthy.report.show import (
     width_of,
 )
 from ragworthy.text import clip, visible
+
+MOST_COLUMNS = 5
+"""So many rates stand beside each other in a table of slices."""
 
 _COLOURS = {"SHIP": "32", "NO-SHIP": "31", "INCONCLUSIVE": "33", "INVALID": "35"}
 _OUTCOMES = {"pass": "32", "fail": "31", "undecided": "33", "not_measured": "35"}
@@ -152,6 +154,8 @@ def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]
     """The gated rates of every slice."""
     shown = {*gated, "retrieval.recall@5"}
     names = [name for name, metric in body["metrics"].items() if name in shown and is_rate(metric)]
+    names = names or [name for name, metric in body["metrics"].items() if is_rate(metric) and not metric["undefined"]]
+    names = names[:MOST_COLUMNS]
     if not body["slices"] or not names:
         return []
     rows = [
@@ -175,7 +179,7 @@ def _offender(one: dict[str, Any]) -> list[str]:
         lines.append(f"      claim      {visible(clip(one['claim'], 100))}")
     if one["claim"] is not None or one["citations"]:
         lines.append(f"      cites      {ids(one['citations'])}")
-    if one["stage"] == Stage.VOTES and not one["retrieved_ids"]:
+    if one["claim"] is None and not one["retrieved_ids"] and not one["gold_citations"]:
         return lines  # votes alone: there is no answer to look at
     lines.append(f"      gold       {ids(one['gold_citations'])}")
     lines.append(f"      retrieved  {ids(one['retrieved_ids'])}")

@@ -68,6 +68,11 @@ class Target(Protocol):
         """Let go of everything."""
 
 
+def about(target: Target) -> dict[str, str]:
+    """What decides the answers of a target besides its knobs, where that is known: the index, the tuning."""
+    return dict(getattr(target, "about", {}))
+
+
 class Answered(msgspec.Struct, frozen=True):
     """The answer in a reply; more keys are allowed and kept."""
 

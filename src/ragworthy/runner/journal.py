@@ -33,6 +33,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     config_id: str
     plan_sha256: str
     asks: int
+    about: dict[str, str] = {}
+    """What decides the answers of the target besides its knobs."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

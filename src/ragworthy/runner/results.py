@@ -9,7 +9,7 @@ import msgspec
 
 from ragworthy.files import write_whole, write_with
 from ragworthy.names import REFUSAL
-from ragworthy.runner.contract import reason_of
+from ragworthy.runner.contract import Target, about, reason_of
 from ragworthy.runner.journal import Entry, Journal
 from ragworthy.runner.plan import Plan, Planned
 from ragworthy.text import trim_fold
@@ -28,20 +28,24 @@ class Counts(NamedTuple):
     errored: int
     reasons: dict[str, int]
     """How often each kind of error came, by its stable word."""
+    first: str | None = None
+    """The first error, in full."""
 
 
 def counted(journal: Journal) -> Counts:
     """What became of the questions that are done."""
     refused = 0
     reasons: Counter[str] = Counter()
+    first: str | None = None
     for n in sorted(journal.done):
         one = journal.read(n)
         if one.error is not None:
             reasons[reason_of(one.error)] += 1
+            first = first or one.error
         elif trim_fold(one.fields["answer_json"]["claim"]) == REFUSAL:
             refused += 1
     asked, errored = len(journal.done), reasons.total()
-    return Counts(asked, asked - refused - errored, refused, errored, dict(sorted(reasons.items())))
+    return Counts(asked, asked - refused - errored, refused, errored, dict(sorted(reasons.items())), first)
 
 
 def trace(one: Planned, config_id: str, fields: dict[str, Any], error: str | None) -> dict[str, Any]:
@@ -63,7 +67,7 @@ def trace(one: Planned, config_id: str, fields: dict[str, Any], error: str | Non
     return told | fields
 
 
-def write(folder: Path, plan: Plan, target: str, journal: Journal) -> Counts:
+def write(folder: Path, plan: Plan, target: Target, journal: Journal) -> Counts:
     """Write every result of a run whose questions are all done."""
 
     def traces(one: Planned, entry: Entry) -> dict[str, Any]:
@@ -78,7 +82,8 @@ def write(folder: Path, plan: Plan, target: str, journal: Journal) -> Counts:
     _write_lines(folder / TIMINGS, plan, journal, timings)
     summary = {
         "schema": SCHEMA,
-        "target": target,
+        "target": target.name,
+        "about": about(target),
         "gold": {"path": plan.gold, "sha256": plan.gold_sha256},
         "plan_sha256": plan.sha256,
         "questions": plan.questions,

@@ -9,7 +9,7 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from importlib import import_module
 from typing import Any
@@ -45,8 +45,9 @@ def imported(module: str, name: str) -> "Called":
 class Called:
     """A callable as a target."""
 
-    def __init__(self, name: str, call: Callable[..., Any]) -> None:
+    def __init__(self, name: str, call: Callable[..., Any], about: Mapping[str, str] | None = None) -> None:
         self.name = name
+        self.about = dict(about or {})
         self._call = call
         self._is_async = inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
         self._loop: asyncio.AbstractEventLoop
