@@ -40,7 +40,7 @@ def test_w46_a_slope_within_its_limit_and_four_declines() -> None:
     found = drift(numbers("0.90", "0.89", "0.87", "0.86", "0.84"))
     assert found.slope == Fraction(-15, 1000)
     assert found.declines == 4
-    assert found.alerts == ("declined 4 windows in a row",)
+    assert found.alerts == ("got worse 4 windows in a row",)
 
 
 def test_w46_up_and_down_is_no_drift() -> None:
@@ -54,7 +54,7 @@ def test_a_rise_is_the_bad_direction_where_lower_is_better() -> None:
     up = numbers("0.30", "0.31", "0.33", "0.34")
     assert declines(up) == 0
     assert declines(up, better="lower") == 3
-    assert drift(up, better="lower").alerts == ("declined 3 windows in a row",)
+    assert drift(up, better="lower").alerts == ("got worse 3 windows in a row",)
 
 
 def test_under_five_windows_a_slope_is_not_measured() -> None:
@@ -223,7 +223,7 @@ def test_trend_over_windows(tmp_path: Path) -> None:
     assert done.code == 1
     assert "  answers.precision      0.9 → 0.84" in done.out
     assert "slope -0.0150" in done.out
-    assert "! declined 4 windows in a row" in done.out
+    assert "! got worse 4 windows in a row" in done.out
     assert done.out.splitlines()[-1] == "trend: 2 alerts (exit 1)"  # precision and containment
     done = run_cli("history", "trend", *files[::-1], "--format", "json", "-o", str(tmp_path / "trend.json"))
     assert done.code == 0

@@ -75,8 +75,13 @@ def value(done: flow.Run, name: str) -> Any:
     return body(done)["metrics"][name]["value"]
 
 
+def gated(done: Any) -> list[Any]:
+    """The gates that were asked for: all but the one on errors, which is always there."""
+    return [one for one in done.judged if one.gate.metric != "latency.errors"]
+
+
 def outcomes(done: flow.Run) -> list[tuple[str, str, str]]:
-    return [(g.name_of(one.gate), one.gate.op, one.outcome.value) for one in done.judged]
+    return [(g.name_of(one.gate), one.gate.op, one.outcome.value) for one in gated(done)]
 
 
 def codes(done: flow.Run) -> dict[str, str]:
@@ -169,14 +174,14 @@ def test_batch_use_has_its_own_p95() -> None:
     assert body(done)["judged"] | {"knobs": {}} == {
         "configuration": "E", "load_rps": 5.0, "knobs": {}, "why": "chosen for batch use", "compared_at": "5",
     }  # fmt: skip
-    assert [(one.gate.threshold, one.outcome) for one in done.judged] == [
+    assert [(one.gate.threshold, one.outcome) for one in gated(done)] == [
         ("2500", Outcome.PASS), ("0.80", Outcome.PASS),
     ]  # fmt: skip
     tight = score(*worked(), gates=GATES, settings=Latency(use="batch", batch_p95="2000"))
     assert body(tight)["judged"]["configuration"] == "B"
     for limit in ("1000", "2000"):
         own = score(*worked(), gates=(P95._replace(threshold=limit),), settings=Latency(use="batch"))
-        assert [one.gate.threshold for one in own.judged] == [limit]  # a gate of one's own stays as it is
+        assert [one.gate.threshold for one in gated(own)] == [limit]  # a gate of one's own stays as it is
 
 
 def test_what_is_judged_and_why() -> None:
@@ -235,7 +240,7 @@ def test_a_guard_of_ones_own_replaces_the_usual_one() -> None:
     before = report(score(*worked("A")))
     own = (g.Gate("latency.p95", g.WORSE, "0.5"),)
     done = score(*worked("A"), gates=own, baseline=before)
-    assert [(one.gate.metric, one.gate.threshold) for one in done.judged] == [
+    assert [(one.gate.metric, one.gate.threshold) for one in gated(done)] == [
         ("latency.p95", "0.5"), ("answers.precision", "0.02"),
     ]  # fmt: skip
 
@@ -245,7 +250,7 @@ def test_another_load_is_no_baseline() -> None:
     before = report(score(gold, runs))
     done = score(gold, [one | {"load_rps": 20} for one in runs], baseline=before)
     assert done.verdict == "INVALID"
-    assert [one.reason for one in done.judged[1:]] == [
+    assert [one.reason for one in gated(done)[1:]] == [
         "the baseline is not comparable: its load was 5 requests/s, now it is 20",
     ] * 2  # fmt: skip
 
@@ -256,7 +261,7 @@ def test_loads_that_both_have_are_compared_one_by_one() -> None:
     before = report(score(gold, at[1] + at[5]))
     slow = [one | {"e2e_ms": 1100} for one in at[5]]
     done = score(gold, at[1] + slow + at[20], baseline=before)
-    against = [(g.name_of(one.gate), one.outcome.value) for one in done.judged if one.gate.op == g.WORSE]
+    against = [(g.name_of(one.gate), one.outcome.value) for one in gated(done) if one.gate.op == g.WORSE]
     assert against == [("latency.p95[load=1]", "pass"), ("latency.p95[load=5]", "fail")]
 
 
@@ -303,7 +308,7 @@ def test_a_gate_on_one_load_stands_for_itself() -> None:
     runs = [run("a", ms, load_rps=load) for load, ms in ((1, 900), (5, 2400))]
     relaxed = (P95, P95._replace(slice="load=5", threshold="2500"))
     done = score(gold, runs, relaxed)
-    assert [(g.name_of(one.gate), one.gate.threshold) for one in done.judged] == [
+    assert [(g.name_of(one.gate), one.gate.threshold) for one in gated(done)] == [
         ("latency.p95[load=1]", "2000"), ("latency.p95[load=5]", "2500"),
     ]  # fmt: skip
     assert done.verdict == "SHIP"
@@ -315,7 +320,7 @@ def test_a_waiver_goes_along_to_every_load() -> None:
     gates = (P95, g.Gate("answers.chr", g.MIN, "0.5", suite="latency"))
     waiver = g.Waiver("latency.p95", "known", "us", "2099-01-01")
     done = score([asked("a")], runs, gates, waivers=(waiver,))
-    assert [one.waiver is not None for one in done.judged] == [True, True, False, False]
+    assert [one.waiver is not None for one in gated(done)] == [True, True, False, False]
     assert done.verdict == "SHIP"
 
 
@@ -517,7 +522,7 @@ def test_nothing_correct_fails_the_gate_on_cost() -> None:
     prices = priced("[[price]]\nper_1k = 1\n")
     runs = [bad("a", 5, usage={"total_tokens": 1})]
     done = score([asked("a")], runs, (g.Gate("cost.per_correct", g.MAX, "9"),), prices=prices)
-    assert [(one.outcome, one.reason) for one in done.judged] == [(Outcome.FAIL, "nothing was correct")]
+    assert [(one.outcome, one.reason) for one in gated(done)] == [(Outcome.FAIL, "nothing was correct")]
     assert done.verdict == "NO-SHIP"
     waiver = g.Waiver("cost.per_correct", "known", "us", "2099-01-01")
     waived = score([asked("a")], runs, (g.Gate("cost.per_correct", g.MAX, "9"), P95), prices=prices, waivers=(waiver,))
@@ -563,7 +568,7 @@ def test_questions_that_must_pass_do_in_every_run_at_every_load() -> None:
     gold = [asked("a"), asked("b")]
     runs = [run(q, 5, load_rps=load) for q in "ab" for load in (1, 5)] + [bad("b", 5, load_rps=1)]
     gate = g.Gate("answers.precision", g.EACH, "2", must_pass=("a", "b"), suite="latency")
-    (judged,) = score(gold, runs, (gate,)).judged
+    (judged,) = gated(score(gold, runs, (gate,)))
     assert (judged.outcome, judged.failing) == (Outcome.FAIL, ("b",))
     over = g.Gate("answers.over_refusal", g.EACH, "2", must_pass=("a", "b"), suite="latency")
     assert score(gold, runs, (over,)).judged[0].outcome is Outcome.PASS
@@ -706,10 +711,31 @@ def test_the_policy_runs_the_suite() -> None:
     assert report["suites"]["latency"]["judged"]["why"] == "chosen for batch use"
 
 
+def test_what_fails_fast_is_not_fast() -> None:
+    gold = [asked(f"q{n}") for n in range(20)]
+    good = [run(one["qid"], 50, config_id="good") for one in gold]
+    broken = [bad(one["qid"], 3, config_id="broken", error="status 500") for one in gold]
+    mostly = [run("q0", 3, config_id="broken"), *broken[1:]]
+    for runs in (broken, mostly):
+        done = score(gold, [*good, *runs], (P95,))
+        assert body(done)["chosen"]["interactive"] == "good"
+        assert done.verdict == "SHIP"
+    alone = score(gold, mostly, (P95,))
+    assert alone.verdict == "NO-SHIP"
+    assert [(one.gate.metric, one.outcome.value) for one in alone.judged] == [
+        ("latency.p95", "pass"), ("latency.errors", "fail"),
+    ]  # fmt: skip
+    assert value(alone, "latency.errors") == 0.95
+    own = score(gold, mostly, (P95, g.Gate("latency.errors", g.MAX, "0.99")))
+    assert own.verdict == "SHIP"
+    every = score(gold, broken, (P95, g.Gate("latency.errors", g.MAX, "0.99")))
+    assert (every.verdict, every.report["invalid"][0][:31]) == ("INVALID", "every run ended in an error und")
+
+
 def test_every_metric_of_the_suite_is_reported() -> None:
     names = set(all_metrics("latency"))
     assert names == {
-        *(f"latency.{name}" for name in ("p50", "p90", "p95", "p99", "tail")),
+        *(f"latency.{name}" for name in ("p50", "p90", "p95", "p99", "tail", "errors")),
         *(f"cost.{name}" for name in ("per_correct", "total", "variation", "token_efficiency")),
     }
     assert names <= set(body(score([asked("a")], [run("a", 1)]))["metrics"])

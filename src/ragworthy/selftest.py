@@ -142,6 +142,10 @@ def _multiplied(usage: Any) -> Any:
     return usage * 1_000_000 if isinstance(usage, (int, float)) and not isinstance(usage, bool) else usage
 
 
+def _errored(run: Run) -> Run:
+    return msgspec.structs.replace(run, error=_WRONG, answer_json=None)
+
+
 def _gone_run(run: Run) -> None:
     return None
 
@@ -214,6 +218,7 @@ DAMAGE["stability.rcr"] = ("every other run refused", _every_other_refused)
 DAMAGE["stability.missing"] = ("every run dropped", _gone_run)
 for _name in ("p50", "p90", "p95", "p99"):
     DAMAGE[f"latency.{_name}"] = ("every run made slow", _slow)
+DAMAGE["latency.errors"] = ("every run made an error", _errored)
 DAMAGE["latency.tail"] = ("some runs made slow", _some_slow)
 for _name in ("precision", "chr", "under_refusal", "containment"):
     DAMAGE[f"latency:answers.{_name}"] = ("every claim and citation made wrong", _wrong_run)

@@ -70,6 +70,8 @@ def _unlike(reports: Sequence[Earlier]) -> tuple[str, ...]:
     for other in reports[1:]:
         if _gold(other) != _gold(first):
             found.append(f"{other.path}: another gold set than {first.path}")
+        if _loads(other) != _loads(first):
+            found.append(f"{other.path}: other loads than {first.path}")
         if other.suite.profile != first.suite.profile:
             found.append(f"{other.path}: another profile than {first.path}")
         moved = [key for key, value in first.suite.settings.items() if other.suite.settings.get(key) != value]
@@ -80,6 +82,11 @@ def _unlike(reports: Sequence[Earlier]) -> tuple[str, ...]:
 
 def _gold(report: Earlier) -> str | None:
     return next((one.sha256 for one in report.suite.inputs if one.role == "gold"), None)
+
+
+def _loads(report: Earlier) -> list[str]:
+    """The loads that a report on latency has."""
+    return [name for name in report.suite.slices if name.startswith("load=")]
 
 
 def _lines(reports: Sequence[Earlier], suite: str, repeated: bool) -> list[Line]:

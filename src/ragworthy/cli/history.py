@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from ragworthy import trending
+from ragworthy.cli.guard import keep_inputs
 from ragworthy.files import write_whole
 from ragworthy.names import Exit
 from ragworthy.report.show import plural
@@ -12,6 +13,7 @@ from ragworthy.report.show import plural
 
 def trend(given: argparse.Namespace) -> int:
     """How the numbers of several reports move; exit 1 on an alert, 4 where they cannot be compared."""
+    keep_inputs([given.output], given.reports)
     found = trending.trend([Path(name) for name in given.reports], suite=given.suite_name, repeated=given.repeated)
     text = json.dumps(trending.as_json(found), indent=2, ensure_ascii=False) + "\n"
     if given.output:

@@ -1,11 +1,12 @@
 """What a score writes besides its report: the plot of latencies, the table of disagreements, the votes as pairs."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from ragworthy import flow
-from ragworthy.errors import usage_error
+from ragworthy.errors import UsageError, usage_error
 from ragworthy.files import write_whole
 from ragworthy.load.settings import Agreement
 
@@ -26,7 +27,10 @@ def write(given: argparse.Namespace, requests: Sequence[flow.Request], run: flow
     for name in getattr(given, "plot", []):
         from ragworthy.report.plot import write_plot
 
-        write_plot(Path(name), suites["latency"])
+        try:
+            write_plot(Path(name), suites["latency"])
+        except UsageError as error:  # the verdict does not depend on a picture
+            print(f"--plot {name}: {error.lines()[0]}", file=sys.stderr)
     for request in requests:
         table = _table(request)
         if table is not None:

@@ -12,6 +12,7 @@ from ragworthy.engine.fold import is_good
 from ragworthy.errors import DataError, PolicyError, Problem, data_error, policy_error
 from ragworthy.files import sha256_of, shown_path
 from ragworthy.flow import Progress, Request, choice, evidence
+from ragworthy.load.defaults import LATENCY_ERRORS_GATE
 from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
 from ragworthy.load.latency import Runs, read_gold, read_runs
 from ragworthy.load.prices import load_prices
@@ -54,6 +55,7 @@ class Inputs(NamedTuple):
 
 def score(request: Request, progress: Progress | None = None) -> Part:
     """Score the latency suite."""
+    request = request._replace(gates=_gates(request))
     inputs = _open(request)
     job = _job(request, inputs)
     runs = read_runs(inputs.runs, request.damage)
@@ -166,6 +168,13 @@ def _check(found: engine.Sweep, source: Source, runs: Sequence[Timed]) -> None:
 
 
 # summarise
+
+
+def _gates(request: Request) -> tuple[g.Gate, ...]:
+    """The gates asked for, and always one on errors: a pipeline that fails at once must not win by its speed."""
+    always = LATENCY_ERRORS_GATE
+    there = any(gate.metric == always.metric for gate in request.gates)
+    return request.gates if there else (*request.gates, always)
 
 
 def _names(request: Request) -> list[MetricName]:

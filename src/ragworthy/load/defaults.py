@@ -45,6 +45,7 @@ SCU_GATE = Gate("answers.scu_violations", MAX, "0")
 MISSING_GATE = Gate("answers.missing", MAX, "0")
 RETRIEVAL_MISSING_GATE = Gate("retrieval.missing", MAX, "0")
 STRUCTURED_MISSING_GATE = Gate("structured.missing", MAX, "0")
+LATENCY_ERRORS_GATE = Gate("latency.errors", MAX, "0.01", why="what fails fast is not fast")
 STABILITY_MISSING_GATE = Gate("stability.missing", MAX, "0")
 
 REGRESSION = (

@@ -76,7 +76,7 @@ def drift(values: Sequence[Fraction], *, better: str = "higher", rate: bool = Tr
     The slope is held to its limit only for numbers between 0 and 1; a millisecond is not a point.
 
     >>> drift([Fraction(text) for text in ("0.90", "0.89", "0.87", "0.86", "0.84")]).alerts
-    ('declined 4 windows in a row',)
+    ('got worse 4 windows in a row',)
     """
     spread, tilt, row = variation(values), slope(values), declines(values, better=better)
     alerts = []
@@ -85,5 +85,5 @@ def drift(values: Sequence[Fraction], *, better: str = "higher", rate: bool = Tr
     if rate and tilt is not None and abs(tilt) > MOST_SLOPE:
         alerts.append(f"moves by {float(tilt):+.4f} a window, more than {float(MOST_SLOPE):g}")
     if row >= DECLINES:
-        alerts.append(f"declined {row} windows in a row")
+        alerts.append(f"got worse {row} windows in a row")
     return Drift(len(values), spread, tilt, row, tuple(alerts))

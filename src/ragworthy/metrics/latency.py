@@ -158,3 +158,16 @@ def p99(sample: Sample) -> Fraction:
 def tail(sample: Sample) -> Fraction:
     """How many times the median the slowest 1 % take: P99 over P50."""
     return sample.timed.e2e
+
+
+@metric(
+    better="lower",
+    over="run",
+    cases="runs",
+    event="ending in an error",
+    undefined="no run was measured",
+    source="Ragworthy: what fails fast is not fast",
+)
+def errors(sample: Sample) -> bool:
+    """Share of the runs that ended in an error, whatever they took."""
+    return sample.timed.run.error is not None
