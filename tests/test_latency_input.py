@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from conftest import write_jsonl
 from ragworthy.errors import DataError
 from ragworthy.ids import config_id
-from ragworthy.load.latency import Runs, knobs_of, read_gold, read_runs
+from ragworthy.load.gold import read_gold
+from ragworthy.load.latency import Runs, knobs_of, read_runs
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts import Rules
 from ragworthy.records import Run

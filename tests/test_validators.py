@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from conftest import G1, G2, T1, T2, run_cli, write_jsonl
+from ragworthy.load.gold import name_of
 from ragworthy.load.sources import open_source
-from ragworthy.load.votes import name_of, read_asked
+from ragworthy.load.votes import read_asked
 from ragworthy.metrics.agreement import kappa
 from ragworthy.metrics.arbitration import arbitrate, voted_of
 from ragworthy.metrics.facts import Rules

@@ -24,7 +24,7 @@ CONFIGURATIONS: tuple[dict[str, Any], ...] = (
     {"mode": "hybrid", "rerank_depth": 0},
     {"mode": "bm25", "rerank_depth": 0},
 )
-POLICY = """\
+POLICY = f"""\
 # May the index of the new handbook take traffic, with the built-in pipeline on it?
 version = 1
 baseline = "live.report.json"       # the same pipeline on the index in use
@@ -52,25 +52,10 @@ runs = "runs/latency/latency.jsonl"
 
 [[gate]]
 metric = "answers.precision"
-min = 0.80
 max_drop = 0.02
-why = "what we ship must be right and cited, and no worse than on the index in use"
+why = "no worse than on the index in use"
 
-[[gate]]
-metric = "answers.chr"
-min = 0.75
-why = "answers cite the evidence"
-
-[[gate]]
-metric = "answers.under_refusal"
-max = 0.05
-why = "no answer where the corpus has none"
-
-[[gate]]
-metric = "answers.over_refusal"
-max = 0.10
-why = "no refusal where the corpus has the answer"
-
+{starter.GATES}
 [[gate]]
 metric = "retrieval.recall@5"
 max_drop = 0.02
@@ -150,10 +135,8 @@ def _baseline(folder: Path) -> None:
 
 def _only_answers() -> str:
     """The policy for the index in use: the same rules for its answers, and nothing to compare with."""
-    head = POLICY[POLICY.index("version") : POLICY.index("baseline")]
     section = POLICY[POLICY.index("[answers]") : POLICY.index("[retrieval]")]
-    gates = POLICY[POLICY.index("[[gate]]") : POLICY.index('[[gate]]\nmetric = "retrieval')]
-    return head + (section + gates).replace("runs/shadow/traces", "runs/live/carried").replace("max_drop = 0.02\n", "")
+    return f"version = 1\n\n{section.replace('runs/shadow/traces', 'runs/live/carried')}{starter.GATES}"
 
 
 def _experiments(folder: Path, tell: Told) -> None:

@@ -8,19 +8,7 @@ from typing import NamedTuple
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 
-POLICY = """\
-# What must hold before this pipeline ships. 'ragworthy gate' reads it; docs: 'ragworthy explain'.
-version = 1
-evidence = "point"                  # or "interval": the 95 % interval decides
-
-[answers]
-gold = "{gold}"
-traces = "{traces}"
-k = 5
-short_substr = "reject"             # or "word": answers under 5 characters count as whole words
-refusals = ["not in context"]       # texts that count as a refusal (trimmed, any case)
-scu = {scu}
-
+GATES = """\
 [[gate]]
 metric = "answers.precision"
 min = 0.80
@@ -41,6 +29,21 @@ metric = "answers.over_refusal"
 max = 0.10
 why = "no refusal where the corpus has the answer"
 """
+"""The usual gates on answers, as people write them."""
+POLICY = """\
+# What must hold before this pipeline ships. 'ragworthy gate' reads it; docs: 'ragworthy explain'.
+version = 1
+evidence = "point"                  # or "interval": the 95 % interval decides
+
+[answers]
+gold = "{gold}"
+traces = "{traces}"
+k = 5
+short_substr = "reject"             # or "word": answers under 5 characters count as whole words
+refusals = ["not in context"]       # texts that count as a refusal (trimmed, any case)
+scu = {scu}
+
+{gates}"""
 
 SHADOW_POLICY = """\
 # What a new index must hold before it takes traffic. The questions, wordings and seeds are those of the live one.
@@ -98,7 +101,9 @@ def init(folder: Path) -> Laid:
     laid = Laid(folder / "ragworthy.toml", folder / "gold/answers.jsonl", [folder / "runs/latest/answers.jsonl"])
     gold, traces = _tiny()
     files = {
-        laid.policy: POLICY.format(gold="gold/answers.jsonl", traces="runs/latest/answers.jsonl", scu="false"),
+        laid.policy: POLICY.format(
+            gold="gold/answers.jsonl", traces="runs/latest/answers.jsonl", scu="false", gates=GATES
+        ),
         laid.gold: gold,
         laid.traces[0]: traces,
     }
@@ -130,7 +135,7 @@ def demo(folder: Path) -> Laid:
     files = {folder / "gold.jsonl": example("gold.jsonl"), folder / "chunks.jsonl": example("chunks.jsonl")}
     for run in runs:
         files[folder / f"runs/{run}.jsonl"] = example(f"runs/{run}.jsonl")
-        policy = POLICY.format(gold="gold.jsonl", traces=f"runs/{run}.jsonl", scu="true")
+        policy = POLICY.format(gold="gold.jsonl", traces=f"runs/{run}.jsonl", scu="true", gates=GATES)
         policy = policy.replace("k = 5\n", 'k = 5\ncorpus = "chunks.jsonl"\nslices = ["topic"]\n')
         files[folder / f"{run}.toml"] = policy
     for path, text in files.items():

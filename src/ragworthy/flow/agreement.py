@@ -14,8 +14,9 @@ from ragworthy.engine.slices import values_of
 from ragworthy.errors import PolicyError, Problem, policy_error
 from ragworthy.flow import Progress, Request, evidence
 from ragworthy.load.extras import Earlier, Lock, as_baseline, load_lock, load_report
+from ragworthy.load.gold import name_of
 from ragworthy.load.sources import Source, as_lines, open_source
-from ragworthy.load.votes import Votes, name_of, read_asked, read_files, read_marks, read_pairs, read_ratings
+from ragworthy.load.votes import Votes, read_asked, read_files, read_marks, read_pairs, read_ratings
 from ragworthy.metrics import agreement as a
 from ragworthy.metrics import facts as f
 from ragworthy.metrics import raters as r

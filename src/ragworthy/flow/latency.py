@@ -14,7 +14,8 @@ from ragworthy.files import sha256_of, shown_path
 from ragworthy.flow import Progress, Request, choice, evidence
 from ragworthy.load.defaults import LATENCY_ERRORS_GATE
 from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
-from ragworthy.load.latency import Runs, read_gold, read_runs
+from ragworthy.load.gold import read_gold
+from ragworthy.load.latency import Runs, read_runs
 from ragworthy.load.prices import load_prices
 from ragworthy.load.sources import FileSource, Source, open_source
 from ragworthy.metrics import facts as f

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.engine.fold import is_good, value_of
 from ragworthy.engine.slices import values_of
-from ragworthy.errors import DataError, PolicyError, Problem, data_error, policy_error
+from ragworthy.errors import DataError, PolicyError, Problem, policy_error
 from ragworthy.flow import Progress, Request, evidence
 from ragworthy.load.decode import Item, read_items
 from ragworthy.load.defaults import STABILITY_MISSING_GATE
 from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
+from ragworthy.load.gold import name_of, read_gold
 from ragworthy.load.sources import FileSource, Source, open_source
 from ragworthy.metrics import facts as f
 from ragworthy.metrics import stability as st
@@ -46,8 +47,8 @@ class Inputs(NamedTuple):
 def score(request: Request, progress: Progress | None = None) -> Part:
     """Score the stability suite."""
     inputs = _open(request)
-    golds = _read_gold(request, inputs.gold)
-    runs = _read_runs(request, inputs.runs, {_qid(item.record) for item in golds})
+    golds = read_gold(inputs.gold, _rules(request), allow_errors=request.allow_gold_errors)
+    runs = _read_runs(request, inputs.runs, {name_of(item.record) for item in golds})
     inputs.check_unchanged()
     if progress is not None:
         progress(inputs.runs.size, inputs.runs.size)
@@ -110,31 +111,6 @@ def _rules(request: Request) -> f.Rules:
     return f.Rules(refusals=settings.refusals, short_words=settings.short_substr == "word")
 
 
-def _qid(record: Any) -> str:
-    return record.qid or record.q_id or ""
-
-
-def _read_gold(request: Request, source: Source) -> list[Item]:
-    """The gold items; raises what is wrong with them."""
-    items, problems = read_items(source, Gold)
-    flags_of = f.gold_flags(_rules(request))
-    seen: set[str] = set()
-    for item in items:
-        where, qid = f"{source.given}:{item.line}", _qid(item.record)
-        if not qid:
-            problems.append(Problem("RW-G01", "expected a non-empty string, got nothing", where, "qid"))
-        elif qid in seen:
-            problems.append(Problem("RW-G02", f'expected a unique id, got "{qid}" again', where, "qid"))
-        seen.add(qid)
-        flags = 0 if request.allow_gold_errors else flags_of(item.record)
-        problems += [Problem(code, said, where, field) for flag, (code, field, said) in f.LINT.items() if flags & flag]
-    if problems:
-        raise DataError(problems)
-    if not items:
-        raise data_error("RW-G05", "expected gold records, got none", where=source.given)
-    return items
-
-
 def _read_runs(request: Request, source: Source, known: set[str]) -> list[Run]:
     """Every run, in the order of the file; raises what is wrong with them, runs of other questions too."""
     items, problems = read_items(source, Run)
@@ -164,7 +140,7 @@ def _ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Map
     said_of = st.said_by(rules)
     asked = []
     for gold in golds:
-        given = by_qid.get(_qid(gold), [])
+        given = by_qid.get(name_of(gold), [])
         last = {run_id(run): run for run in given}
         runs_of = [last[key] for key in sorted(last)]
         pairs = _noops(runs_of)
@@ -174,7 +150,7 @@ def _ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Map
         said = tuple(said_of(gold, run) for run in counted)
         asked.append(
             describe.Asked(
-                qid=_qid(gold),
+                qid=name_of(gold),
                 gold=gold,
                 question=st.judged(st.Question(gold.answerable, bool(gold.constraints), said), limits),
                 runs=tuple(counted),

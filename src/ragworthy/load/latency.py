@@ -12,11 +12,10 @@ import msgspec
 
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.ids import config_id
-from ragworthy.load.decode import Item, items_of, numbered, read_items
+from ragworthy.load.decode import items_of, numbered
 from ragworthy.load.sources import Source
-from ragworthy.metrics import facts as f
 from ragworthy.metrics.latency import Timed, stage_name
-from ragworthy.records import Gold, Run
+from ragworthy.records import Run
 from ragworthy.text import clip, described, visible
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
@@ -41,28 +40,6 @@ class Runs(NamedTuple):
     """How many runs stood there once more and were left out."""
     headers: int
     """How many times the header of a table was repeated."""
-
-
-def read_gold(source: Source, rules: f.Rules, *, allow_errors: bool) -> list[Item]:
-    """Every gold question in the order of the file, checked as the answers suite checks it."""
-    items, problems = read_items(source, Gold)
-    flags_of = f.gold_flags(rules)
-    seen: set[str] = set()
-    for item in items:
-        gold: Gold = item.record
-        qid = gold.qid or gold.q_id or ""
-        where = f"{source.given}:{item.line}"
-        if not qid:
-            problems.append(Problem("RW-G01", "expected a non-empty string, got nothing", where, "qid"))
-        elif qid in seen:
-            problems.append(Problem("RW-G02", f'expected a unique id, got "{qid}" again', where, "qid"))
-        seen.add(qid)
-        flags = 0 if allow_errors else flags_of(gold)
-        problems += [Problem(code, text, where, field) for mark, (code, field, text) in f.LINT.items() if flags & mark]
-    _stop(problems)
-    if not items:
-        raise data_error("RW-G05", "expected gold records, got none", where=source.given)
-    return items
 
 
 def read_runs(source: Source, damage: Damage = None) -> Runs:

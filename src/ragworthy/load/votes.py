@@ -1,6 +1,5 @@
 """Votes on answers: of two validators, of several raters, of operators; and the traces that the validators vote on."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
@@ -10,6 +9,7 @@ import msgspec
 
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.load.decode import Decoder, Item, numbered, read_items
+from ragworthy.load.gold import name_of, problems_of
 from ragworthy.load.sources import FileSource, Source
 from ragworthy.metrics import facts as f
 from ragworthy.metrics.arbitration import LABELS, RENAMED
@@ -282,15 +282,10 @@ class Asked(NamedTuple):
     """Traces that belong to no question."""
 
 
-def name_of(record: Gold | Trace) -> str:
-    """The id, under whichever key it was written."""
-    return record.qid or record.q_id or ""
-
-
 def read_asked(gold: Source, traces: Source, rules: f.Rules, *, allow_gold_errors: bool) -> Asked:
     """Gold and traces; raises what is wrong with them, gold first."""
     items, problems = read_items(gold, Gold)
-    problems += _gold_problems(items, gold, rules, allow_gold_errors)
+    problems += problems_of(items, gold.given, rules, allow_errors=allow_gold_errors)
     given, wrong = read_items(traces, Trace)
     nameless = [item.line for item in given if not name_of(item.record)]
     missing = "expected a non-empty string, got nothing"
@@ -303,21 +298,3 @@ def read_asked(gold: Source, traces: Source, rules: f.Rules, *, allow_gold_error
     there = {name_of(item.record) for item in items}
     orphans = [qid for qid in last if qid not in there]
     return Asked(items, last, len(given), len(given) - len(last), orphans)
-
-
-def _gold_problems(items: list[Item], source: Source, rules: f.Rules, allowed: bool) -> list[Problem]:
-    flags_of = f.gold_flags(rules)
-    counts = Counter[str]()
-    problems: list[Problem] = []
-    for item in items:
-        where, qid = f"{source.given}:{item.line}", name_of(item.record)
-        counts[qid] += 1
-        if not qid:
-            problems.append(Problem("RW-G01", "expected a non-empty string, got nothing", where, "qid"))
-        elif counts[qid] > 1:
-            problems.append(Problem("RW-G02", f'expected a unique id, got "{qid}" again', where, "qid"))
-        flags = 0 if allowed else flags_of(item.record)
-        problems += [
-            Problem(code, message, where, field) for flag, (code, field, message) in f.LINT.items() if flags & flag
-        ]
-    return problems
