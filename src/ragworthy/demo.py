@@ -92,8 +92,8 @@ def pipeline(folder: Path, tell: Told) -> Made:
         tell(f"{name} index: {counts.answered} answered, {counts.refused} refused, {counts.errored} errors")
     _baseline(folder)
     _experiments(folder, tell)
-    write_whole(folder / "pipeline.toml", POLICY.encode())
-    requests = flow.from_policy(load_policy(folder / "pipeline.toml", today=None))
+    write_whole(folder / "ragworthy.toml", POLICY.encode())
+    requests = flow.from_policy(load_policy(folder / "ragworthy.toml", today=None))
     run = flow.score_all(requests)
     for suffix in ("md", "json", "xml"):
         writing.write(folder / f"pipeline.report.{suffix}", run.report, run.rows)
@@ -144,7 +144,7 @@ def _experiments(folder: Path, tell: Told) -> None:
     gold = folder / "shadow" / SCORED
     asked = stability.plan(gold, seeds=SEEDS)
     ran = stability.run(asked, _target(folder, "shadow"), running.RunOptions(folder / "runs/stability"))
-    tell(f"stability: {ran.total} questions over seeds, jitters and wordings, {ran.counts.errored} errors")
+    tell(f"stability: {ran.total} runs over seeds, jitters and wordings, {ran.counts.errored} errors")
     sweep = latency.plan(gold, CONFIGURATIONS, loads=LOADS)
     swept = latency.run(sweep, _target(folder, "shadow"), latency.Options(folder / "runs/latency"))
     held = ", ".join(f"{one.held_rps or 0:.2f} of {one.load_rps:g}/s" for one in swept.cells)
