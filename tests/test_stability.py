@@ -577,6 +577,122 @@ def test_the_order_of_the_runs_changes_nothing() -> None:
     assert json.dumps(bodies[0]) == json.dumps(bodies[1])
 
 
+# an error, one run, noops
+
+
+def test_what_came_before_an_error_is_no_answer() -> None:
+    runs = [run("q1", seed, NULL, "p1#2") for seed in (0, 1)]
+    assert scored([gold()], runs).verdict == "SHIP"
+    done = scored([gold()], [runs[0], runs[1] | {"error": "timeout"}])
+    assert done.verdict == "NO-SHIP"
+    metrics = body_of(done)["metrics"]
+    assert [metrics[f"stability.{name}"]["num"] for name in ("acr", "cghc")] == [1, 1]
+    assert body_of(done)["counts"]["errored_runs"] == 1
+    closed = [run("q2", seed, "not in context") for seed in (0, 1)]
+    assert scored([none()], closed).verdict == "SHIP"
+    assert scored([none()], [closed[0], closed[1] | {"error": "timeout"}]).verdict == "NO-SHIP"
+
+
+def test_a_noop_that_answers_differently_counts() -> None:
+    plain = [run("q1", seed, NULL, "p1#2", q="X?") for seed in (0, 1)]
+    same = run("q1", 0, NULL, "p1#2", jitter="ws", q="X?")
+    other = run("q1", 0, "Something else", "p2#1", jitter="ws", q="X?")
+    steady = scored([gold()], [*plain, same])
+    assert (steady.verdict, body_of(steady)["counts"]["counted_runs"]) == ("SHIP", 2)
+    done = scored([gold()], [*plain, other])
+    assert (done.verdict, body_of(done)["counts"]["counted_runs"]) == ("NO-SHIP", 3)
+    assert (body_of(done)["counts"]["noop_runs"], body_of(done)["metrics"]["stability.acr"]["num"]) == (0, 2)
+    assert warned(done)["RW-W54"] == "1 run answered differently for the same question and seed"
+
+
+def test_one_run_of_a_question_shows_nothing(tmp_path: Path) -> None:
+    reason = "1 of 2 questions have one run only: nothing to compare it with"
+    twice = [run("q1", seed, NULL, "p1#2") for seed in (0, 1)]
+    done = scored([gold(), none()], [*twice, run("q2", 0, "not in context")])
+    (gate,) = [one for one in done.judged if one.gate.metric == "stability.failing_questions"]
+    assert (done.verdict, gate.outcome.value, gate.reason) == ("INCONCLUSIVE", "undecided", reason)
+    wrong = scored([gold(), none()], [*twice, run("q2", 0, "Z is a thing")])
+    assert wrong.verdict == "NO-SHIP"  # what fails in one run fails
+    files = (
+        *("--gold", write_jsonl(tmp_path / "gold.jsonl", [gold()])),
+        *("--runs", write_jsonl(tmp_path / "runs.jsonl", twice[:1])),
+    )
+    assert run_cli("score", "stability", *files).code == 3
+
+
+def test_a_design_of_noops_alone_shows_nothing() -> None:
+    runs = [run("q1", 0, NULL, "p1#2", jitter=name, q="X?") for name in ("none", "ws", "syn")]
+    done = scored([gold()], runs)
+    assert (done.verdict, body_of(done)["counts"]["noop_runs"]) == ("INCONCLUSIVE", 2)
+
+
+def test_what_never_cites_has_the_same_citations_in_every_run() -> None:
+    question = question_of(gold(), [run("q1", seed, NULL) for seed in (0, 1)])
+    assert suite.css(question) == 1
+    assert suite.cghc(question) == (0, 2)
+    assert [one.name for one in question.broken] == ["cghc"]
+
+
+def test_what_is_the_same_and_wrong_is_no_matter_of_stability() -> None:
+    golds = [gold("a"), gold("b")]
+    runs = [run("a", seed, "Wrong", "p1#2") for seed in (0, 1)]
+    runs += [run("b", seed, claim, "p1#2") for seed, claim in enumerate((NULL, "Other"))]
+    done = scored(golds, runs)
+    assert done.report["next"][0] == {
+        "pattern": "the same in every run, and wrong (1 question)",
+        "do": "not a matter of stability: 'ragworthy score answers' says what is wrong",
+    }
+    patterns = [one["pattern"] for one in done.report["next"]]
+    assert sum("(1 question)" in pattern for pattern in patterns[1:]) == 1  # b alone is a matter of the generator
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("acr", "0"), ("cghc", "0.0"), ("css", "0"), ("refusal_rate", "0"), ("ned50", "1")]
+)
+def test_a_limit_that_can_never_fail_is_an_error(name: str, limit: str, tmp_path: Path) -> None:
+    files = (
+        *("--gold", write_jsonl(tmp_path / "gold.jsonl", [gold()])),
+        *("--runs", write_jsonl(tmp_path / "runs.jsonl", [run("q1", 0, NULL, "p1#2")])),
+    )
+    done = run_cli("score", "stability", *files, "--limits", f"{name}={limit}")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[0] == f"--limits: {name}: {name} = {limit} can never fail [RW-P05]"
+    policy = tmp_path / "ragworthy.toml"
+    policy.write_text(
+        f'version = 1\n[stability]\ngold = "gold.jsonl"\nruns = "runs.jsonl"\n[stability.limits]\n{name} = {limit}\n'
+    )
+    done = run_cli("gate", "-c", policy)
+    assert done.code == 2
+    assert done.err.splitlines()[0].endswith(f"stability.limits.{name}: {name} = {limit} can never fail [RW-P05]")
+
+
+def test_slices_are_shown_although_only_a_count_is_gated(tmp_path: Path) -> None:
+    golds = [gold("a", topic="x"), gold("b", topic="y")]
+    runs = [run(qid, seed, NULL if qid == "a" or seed else "Wrong", "p1#2") for qid in "ab" for seed in (0, 1)]
+    files = (
+        *("--gold", write_jsonl(tmp_path / "gold.jsonl", golds)),
+        *("--runs", write_jsonl(tmp_path / "runs.jsonl", runs)),
+    )
+    done = run_cli("score", "stability", *files, "--slice", "topic")
+    lines = [line.split() for line in done.out.splitlines()]
+    (header,) = [line for line in lines if line[:1] == ["slice"]]
+    shown = {line[0]: dict(zip(header[1:], line[1:], strict=False)) for line in lines if line and "topic=" in line[0]}
+    assert header[1] == "acr"
+    assert (shown["topic=x"]["acr"], shown["topic=y"]["acr"]) == ("1.0", "0.5")
+
+
+@pytest.mark.parametrize("flag", ["--receipt", "--rows"])
+def test_the_reference_profile_writes_no_receipts_or_rows(flag: str, tmp_path: Path) -> None:
+    files = (
+        *("--gold", write_jsonl(tmp_path / "gold.jsonl", [gold()])),
+        *("--runs", write_jsonl(tmp_path / "runs.jsonl", [run("q1", 0, NULL, "p1#2")])),
+    )
+    done = run_cli("score", "stability", *files, "--profile", "reference", flag, tmp_path / "more.jsonl")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[0] == "--profile reference writes no receipts or rows [RW-U01]"
+    assert not (tmp_path / "more.jsonl").exists()
+
+
 # the command line
 
 

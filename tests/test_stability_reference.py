@@ -117,3 +117,9 @@ def test_where_the_original_stops_the_command_says_so(tmp_path: Path) -> None:
     assert (done.code, done.out) == (2, "")
     assert "the reference scorer stops on this input (AttributeError: " in done.err
     assert "[RW-U02]" in done.err
+
+
+def test_an_error_beside_an_answer_is_not_looked_at() -> None:
+    """As in the original: only the usual profile takes an error for an empty answer."""
+    runs = [run("q1", seed, "X rejects null keys.", "p1#2") for seed in (0, 1)]
+    assert score([GOLD], [runs[0], runs[1] | {"error": "timeout"}]) == score([GOLD], runs)

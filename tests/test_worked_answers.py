@@ -732,3 +732,69 @@ def test_w21_a_second_trace_is_not_a_second_question(bench: Bench) -> None:
     scored = bench.score(gold, [*traces, traces[0]])  # C-20: by qid, keep the last
     assert (scored.counts["gold"], scored.counts["duplicate_traces"]) == (4, 1)
     assert scored.ratio("precision") == (1, 2)
+
+
+# an error, and gold without text
+
+
+def test_what_came_before_an_error_is_no_answer(bench: Bench) -> None:
+    traces = [T1() | {"error": "timeout after 30 s"}, T2(), T3()]
+    assert bench.score(EXAMPLE_GOLD, EXAMPLE_TRACES).report["verdict"] == "SHIP"
+    scored = bench.score(EXAMPLE_GOLD, traces)
+    assert (scored.code, scored.report["verdict"]) == (1, "NO-SHIP")
+    assert scored.ratio("precision") == (1, 2)  # the right answer beside the error does not count
+    assert scored.ratio("containment") == (1, 2)
+    assert scored.ratio("compliance") == (2, 3)
+    assert (scored.counts["errored"], scored.rows[0]["facts"]["errored"]) == (1, True)
+    assert (scored.rows[0]["label"], scored.rows[0]["stage"]) == ("EMPTY_CLAIM", "pipeline")
+    refused = bench.score(EXAMPLE_GOLD, [T1(), T2() | {"error": "timeout"}, T3()])
+    assert refused.ratio("under_refusal") == (1, 1)  # nor does a right refusal
+    assert bench.reference(EXAMPLE_GOLD, traces) == bench.reference(EXAMPLE_GOLD, EXAMPLE_TRACES)
+
+
+def chunked(bench: Bench) -> Path:
+    rows = [{"chunk_id": "p1#2", "text": "X rejects null keys."}, {"chunk_id": "pB#1", "text": "Nothing."}]
+    return write_jsonl(bench.folder / "chunks.jsonl", rows)
+
+
+def test_support_needs_a_gold_text_to_look_for(bench: Bench) -> None:
+    corpus = str(chunked(bench))
+    assert bench.score(EXAMPLE_GOLD, EXAMPLE_TRACES, "--corpus", corpus).ratio("support") == (1, 2)
+    half = [G1(), G2(), G3() | {"gold_claim_substr": []}]
+    assert bench.score(half, EXAMPLE_TRACES, "--corpus", corpus).ratio("support") == (1, 1)
+    bare = [G1() | {"gold_claim_substr": []}, G2(), G3() | {"gold_claim_substr": []}]
+    scored = bench.score(bare, EXAMPLE_TRACES, "--corpus", corpus)
+    assert scored.value("support") is None
+    assert scored.rows[0]["metrics"].get("answers.support") is None
+
+
+def test_support_from_the_chunks_of_an_index(bench: Bench) -> None:
+    docs = bench.folder / "docs"
+    docs.mkdir()
+    (docs / "maps.md").write_text("# Maps\n\nX rejects null keys.\n\n# Other\n\nNothing of the kind.\n")
+    index = bench.folder / "index"
+    assert run_cli("index", "build", "--docs", docs, "--out", index, "--dense", "none").code == 0
+    ids = [json.loads(line)["chunk_id"] for line in (index / "chunks.jsonl").read_text().splitlines()]
+    gold = [G1() | {"qid": f"q{n}", "gold_citations": [one]} for n, one in enumerate(ids)]
+    answer = T1()["answer_json"]
+    traces = [
+        {"qid": f"q{n}", "retrieved_ids": ids, "answer_json": answer | {"citations": [one]}}
+        for n, one in enumerate(ids)
+    ]
+    receipt = bench.folder / "receipt.json"
+    scored = bench.score(gold, traces, "--corpus", str(index), "--receipt", str(receipt))
+    held = [json.loads(line)["text"] for line in (index / "chunks.jsonl").read_text().splitlines()]
+    assert scored.ratio("support") == (sum("rejects null keys" in text for text in held), len(held)) == (1, 2)
+    manifest = bench.score(gold, traces, "--corpus", str(index / "manifest.json"))
+    assert manifest.ratio("support") == (1, 2)
+    assert run_cli("verify", receipt).code == 0
+    (index / "chunks.jsonl").write_text((index / "chunks.jsonl").read_text().replace("null keys", "no keys"))
+    assert run_cli("verify", receipt).code == 1
+
+
+@pytest.mark.parametrize("flag", ["--receipt", "--rows"])
+def test_the_reference_profile_writes_no_receipts_or_rows(bench: Bench, flag: str) -> None:
+    path = bench.folder / "more.jsonl"
+    said = bench.refused(EXAMPLE_GOLD, EXAMPLE_TRACES, "--profile", "reference", flag, str(path))
+    assert said.splitlines()[0] == "--profile reference writes no receipts or rows [RW-U01]"
+    assert not path.exists()

@@ -75,7 +75,7 @@ def open_target(text: str, options: Options, tuning: Path | None = None) -> Targ
     if tuning is not None:
         raise usage_error("--pipeline: expected the target builtin:INDEX, got another one")
     if not text.strip() or ":" not in text:
-        raise usage_error(f'expected a target such as {FORMS}, builtin:INDEX, got "{text}"')
+        raise usage_error(f'expected a target such as {FORMS}, got "{text}"')
     return plain_target(text, options)
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from ragworthy.metrics.registry import suite_of
 from ragworthy.report.show import gate_name
 from ragworthy.text import clip
 
@@ -56,7 +57,7 @@ def _judged(gate: dict[str, Any], report: dict[str, Any]) -> tuple[str, str]:
     if outcome == "fail" and not gate["metric"].endswith(".missing"):
         return (
             "failure",
-            f'<failure type="gate" message={_attr(detail)}>{_text(_offenders(report, gate["metric"]))}</failure>',
+            f'<failure type="gate" message={_attr(detail)}>{_text(_offenders(report, gate))}</failure>',
         )
     if outcome == "not_measured" and gate["optional"]:
         return "skipped", f"<skipped message={_attr(detail)}/>"
@@ -65,9 +66,10 @@ def _judged(gate: dict[str, Any], report: dict[str, Any]) -> tuple[str, str]:
     return "pass", ""
 
 
-def _offenders(report: dict[str, Any], metric: str) -> str:
+def _offenders(report: dict[str, Any], gate: dict[str, Any]) -> str:
     """The worst of the gate's own suite; of structured answers those that this metric is about."""
-    suite, _, name = metric.partition(".")
+    suite = gate.get("suite") or suite_of(gate["metric"])
+    name = gate["metric"].partition(".")[2]
     lines = []
     for one in report["suites"][suite]["offenders"]:
         if (name == "schema_pass_rate" and one["fail_reason"] is None) or (

@@ -146,7 +146,6 @@ def details(body: dict[str, Any]) -> list[str]:
         uses = [f"{use}: {config or 'none'}" for use, config in body["chosen"].items()]
         load = "" if judged["compared_at"] == "none recorded" else f" at {judged['compared_at']} requests/s"
         lines.append(f"best{load} for {', '.join(uses)}")
-    lines += [_configuration(one) for one in body["configurations"][:SHOWN]]
     hidden = len(body["configurations"]) - SHOWN
     if hidden > 0:
         lines.append(f"… and {plural(hidden, 'configuration')} more in the JSON report")
@@ -171,24 +170,33 @@ def _knobs(knobs: dict[str, Any]) -> str:
     return clip(", ".join(f"{name} {knobs[name]}" for name in sorted(knobs)), 100)
 
 
-def _configuration(one: dict[str, Any]) -> str:
+CONFIGURATIONS = (
+    "configuration", "load", "P50 ms", "P90", "P95", "P99", "tail", "precision", "CHR", "runs", "errors", "frontier",
+    "gates", "knobs",
+)  # fmt: skip
+
+
+def table(body: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Every configuration under every load: the header, and a row for each."""
+    return CONFIGURATIONS, [_configuration(one) for one in body["configurations"][:SHOWN]]
+
+
+def _configuration(one: dict[str, Any]) -> tuple[str, ...]:
     metrics = one["metrics"]
-    times = ", ".join(
-        f"{name.upper()} {ms(metrics[f'latency.{name}']['value'])}" for name in ("p50", "p90", "p95", "p99")
-    )
-    right = [
-        f"{word} {metrics[name]['value']:.4g}"
-        for word, name in (("precision", "answers.precision"), ("CHR", "answers.chr"))
-        if metrics[name]["value"] is not None
-    ]
     tail = metrics["latency.tail"]["value"]
-    facts = [f"{times} ms", *([f"tail {tail:.3g}"] if tail is not None else []), *right, plural(one["n"], "run")]
-    if one["errors"]:
-        facts.append(plural(one["errors"], "error"))
-    if one["frontier"]:
-        facts.append("on the frontier")
-    facts.append("meets the gates" if one["meets_gates"] else f"misses {', '.join(one['failing'])}")
-    return f"{one['config_id']}{_at(one['load_rps'])}: {', '.join(facts)}"
+    right = [metrics[name]["value"] for name in ("answers.precision", "answers.chr")]
+    return (
+        one["config_id"],
+        "–" if one["load_rps"] is None else f"{one['load_rps']:g}/s",
+        *(ms(metrics[f"latency.{name}"]["value"]) for name in ("p50", "p90", "p95", "p99")),
+        "–" if tail is None else f"{tail:.3g}",
+        *("–" if value is None else f"{value:.4g}" for value in right),
+        f"{one['n']:,}",
+        f"{one['errors']:,}",
+        "yes" if one["frontier"] else "",
+        "kept" if one["meets_gates"] else f"misses {', '.join(one['failing'])}",
+        _knobs(one["knobs"]) if one["knobs"] else "",
+    )
 
 
 def _slowest(one: dict[str, Any]) -> str:

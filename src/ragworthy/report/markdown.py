@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.own import details
+from ragworthy.report.own import details, table
 from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
     cases,
@@ -101,7 +101,7 @@ def _head(report: dict[str, Any]) -> list[str]:
         lines.append("| " + " | ".join(cell(one) for one in cells) + " |")
     lines.append("")
     for gate in report["gates"]:
-        lines += [f"- `{gate['metric']}`: {cell(note)}" for note in gate_notes(gate)]
+        lines += [f"- {_named(gate)}: {cell(note)}" for note in gate_notes(gate)]
     if report["next"]:
         lines += ["", "**What to do next**", ""]
         lines += [f"- **{cell(step['pattern'])}**: {cell(step['do'])}" for step in report["next"]]
@@ -129,10 +129,19 @@ def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]])
         stages = ", ".join(f"{stage} {count:,}" for stage, count in body["stages"].items())
         lines += [f"Stages to blame: {stages}", ""]
     lines += [f"- {cell(line)}" for line in details(suite, body)]
+    header, own = table(suite, body)
+    if own:
+        lines += ["", *_table(header, own), ""]
     if body.get("live"):
         lines += ["", *_table(DELTA_HEADER, delta_rows(body["live"])), ""]
         lines += [f"- {cell(line)}" for line in live_lines(body["live"])]
     return lines if not lines[-1] else [*lines, ""]
+
+
+def _named(gate: dict[str, Any]) -> str:
+    """A gate in a sentence: its id as code, its slice as text, which may hold anything."""
+    slice_ = f" {cell(gate['slice'])}" if gate["slice"] else ""
+    return f"`{gate_name(gate | {'slice': None})}`{slice_}"
 
 
 def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:

@@ -13,6 +13,15 @@ def details(suite: str, body: dict[str, Any]) -> list[str]:
     return _OWN[suite](body)
 
 
+def table(suite: str, body: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """A table of one suite's own: the header and its rows; no rows where it has none."""
+    if suite != "latency":
+        return (), []
+    from ragworthy.report import latency_advice
+
+    return latency_advice.table(body)
+
+
 def _structured(body: dict[str, Any]) -> list[str]:
     lines = []
     failed = {name: count for name, count in body["fail_counts"].items() if name != "ok"}

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.own import details
+from ragworthy.report.own import details, table
 from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
     cases,
@@ -120,6 +120,9 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -
     lines += [f"  {visible(line)}" for line in details(suite, body)]
     if lines[-1]:
         lines.append("")
+    header, rows = table(suite, body)
+    if rows:
+        lines += [*_table(header, [tuple(map(visible, row)) for row in rows]), ""]
     lines += _slices(body, gated)
     if body.get("live"):
         lines += _live(body["live"])

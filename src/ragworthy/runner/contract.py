@@ -1,11 +1,13 @@
 """What a target is asked and what it may reply; every reply is checked against this and nothing else."""
 
+from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
-from ragworthy.text import clip
+from ragworthy.records import Result
+from ragworthy.text import clip, described
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -40,6 +42,7 @@ class Options(NamedTuple):
 
 LARGEST = 16 << 20
 """So many bytes a reply may have."""
+TOO_LARGE = f"too large: expected at most {LARGEST >> 20} MB, got more"
 
 
 class Reply(NamedTuple):
@@ -86,47 +89,95 @@ class Replied(msgspec.Struct, frozen=True):
 
     answer_json: Answered
     retrieved_ids: list[str]
-    topk: list[dict[str, Any]] | None = None
-    stage_ms: dict[str, float] | None = None
+    topk: list[Result] | None = None
+    stage_ms: dict[str, Annotated[float, msgspec.Meta(ge=0)]] | None = None
     usage: dict[str, Any] | None = None
 
 
 KEPT = ("answer_json", "retrieved_ids", "topk", "stage_ms", "usage")
 
 
-def checked(given: Any, attempts: int = 1) -> Reply:
-    """The reply to a question, or what is wrong with it.
+def checked(given: Any, attempts: int = 1, *, qid: str | None = None) -> Reply:
+    """The reply to a question, or what is wrong with it; one that names another question than `qid` is wrong.
 
     >>> checked({"answer_json": {"claim": "x", "citations": []}, "retrieved_ids": ["a"]}).error is None
     True
     >>> checked({"answer_json": {"claim": 4}, "retrieved_ids": []}).error
     'bad reply: answer_json.claim: expected str, got int'
+    >>> checked({"answer_json": {"claim": "x"}, "retrieved_ids": [], "qid": "A1"}, qid="A2").error
+    'bad reply: qid: expected "A2", got "A1"'
     >>> checked(None).error
     'bad reply: expected object, got null'
     """
     try:
-        plain = msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(given, order="deterministic")))
+        encoded = msgspec.json.encode(msgspec.to_builtins(given, order="deterministic"))
+        if len(encoded) > LARGEST:
+            return Reply({}, TOO_LARGE, attempts)
+        plain = msgspec.json.decode(encoded)
         msgspec.convert(plain, Replied)
     except msgspec.ValidationError as error:
         return Reply({}, f"bad reply: {_said(error)}", attempts)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        return Reply({}, f"bad reply: expected what JSON can hold, got: {clip(str(error), 200)}", attempts)
+        return Reply({}, f"bad reply: expected what JSON can hold, got: {_unwritable(error)}", attempts)
+    wrong = _another(plain.get("qid"), qid) or _negative(plain.get("usage"))
+    if wrong:
+        return Reply({}, f"bad reply: {wrong}", attempts)
     return Reply({key: plain[key] for key in KEPT if plain.get(key) is not None}, None, attempts)
 
 
-def decoded(body: bytes, attempts: int = 1) -> Reply:
-    """The reply in a text of JSON, or what is wrong with it.
+def _another(got: Any, qid: str | None) -> str:
+    """What is wrong with the question that a reply names; one that names none may belong to any."""
+    return "" if qid is None or got is None or got == qid else f"qid: expected {described(qid)}, got {described(got)}"
+
+
+def _negative(usage: dict[str, Any] | None) -> str:
+    """What is wrong with the numbers of a usage, those of its stages among them.
+
+    >>> _negative({"model": "m", "llm": {"prompt_tokens": -4}})
+    'usage.llm.prompt_tokens: expected a number from 0, got -4'
+    """
+    counts = dict(usage or {})
+    for stage, own in (usage or {}).items():
+        if isinstance(own, dict):
+            counts |= {f"{stage}.{name}": count for name, count in own.items()}
+    for name, count in counts.items():
+        if isinstance(count, int | float) and count < 0:
+            return f"usage.{clip(name, 80)}: expected a number from 0, got {described(count)}"
+    return ""
+
+
+def _unwritable(error: Exception) -> str:
+    """Why JSON cannot hold something."""
+    text = str(error)
+    return "an object whose keys are texts and numbers" if "not supported between" in text else clip(text, 200)
+
+
+def decoded(
+    body: bytes, attempts: int = 1, *, qid: str | None = None, hide: Callable[[str], str] | None = None
+) -> Reply:
+    """The reply in a text of JSON, or what is wrong with it; `hide` takes secrets out of a text.
 
     >>> decoded(b"<html>").error
     'bad reply: expected JSON, got <html> (invalid character (byte 0))'
     """
     try:
         given = msgspec.json.decode(body)
+        return checked(given if hide is None else _without(given, hide), attempts, qid=qid)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = str(error).removeprefix("JSON is malformed: ")
-        got = clip(body[:400].decode("utf-8", "replace"), 80) or "nothing"
-        return Reply({}, f"bad reply: expected JSON, got {got} ({reason})", attempts)
-    return checked(given, attempts)
+        shown = body.decode("utf-8", "replace") if hide is None else hide(body.decode("utf-8", "replace"))
+        return Reply({}, f"bad reply: expected JSON, got {clip(shown[:400], 80) or 'nothing'} ({reason})", attempts)
+
+
+def _without(given: Any, hide: Callable[[str], str]) -> Any:
+    """A decoded value with what is secret hidden in all its texts."""
+    if isinstance(given, str):
+        return hide(given)
+    if isinstance(given, list):
+        return [_without(one, hide) for one in given]
+    if isinstance(given, dict):
+        return {hide(name): _without(value, hide) for name, value in given.items()}
+    return given
 
 
 def late(timeout: float) -> str:

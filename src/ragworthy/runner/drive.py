@@ -14,7 +14,7 @@ from ragworthy.errors import data_error
 from ragworthy.runner.contract import Ask, Reply, Target
 
 SURE = 10
-"""So many questions that reach nothing, and none that does, show that nothing is there."""
+"""So many questions in a row that reach nothing show that nothing is there."""
 
 
 class Asked(NamedTuple):
@@ -60,13 +60,13 @@ class Driver:
         """Ask them all; False when it was stopped before the end."""
         self._sure = min(SURE, count)
         queue = iter(asks)
-        await self._target.open()
-        try:
-            with self._signals():
+        with on_signals(self.stop, signal.SIGINT, signal.SIGTERM):
+            await self._target.open()
+            try:
                 self._workers = [asyncio.create_task(self._work(queue)) for _ in range(min(self._concurrency, count))]
                 await self._finish()
-        finally:
-            await self._target.close()
+            finally:
+                await self._target.close()
         return not self._stopping
 
     async def _finish(self) -> None:
@@ -82,41 +82,49 @@ class Driver:
         for error in errors:
             if error is not None:
                 raise error
+        if not self._stopping:
+            self._record_held()
 
     async def _work(self, queue: Iterator[tuple[int, Ask]]) -> None:
-        for n, ask in queue:
+        while not self._stopping and (following := next(queue, None)) is not None:
+            n, ask = following
             started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             begun = time.perf_counter()
             reply = await self._target.ask(ask, self._timeout)
             self._take(Asked(n, reply, round((time.perf_counter() - begun) * 1000, 3), started))
-            if self._stopping:
-                return
 
     def _take(self, asked: Asked) -> None:
-        """Record a reply; as long as nothing was ever reached, hold back that nothing was."""
-        if asked.reply.unreachable and not self._reached:
+        """Record a reply; hold back those that reached nothing until it is known whether something is there."""
+        if asked.reply.unreachable:
             self._held.append(asked)
-            if len(self._held) >= self._sure:
+            if len(self._held) >= (SURE if self._reached else self._sure):
                 self._give_up()
             return
         self._reached = True
+        self._record_held()
+        self._record(asked)
+
+    def _record_held(self) -> None:
         held, self._held = self._held, []
-        for one in (*held, asked):
+        for one in held:
             self._record(one)
 
     def _give_up(self) -> None:
-        message = f"expected a target that can be reached, got in {len(self._held)} questions: "
-        raise data_error("RW-J06", f"{message}{self._held[0].reply.error}", where=self._target.name)
+        how = "questions in a row" if self._reached else "questions"
+        held, self._held = self._held, []
+        message = f"expected a target that can be reached, got in {len(held)} {how}: {held[0].reply.error}"
+        raise data_error("RW-J06", message, where=self._target.name)
 
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """Take Ctrl-C as a wish to stop, where this is the main thread."""
-        loop = asyncio.get_running_loop()
-        ours = threading.current_thread() is threading.main_thread() and os.name == "posix"
-        if ours:
-            loop.add_signal_handler(signal.SIGINT, self.stop)
-        try:
-            yield
-        finally:
-            if ours:
-                loop.remove_signal_handler(signal.SIGINT)
+
+@contextmanager
+def on_signals(stop: Callable[[], object], *signals: signal.Signals) -> Iterator[None]:
+    """Take signals as a wish to stop, where this is the main thread."""
+    loop = asyncio.get_running_loop()
+    ours = threading.current_thread() is threading.main_thread() and os.name == "posix"
+    for one in signals if ours else ():
+        loop.add_signal_handler(one, stop)
+    try:
+        yield
+    finally:
+        for one in signals if ours else ():
+            loop.remove_signal_handler(one)

@@ -6,15 +6,15 @@ run leaves at most one torn line at the end, which the next one cuts off.
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from ragworthy.errors import DataError, data_error, usage_error
-from ragworthy.runner.contract import Reply
+from ragworthy.runner.contract import Replied, Reply
 from ragworthy.text import described
 
 SCHEMA = "ragworthy.journal/1"
@@ -35,6 +35,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     asks: int
     about: dict[str, str] = {}
     """What decides the answers of the target besides its knobs."""
+    settings: dict[str, str] = {}
+    """What was chosen by hand, to say what differs where the plans do."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,11 +55,33 @@ def entry(n: int, reply: Reply, e2e_ms: float, started: str) -> Entry:
     return Entry(n=n, fields=reply.fields, error=reply.error, e2e_ms=e2e_ms, attempts=reply.attempts, started=started)
 
 
+class Kind(NamedTuple):
+    """What the lines of a journal hold."""
+
+    one: str
+    many: str
+    check: Callable[[Entry], object]
+    """Raises a ValidationError where an entry is not of this kind."""
+
+    def counted(self, count: int) -> str:
+        """So many of them."""
+        return f"{count:,} {self.one if count == 1 else self.many}"
+
+
+def _check_reply(one: Entry) -> None:
+    if one.error is None:
+        msgspec.convert(one.fields, Replied)
+
+
+REPLIES = Kind("reply", "replies", _check_reply)
+
+
 class Journal:
     """The journal of one folder, held by one process at a time."""
 
-    def __init__(self, folder: Path, header: Header, *, resume: bool) -> None:
+    def __init__(self, folder: Path, header: Header, *, resume: bool, kind: Kind = REPLIES) -> None:
         self.path = folder / FILE
+        self._kind = kind
         self._places: dict[int, tuple[int, int]] = {}
         self._size = 0
         try:
@@ -79,13 +103,18 @@ class Journal:
 
     def add(self, one: Entry) -> None:
         """Append one reply; where that fails nothing of it stays."""
-        self._places[one.n] = self._append(msgspec.json.encode(one) + b"\n", len(self._places))
+        self._places[one.n] = self._append(msgspec.json.encode(one) + b"\n")
 
     def read(self, n: int) -> Entry:
         """The reply at a place of the plan."""
         start, length = self._places[n]
         os.lseek(self._handle, start, os.SEEK_SET)
         return msgspec.json.decode(os.read(self._handle, length), type=Entry)
+
+    def safe(self) -> str:
+        """What a run that ends now has not lost."""
+        count = len(self._places)
+        return f"{self._kind.counted(count)} {'is' if count == 1 else 'are'} safe"
 
     def close(self) -> None:
         """Have everything written to the disk, and let others in."""
@@ -112,7 +141,7 @@ class Journal:
 
     def _open(self, header: Header, resume: bool) -> None:
         """Read what is there and cut off a torn line; where there is no reply yet, start anew."""
-        first = b""
+        first, highest = b"", (-1, 0)
         with self.path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if number == 1:
@@ -121,50 +150,60 @@ class Journal:
                 if not line.endswith(b"\n"):
                     break
                 if number > 1:
-                    self._places.setdefault(self._number(line, number), (self._size, len(line)))
+                    n = self._number(line, number)
+                    highest = max(highest, (n, number))
+                    self._places.setdefault(n, (self._size, len(line)))
                 self._size += len(line)
         if self._places and not resume:
-            message = f"expected a new folder, got one with {len(self._places):,} replies"
+            message = f"expected a new folder, got one with {self._kind.counted(len(self._places))}"
             raise data_error("RW-J01", message, where=str(self.path))
         if self._places:
             self._check_same(first, header)
+            self._check_places(*highest, header.asks)
         else:
             self._size = 0
         os.ftruncate(self._handle, self._size)
         if not self._size:
-            self._append(msgspec.json.encode(header) + b"\n", 0)
+            self._append(msgspec.json.encode(header) + b"\n")
 
     def _check_ours(self, line: bytes) -> None:
         """See that a file is a journal, before anything in it is touched; a torn first line may be one."""
         torn = not line.endswith(b"\n") and _MARK.startswith(line[: len(_MARK)])
         if not line.startswith(_MARK) and not torn:
             got = described(line[:60].strip().decode("utf-8", "replace"))
-            raise data_error("RW-J03", f"expected the journal of a run, got {got}", where=f"{self.path}:1")
+            raise data_error("RW-J07", f"expected the journal of a run, got {got}", where=f"{self.path}:1")
 
     def _check_same(self, line: bytes, header: Header) -> None:
         """See that the journal belongs to what is to be run."""
         try:
             old = msgspec.json.decode(line, type=Header)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise data_error("RW-J03", f"expected the journal of a run, got: {error}", where=f"{self.path}:1") from None
+            raise data_error("RW-J07", f"expected the journal of a run, got: {error}", where=f"{self.path}:1") from None
         for field in Header.__struct_fields__:
             was, now = getattr(old, field), getattr(header, field)
-            if was != now:
+            if field == "plan_sha256" and was != now:
+                field, was, now = _changed(old, header) or (field, was, now)
+            if was != now and field != "settings":
                 message = f"expected the run that the journal was begun with ({was}), got another ({now})"
                 raise data_error("RW-J02", message, where=str(self.path), field=field)
-        if max(self._places) >= header.asks:
-            message = f"expected places from 0 to {header.asks - 1}, got {max(self._places)}"
-            raise data_error("RW-J03", message, where=str(self.path), field="n")
+
+    def _check_places(self, n: int, number: int, asks: int) -> None:
+        """See that the highest place is one of the plan."""
+        if n >= asks:
+            message = f"expected places from 0 to {asks - 1}, got {n}"
+            raise data_error("RW-J03", message, where=f"{self.path}:{number}", field="n")
 
     def _number(self, line: bytes, number: int) -> int:
         """The place in the plan that a line belongs to."""
-        where = f"{self.path}:{number}"
         try:
-            return msgspec.json.decode(line, type=Entry).n
+            found = msgspec.json.decode(line, type=Entry)
+            self._kind.check(found)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise data_error("RW-J03", f"expected a reply, got: {error}", where=where) from None
+            message = f"expected a {self._kind.one}, got: {error}"
+            raise data_error("RW-J03", message, where=f"{self.path}:{number}") from None
+        return found.n
 
-    def _append(self, line: bytes, safe: int) -> tuple[int, int]:
+    def _append(self, line: bytes) -> tuple[int, int]:
         """Write a line at the end, whole or not at all; gives its place."""
         start = self._size
         try:
@@ -175,10 +214,18 @@ class Journal:
         if reason:
             with suppress(OSError):  # what stays of a torn line is cut off when the run goes on
                 os.ftruncate(self._handle, start)
-            message = f"cannot be written: {reason}; {safe:,} replies are safe, {AGAIN}"
+            message = f"cannot be written: {reason}; {self.safe()}, {AGAIN}"
             raise data_error("RW-J05", message, where=str(self.path))
         self._size = start + len(line)
         return start, len(line)
+
+
+def _changed(old: Header, new: Header) -> tuple[str, str, str] | None:
+    """The first setting that both name and that differs, as it was and as it is."""
+    for name, now in new.settings.items():
+        if old.settings.get(name, now) != now:
+            return name, old.settings[name], now
+    return None
 
 
 def check_free(folder: Path, names: tuple[str, ...]) -> None:

@@ -3,13 +3,13 @@
 from ragworthy.errors import usage_error
 from ragworthy.runner.contract import Options, Target
 
-FORMS = "module:callable, http://… or https://…, cmd:COMMAND, replay:FILE"
+FORMS = "module:callable, http://… or https://…, cmd:COMMAND, replay:FILE, builtin:INDEX"
 
 
 def open_target(text: str, options: Options) -> Target:
     """The target that a text names; nothing is started or connected before it is opened."""
     scheme, colon, rest = text.partition(":")
-    if text.startswith(("http://", "https://")):
+    if text.lower().startswith(("http://", "https://")):
         from ragworthy.runner.targets.http import Http
 
         return Http(text, options)

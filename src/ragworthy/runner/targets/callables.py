@@ -89,7 +89,7 @@ class Called:
         given = None
         if error is None:
             given, error = waiting.result()
-        return checked(given) if error is None else Reply({}, f"raised: {_said(error)}")
+        return checked(given, qid=ask.qid) if error is None else Reply({}, f"raised: {_said(error)}")
 
     async def close(self) -> None:
         """End the event loop; what is stuck ends with the program."""
@@ -136,5 +136,6 @@ def _attempt(work: Callable[[], Any]) -> Outcome:
 
 
 def _said(error: BaseException) -> str:
-    text = clip(str(error), 300)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    name = clip(type(error).__name__, 80)
+    text, _ = _attempt(lambda: clip(str(error), 300))
+    return f"{name}: {text}" if text else name

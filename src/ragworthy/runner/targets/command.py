@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 
 from ragworthy.errors import usage_error
-from ragworthy.runner.contract import LARGEST, Ask, Reply, decoded, late
+from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Reply, decoded, late
 from ragworthy.text import clip, visible
 
 _TAIL = 4096
@@ -41,7 +41,7 @@ class Command:
         try:
             async with asyncio.timeout(timeout):
                 process = await self._process()
-                reply = await process.ask(msgspec.json.encode(ask.request()) + b"\n")
+                reply = await process.ask(ask)
             good = reply.error is None
             return reply
         except TimeoutError:
@@ -91,8 +91,9 @@ class _Process:
         """Whether it lives and has said nothing since its last reply."""
         return self._process.returncode is None and self._lines.empty()
 
-    async def ask(self, line: bytes) -> Reply:
+    async def ask(self, ask: Ask) -> Reply:
         """One line in, one line out."""
+        line = msgspec.json.encode(ask.request()) + b"\n"
         assert self._process.stdin is not None  # noqa: S101 - a pipe was asked for
         with suppress(ConnectionError):  # it is dying: the end of its output says so
             self._process.stdin.write(line)
@@ -100,18 +101,20 @@ class _Process:
         reply = await self._lines.get()
         if reply is None:
             return Reply({}, await self._obituary())
-        return decoded(reply.rstrip(b"\r\n")) if isinstance(reply, bytes) else reply
+        return decoded(reply.rstrip(b"\r\n"), qid=ask.qid) if isinstance(reply, bytes) else reply
 
     async def _read_replies(self) -> None:
         assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
         while True:
             try:
                 line = await self._process.stdout.readuntil(b"\n")
-            except asyncio.IncompleteReadError:
+            except asyncio.IncompleteReadError as end:
+                if _is_whole(end.partial):
+                    await self._lines.put(end.partial)
                 await self._lines.put(None)
                 return
             except asyncio.LimitOverrunError:
-                await self._lines.put(Reply({}, f"too large: expected at most {LARGEST >> 20} MB, got more"))
+                await self._lines.put(Reply({}, TOO_LARGE))
                 return
             await self._lines.put(line)
 
@@ -149,3 +152,12 @@ class _Process:
         if self._process.stdin is not None:
             self._process.stdin.close()
         await self._process.wait()
+
+
+def _is_whole(last: bytes) -> bool:
+    """Whether what a process wrote before it ended is JSON that only lacks the end of its line."""
+    try:
+        msgspec.json.decode(last)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 import msgspec
 
 from ragworthy.errors import missing_extra, usage_error
-from ragworthy.runner.contract import LARGEST, Ask, Options, Reply, decoded, late
+from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late
 from ragworthy.text import clip
 
 _BACKOFF = 0.2
@@ -26,8 +26,9 @@ _CONNECT = 10.0
 """So many seconds a connection may take before the address counts as unreachable."""
 _SHOWN = 200
 _EXPECTED = "expected an address such as http://localhost:8000/ask"
-_TELLING = 16
-"""A secret from this length up is also hidden where a good reply repeats it: no answer holds it by chance."""
+_TELLING = 8
+"""A secret from this length up is also hidden where a good reply repeats it: hardly an answer holds it by chance."""
+_HEADER = re.compile(r"(?P<name>[A-Za-z0-9!#$%&'*+.^_`|~-]+)(?P<sign>[=:])(?P<rest>.*)", re.DOTALL)
 
 
 class _Failed(NamedTuple):
@@ -83,7 +84,7 @@ class Http:
             async with asyncio.timeout(timeout):
                 while True:
                     attempts += 1
-                    given = await self._once(body, attempts)
+                    given = await self._once(ask.qid, body, attempts)
                     if isinstance(given, Reply):
                         return given
                     wait = max(given.wait, _backoff(ask.qid, attempts))
@@ -93,16 +94,16 @@ class Http:
         except TimeoutError:
             return Reply({}, late(timeout), attempts)
 
-    async def _once(self, body: bytes, attempts: int) -> Reply | _Failed:
+    async def _once(self, qid: str, body: bytes, attempts: int) -> Reply | _Failed:
         try:
             async with self._client.stream("POST", self._url, content=body) as answer:
-                return await self._taken(answer, attempts)
+                return await self._taken(answer, qid, attempts)
         except (self._http.ConnectError, self._http.ConnectTimeout) as error:
             return _Failed(f"unreachable: {self._hidden(str(error)) or type(error).__name__}", unreachable=True)
         except self._http.TransportError as error:
             return _Failed(f"died: the connection broke: {self._hidden(str(error)) or type(error).__name__}")
 
-    async def _taken(self, answer: Any, attempts: int) -> Reply | _Failed:
+    async def _taken(self, answer: Any, qid: str, attempts: int) -> Reply | _Failed:
         """The reply in an answer, or why there is none."""
         status = answer.status_code
         if not 200 <= status < 300:
@@ -117,13 +118,9 @@ class Http:
         async for piece in answer.aiter_raw():
             size += len(piece)
             if size > LARGEST:
-                return Reply({}, f"too large: expected at most {LARGEST >> 20} MB, got more", attempts)
+                return Reply({}, TOO_LARGE, attempts)
             pieces.append(piece)
-        content = b"".join(pieces)
-        for secret in self._secrets:
-            if len(secret) >= _TELLING:
-                content = content.replace(secret.encode(), b"***")
-        reply = decoded(content, attempts)
+        reply = decoded(b"".join(pieces), attempts, qid=qid, hide=self._masked_reply)
         if reply.error is None:
             return reply
         word, colon, detail = reply.error.partition(": ")
@@ -133,9 +130,17 @@ class Http:
         return clip(self._masked(text), _SHOWN)
 
     def _masked(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        return _replaced(text, self._secrets)
+
+    def _masked_reply(self, text: str) -> str:
+        """A text of a reply, without the secrets that it cannot hold by chance."""
+        return _replaced(text, [secret for secret in self._secrets if len(secret) >= _TELLING])
+
+
+def _replaced(text: str, secrets: Iterable[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
 
 
 def _parts(url: str) -> SplitResult:
@@ -151,13 +156,16 @@ def _parts(url: str) -> SplitResult:
 
 
 def _header(text: str) -> tuple[str, str]:
-    """The name and value of a header given as NAME=VARIABLE."""
-    name, _, variable = text.partition("=")
-    if not variable or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
-        raise usage_error(f"--header {name}: expected NAME=VARIABLE, the name of a header and of a variable")
+    """The name and value of a header given as NAME=VARIABLE; what may be a value is not shown."""
+    found = _HEADER.fullmatch(text)
+    name, sign, variable = (found["name"], found["sign"], found["rest"]) if found else ("", "", "")
+    if sign != "=" or not variable:
+        flag = f"--header {name}" if name else "--header"
+        raise usage_error(f"{flag}: expected NAME=VARIABLE, the name of a header and of an environment variable")
     value = os.environ.get(variable)
     if value is None:
-        raise usage_error(f"--header {name}: expected the variable {variable} in the environment, got nothing")
+        expected = "expected the name of an environment variable that is set"
+        raise usage_error(f"--header {name}: {expected}, got one that is not")
     if not value.isascii() or not value.isprintable() or value != value.strip() or not value:
         raise usage_error(f"--header {name}: expected printable ASCII text in {variable}, got something else")
     return name, value
@@ -165,12 +173,22 @@ def _header(text: str) -> tuple[str, str]:
 
 def _secrets(parts: SplitResult, values: Iterable[str]) -> list[str]:
     """What is never shown, the longest first: header values and their words, what the address carries."""
-    found = {word for value in values for word in (value, *(one for one in value.split() if len(one) >= _TELLING // 2))}
+    found = {word for value in values for word in (value, *(one for one in value.split() if len(one) >= _TELLING))}
     if parts.username or parts.password:
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
         found |= {password, base64.b64encode(f"{user}:{password}".encode()).decode(), parts.netloc.rpartition("@")[0]}
     found |= {parts.query, *(value for _, value in parse_qsl(parts.query))}
-    return sorted(found - {""}, key=lambda text: (-len(text), text))
+    return sorted({form for text in found - {""} for form in _written(text)}, key=lambda text: (-len(text), text))
+
+
+def _written(text: str) -> set[str]:
+    """A text as it may stand in an answer that is shown as it came: plain, or as JSON writes it.
+
+    >>> sorted(_written('a/"'))
+    ['a/"', 'a/\\\\"', 'a\\\\/\\\\"']
+    """
+    quoted = msgspec.json.encode(text).decode()[1:-1]
+    return {text, quoted, quoted.replace("/", "\\/")}
 
 
 def _backoff(qid: str, attempt: int) -> float:
