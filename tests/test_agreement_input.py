@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+import ragworthy
 from conftest import Done, run_cli, write_jsonl
+from ragworthy.errors import DataError
 
 Row = dict[str, Any]
 LABELS = "expected VALID, NOT_IN_CONTEXT, REJECT or ABSTAIN, got"
@@ -145,6 +147,14 @@ def test_two_files_without_a_common_id_are_no_evidence() -> None:
     ]
 
 
+@pytest.mark.parametrize(("strays", "code"), [("x", 0), ("xy", 0), ("xyz", 4)])
+def test_more_qids_alone_than_in_pairs_are_no_evidence(strays: str, code: int) -> None:
+    both = [row("a", "VALID"), row("b", "REJECT")]
+    done = files([*both, row(strays[0], "VALID")], [*both, *(row(qid, "VALID") for qid in strays[1:])])
+    assert done.code == code
+    assert json.loads(done.out)["invalid"] == ["3 qids have one vote only, and 2 have both"] * (code == 4)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -242,3 +252,19 @@ def test_packed_files_and_byte_order_marks_are_read() -> None:
     Path("v.jsonl").write_bytes(b"\xef\xbb\xbf" + json.dumps(pair()).encode() + b"\r\n\n")
     done = run_cli("score", "agreement", "--pairs", "v.jsonl", "--format", "json")
     assert suite(done)["counts"]["pairs"] == 1
+
+
+@pytest.mark.parametrize("form", ["pairs", "raters", "operators"])
+def test_no_votes_from_python_are_none(form: str) -> None:
+    given: Row = {form: []}
+    with pytest.raises(DataError) as caught:
+        ragworthy.score("agreement", **given)
+    assert caught.value.lines()[0] == f"<{form}>: expected votes, got none [RW-F04]"
+
+
+@pytest.mark.parametrize("flag", ["--receipt", "--rows"])
+def test_the_reference_profile_writes_no_receipts_or_rows(flag: str) -> None:
+    done = run("pairs", pair(), args=("--profile", "reference", flag, "more.jsonl"))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[0] == "--profile reference writes no receipts or rows [RW-U01]"
+    assert not Path("more.jsonl").exists()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import run_cli, write_jsonl
 from ragworthy.cli.main import main
 from ragworthy.errors import CATALOGUE
 from ragworthy.metrics.registry import all_metrics
@@ -147,6 +148,35 @@ def test_wrong_usage_exits_two(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main([])
     assert stop.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "unknown"),
+    [
+        (["index", "ask", "INDEX", "Why?", "--k", "3"], "--k 3"),
+        (["score", "answers", "--gold", "g", "--trace", "t", "--rec", "r"], "--rec r"),
+        (["gate", "--self"], "--self"),
+        (["history", "trend", "a", "b", "--rep"], "--rep"),
+    ],
+)
+def test_options_are_not_abbreviated(args: list[str], unknown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(args)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f"error: unrecognized arguments: {unknown}")
+
+
+@pytest.mark.parametrize("flag", ["--receipt", "--rows"])
+def test_the_reference_profile_of_retrieval_writes_no_receipts_or_rows(flag: str, tmp_path: Path) -> None:
+    gold = {"qid": "q", "paraphrases": ["a?", "b?", "c?"], "relevant": ["d#1"], "anchor_section": "d"}
+    trace = {"qid": "q", "paraphrase_id": 0, "seed": 0, "topk": [], "citations": []}
+    files = ("--gold", write_jsonl(tmp_path / "g.jsonl", [gold]), "--trace", write_jsonl(tmp_path / "t.jsonl", [trace]))
+    args = ("score", "retrieval", *files, "--profile", "reference")
+    assert run_cli(*args).err == ""
+    done = run_cli(*args, flag, tmp_path / "more.jsonl")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[0] == "--profile reference writes no receipts or rows [RW-U01]"
+    assert not (tmp_path / "more.jsonl").exists()
 
 
 def test_a_defect_shows_no_traceback(

@@ -204,6 +204,7 @@ def test_regression_true_adds_the_rules_against_the_baseline(
     assert report["gates"][0]["metric"] == "answers.chr"
     assert rules[("answers.under_refusal", "drop<=")] == "pass"
     assert done.code == code
+    assert report["provenance"]["regression"] == {"E_resonance": "not_measured"}
 
 
 def report_of(folder: Path, name: str, right: int, gates: str = "chr=0.5") -> str:
@@ -254,6 +255,73 @@ def test_reports_of_different_gold_sets_or_settings_are_not_put_beside_each_othe
     assert "b.json: another gold set than" in done.out
     assert "b.json: another setting of short_substr than" in done.out
     assert done.out.splitlines()[-1] == "trend: not comparable (exit 4)"
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_report_that_was_not_valid_itself_is_not_put_beside_others(tmp_path: Path, place: int) -> None:
+    good = report_of(tmp_path, "good.json", 90)
+    write_jsonl(tmp_path / "traces.jsonl", traces(90)[1:])
+    bad = str(tmp_path / "bad.json")
+    done = run_cli(
+        "score", "answers", "--gold", tmp_path / "gold.jsonl", "--trace", tmp_path / "traces.jsonl",
+        "--gates", "chr=0.5", "-o", bad,
+    )  # fmt: skip
+    assert done.code == 4
+    files = [good, good]
+    files[place] = bad
+    done = run_cli("history", "trend", *files)
+    assert done.code == 4
+    assert done.out.splitlines()[1:3] == ["not comparable", "  bad.json: its evidence was not valid"]
+
+
+def test_reports_under_other_loads_are_not_put_beside_each_other(tmp_path: Path) -> None:
+    gold = write_jsonl(tmp_path / "gold.jsonl", GOLD[:2])
+
+    def timed(name: str, *loads: int) -> str:
+        runs = [
+            trace | {"e2e_ms": 100 * load, "load_rps": load} for trace in traces(100)[:2] for load in loads
+        ]  # fmt: skip
+        path = write_jsonl(tmp_path / "runs.jsonl", runs)
+        done = run_cli(
+            "score", "latency", "--gold", gold, "--runs", path, "--gates", "p95=2000", "-o", tmp_path / f"{name}.json"
+        )
+        assert done.code == 0
+        return str(tmp_path / f"{name}.json")
+
+    first, same, other = timed("first", 1, 5), timed("same", 1, 5), timed("other", 1)
+    assert run_cli("history", "trend", first, same).code == 0
+    done = run_cli("history", "trend", first, other)
+    assert done.code == 4
+    assert "  other.json: other loads than first.json" in done.out.splitlines()
+
+
+def test_trend_never_writes_over_a_report(tmp_path: Path) -> None:
+    files = [report_of(tmp_path, f"{nth}.json", 90) for nth in range(2)]
+    before = Path(files[1]).read_bytes()
+    done = run_cli("history", "trend", *files, "-o", files[1])
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[0].endswith("[RW-U01]")
+    assert Path(files[1]).read_bytes() == before
+
+
+def test_counts_are_whole_and_constraints_that_nobody_checked_are_left_out(tmp_path: Path) -> None:
+    def one(name: str, *flags: str) -> str:
+        report_of(tmp_path, "other.json", 90)
+        path = tmp_path / name
+        run_cli(
+            "score", "answers", "--gold", tmp_path / "gold.jsonl", "--trace", tmp_path / "traces.jsonl",
+            "--gates", "chr=0.5", "-o", path, *flags,
+        )  # fmt: skip
+        return str(path)
+
+    plain = run_cli("history", "trend", one("a.json"), one("b.json"))
+    assert "answers.scu" not in plain.out
+    (missing,) = [line.split() for line in plain.out.splitlines() if "answers.missing" in line]
+    assert missing[:4] == ["answers.missing", "0", "→", "0"]
+    (precision,) = [line.split() for line in plain.out.splitlines() if "answers.precision" in line]
+    assert precision[:4] == ["answers.precision", "0.9", "→", "0.9"]
+    checked = run_cli("history", "trend", one("c.json", "--scu-enforced"), one("d.json", "--scu-enforced"))
+    assert "answers.scu_violations" in checked.out
 
 
 def test_trend_of_what_is_no_report(tmp_path: Path) -> None:

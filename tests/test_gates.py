@@ -231,6 +231,22 @@ def test_a_baseline_that_did_not_ship_is_compared_and_told() -> None:
     assert warned["RW-W22"] == "the baseline's verdict is NO-SHIP"
 
 
+def test_a_baseline_without_a_suite_is_needed_only_where_a_gate_asks_for_it() -> None:
+    lay(right=5)
+    pairs = [{"qid": f"q{n}", "scholar": {"label": "VALID"}, "auditor": {"label": "VALID"}} for n in range(3)]
+    Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
+    gated(SUITE + DROP.replace("max_drop", "min"), "-o", "base.json")
+    both = f'baseline = "base.json"\n{SUITE}[agreement]\npairs = "pairs.jsonl"\n{DROP}'
+    percent = '[[gate]]\nmetric = "agreement.percent"\n'
+    code, report = gated(f"{both}{percent}min = 0.9\n")
+    assert (code, [one["outcome"] for one in report["gates"][:2]]) == (0, ["pass", "pass"])
+    Path("ragworthy.toml").write_text(f"{both}{percent}max_drop = 0.1\n")
+    done = ragworthy("gate")
+    assert (done.code, done.out) == (2, "")
+    message = "base.json: suites.agreement: expected this suite, got a report without it [RW-B01]"
+    assert done.err.splitlines()[0] == message
+
+
 def test_a_drop_gate_without_a_baseline_is_not_measured() -> None:
     lay(right=5)
     code, report = gated(SUITE + DROP)

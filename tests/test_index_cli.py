@@ -512,6 +512,34 @@ def test_gold_ids_that_the_index_does_not_have(world: World, tmp_path: Path) -> 
     assert done.out.endswith("check: sound, but the gold set is not for this index (exit 4)\n")
 
 
+ANSWERS: list[Row] = [
+    {"qid": "A1", "question": "When do the doors close?", "answerable": True, "gold_claim_substr": ["ten seconds"],
+     "gold_citations": [DOORS]},
+    {"qid": "A2", "question": "Who built it?", "answerable": False},
+]  # fmt: skip
+
+
+def test_a_gold_set_of_answers_is_held_against_the_index_too(world: World, tmp_path: Path) -> None:
+    gold = write_jsonl(tmp_path / "gold.jsonl", ANSWERS)
+    done = run_cli("index", "check", world.dense, "--gold", gold)
+    assert (done.code, done.err) == (0, "")
+    assert "gold: all 1 ids are in this index\n" in done.out
+    lost = "guide.md|s=9|p=000|b=001"
+    write_jsonl(gold, [ANSWERS[0] | {"gold_citations": [DOORS, lost]}, ANSWERS[1]])
+    done = run_cli("index", "check", world.dense, "--gold", gold)
+    assert (done.code, done.err) == (4, "")
+    assert f"50 % of gold ids (1 of 2) are not in this index, e.g. {lost} [RW-G13]\n" in done.out
+
+
+def test_a_gold_set_that_cites_nothing_cannot_be_checked(world: World, tmp_path: Path) -> None:
+    gold = write_jsonl(tmp_path / "gold.jsonl", ANSWERS[1:])
+    refused(
+        run_cli("index", "check", world.dense, "--gold", gold),
+        "RW-F04",
+        f"{gold}: expected records that cite blocks, got none",
+    )
+
+
 def test_a_revision_in_a_gold_id_does_not_matter(world: World, tmp_path: Path) -> None:
     gold = [GOLD[0] | {"relevant": ["guide.md|r=0123abcd|s=1.1|p=000|b=001"]}]
     done = run_cli("index", "check", world.dense, "--gold", write_jsonl(tmp_path / "gold.jsonl", gold))

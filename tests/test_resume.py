@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -158,16 +158,33 @@ def test_a_journal_of_another_run_is_not_gone_on_with(small: tuple[Path, Path, P
     assert first_problem(cli, *args, f"replay:{recorded}", "--knob", "k=1") == (
         f"{out / 'journal.jsonl'}: config_id: {said} ({was['config_id']}), got another ({knobs.config_id}) [RW-J02]"
     )
-    limited = running.plan(gold, limit=2)
-    assert first_problem(cli, *args, f"replay:{recorded}", "--limit", 2) == (
-        f"{out / 'journal.jsonl'}: plan_sha256: {said} ({was['plan_sha256']}), got another ({limited.sha256}) [RW-J02]"
-    )
+    for flag, value, name, old in (("--limit", 2, "limit", "none"), ("--seed", 5, "seeds", "0")):
+        assert first_problem(cli, *args, f"replay:{recorded}", flag, value) == (
+            f"{out / 'journal.jsonl'}: {name}: {said} ({old}), got another ({value}) [RW-J02]"
+        )
+    assert cli(*args, f"replay:{recorded}", "--limit", 100).code == 0, "that changes nothing"
+    (out / "journal.jsonl").write_bytes(before)
     write_jsonl(gold, [G1(), G2(), G3() | {"gold_citations": []}])
     changed = running.plan(gold).gold_sha256
     assert first_problem(cli, *args, f"replay:{recorded}") == (
         f"{out / 'journal.jsonl'}: gold_sha256: {said} ({was['gold_sha256']}), got another ({changed}) [RW-J02]"
     )
     assert (out / "journal.jsonl").read_bytes() == before
+
+
+def test_a_journal_that_names_no_settings_says_that_the_plans_differ(small: tuple[Path, Path, Path], cli: Cli) -> None:
+    gold, recorded, out = small
+    path = out / "journal.jsonl"
+    first, _, rest = path.read_bytes().partition(b"\n")
+    header = json.loads(first)
+    del header["settings"]
+    path.write_bytes(json.dumps(header, separators=(",", ":")).encode() + b"\n" + rest)
+    args = ("run", "--target", f"replay:{recorded}", "--gold", gold, "--out", out, "--resume")
+    assert first_problem(cli, *args, "--limit", 2) == (
+        f"{path}: plan_sha256: expected the run that the journal was begun with ({header['plan_sha256']}), "
+        f"got another ({running.plan(gold, limit=2).sha256}) [RW-J02]"
+    )
+    assert cli(*args).code == 0
 
 
 @pytest.mark.parametrize(
@@ -178,6 +195,14 @@ def test_a_journal_of_another_run_is_not_gone_on_with(small: tuple[Path, Path, P
         (
             b'{"n":-1,"e2e_ms":1,"attempts":1,"started":""}\n',
             "expected a reply, got: Expected `int` >= 0 - at `$.n`",
+        ),
+        (
+            b'{"n":1,"e2e_ms":1,"attempts":1,"started":""}\n',
+            "expected a reply, got: Object missing required field `answer_json`",
+        ),
+        (
+            b'{"n":1,"fields":{"answer_json":{"claim":4},"retrieved_ids":[]},"e2e_ms":1,"attempts":1,"started":""}\n',
+            "expected a reply, got: Expected `str`, got `int` - at `$.answer_json.claim`",
         ),
     ],
 )
@@ -190,12 +215,15 @@ def test_a_damaged_journal_says_where(small: tuple[Path, Path, Path], cli: Cli, 
     assert first_problem(cli, *args) == f"{path}:3: {problem} [RW-J03]"
     path.write_bytes(b"".join([*parts[:2], *parts[3:]]))  # as the advice says
     assert cli(*args).code == 0
-    past = b'{"n":7,"e2e_ms":1,"attempts":1,"started":""}\n'
-    path.write_bytes(b"".join([*parts, past]))
-    assert first_problem(cli, *args) == f"{path}: n: expected places from 0 to 2, got 7 [RW-J03]"
+    past = b'{"n":7,"error":"x","e2e_ms":1,"attempts":1,"started":""}\n'
+    path.write_bytes(b"".join([*parts[:3], past, *parts[3:]]))
+    assert first_problem(cli, *args) == f"{path}:4: n: expected places from 0 to 2, got 7 [RW-J03]"
     path.write_bytes(b"".join([parts[0].replace(b'"asks":3', b'"asks":"3"'), *parts[1:]]))
-    wrong = "expected the journal of a run, got: Expected `int`, got `str` - at `$.asks`"
-    assert first_problem(cli, *args) == f"{path}:1: {wrong} [RW-J03]"
+    done = cli(*args)
+    assert done.err.splitlines() == [
+        f"{path}:1: expected the journal of a run, got: Expected `int`, got `str` - at `$.asks` [RW-J07]",
+        "  not_a_journal: Name a new folder; what is in this one is left alone.",
+    ]
 
 
 @pytest.mark.parametrize("text", ["my notes\n", "my notes", '{"schema":"other"}\n', '{"schema":"o'])
@@ -206,7 +234,7 @@ def test_a_file_of_the_same_name_is_left_alone(tmp_path: Path, cli: Cli, text: s
     path.parent.mkdir()
     path.write_text(text)
     got = first_problem(cli, "run", "--target", f"replay:{gold}", "--gold", gold, "--out", path.parent, *resume)
-    assert got == f'{path}:1: expected the journal of a run, got "{text.strip()}" [RW-J03]'
+    assert got == f'{path}:1: expected the journal of a run, got "{text.strip()}" [RW-J07]'
     assert path.read_text() == text
 
 
@@ -233,22 +261,23 @@ def test_two_runs_cannot_share_a_folder(tmp_path: Path, cli: Cli) -> None:
     assert cli(*args).code == 0  # the lock is gone with its holder, and nothing was in that journal
 
 
-def wait_for(path: Path, least: int) -> None:
+def wait_until(so: Callable[[], bool]) -> None:
     end = time.monotonic() + 30
-    while not path.exists() or path.stat().st_size < least:
+    while not so():
         assert time.monotonic() < end
         time.sleep(0.01)
 
 
-def test_ctrl_c_finishes_what_is_in_flight_and_resumes(server: Served, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_finishes_what_is_in_flight_and_resumes(server: Served, tmp_path: Path, how: int) -> None:
     gold = gold_of(tmp_path, [f"slow 0.3 {n}" for n in range(40)])
     out = tmp_path / "out"
     before = len(server.asked())
     with subprocess.Popen(
         command(server.url, gold, out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as started:
-        wait_for(out / "journal.jsonl", 600)
-        started.send_signal(signal.SIGINT)
+        wait_until(lambda: len(journaled(out)) >= 2)
+        started.send_signal(how)
         told, complaint = started.communicate(timeout=30)
     assert started.returncode == 130
     assert complaint == "stopping when what is in flight is done; Ctrl-C again stops at once\n"
@@ -272,7 +301,7 @@ def test_a_second_ctrl_c_stops_at_once(server: Served, tmp_path: Path, target: s
         command(name, gold, out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=SERVERS
     ) as started:
         assert started.stderr is not None
-        wait_for(out / "journal.jsonl", 400 if target in ("http", "cmd") else 100)
+        wait_until(lambda: (out / "journal.jsonl").exists() and len(journaled(out)) == (target in ("http", "cmd")))
         time.sleep(0.3)
         started.send_signal(signal.SIGINT)
         assert started.stderr.readline().startswith("stopping when what is in flight is done")
@@ -282,7 +311,8 @@ def test_a_second_ctrl_c_stops_at_once(server: Served, tmp_path: Path, target: s
     assert time.monotonic() - begun < 15  # each question may take 60 s
     assert (started.returncode, complaint) == (130, "")
     safe = 1 if target in ("http", "cmd") else 0
-    assert f"stopped: {safe} of {8 + safe} replies are safe in " in told
+    verb = "is" if safe else "are"
+    assert f"stopped: {safe} of {8 + safe} replies {verb} safe in " in told
 
 
 def test_ctrl_c_in_a_terminal_does_not_reach_the_processes_of_a_command(tmp_path: Path) -> None:
@@ -290,10 +320,43 @@ def test_ctrl_c_in_a_terminal_does_not_reach_the_processes_of_a_command(tmp_path
     out = tmp_path / "out"
     target = f"cmd:{sys.executable} {SERVERS / 'line_target.py'}"
     with subprocess.Popen(command(target, gold, out), stdout=subprocess.PIPE, text=True, process_group=0) as started:
-        wait_for(out / "journal.jsonl", 1000)
+        wait_until(lambda: len(journaled(out)) >= 5)
         os.killpg(started.pid, signal.SIGINT)  # a terminal sends it to all that run in the foreground
         told, _ = started.communicate(timeout=30)
     assert started.returncode == 130
     assert (
         told.splitlines()[0] == f"asked {len(journaled(out))} = answered {len(journaled(out))} + refused 0 + errored 0"
     )
+
+
+def running_with(mark: str) -> list[int]:
+    """The processes that live and have a word in their command line."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and mark.encode() in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:  # it has just ended
+            continue
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="SKIPPED: no /proc here")
+@pytest.mark.parametrize("verb", [("run",), ("experiment", "stability"), ("experiment", "latency")])
+def test_a_terminated_run_leaves_no_process_behind(tmp_path: Path, verb: tuple[str, ...]) -> None:
+    gold = gold_of(tmp_path, ["what?", *("hang",) * 8])
+    copy = tmp_path / "line_target_left_behind.py"
+    copy.write_bytes((SERVERS / "line_target.py").read_bytes())
+    words = [sys.executable, "-m", "ragworthy", *verb, "--target", f"cmd:{sys.executable} {copy}"]
+    out = tmp_path / "out"
+    with subprocess.Popen(
+        [*words, "--gold", str(gold), "--out", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as started:
+        wait_until(lambda: len(running_with(str(copy))) >= 3)  # itself and two processes
+        started.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        started.send_signal(signal.SIGTERM)
+        told, complaint = started.communicate(timeout=30)
+    assert started.returncode == 130, complaint
+    assert told.splitlines()[-1].endswith("; the same command with --resume goes on from there (exit 130)")
+    assert running_with(str(copy)) == []

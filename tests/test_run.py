@@ -300,3 +300,126 @@ def test_the_built_in_pipeline_is_a_target(tmp_path: Path, cli: Cli) -> None:
     assert (tmp_path / "a" / "traces.jsonl").read_bytes() == (tmp_path / "b" / "traces.jsonl").read_bytes()
     done = cli("run", "--target", f"builtin:{docs}", "--gold", gold, "--out", tmp_path / "c")
     assert (done.code, "[RW-I01]" in done.err) == (2, True)
+
+
+# what a target does to its surroundings
+
+
+@pytest.mark.parametrize("moment", ["when it is imported", "when it is asked"])
+@pytest.mark.parametrize("verb", [("run",), ("experiment", "stability"), ("experiment", "latency", "--warmup", "0")])
+def test_a_target_that_changes_the_working_folder(tmp_path: Path, verb: tuple[str, ...], moment: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    early, late = ("os.chdir('elsewhere')", "pass") if moment == "when it is imported" else ("pass", "os.chdir('/')")
+    (tmp_path / "restless.py").write_text(
+        f"import os\n{early}\ndef ask(**asked):\n    {late}\n"
+        "    return {'answer_json': {'claim': 'y'}, 'retrieved_ids': []}\n"
+    )
+    gold_of(tmp_path, 2)
+    words = [sys.executable, "-m", "ragworthy", *verb, "--target", "restless:ask", "--gold", "gold.jsonl"]
+    words += ["--out", "deep/out"] + (["--loads", "20"] if "latency" in verb else [])
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=True)
+    name = "latency.jsonl" if "latency" in verb else "traces.jsonl"
+    assert f": deep/out/{name}" in done.stdout
+    assert len(lines(tmp_path / "deep" / "out" / name)) >= 2
+    assert sorted(one.name for one in tmp_path.iterdir() if one.name != "__pycache__") == [
+        *("deep", "elsewhere", "gold.jsonl", "restless.py")
+    ]
+    again = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    assert again.stderr.startswith("deep/out/journal.jsonl: expected a new folder, got one with ")
+
+
+def test_messages_name_the_folder_as_it_was_given(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    gold = gold_of(tmp_path, 2)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("x")
+    args = ("run", "--target", f"replay:{gold}", "--gold", gold, "--out")
+    assert cli(*args, "file").err.splitlines()[0] == "file: expected a folder, got a file [RW-U01]"
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "run.json").write_text("mine")
+    wanted = "out/run.json: expected a new folder, got one with this file [RW-U03]"
+    assert cli(*args, "out").err.splitlines()[0] == wanted
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "traces.jsonl").mkdir()
+    (tmp_path / "full" / "journal.jsonl").touch()
+    done = cli(*args, "full")
+    assert done.err.splitlines()[0] == "full/traces.jsonl: cannot be written: Is a directory [RW-F14]"
+    assert done.err.splitlines()[-1] == (
+        "2 replies are safe in full/journal.jsonl: the same command with --resume goes on from there"
+    )
+
+
+@pytest.mark.parametrize(
+    "verb", [("run",), ("experiment", "stability"), ("experiment", "latency"), ("experiment", "tune")]
+)
+def test_an_empty_name_is_no_folder(tmp_path: Path, cli: Cli, verb: tuple[str, ...]) -> None:
+    target = ("--index", tmp_path) if "tune" in verb else ("--target", "slow_callables:good")
+    done = cli(*verb, *target, "--gold", gold_of(tmp_path, 2), "--out", "")
+    assert (done.code, done.err.splitlines()[0]) == (2, '--out: expected a folder, got "" [RW-U01]')
+
+
+def test_gold_from_a_pipe_has_to_be_saved_first(tmp_path: Path, cli: Cli) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b'{"qid": "A", "question": "Why?", "answerable": true}\n')
+    os.close(writing)
+    pipe = Path(f"/dev/fd/{reading}")
+    wanted = f"{pipe}: expected a regular file, got a pipe: save it first [RW-F18]"
+    for verb in (("run",), ("experiment", "stability"), ("experiment", "latency")):
+        done = cli(*verb, "--target", "slow_callables:good", "--gold", pipe, "--out", tmp_path / "out")
+        assert (done.code, done.err.splitlines()[0]) == (2, wanted)
+    done = cli("experiment", "tune", "--index", tmp_path / "index", "--gold", pipe, "--out", tmp_path / "out")
+    assert (done.code, done.err.splitlines()[0]) == (2, wanted)
+    os.close(reading)
+    os.mkfifo(tmp_path / "fifo")
+    assert problems_of(tmp_path / "fifo") == [
+        f"{tmp_path / 'fifo'}: expected a regular file, got a pipe: save it first [RW-F18]"
+    ]
+    assert problems_of(Path("/dev/null")) == [
+        "/dev/null: expected a regular file, got a device: save it first [RW-F18]"
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+# knobs that cannot be used
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("k = nan", "k: expected a finite number, got nan"),
+        ("[deep]\nlist = [1.0, -inf]", "deep.list[1]: expected a finite number, got -inf"),
+    ],
+)
+def test_numbers_that_json_cannot_hold(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "k.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        running.knobs_of(file, [])
+    assert caught.value.problems[0].message == f"{file}: {message}"
+
+
+@pytest.mark.parametrize("verb", [("run",), ("experiment", "stability"), ("experiment", "latency")])
+def test_a_wrong_knob_is_looked_for_where_it_stands(tmp_path: Path, cli: Cli, verb: tuple[str, ...]) -> None:
+    gold, file = gold_of(tmp_path, 2), tmp_path / "k.toml"
+    file.write_text("k = 0\n")
+    args = (*verb, "--target", f"builtin:{tmp_path}", "--gold", gold, "--out", tmp_path / "out", "--knobs", file)
+    wanted = "k: expected a whole number of at least 1, got"
+    assert cli(*args).err.splitlines()[0] == f"{file}: {wanted} 0 [RW-U01]"
+    assert cli(*args, "--knob", "k=-1").err.splitlines()[0] == f"--knob: {wanted} -1 [RW-U01]"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("verb", [("run",), ("experiment", "stability"), ("experiment", "latency")])
+@pytest.mark.parametrize("url", ["http://me:sk-12345678@h/v1", "http://h/v1?key=sk-12345678", "ftp://sk-12345678@h"])
+def test_an_answerer_that_carries_a_secret_is_refused_unseen(
+    tmp_path: Path, cli: Cli, verb: tuple[str, ...], url: str
+) -> None:
+    gold = gold_of(tmp_path, 2)
+    args = (*verb, "--target", f"builtin:{tmp_path}", "--gold", gold, "--out", tmp_path / "out")
+    done = cli(*args, "--knob", f"answerer=chat:m@{url}")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[0] == (
+        "--knob: answerer: expected chat:MODEL@URL with a plain address such as http://localhost:8080/v1, "
+        "got one with a user or a query [RW-U01]"
+    )
+    assert "sk-12345678" not in done.err
+    assert not (tmp_path / "out").exists()

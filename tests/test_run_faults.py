@@ -126,6 +126,47 @@ def test_a_server_that_dies_half_way_leaves_errors_and_no_gaps(
     assert (len(words), words.count("died") in (1, 2, 3)) == (7, True)
 
 
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_server_that_stays_away_stops_the_run_and_resume_goes_on(tmp_path: Path, cli: Cli, concurrency: int) -> None:
+    process, url = serve(tmp_path / "asked.jsonl")
+    gold = gold_of(tmp_path, [*(f"what {n}?" for n in range(6)), "die", *(f"what {n}?" for n in range(6, 40))])
+    out = tmp_path / "out"
+    args = ("run", "--target", url, "--gold", gold, "--out", out, "--retries", 0, "--concurrency", concurrency)
+    with process:
+        done = cli(*args)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines() == [
+        f"{url}: expected a target that can be reached, got in 10 questions in a row: "
+        "unreachable: All connection attempts failed [RW-J06]",
+        "  target_unreachable: Start it, or mend its address; then run the same command with --resume.",
+    ]
+    kept = lines(out / "journal.jsonl")[1:]
+    assert 6 <= len(kept) < 20
+    assert not [one for one in kept if one.get("error", "").startswith("unreachable")]
+    assert [one.name for one in out.iterdir()] == ["journal.jsonl"]
+    process, _ = serve(tmp_path / "asked.jsonl", int(url.split(":")[2].partition("/")[0]))
+    with process:
+        done = cli(*args, "--resume")
+        process.kill()
+    died = sum("error" in one for one in kept)
+    assert died >= 1
+    assert done.out.splitlines()[0] == f"asked 41 = answered {41 - died} + refused 0 + errored {died}"
+
+
+def test_one_reply_is_safe(tmp_path: Path) -> None:
+    gold = gold_of(tmp_path, ["a", "b"])
+    recorded = write_jsonl(
+        tmp_path / "t.jsonl",
+        [{"qid": f"Q{n}", "answer_json": {"claim": "y" * 3000 * n}, "retrieved_ids": []} for n in range(2)],
+    )
+    out = tmp_path / "out"
+    words = ("run", "--target", f"replay:{recorded}", "--gold", str(gold), "--out", str(out), "--concurrency", "1")
+    first = limited(2000, *words).stderr.splitlines()[0]
+    assert "; 1 reply is safe, the same command with --resume goes on from there [RW-J05]" in first
+    again = limited(2000, *words).stderr.splitlines()[0]
+    assert again == f"{out / 'journal.jsonl'}: expected a new folder, got one with 1 reply [RW-J01]"
+
+
 def limited(size: int, *words: str) -> "subprocess.CompletedProcess[str]":
     """A command in a process whose files may have so many bytes."""
 

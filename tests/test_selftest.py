@@ -138,3 +138,43 @@ def test_nothing_is_written(folder: Path) -> None:
     before = sorted(folder.rglob("*"))
     selftest(SUITE + gate("chr", "min = 0.9"))
     assert sorted(folder.rglob("*")) == sorted([*before, folder / "ragworthy.toml"])
+
+
+# agreement
+
+
+def votes(form: str, rows: list[dict[str, object]]) -> str:
+    Path("votes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return f'version = 1\n[agreement]\n{form} = "votes.jsonl"\n'
+
+
+RATINGS: list[dict[str, object]] = [
+    {"qid": f"q{nth}", "rater": rater, "label": "good" if nth % 2 else "bad"} for nth in range(8) for rater in "abc"
+]
+RECORDS: list[dict[str, object]] = [
+    {"q_id": f"q{nth}", "operator": operator, "correct": nth % 4 > 0, "cost_usd": 0.1, "ΔS": 0.2}
+    for nth in range(8)
+    for operator in ("ann", "bob", "cem")
+]
+
+
+def test_the_usual_gates_on_raters_can_fail() -> None:
+    tried = selftest(votes("raters", RATINGS))
+    assert (tried.code, tried.cannot) == (0, [])
+    assert tried.can == ["agreement.pairwise ≥ 0.85: every second vote made another → fail"]
+
+
+def test_the_usual_gates_on_operators_can_fail() -> None:
+    tried = selftest(votes("operators", RECORDS))
+    assert (tried.code, tried.cannot) == (0, [])
+    assert tried.can == [
+        "agreement.pairwise ≥ 0.85: every second vote made another → fail",
+        "agreement.operator_variance ≤ 0.10: some raters made to find everything wrong → fail",
+    ]
+
+
+@pytest.mark.parametrize(("form", "rows"), [("raters", RATINGS), ("operators", RECORDS)])
+def test_a_gate_on_the_number_of_raters_can_fail(form: str, rows: list[dict[str, object]]) -> None:
+    tried = selftest(votes(form, rows) + gate("agreement.raters", "min = 3"))
+    assert (tried.code, tried.cannot) == (0, [])
+    assert "agreement.raters ≥ 3: every rater made the same one → fail" in tried.can

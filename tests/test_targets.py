@@ -5,8 +5,11 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +19,10 @@ from conftest import write_jsonl
 from ragworthy.errors import DataError, MissingExtra, UsageError
 from ragworthy.runner.contract import Ask, Options, Reply, Target, checked, reason_of
 from ragworthy.runner.targets import open_target
+from ragworthy.runner.targets.callables import Called
 
 SERVERS = Path(__file__).parent / "servers"
+GOOD: dict[str, Any] = {"answer_json": {"claim": "x"}, "retrieved_ids": []}
 LINES = f"cmd:{sys.executable} {SERVERS / 'line_target.py'}"
 
 
@@ -121,10 +126,36 @@ def test_only_the_fields_of_the_contract_are_kept() -> None:
             {"answer_json": {"claim": "x"}, "retrieved_ids": [], "stage_ms": {"llm": float("inf")}},
             "bad reply: stage_ms[...]: expected float, got null",
         ),
+        (GOOD | {"stage_ms": {"llm": -1}}, "bad reply: stage_ms[...]: expected float >= 0.0"),
+        (GOOD | {"stage_ms": {"llm": "5"}}, "bad reply: stage_ms[...]: expected float, got str"),
+        (GOOD | {"topk": [{"foo": 1}]}, "bad reply: topk[0]: object missing required field id"),
+        (GOOD | {"topk": [{"id": "a"}, {"id": 4}]}, "bad reply: topk[1].id: expected str, got int"),
+        (GOOD | {"topk": [{"id": "a", "score": "x"}]}, "bad reply: topk[0].score: expected float | null, got str"),
+        (
+            GOOD | {"topk": [{"id": "a", "offsets": [1]}]},
+            "bad reply: topk[0].offsets: expected array of length 2, got 1",
+        ),
+        (GOOD | {"topk": [{"id": "a", "type": 1}]}, "bad reply: topk[0].type: expected str | null, got int"),
+        (GOOD | {"usage": {"prompt_tokens": -3}}, "bad reply: usage.prompt_tokens: expected a number from 0, got -3"),
+        (GOOD | {"usage": {"llm": {"n": -0.5}}}, "bad reply: usage.llm.n: expected a number from 0, got -0.5"),
+        (
+            GOOD | {"answer_json": {"claim": "x", 1: 2, "b": 3}},
+            "bad reply: expected what JSON can hold, got: an object whose keys are texts and numbers",
+        ),
+        (GOOD | {"answer_json": {"claim": "x" * (16 << 20)}}, "too large: expected at most 16 MB, got more"),
     ],
 )
 def test_wrong_replies_say_what_is_wrong(given: Any, error: str) -> None:
     assert checked(given) == Reply({}, error)
+
+
+def test_a_reply_as_the_readers_take_it_is_kept_as_it_is() -> None:
+    given = GOOD | {
+        "topk": [{"id": "a", "score": None, "offsets": [0, 4], "type": "prose", "more": 1}, {"id": "b", "score": 1}],
+        "stage_ms": {"llm": 0, "rerank": 2.5},
+        "usage": {"model": "m", "prompt_tokens": 0, "llm": {"total_tokens": 3}, "cached": True},
+    }
+    assert checked(given) == Reply(given)
 
 
 def test_a_set_of_ids_gives_the_same_bytes_under_any_hash_seed() -> None:
@@ -133,7 +164,7 @@ def test_a_set_of_ids_gives_the_same_bytes_under_any_hash_seed() -> None:
 
 
 def test_an_unknown_target_is_told_the_forms() -> None:
-    forms = "expected a target such as module:callable, http://… or https://…, cmd:COMMAND, replay:FILE"
+    forms = "expected a target such as module:callable, http://… or https://…, cmd:COMMAND, replay:FILE, builtin:INDEX"
     assert usage("ftp://user:pass@host/x") == f'{forms}, got "ftp://…"'
     assert usage("nonsense") == f'{forms}, got "nonsense"'
     assert usage("cmd:") == f'{forms}, got "cmd:"'
@@ -211,6 +242,37 @@ def test_a_callable_may_change_its_arguments_without_effect() -> None:
     assert [one.error for one in got] == [None] * 3
     assert knobs == {"k": 5, "deep": {"list": [1]}}
     assert sys.modules["slow_callables"].SEEN == [{"k": 5, "deep": [1]}] * 3
+
+
+def called(call: Any, qid: str = "A1") -> Reply:
+    return replies(Called("mine", call), [Ask(qid, "what?")])[0]
+
+
+class Speechless(ValueError):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_an_exception_that_cannot_be_told_is_still_a_reply() -> None:
+    def raises(**asked: Any) -> None:
+        raise Speechless
+
+    async def raises_later(**asked: Any) -> None:
+        raise Speechless
+
+    assert called(raises) == called(raises_later) == Reply({}, "raised: Speechless")
+
+
+def test_a_reply_of_a_callable_has_a_limit_too() -> None:
+    assert called(lambda **_: GOOD | {"debug": "x" * (17 << 20)}) == Reply(
+        {}, "too large: expected at most 16 MB, got more"
+    )
+
+
+def test_a_reply_that_names_its_question_must_name_the_one_asked() -> None:
+    assert called(lambda **_: GOOD | {"qid": "A1"}) == called(lambda **_: GOOD | {"qid": None}) == Reply(GOOD)
+    assert called(lambda **_: GOOD | {"qid": "A1"}, "A2") == Reply({}, 'bad reply: qid: expected "A2", got "A1"')
+    assert called(lambda **_: GOOD | {"qid": 1}, "1") == Reply({}, "bad reply: qid: expected str | null, got int")
 
 
 @pytest.mark.usefixtures("callables")
@@ -313,7 +375,7 @@ def test_no_secret_is_shown(server: Served, monkeypatch: pytest.MonkeyPatch) -> 
     assert with_header.name == f"http://127.0.0.1:{server.port}/ask"
     asks = [Ask("S1", "echo"), Ask("S2", "echo error"), Ask("S3", "echo wrong")]
     good, refused, wrong = replies(with_header, asks)
-    assert good.fields["answer_json"]["claim"] == "*** /ask?key=qsecret"  # too short to be hidden in an answer
+    assert good.fields["answer_json"]["claim"] == "*** /ask?***"
     assert refused.error == "status 403: no entry for *** /ask?***"
     assert wrong.error is not None
     assert wrong.error.startswith("bad reply: expected JSON, got *** /ask?*** (")
@@ -324,14 +386,91 @@ def test_no_secret_is_shown(server: Served, monkeypatch: pytest.MonkeyPatch) -> 
     assert refused.error == "status 403: no entry for Basic *** /ask"
 
 
+@pytest.mark.parametrize("secret", ['a"b\\c/78', "zanzibar"])
+def test_a_secret_of_eight_characters_is_hidden_in_a_good_reply(
+    secret: str, server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIPELINE_KEY", secret)
+    target = open_target(server.url(), Options(headers=("Authorization=PIPELINE_KEY",)))
+    assert replies(target, [Ask("S1", "echo")])[0].fields["answer_json"]["claim"] == "*** /ask"
+
+
+def test_a_short_value_is_hidden_in_errors_only(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIPELINE_KEY", "seven-7")
+    target = open_target(server.url(), Options(headers=("Authorization=PIPELINE_KEY",)))
+    good, refused, wrong = replies(target, [Ask("S1", "echo"), Ask("S2", "echo error"), Ask("S3", "echo wrong")])
+    assert good.fields["answer_json"]["claim"] == "seven-7 /ask"
+    assert refused.error == "status 403: no entry for *** /ask"
+    assert (wrong.error or "").startswith("bad reply: expected JSON, got *** /ask (")
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Gives the same text to every question."""
+
+    text = b""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.text)))
+        self.end_headers()
+        self.wfile.write(self.text)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def answering(text: bytes) -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), type("Same", (Answers,), {"text": text}))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_secrets_in_escapes_in_keys_and_at_the_edge_of_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "sk-0123/456789"
+    monkeypatch.setenv("PIPELINE_KEY", secret)
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in secret)
+    inside = f'{{"answer_json": {{"claim": "my {escaped}", "{escaped}": [{{"a": "{escaped}"}}]}}, "retrieved_ids": []}}'
+    headers = ("X-Key=PIPELINE_KEY",)
+    with answering(inside.encode()) as url:
+        assert asked(url, headers=headers).fields["answer_json"] == {"***": [{"a": "***"}], "claim": "my ***"}
+    broken = "x" * 70 + " " + secret.replace("/", "\\/")  # what is shown is cut within the secret
+    with answering(broken.encode()) as url:
+        error = asked(url, headers=headers).error
+    assert error == f"bad reply: expected JSON, got {'x' * 70} *** (invalid character (byte 0))"
+
+
+def test_a_reply_over_http_that_names_another_question() -> None:
+    with answering(json.dumps(GOOD | {"qid": "A1"}).encode()) as url:
+        first, second = replies(open_target(url, Options()), [Ask("A1", "a"), Ask("A2", "b")])
+    assert first == Reply(GOOD)
+    assert second == Reply({}, 'bad reply: qid: expected "A2", got "A1"')
+
+
+def test_an_address_in_capitals(server: Served) -> None:
+    target = open_target(f"HTTP://127.0.0.1:{server.port}/ask", Options())
+    assert target.name == server.url()
+    assert replies(target, [Ask("H1", "how?")])[0].error is None
+
+
 def test_headers_come_from_the_environment_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     url = "http://127.0.0.1:9/"
     monkeypatch.delenv("NOT_SET", raising=False)
-    expected = "expected NAME=VARIABLE, the name of a header and of a variable"
-    assert usage(url, headers=("X-Key",)) == f"--header X-Key: {expected}"
-    assert usage(url, headers=("X Key=NOT_SET",)) == f"--header X Key: {expected}"
-    missing = "--header X-Key: expected the variable NOT_SET in the environment, got nothing"
-    assert usage(url, headers=("X-Key=NOT_SET",)) == missing
+    expected = "expected NAME=VARIABLE, the name of a header and of an environment variable"
+    for text in ("X-Key", "X Key=NOT_SET", "Bearer sk-123=", "=", "=NOT_SET"):
+        assert usage(url, headers=(text,)) == f"--header: {expected}"
+    for text in ("X-Key=", "X-Key: Bearer sk-123==", "X-Key:sk-123"):
+        assert usage(url, headers=(text,)) == f"--header X-Key: {expected}"
+    missing = "--header X-Key: expected the name of an environment variable that is set, got one that is not"
+    for value in ("NOT_SET", "Bearer sk-123", "sk-123==", "sk_123"):
+        assert usage(url, headers=(f"X-Key={value}",)) == missing
     monkeypatch.setenv("NOT_SET", "two\r\nlines")
     got = usage(url, headers=("X-Key=NOT_SET",))
     assert got == "--header X-Key: expected printable ASCII text in NOT_SET, got something else"
@@ -406,6 +545,35 @@ def test_a_line_too_many_never_becomes_the_next_answer() -> None:
     first, second = asyncio.run(story())
     assert first.fields["answer_json"]["claim"] == "C1: twice"
     assert second.fields["answer_json"]["claim"] == "C2: b"
+
+
+def program(folder: Path, text: str) -> Target:
+    path = folder / "program.py"
+    path.write_text(f"import json, os, sys, time\nGOOD = {GOOD!r}\n{text}")
+    return open_target(f"cmd:{sys.executable} {path}", Options())
+
+
+def test_a_late_second_line_is_not_the_answer_to_the_next_question(tmp_path: Path) -> None:
+    target = program(
+        tmp_path,
+        "for line in sys.stdin:\n"
+        "    qid = json.loads(line)['qid']\n"
+        "    said = json.dumps(GOOD | {'qid': qid, 'usage': {'pid': os.getpid()}})\n"
+        "    print(said, flush=True)\n"
+        "    if qid == 'H001':\n"
+        "        time.sleep(0.2)\n"
+        "        print(said, flush=True)\n",
+    )
+    first, second, third = replies(target, [Ask(name, "what?") for name in ("H001", "H002", "H003")])
+    assert first.error is None
+    assert second == Reply({}, 'bad reply: qid: expected "H002", got "H001"')
+    assert third.error is None
+    assert third.fields["usage"]["pid"] != first.fields["usage"]["pid"], "started again"
+
+
+def test_a_last_line_without_its_end_is_a_reply(tmp_path: Path) -> None:
+    target = program(tmp_path, "json.loads(input())\nsys.stdout.write(json.dumps(GOOD))\n")
+    assert replies(target, [Ask("C1", "a"), Ask("C2", "b")]) == [Reply(GOOD)] * 2
 
 
 def test_questions_in_flight_have_a_process_each_and_much_on_stderr_blocks_nothing() -> None:

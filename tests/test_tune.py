@@ -241,6 +241,27 @@ def test_a_gold_set_that_does_not_fit(index: Path, tmp_path: Path, change: dict[
     assert not (tmp_path / "o").exists()
 
 
+def test_gold_that_no_answer_can_get_right_is_refused_as_scoring_does(index: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in GOLD.read_bytes().splitlines()]
+    assert rows[0]["answerable"]
+    rows[0] |= {"gold_claim_substr": ["AES"]}
+    gold, trace = tmp_path / "gold.jsonl", tmp_path / "trace.jsonl"
+    gold.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    trace.write_text(json.dumps({"qid": rows[0]["qid"]}) + "\n", encoding="utf-8")
+    scoring = run_cli("score", "answers", "--gold", gold, "--trace", trace)
+    args = ("experiment", "tune", "--index", index, "--gold", gold, "--out")
+    done = run_cli(*args, tmp_path / "o")
+    assert (done.code, done.err.splitlines()[0]) == (2, scoring.err.splitlines()[0])
+    assert done.err.splitlines()[0].endswith("[RW-G07]")
+    assert not (tmp_path / "o").exists()
+    for flags, kept in (((), "reject"), (("--short-substr", "word"), "word")):
+        given = gold if flags else GOLD
+        done = run_cli("experiment", "tune", "--index", index, "--gold", given, "--out", tmp_path / kept, *flags)
+        assert (done.code, done.err) == (0, "")
+        made = tomllib.loads((tmp_path / kept / "pipeline.toml").read_text(encoding="utf-8"))
+        assert made["tuning"]["short_substr"] == kept
+
+
 def test_inputs_are_kept(index: Path, tmp_path: Path) -> None:
     gold = tmp_path / "gold.scored.jsonl"
     gold.write_bytes(GOLD.read_bytes())

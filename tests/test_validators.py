@@ -128,6 +128,17 @@ def test_half_of_the_content_words_must_be_in_the_cited_chunks() -> None:
     assert pair.flags == {"provenance_violation": False, "constraints_mismatch": False}
 
 
+@pytest.mark.parametrize("text", ["", " \n", "—…!"])
+def test_the_auditor_abstains_where_there_is_no_text_to_look_at(text: str) -> None:
+    rules = Rules(chunks={"d#1": "Other things.", "d#2": text})
+    pair = vote(GOLD, trace(), rules)
+    assert pair.auditor is not None
+    assert (pair.auditor.label, pair.auditor.reason) == ("ABSTAIN", "the chunks it cites have no text")
+    assert pair.flags == {"provenance_violation": False, "constraints_mismatch": False}
+    both = vote(GOLD, trace(citations=("d#1", "d#2")), rules)
+    assert said(both)[1] == "REJECT"  # one of them has a text, and it is about something else
+
+
 def test_content_words_of_other_scripts() -> None:
     assert content_words("他住在北京") == {"他住", "住在", "在北", "北京"}
     assert content_words("in at") == {"in", "at"}

@@ -38,6 +38,13 @@ def check_readable(path: Path) -> None:
         raise data_error("RW-F03", message, where=where) from None
 
 
+def check_regular(path: Path) -> None:
+    """Refuse a pipe or a device: records are read more than once."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        got = "a pipe" if path.is_fifo() else "a device"
+        raise data_error("RW-F18", f"expected a regular file, got {got}: save it first", where=str(path))
+
+
 def read_text(path: Path) -> str:
     """A small text file as UTF-8, with the usual errors."""
     check_readable(path)

@@ -1,6 +1,7 @@
 """Drive a pipeline over a gold set: plan every question, ask, journal, and write the traces."""
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,6 +22,7 @@ from ragworthy.runner import results
 from ragworthy.runner.contract import Options, Target, about
 from ragworthy.runner.drive import Asked, Driver
 from ragworthy.runner.journal import AGAIN, Header, Journal, check_free, entry
+from ragworthy.runner.place import kept
 from ragworthy.runner.plan import Plan, Wordings
 from ragworthy.runner.targets import FORMS
 from ragworthy.runner.targets import open_target as plain_target
@@ -79,15 +81,27 @@ def open_target(text: str, options: Options, tuning: Path | None = None) -> Targ
     return plain_target(text, options)
 
 
-def check_knobs(text: str, knobs: dict[str, Any]) -> None:
-    """Refuse knobs that the built-in pipeline does not have before the first question; other targets know theirs."""
-    if text.startswith("builtin:"):
-        from ragworthy.pipeline.knobs import read
+def check_knobs(text: str, knobs: dict[str, Any], file: Path | None = None, pairs: Iterable[str] = ()) -> None:
+    """Refuse knobs that the built-in pipeline does not have before the first question; other targets know theirs.
 
-        try:
-            read(knobs, None)
-        except ValueError as error:
-            raise usage_error(f"--knob: {error}") from None
+    Where the fault is not in the pairs alone, a message names the file.
+    """
+    if not text.startswith("builtin:"):
+        return
+    wrong = _wrong(knobs)
+    if wrong:
+        origin = "--knob" if file is None or _wrong(knobs_of(None, pairs)) == wrong else file
+        raise usage_error(f"{origin}: {wrong}")
+
+
+def _wrong(knobs: dict[str, Any]) -> str:
+    from ragworthy.pipeline.knobs import read
+
+    try:
+        read(knobs, None)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def knobs_of(file: Path | None, pairs: Iterable[str]) -> dict[str, Any]:
@@ -98,8 +112,11 @@ def knobs_of(file: Path | None, pairs: Iterable[str]) -> dict[str, Any]:
 
         try:
             knobs |= msgspec.to_builtins(tomllib.loads(read_text(file)))
+            endless = _endless(knobs)
         except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
             raise usage_error(f"{file}: expected knobs as TOML, got: {error}") from None
+        if endless:
+            raise usage_error(f"{file}: {endless}")
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not name.strip() or not equals:
@@ -109,6 +126,22 @@ def knobs_of(file: Path | None, pairs: Iterable[str]) -> dict[str, Any]:
         except (msgspec.DecodeError, RecursionError):
             knobs[name.strip()] = value
     return knobs
+
+
+def _endless(value: Any, place: str = "") -> str:
+    """The first number in a knob that JSON cannot hold.
+
+    >>> _endless({"a": [1, {"b": math.inf}]})
+    'a[1].b: expected a finite number, got inf'
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{place}: expected a finite number, got {value}"
+    inside: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, dict):
+        inside = ((f"{place}.{name}" if place else name, one) for name, one in value.items())
+    elif isinstance(value, list):
+        inside = ((f"{place}[{n}]", one) for n, one in enumerate(value))
+    return next((found for name, one in inside if (found := _endless(one, name))), "")
 
 
 def plan(
@@ -131,7 +164,20 @@ def plan(
     asked = [_wordings(one, paraphrases, source.given, problems) for one in questions]
     if problems:
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
-    return planning.make(source.label, source.sha256(), asked[:limit], seeds=seeds, jitters=jitters, knobs=knobs or {})
+    return planning.make(
+        source.label,
+        source.sha256(),
+        asked[:limit],
+        seeds=seeds,
+        jitters=jitters,
+        knobs=knobs or {},
+        settings={
+            "seeds": ",".join(map(str, seeds)),
+            "jitters": ",".join(jitters),
+            "paraphrases": str(paraphrases),
+            "limit": "none" if limit is None else str(limit),
+        },
+    )
 
 
 def _wordings(item: Question, paraphrases: HowMany, label: str, problems: list[Problem]) -> Wordings:
@@ -153,7 +199,6 @@ def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
     """Ask everything that has no reply yet, and write the results when all is done."""
     check_knobs(target.name, plan.knobs)
     plan = plan._replace(config_id=config_id(plan.knobs | about(target)))
-    check_free(options.out, results.FILES)
     header = Header(
         target=target.name,
         gold_sha256=plan.gold_sha256,
@@ -161,15 +206,18 @@ def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
         plan_sha256=plan.sha256,
         asks=len(plan.asks),
         about=about(target),
+        settings=plan.settings,
     )
-    journal = Journal(options.out, header, resume=options.resume)
-    try:
-        finished = _drive(plan, target, options, journal)
-        if not finished:
-            return Ran(len(plan.asks), False, results.counted(journal))
-        return Ran(len(plan.asks), True, _written(plan, target, options.out, journal))
-    finally:
-        journal.close()
+    with kept(options.out) as out:
+        check_free(out, results.FILES)
+        journal = Journal(out, header, resume=options.resume)
+        try:
+            finished = _drive(plan, target, options, journal)
+            if not finished:
+                return Ran(len(plan.asks), False, results.counted(journal))
+            return Ran(len(plan.asks), True, _written(plan, target, out, journal))
+        finally:
+            journal.close()
 
 
 def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) -> bool:
@@ -205,5 +253,5 @@ def _written(plan: Plan, target: Target, out: Path, journal: Journal) -> results
     try:
         return results.write(out, plan, target, journal)
     except DataError as error:
-        advice = f"{len(journal.done):,} replies are safe in {journal.path}: {AGAIN}"
+        advice = f"{journal.safe()} in {journal.path}: {AGAIN}"
         raise DataError(error.problems, error.total, advice) from None

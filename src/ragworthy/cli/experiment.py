@@ -17,6 +17,7 @@ from ragworthy.experiments.latency import Cell, Measured, Step, Sweep, Swept
 from ragworthy.names import Exit
 from ragworthy.report.show import plural
 from ragworthy.runner.journal import AGAIN
+from ragworthy.runner.place import kept
 from ragworthy.runner.plan import Plan
 from ragworthy.running import HowMany
 from ragworthy.text import visible
@@ -28,74 +29,80 @@ _FASTEST = 10_000.0
 
 def stability(given: argparse.Namespace) -> int:
     """Ask every question in every variation, and say how to score what came back."""
-    out = Path(given.out)
     keep_inputs([given.out], [given.gold, given.knobs, given.pipeline])
-    plan = varying.plan(
-        Path(given.gold),
-        seeds=seeds_of(given.seeds),
-        jitters=[name.strip() for name in given.jitters.split(",") if name.strip()],
-        paraphrases=wordings_of(given.paraphrases),
-        knobs=running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob),
-        limit=given.limit,
-    )
-    target = single.open_given(given)
-    if not given.quiet:
-        print(_planned(plan))
-        for one in varying.unchanged(plan):
-            print(f"{one.jitter}: leaves {one.noops:,} of {plural(one.wordings, 'wording')} unchanged (noop)")
-        sys.stdout.flush()
-    shown = single.Shown(quiet=given.quiet)
-    options = running.RunOptions(out, given.resume, given.concurrency, given.timeout, shown.told)
-    try:
-        ran = varying.run(plan, target, options)
-    finally:
-        shown.end()
+    with kept(single.folder_of(given.out)) as out:
+        file = Path(given.knobs) if given.knobs else None
+        knobs = running.knobs_of(file, given.knob)
+        running.check_knobs(given.target, knobs, file, given.knob)
+        plan = varying.plan(
+            Path(given.gold),
+            seeds=seeds_of(given.seeds),
+            jitters=[name.strip() for name in given.jitters.split(",") if name.strip()],
+            paraphrases=wordings_of(given.paraphrases),
+            knobs=knobs,
+            limit=given.limit,
+        )
+        target = single.open_given(given)
+        if not given.quiet:
+            _print_plan(plan)
+        shown = single.Shown(quiet=given.quiet)
+        options = running.RunOptions(out, given.resume, given.concurrency, given.timeout, shown.told)
+        try:
+            ran = varying.run(plan, target, options)
+        finally:
+            shown.end()
     if ran.finished and not given.quiet and given.limit is None:
-        print(_next("stability", given.gold, out / "traces.jsonl"))
-    return single.told(ran, out, quiet=given.quiet)
+        print(_next("stability", given.gold, Path(given.out) / "traces.jsonl"))
+    return single.told(ran, Path(given.out), quiet=given.quiet)
 
 
 def latency(given: argparse.Namespace) -> int:
     """Measure every configuration under every load, and say how to score what came back."""
-    out = Path(given.out)
     keep_inputs([given.out], [given.gold, given.knobs, given.pipeline])
-    sweep = sweeping.plan(
-        Path(given.gold),
-        sweeping.configurations(Path(given.knobs) if given.knobs else None, given.knob),
-        loads=loads_of(given.loads),
-        requests=given.requests,
-        warmup=given.warmup,
-        poisson=given.poisson,
-        limit=given.limit,
-    )
-    target = single.open_given(given)
-    sweep = sweeping.of_target(sweep, target)
-    shown = _Shown(sweep, quiet=given.quiet)
-    options = sweeping.Options(out, given.resume, given.timeout, starts=shown.starts, told=shown.told)
-    try:
-        swept = sweeping.run(sweep, target, options)
-    finally:
-        shown.end()
+    with kept(single.folder_of(given.out)) as out:
+        file = Path(given.knobs) if given.knobs else None
+        configurations = sweeping.configurations(file, given.knob)
+        for knobs in configurations:
+            running.check_knobs(given.target, knobs, file, given.knob)
+        sweep = sweeping.plan(
+            Path(given.gold),
+            configurations,
+            loads=loads_of(given.loads),
+            requests=given.requests,
+            warmup=given.warmup,
+            poisson=given.poisson,
+            limit=given.limit,
+        )
+        target = single.open_given(given)
+        sweep = sweeping.of_target(sweep, target)
+        shown = _Shown(sweep, quiet=given.quiet)
+        options = sweeping.Options(out, given.resume, given.timeout, starts=shown.starts, told=shown.told)
+        try:
+            swept = sweeping.run(sweep, target, options)
+        finally:
+            shown.end()
+    return _ended(swept, given)
+
+
+def _ended(swept: Swept, given: argparse.Namespace) -> int:
+    """Print how an experiment ended; gives the exit code."""
+    runs = Path(given.out) / sweeping.RUNS
     if not given.quiet:
         for cell in swept.cells:
             _print_cell(cell)
         if swept.finished:
-            print(f"runs: {out / sweeping.RUNS}")
-            print(_next("latency", given.gold, out / sweeping.RUNS))
-    return _ended(swept, out)
-
-
-def _ended(swept: Swept, out: Path) -> int:
-    """Print how an experiment ended; gives the exit code."""
+            print(f"runs: {runs}")
+        if swept.finished and given.limit is None:
+            print(_next("latency", given.gold, runs))
     done, errors = sum(cell.requests for cell in swept.cells), sum(cell.errors for cell in swept.cells)
     if not swept.finished:
         code = Exit.INTERRUPTED
-        ending = f"stopped: {len(swept.cells):,} of {plural(swept.total, 'cell')} are safe in {out}; {AGAIN}"
+        cells = single.share(len(swept.cells), swept.total, "cell", "cells")
+        ending = f"stopped: {cells} safe in {given.out}; {AGAIN}"
     else:
         code = Exit.NO_SHIP if errors else Exit.SHIP
-        replies = plural(done, "reply", "replies")
-        bad = f"{errors:,} of {plural(done, 'reply is an error', 'replies are errors')}"
-        ending = f"latency: {plural(swept.total, 'cell')}, {bad if errors else replies}"
+        replies = single.errors_of(errors, done) if errors else plural(done, "reply", "replies")
+        ending = f"latency: {plural(swept.total, 'cell')}, {replies}"
     print(f"{ending} (exit {int(code)})")
     return int(code)
 
@@ -214,6 +221,14 @@ def loads_of(text: str) -> list[float]:
         expected = f"expected different requests a second such as 1,5,20, each up to {_FASTEST:.0f}"
         raise usage_error(f'--loads: {expected}, got "{text}"')
     return loads
+
+
+def _print_plan(plan: Plan) -> None:
+    """What a stability experiment asks, and what of it is no variation."""
+    print(_planned(plan))
+    for one in varying.unchanged(plan):
+        print(f"{one.jitter}: leaves {one.noops:,} of {plural(one.wordings, 'wording')} unchanged (noop)")
+    sys.stdout.flush()
 
 
 def _planned(plan: Plan) -> str:

@@ -95,6 +95,7 @@ def _agreement_reference(given: argparse.Namespace, form: str) -> int:
 
     if form not in ("pairs", "files"):
         raise usage_error("--profile reference reads --pairs, or --scholar and --auditor")
+    _check_reference(given)
     first = Path(given.pairs or given.scholar)
     text, passed, table = agreement_reference(first, Path(given.auditor) if given.auditor else None)
     if table:
@@ -149,6 +150,15 @@ def _positive(flag: str, text: str) -> str:
 
 def _printed(given: argparse.Namespace, text: str, passed: bool) -> int:
     """Print what the original program prints; the exit code follows the verdict."""
+    _check_reference(given)
+    for name in given.output:
+        write_whole(Path(name), text.encode())
+    print(text, end="")
+    return int(exit_code(Verdict.SHIP if passed else Verdict.NO_SHIP))
+
+
+def _check_reference(given: argparse.Namespace) -> None:
+    """Refuse what the original programs do not have, before anything is written."""
     if given.gates:
         raise usage_error("--profile reference has its own gates")
     if given.receipt or given.rows:
@@ -156,6 +166,3 @@ def _printed(given: argparse.Namespace, text: str, passed: bool) -> int:
     for name in given.output:
         if Path(name).suffix not in (".json", ".txt"):
             raise usage_error(f"{name}: the reference profile writes .json or .txt only")
-        write_whole(Path(name), text.encode())
-    print(text, end="")
-    return int(exit_code(Verdict.SHIP if passed else Verdict.NO_SHIP))

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from ragworthy import running
 from ragworthy.cli.guard import keep_inputs
+from ragworthy.errors import usage_error
 from ragworthy.names import Exit
 from ragworthy.report.show import plural
 from ragworthy.runner.contract import Options, Target
 from ragworthy.runner.journal import AGAIN
+from ragworthy.runner.place import kept
 from ragworthy.running import Progress, Ran
 from ragworthy.text import clip, visible
 
@@ -20,18 +22,27 @@ _EVERY = 0.2
 
 def run(given: argparse.Namespace) -> int:
     """Ask every question, and say what became of them."""
-    out = Path(given.out)
     keep_inputs([given.out], [given.gold])
-    knobs = running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob)
-    plan = running.plan(Path(given.gold), seeds=(given.seed,), knobs=knobs, limit=given.limit)
-    target = open_given(given)
-    shown = Shown(quiet=given.quiet)
-    options = running.RunOptions(out, given.resume, given.concurrency, given.timeout, shown.told)
-    try:
-        ran = running.run(plan, target, options)
-    finally:
-        shown.end()
-    return told(ran, out, quiet=given.quiet)
+    with kept(folder_of(given.out)) as out:
+        file = Path(given.knobs) if given.knobs else None
+        knobs = running.knobs_of(file, given.knob)
+        running.check_knobs(given.target, knobs, file, given.knob)
+        plan = running.plan(Path(given.gold), seeds=(given.seed,), knobs=knobs, limit=given.limit)
+        target = open_given(given)
+        shown = Shown(quiet=given.quiet)
+        options = running.RunOptions(out, given.resume, given.concurrency, given.timeout, shown.told)
+        try:
+            ran = running.run(plan, target, options)
+        finally:
+            shown.end()
+    return told(ran, Path(given.out), quiet=given.quiet)
+
+
+def folder_of(text: str) -> Path:
+    """The folder that --out names."""
+    if not text.strip():
+        raise usage_error(f'--out: expected a folder, got "{text}"')
+    return Path(text)
 
 
 def open_given(given: argparse.Namespace) -> Target:
@@ -45,10 +56,11 @@ def told(ran: Ran, out: Path, *, quiet: bool) -> int:
     counts = ran.counts
     if not ran.finished:
         code = Exit.INTERRUPTED
-        ending = f"stopped: {counts.asked:,} of {plural(ran.total, 'reply', 'replies')} are safe in {out}; {AGAIN}"
+        replies = share(counts.asked, ran.total, "reply", "replies")
+        ending = f"stopped: {replies} safe in {out}; {AGAIN}"
     else:
         code = Exit.NO_SHIP if counts.errored else Exit.SHIP
-        errors = f"{counts.errored:,} of {plural(ran.total, 'reply is an error', 'replies are errors')}"
+        errors = errors_of(counts.errored, ran.total)
         ending = f"run: {errors if counts.errored else plural(ran.total, 'reply', 'replies')}"
     if not quiet:
         sums = f"answered {counts.answered:,} + refused {counts.refused:,} + errored {counts.errored:,}"
@@ -60,6 +72,24 @@ def told(ran: Ran, out: Path, *, quiet: bool) -> int:
             print(f"traces: {out / 'traces.jsonl'}")
     print(f"{ending} (exit {int(code)})")
     return int(code)
+
+
+def errors_of(errors: int, total: int) -> str:
+    """How many replies are errors.
+
+    >>> errors_of(1, 12), errors_of(3, 12), errors_of(1, 1)
+    ('1 of 12 replies is an error', '3 of 12 replies are errors', '1 of 1 reply is an error')
+    """
+    return f"{share(errors, total, 'reply', 'replies')} {'an error' if errors == 1 else 'errors'}"
+
+
+def share(part: int, total: int, one: str, many: str) -> str:
+    """So many of all, with the verb that fits.
+
+    >>> share(1, 5, "cell", "cells"), share(0, 1, "cell", "cells")
+    ('1 of 5 cells is', '0 of 1 cell are')
+    """
+    return f"{part:,} of {plural(total, one, many)} {'is' if part == 1 else 'are'}"
 
 
 class Shown:

@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ragworthy.cli.guard import keep_inputs
+from ragworthy.cli.run import folder_of
 from ragworthy.errors import usage_error
 from ragworthy.experiments import tune as tuning
 from ragworthy.experiments.tune import SCORED, TUNING
@@ -16,7 +17,7 @@ from ragworthy.running import knobs_of
 
 def tune(given: argparse.Namespace) -> int:
     """Choose the refusal threshold of the built-in pipeline."""
-    out = Path(given.out)
+    out = folder_of(given.out)
     share = _share(given.share)
     keep_inputs([str(out / name) for name in (NAME, TUNING, SCORED)], [given.gold, given.index])
     made = tuning.tune(

@@ -7,6 +7,7 @@ that cells can be compared. A cell goes into the journal when it is complete; a 
 import asyncio
 import hashlib
 import random
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,10 +21,11 @@ from ragworthy import running
 from ragworthy.errors import DataError, data_error, usage_error
 from ragworthy.files import write_whole, write_with
 from ragworthy.ids import config_id
-from ragworthy.records import explained
 from ragworthy.runner.contract import Ask, Target, about, reason_of
-from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, check_free
+from ragworthy.runner.drive import on_signals
+from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, Kind, check_free
 from ragworthy.runner.openloop import Fired, Shot, fire
+from ragworthy.runner.place import kept
 
 SCHEMA = "ragworthy.latency/1"
 RUNS, SUMMARY = "latency.jsonl", "latency.json"
@@ -54,6 +56,8 @@ class Sweep(NamedTuple):
     warmup: int
     poisson: bool
     sha256: str
+    settings: dict[str, str]
+    """What was chosen by hand, as a message shows it."""
 
     @property
     def passes(self) -> int:
@@ -96,6 +100,9 @@ class _Kept(msgspec.Struct, frozen=True):
 
     cell: Measured
     records: list[dict[str, Any]]
+
+
+CELLS = Kind("cell", "cells", lambda entry: msgspec.convert(entry.fields, _Kept))
 
 
 class Step(NamedTuple):
@@ -192,7 +199,15 @@ def plan(
     cells = tuple(Cell(knobs, config_id(knobs), load) for load in loads for knobs in configs)
     whole = [run.sha256, [[cell.config_id, cell.load_rps] for cell in cells], [ask.qid for ask in asks], warmup]
     sha256 = hashlib.sha256(msgspec.json.encode([*whole, poisson])).hexdigest()
-    return Sweep(run.gold, run.gold_sha256, cells, asks, len(run.asks), warmup, poisson, sha256)
+    settings = {
+        "loads": ",".join(f"{load:g}" for load in loads),
+        "knobs": ",".join(config_id(knobs) for knobs in configs),
+        "requests": "none" if requests is None else str(requests),
+        "warmup": str(warmup),
+        "poisson": "on" if poisson else "off",
+        "limit": run.settings["limit"],
+    }
+    return Sweep(run.gold, run.gold_sha256, cells, asks, len(run.asks), warmup, poisson, sha256, settings)
 
 
 def _shuffled(asks: list[Ask], requests: int | None, seed: int) -> Iterator[Ask]:
@@ -213,7 +228,6 @@ def run(sweep: Sweep, target: Target, options: Options) -> Swept:
     sweep = of_target(sweep, target)
     for cell in sweep.cells:
         running.check_knobs(target.name, cell.knobs)
-    check_free(options.out, (RUNS, SUMMARY))
     header = Header(
         target=target.name,
         gold_sha256=sweep.gold_sha256,
@@ -221,25 +235,42 @@ def run(sweep: Sweep, target: Target, options: Options) -> Swept:
         plan_sha256=sweep.sha256,
         asks=len(sweep.cells),
         about=about(target),
+        settings=sweep.settings,
     )
-    journal = Journal(options.out, header, resume=options.resume)
+    with kept(options.out) as out:
+        check_free(out, (RUNS, SUMMARY))
+        journal = Journal(out, header, resume=options.resume, kind=CELLS)
+        try:
+            return _sweep(sweep, target, options._replace(out=out), journal)
+        finally:
+            journal.close()
+
+
+def _sweep(sweep: Sweep, target: Target, options: Options, journal: Journal) -> Swept:
+    """Measure what is left, and write the results."""
+    left = {n: cell for n, cell in enumerate(sweep.cells) if n not in journal.done}
+    if options.starts is not None:
+        options.starts(list(left.values()))
     try:
-        left = {n: cell for n, cell in enumerate(sweep.cells) if n not in journal.done}
-        if options.starts is not None:
-            options.starts(list(left.values()))
         if left:
             asyncio.run(_measure(sweep, left, target, options, journal))
         cells = _measured(journal)
         _write(sweep, cells, target, options.out, journal)
         return Swept(len(sweep.cells), True, cells)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         return Swept(len(sweep.cells), False, _measured(journal))
-    finally:
-        journal.close()
 
 
 async def _measure(sweep: Sweep, left: Mapping[int, Cell], target: Target, options: Options, journal: Journal) -> None:
-    """One cell after the other, each into the journal as soon as it is complete."""
+    """One cell after the other, each into the journal as soon as it is complete; a signal stops at once."""
+    work = asyncio.create_task(_all_of_them(sweep, left, target, options, journal))
+    with on_signals(lambda: work.cancelling() or work.cancel(), signal.SIGINT, signal.SIGTERM):
+        await work
+
+
+async def _all_of_them(
+    sweep: Sweep, left: Mapping[int, Cell], target: Target, options: Options, journal: Journal
+) -> None:
     await target.open()
     try:
         for n, cell in left.items():
@@ -279,8 +310,9 @@ async def _one(sweep: Sweep, n: int, cell: Cell, target: Target, options: Option
 def _record(cell: Cell, place: int, shot: Shot) -> dict[str, Any]:
     """One question as `score latency` reads it."""
     ask, reply = shot.ask, shot.reply
+    sent = datetime.fromtimestamp(shot.at + shot.lag_ms / 1000, UTC)
     told: dict[str, Any] = {
-        "ts": datetime.fromtimestamp(shot.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "ts": sent.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "run_id": f"{ask.qid}#seed={ask.seed};j={ask.jitter};c={cell.config_id};r={cell.load_rps:g};n={place}",
         "qid": ask.qid,
         "q": ask.q,
@@ -325,11 +357,7 @@ def _measured(journal: Journal) -> list[Measured]:
 
 
 def _kept(journal: Journal, n: int) -> _Kept:
-    try:
-        return msgspec.convert(journal.read(n).fields, _Kept)
-    except msgspec.ValidationError as error:
-        field, message = explained(error)
-        raise data_error("RW-J03", f"cell {n}: {message}", where=str(journal.path), field=field) from None
+    return msgspec.convert(journal.read(n).fields, _Kept)
 
 
 def _write(sweep: Sweep, cells: list[Measured], target: Target, out: Path, journal: Journal) -> None:
@@ -357,5 +385,5 @@ def _write(sweep: Sweep, cells: list[Measured], target: Target, out: Path, journ
         write_with(out / RUNS, fill)
         write_whole(out / SUMMARY, msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
     except DataError as error:
-        advice = f"{len(cells):,} cells are safe in {journal.path}: {AGAIN}"
+        advice = f"{journal.safe()} in {journal.path}: {AGAIN}"
         raise DataError(error.problems, error.total, advice) from None

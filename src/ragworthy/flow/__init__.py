@@ -61,6 +61,8 @@ class Request(NamedTuple):
     waivers: tuple[g.Waiver, ...] = ()
     baseline: Path | None = None
     baseline_override: bool = False
+    regression: bool = False
+    """Whether the usual rules against the baseline were asked for."""
     lock: Path | None = None
     packs: Mapping[str, Path] = MappingProxyType({})
     """Where rule packs stand, when it is not the policy's folder."""
@@ -198,6 +200,7 @@ def _request(policy: Policy, settings: Settings) -> Request:
         lock=path(settings.lock),
         signers=policy.signers,
         policy=policy.path,
+        regression=policy.regression,
     )
     if isinstance(settings, Agreement):
         return request._replace(**votes({name: path(getattr(settings, name)) for name in VOTES}))

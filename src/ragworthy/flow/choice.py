@@ -51,7 +51,7 @@ def choose(request: Request, groups: Mapping[Cell, Group], values: Values, partl
         "batch": most_accurate(comparable, Fraction(settings.batch_p95)),
     }
     names = {use: point.config if point is not None else None for use, point in taken.items()}
-    judged, why = _judged(request, groups, values, names, top)
+    judged, why = _judged(request, groups, values, names, top, comparable)
     return Chosen(gates, frozenset(best), failing, Choice(judged, why, names, load_name(top)))
 
 
@@ -71,6 +71,7 @@ def _judged(
     values: Values,
     names: Mapping[str, str | None],
     top: Fraction | None,
+    comparable: Sequence[Point],
 ) -> tuple[str, str]:
     """The configuration to judge, and why that one."""
     settings = request.latency
@@ -86,7 +87,7 @@ def _judged(
     name = names[settings.use]
     if name is not None:
         return name, f"chosen for {settings.use} use"
-    point = fastest(points(values, top), strict=_strict(settings))
+    point = fastest(comparable or points(values, top), strict=_strict(settings))
     if point is not None:
         limit = "the P95 of batch use" if settings.use == "batch" else "the gates"
         return point.config, f"none meets {limit}: the fastest of the frontier"

@@ -148,6 +148,8 @@ def provenance(request: Request, lock: Lock | None, lock_path: Path | None, earl
         found["policy"] = {"path": shown_path(request.policy), "sha256": sha256_of(request.policy)}
     if lock is not None and lock_path is not None:
         found["lock"] = {"path": shown_path(lock_path), "sha256": sha256_of(lock_path), "signers": lock.signers}
+    if request.regression:
+        found["regression"] = {"E_resonance": "not_measured"}  # it needs vectors that no trace holds
     if earlier is not None:
         found["baseline"] = {"path": earlier.path, "sha256": earlier.sha256}
     return found

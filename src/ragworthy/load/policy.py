@@ -26,6 +26,7 @@ class Policy(NamedTuple):
     evidence: str = "point"
     signers: tuple[str, ...] = ()
     path: Path | None = None
+    regression: bool = False
 
     @property
     def folder(self) -> Path:
@@ -65,6 +66,7 @@ def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: da
         got = shown(table["version"]) if "version" in table else "nothing"
         check.say("RW-P03" if "version" in table else "RW-P11", "version", f"expected {VERSION}, got {got}")
     evidence = check.choice(table, "evidence", ("point", "interval"), "", "point")
+    regression = bool(check.take(table, "regression", bool, "", "true or false"))
     suites = sections(check, table)
     if not suites and not check.problems:
         check.say("RW-P12", "answers", "expected a section for a suite, got none")
@@ -78,8 +80,7 @@ def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: da
     idle = [settings for settings in suites if SUITE_OF[type(settings)] not in gated and table.get("gate") != []]
     if not check.problems:  # a suite that nothing is said about is held to the usual gates, never to none
         gates += tuple(one._replace(evidence=evidence) for settings in idle for one in default_gates(settings))
-        if check.take(table, "regression", bool, "", "true or false"):
-            gates += _regression(gates, suites, evidence)
+        gates += _regression(gates, suites, evidence) if regression else ()
     _suites_of_gates(check, gates, suites)
     waivers = _waivers(check, table.get("waiver", []), gates, today, known)
     freeze = check.take(table, "freeze", dict, "", "a table") or {}
@@ -87,7 +88,7 @@ def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: da
     signers = check.strings(freeze, "signers", "freeze.") or ()
     baseline = check.take(table, "baseline", str, "", "a path")
     check.stop()
-    return Policy(suites, gates, waivers, baseline, evidence, signers, path)
+    return Policy(suites, gates, waivers, baseline, evidence, signers, path, regression)
 
 
 def suite_of(gate: Gate) -> str | None:

@@ -14,7 +14,7 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from ragworthy.errors import data_error, missing_extra, usage_error
-from ragworthy.files import check_readable, sha256_of, shown_path
+from ragworthy.files import check_readable, check_regular, sha256_of, shown_path
 
 BLOCK = 1 << 17
 LONGEST_LINE = 32 << 20
@@ -89,6 +89,7 @@ class FileSource(Source):
     def __init__(self, role: str, path: Path) -> None:
         super().__init__(role, shown_path(path), str(path))
         self.path = path
+        check_regular(path)
         check_readable(path)
         self.stamp = self._stamp()
         self.size = self.stamp[0]

@@ -11,7 +11,7 @@ import msgspec
 from ragworthy.errors import DataError, data_error
 from ragworthy.index.extra import need
 from ragworthy.names import REFUSAL
-from ragworthy.pipeline.knobs import CHAT
+from ragworthy.pipeline.knobs import CHAT, PLAIN
 from ragworthy.records import Chunk
 from ragworthy.text import clip, squeeze, trim_fold
 
@@ -48,7 +48,7 @@ class Chat:
         url = found["url"] if found else ""
         parts = urlsplit(url)
         if found is None or not parts.hostname or parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError("answerer: expected chat:MODEL@URL with a plain address such as http://localhost:8080/v1")
+            raise ValueError(PLAIN)
         self.model = found["model"]
         self._url = f"{url.rstrip('/')}/chat/completions"
         self._timeout = timeout

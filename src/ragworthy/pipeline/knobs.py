@@ -10,6 +10,7 @@ from ragworthy.text import described
 EXTRACTIVE = "extractive"
 CHAT = re.compile(r"chat:(?P<model>[^\s@]+(?:@[^\s@]+)*?)@(?P<url>https?://\S+)")
 """How a chat answerer is named: its model and the base address of the endpoint."""
+PLAIN = "answerer: expected chat:MODEL@URL with a plain address such as http://localhost:8080/v1"
 
 
 class Knobs(NamedTuple):
@@ -63,6 +64,11 @@ def _is_answerer(value: Any) -> bool:
     return isinstance(value, str) and (value == EXTRACTIVE or CHAT.fullmatch(value) is not None)
 
 
+def _carries(value: Any) -> bool:
+    """Whether the address of an answerer holds a user, a query or a fragment, which may be secret."""
+    return isinstance(value, str) and bool(re.search(r"[@?#]", value.partition("://")[2]))
+
+
 _ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "mode": _one_of("auto", "bm25", "dense", "hybrid"),
     "k_lex": _whole(1),
@@ -92,6 +98,8 @@ def read(given: Mapping[str, Any], base: Knobs | None = None) -> Knobs:
     for name, value in given.items():
         if name not in _ALLOWED:
             raise ValueError(f"expected a knob ({', '.join(_ALLOWED)}), got {described(name)}")
+        if name == "answerer" and _carries(value):
+            raise ValueError(f"{PLAIN}, got one with a user or a query")
         expected, fits = _ALLOWED[name]
         if not fits(value):
             raise ValueError(f"{name}: expected {expected}, got {described(value)}")

@@ -64,7 +64,6 @@ class Swept(NamedTuple):
     """Questions that the judged configuration was not asked under one of its loads."""
     all_errors: list[str]
     """The loads under which nothing but errors came back."""
-    """Questions without a measured run in any configuration."""
     uneven: list[str]
     """What is not crossed, in words."""
     prices: Prices | None

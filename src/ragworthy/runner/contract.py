@@ -92,6 +92,8 @@ class Replied(msgspec.Struct, frozen=True):
     topk: list[Result] | None = None
     stage_ms: dict[str, Annotated[float, msgspec.Meta(ge=0)]] | None = None
     usage: dict[str, Any] | None = None
+    qid: str | None = None
+    """The question that is answered; the trace has it anyway."""
 
 
 KEPT = ("answer_json", "retrieved_ids", "topk", "stage_ms", "usage")

@@ -1,5 +1,6 @@
 """A folder that stays the same, whatever a target does to the working folder."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,6 @@ def _renamed(text: str, whole: Path, given: Path) -> str:
     >>> _renamed("/home/me/out/a: no; /home/me/output: no", Path("/home/me/out"), Path("out"))
     'out/a: no; /home/me/output: no'
     """
-    for end in ("/", ":"):
+    for end in (os.sep, ":"):
         text = text.replace(f"{whole}{end}", f"{given}{end}")
-    return text
+    return str(given) if text == str(whole) else text

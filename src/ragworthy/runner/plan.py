@@ -40,6 +40,8 @@ class Plan(NamedTuple):
     knobs: dict[str, Any]
     config_id: str
     sha256: str
+    settings: dict[str, str]
+    """What was chosen by hand, as a message shows it."""
 
 
 def make(
@@ -50,6 +52,7 @@ def make(
     seeds: Sequence[int],
     jitters: Sequence[str],
     knobs: Mapping[str, Any],
+    settings: Mapping[str, str],
 ) -> Plan:
     """Questions × wordings × jitters × seeds."""
     own = dict(knobs)
@@ -71,6 +74,7 @@ def make(
         knobs=own,
         config_id=config_id(own),
         sha256=_fingerprint(asks, versions, own),
+        settings=dict(settings),
     )
 
 

@@ -120,7 +120,7 @@ class Http:
             if size > LARGEST:
                 return Reply({}, TOO_LARGE, attempts)
             pieces.append(piece)
-        reply = decoded(b"".join(pieces), attempts, qid=qid, hide=self._masked_reply)
+        reply = decoded(b"".join(pieces), attempts, qid=qid, hide=self._masked_reply if self._secrets else None)
         if reply.error is None:
             return reply
         word, colon, detail = reply.error.partition(": ")
