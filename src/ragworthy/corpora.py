@@ -56,9 +56,9 @@ def corpus_file(path: Path) -> Path:
 def chunks_of(given: Any) -> Any:
     """The chunks of an index, where its folder or its manifest was given; else what was given."""
     path = Path(given) if isinstance(given, (str, Path)) else None
-    if path is None or not (path.is_dir() or path.name == MANIFEST):
+    if path is None or not ((path / MANIFEST).is_file() or path.name == MANIFEST):
         return given
-    return (path if path.is_dir() else path.parent) / CHUNKS
+    return (path.parent if path.name == MANIFEST else path) / CHUNKS
 
 
 def load_corpus(given: Any) -> Corpus:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,8 +41,12 @@ def check_readable(path: Path) -> None:
 
 def check_regular(path: Path) -> None:
     """Refuse a pipe or a device: records are read more than once."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        got = "a pipe" if path.is_fifo() else "a device"
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return  # whoever reads it says why it cannot be read
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        got = "a pipe" if stat.S_ISFIFO(mode) else "a device"
         raise data_error("RW-F18", f"expected a regular file, got {got}: save it first", where=str(path))
 
 

@@ -91,8 +91,8 @@ def tune(
 ) -> Tuned:
     """Split the gold set, choose the threshold on one part, and write both parts and the pipeline's settings."""
     chosen_knobs = _tunable(knobs or {})
-    pipeline = Pipeline(index)
     source = open_source("gold", gold)
+    pipeline = Pipeline(index)
     cases = read_cases(source.given, list(numbered(source)))
     _check_gold(cases, source.given, short_words=short_words)
     _check_citations(cases, pipeline, source.given)

@@ -156,7 +156,7 @@ def containment(facts: Facts) -> bool | None:
     short=("cited_support",),
     cases="shipped answers to answerable questions",
     event="whose cited chunks hold the gold text",
-    undefined="needs chunk texts (--corpus), gold texts and shipped answers to answerable questions",
+    undefined="needs chunk texts (--corpus) and shipped answers to answerable questions",
     source="ProblemMap eval/README.md §0, where CHR is described so",
 )
 def support(facts: Facts) -> bool | None:

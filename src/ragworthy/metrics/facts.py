@@ -349,9 +349,9 @@ def _trimmed(text: str) -> str:
 
 def _support(gold: Gold, cited: object, chunks: Mapping[str, str], short_words: bool) -> int:
     """Whether the text of a cited chunk holds a gold piece that counts."""
-    pieces = gold.gold_claim_substr or []
-    if not gold.answerable or not pieces:
+    if not gold.answerable:
         return 0
+    pieces = gold.gold_claim_substr or []
     flags = SUPPORTABLE
     for one in cited if isinstance(cited, list) else ():
         text = chunks.get(one) if isinstance(one, str) else None
