@@ -64,6 +64,16 @@ def test_demo_ends_with_a_verdict_and_reports(tmp_path: Path, capsys: pytest.Cap
         assert (tmp_path / f"d/latency.{suffix}").read_bytes().startswith(start)
 
 
+def test_a_second_demo_takes_away_only_the_runs_of_the_first(tmp_path: Path) -> None:
+    from ragworthy.demo import clear
+
+    for name, file in (("live", "journal.jsonl"), ("latency", "journal.jsonl"), ("shadow", "mine.txt"), ("x", "y")):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / file).write_text("")
+    clear(tmp_path)
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["shadow", "x"]
+
+
 def test_demo_of_recorded_runs_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--recorded", "-q", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "verdict: candidate SHIP, regressed NO-SHIP (exit 0)"

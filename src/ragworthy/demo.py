@@ -1,5 +1,6 @@
 """The whole story on the bundled documents: two indexes, the built-in pipeline on both, every suite, one verdict."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,9 @@ from ragworthy.pipeline.tuning import NAME as TUNING
 from ragworthy.report import receipt
 from ragworthy.report import write as writing
 from ragworthy.runner.contract import Options, Target
+from ragworthy.runner.journal import FILE as JOURNAL
 
+RUNS = ("live", "shadow", "stability", "latency")
 SEEDS = (0, 1)
 LOADS = (5.0, 20.0)
 CONFIGURATIONS: tuple[dict[str, Any], ...] = (
@@ -85,6 +88,7 @@ class Made(NamedTuple):
 
 def pipeline(folder: Path, tell: Told) -> Made:
     """Run the built-in pipeline on both indexes that are in the folder, and gate the new one against the old."""
+    clear(folder)
     questions = _questions(folder, tell)
     for name in ("live", "shadow"):
         target, out = _target(folder, name), folder / f"runs/{name}"
@@ -99,6 +103,13 @@ def pipeline(folder: Path, tell: Told) -> Made:
         writing.write(folder / f"pipeline.report.{suffix}", run.report, run.rows)
     receipt.write(folder / "pipeline.receipt.json", receipts.make(run, requests, folder))
     return Made(run.verdict, run.report, _plots(folder, run.report))
+
+
+def clear(folder: Path) -> None:
+    """Take away the runs of an earlier demo, which would not be overwritten, and nothing else."""
+    for name in RUNS:
+        if (folder / "runs" / name / JOURNAL).is_file():
+            shutil.rmtree(folder / "runs" / name)
 
 
 def _questions(folder: Path, tell: Told) -> dict[str, Path]:
