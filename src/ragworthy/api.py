@@ -1,5 +1,6 @@
 """The Python API: the same flow as the command line, for notebooks, tests and pipelines."""
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -153,6 +154,7 @@ def score(
     >>> score("retrieval", gold=gold, traces=traces, gates="recall@5=0.5").metrics["retrieval.recall@5"].value
     0.5
     """
+    asked = dict(locals())
     if suite not in registry.SUITES:
         raise usage_error(f'expected a suite ({" or ".join(registry.SUITES)}), got "{suite}"')
     for name, value, choices in (
@@ -165,6 +167,7 @@ def score(
     ):
         if value not in choices:
             raise usage_error(f"{name}: expected {' or '.join(choices)}, got {value!r}")
+    _check_taken(suite, asked)
     ks = _depths(suite, k)
     gold, traces = (gold if questions is None else questions), _first(outputs, runs, traces)
     for name, one in (("definition", definition), ("subset", subset), ("provenance", provenance), ("prices", prices)):
@@ -172,8 +175,6 @@ def score(
             raise usage_error(f"{name}: expected a path, got {type(one).__name__}")
     if isinstance(slices, str):
         raise usage_error(f'slices: expected several fields, got the text "{slices}"')
-    if k is not None and suite not in ("answers", "retrieval"):
-        raise usage_error(f"k: the {suite} suite has none")
     files = {"gold": gold, "traces": traces, "corpus": corpus}
     votes = {**files, "pairs": pairs, "scholar": scholar, "auditor": auditor, "raters": raters, "operators": operators}
     common: dict[str, Any] = {"short_substr": short_substr, "refusals": tuple(refusals), "slices": tuple(slices)}
@@ -223,12 +224,45 @@ def score(
     return Result(flow.score(request))
 
 
+_EVERY = {"suite", "gates", "slices", "evidence", "baseline", "lock", "unfrozen", "allow_gold_errors", "jobs"}
+_ANSWERED = {"gold", "refusals", "short_substr"}
+_TAKEN = {
+    "answers": {*_ANSWERED, "traces", "k", "corpus", "scu", "rule_packs"},
+    "retrieval": {
+        "gold", "traces", "k", "corpus", "refusals", "live", "live_corpus", "redirects", "delta_s", "anchor_scope"
+    },
+    "structured": {
+        "gold", "traces", "questions", "outputs", "definition", "subset", "provenance", "repair", "profile"
+    },
+    "stability": {*_ANSWERED, "traces", "runs", "limits"},
+    "latency": {
+        *_ANSWERED, "traces", "runs", "prices", "corpus", "configuration", "use", "scu", "profile"
+    },
+    "agreement": {
+        *_ANSWERED, "traces", "pairs", "scholar", "auditor", "corpus", "raters", "operators", "scu"
+    },
+}  # fmt: skip
+"""The arguments that each suite takes, besides those of every suite."""
+
+
+def _check_taken(suite: str, given: Mapping[str, Any]) -> None:
+    """Refuse an argument that the suite would not look at."""
+    for name, parameter in inspect.signature(score).parameters.items():
+        value, usual = given[name], parameter.default
+        plain = isinstance(value, (str, tuple, bool, int))
+        if name in _EVERY | _TAKEN[suite] or value is usual or (plain and value == usual):
+            continue
+        raise usage_error(f"{name}: the {suite} suite has none")
+
+
 def _first(*given: Any) -> Any:
     """The first that is there."""
     return next((one for one in given if one is not None), None)
 
 
 def _limits(given: Mapping[str, float | str] | None) -> tuple[str, ...]:
+    if given is not None and not isinstance(given, Mapping):
+        raise usage_error(f"limits: expected names with numbers, got {type(given).__name__}")
     check = Checker("limits")
     found = parse_limits(check, {name: Decimal(str(value)) for name, value in (given or {}).items()}, "")
     check.stop()

@@ -10,7 +10,7 @@ from typing import Any
 
 from ragworthy import flow
 from ragworthy.cli import side
-from ragworthy.cli.guard import keep_inputs
+from ragworthy.cli.guard import keep_apart, keep_inputs
 from ragworthy.errors import usage_error
 from ragworthy.load.defaults import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES
 from ragworthy.load.policy import find_policy, load_policy
@@ -222,7 +222,9 @@ def finish(given: argparse.Namespace, requests: Sequence[flow.Request], receipt:
              "definition", "subset", "made")  # fmt: skip
     read = [getattr(request, name) for request in requests for name in files]
     outputs = [*given.output, given.rows, str(receipt) if receipt else None]
-    keep_inputs([*outputs, *side.paths(given, requests)], read)
+    outputs += side.paths(given, requests)
+    keep_inputs(outputs, read)
+    keep_apart(outputs)
     run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
     made = None
     if receipt is not None:

@@ -17,6 +17,17 @@ def keep_inputs(outputs: Iterable[str | None], inputs: Iterable[object]) -> None
             raise usage_error(f"{output}: expected a new file, got one that is read")
 
 
+def keep_apart(outputs: Iterable[str | None]) -> None:
+    """Refuse two outputs on one path: one of them would be lost."""
+    seen: set[Path] = set()
+    for output in outputs:
+        if output is not None:
+            target = Path(output).resolve()
+            if target in seen:
+                raise usage_error(f"{output}: expected a file for each output, got the same for two")
+            seen.add(target)
+
+
 def plain_lines(output: str) -> None:
     """Refuse a name that promises a packed file where plain JSON lines are written."""
     if Path(output).suffix in (".gz", ".zst", ".parquet"):

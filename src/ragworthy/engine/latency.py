@@ -130,8 +130,10 @@ def cell_order(cell: Cell) -> tuple[Any, ...]:
 
 
 def _answered(cells: Mapping[Cell, Sequence[Timed]]) -> set[str]:
-    """The configurations whose runs hold answers; an error stands for an empty one."""
+    """The configurations whose runs hold answers; with answers elsewhere, an error stands for an empty one."""
     runs = [timed for members in cells.values() for timed in members]
+    if not any(timed.run.answer_json is not None for timed in runs):
+        return set()
     return {timed.config for timed in runs if timed.run.answer_json is not None or timed.run.error is not None}
 
 
@@ -148,7 +150,8 @@ def _tokens(job: Job, question: Question, timed: Timed) -> tuple[int, int] | str
     unknown = [name for name in context if name not in job.tokens]
     if unknown:
         return f"the corpus does not have {unknown[0]}"
-    cited = timed.run.answer_json.citations if timed.run.answer_json is not None else None
+    run = timed.run
+    cited = run.answer_json.citations if run.answer_json is not None and run.error is None else None
     useful = {one for one in cited if isinstance(one, str)} if isinstance(cited, list) else set()
     useful &= set(question.gold.gold_citations or ())
     return sum(job.tokens[name] for name in context if name in useful), sum(job.tokens[name] for name in context)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -150,7 +149,9 @@ class Run(NamedTuple):
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Every question's row, suite by suite, in gold order."""
-        return chain.from_iterable(part.rows() for part in self.parts)
+        if len(self.parts) == 1:
+            return self.parts[0].rows()
+        return ({**row, "suite": part.suite} for part in self.parts for row in part.rows())
 
 
 def gate(path: Path, *, today: date | None, **options: Any) -> Run:

@@ -149,12 +149,23 @@ def at_every_load(
     shared = [name for name in names if name in known] or names
     found: list[g.Gate] = []
     for gate in gates:
-        if gate.slice is not None or gate.op == g.EACH:
+        if gate.op == g.EACH or (gate.slice or "").startswith("load="):
             found.append(gate)
-        else:
-            here = shared if gate.op in g.AGAINST else names
-            found += [gate._replace(slice=name) for name in here if not _narrower(gate, name, gates)]
+            continue
+        here = [load for load in loads if gate.op not in g.AGAINST or f"load={load_name(load)}" in shared]
+        kept = [load for load in here if gate.slice or not _narrower(gate, f"load={load_name(load)}", gates)]
+        found += [gate._replace(slice=at_load(gate.slice, load)) for load in kept]
     return tuple(found)
+
+
+def at_load(group: str | None, load: Fraction | None) -> str:
+    """The slice of a load, or of some questions under it.
+
+    >>> at_load(None, Fraction(5)), at_load("topic=billing", Fraction(5))
+    ('load=5', 'topic=billing, load=5')
+    """
+    here = f"load={load_name(load)}"
+    return here if group is None else f"{group}, {here}"
 
 
 def waivers_at_every_load(waivers: tuple[g.Waiver, ...], gates: Sequence[g.Gate]) -> tuple[g.Waiver, ...]:
@@ -163,10 +174,16 @@ def waivers_at_every_load(waivers: tuple[g.Waiver, ...], gates: Sequence[g.Gate]
         waiver._replace(gate=g.name_of(gate))
         for waiver in waivers
         for gate in gates
-        if (gate.slice or "").startswith("load=") and waiver.gate == g.name_of(gate._replace(slice=None))
+        if waiver.gate in (g.name_of(gate._replace(slice=one)) for one in _before(gate.slice))
     ]
     there = {waiver.gate for waiver in waivers}
     return waivers + tuple(one for one in more if one.gate not in there)
+
+
+def _before(group: str | None) -> list[str | None]:
+    """The slice that a gate had before it was held at one load."""
+    kept, _, load = (group or "").rpartition("load=")
+    return [kept.removesuffix(", ") or None] if load else []
 
 
 def same_load(baseline: g.Baseline | None, loads: Sequence[Fraction | None]) -> g.Baseline | None:

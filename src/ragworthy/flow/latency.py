@@ -71,7 +71,7 @@ def score(request: Request, progress: Progress | None = None) -> Part:
     lacking = {cell: _lacking(job, group) for cell, group in found.groups.items()}
     chosen = choice.choose(request, found.groups, by_cell, {config for (config, _), gaps in lacking.items() if gaps})
     loads = [load for config, load in found.groups if config == chosen.choice.config]
-    values = _summarise(job, found, chosen.choice.config, loads, by_cell, names)
+    values = _summarise(job, found, chosen.choice.config, loads, by_cell, names, request.gates)
 
     gold_sha256 = inputs.gold.sha256()
     settings = _settings(request)
@@ -174,7 +174,9 @@ def _check(found: engine.Sweep, source: Source, runs: Sequence[Timed]) -> None:
 def _gates(request: Request) -> tuple[g.Gate, ...]:
     """The gates asked for, and always one on errors: a pipeline that fails at once must not win by its speed."""
     always = LATENCY_ERRORS_GATE
-    there = any(gate.metric == always.metric for gate in request.gates)
+    there = any((one.metric, one.op, one.slice) == (always.metric, always.op, None) for one in request.gates)
+    if request.gates and all(gate.evidence == "interval" for gate in request.gates):
+        always = always._replace(evidence="interval")
     return request.gates if there else (*request.gates, always)
 
 
@@ -197,12 +199,22 @@ def _summarise(
     loads: Sequence[Fraction | None],
     by_cell: dict[engine.Cell, dict[str, g.Value]],
     names: Sequence[MetricName],
+    gates: Sequence[g.Gate],
 ) -> Values:
-    """The values of the judged configuration: at its highest load, at each load, and for each kind of question."""
+    """The values of the judged configuration: at its highest load, at each load, and for each kind of question.
+
+    Kinds of questions that gates name are there once more for each load.
+    """
     highest = loads[-1]
     values: Values = {(None, name): value for name, value in by_cell[config, highest].items()}
     for load in loads if highest is not None else ():
         values |= {(f"load={load_name(load)}", name): value for name, value in by_cell[config, load].items()}
+    gated = {gate.slice for gate in gates if gate.slice}
+    for load in loads if len(loads) > 1 else ():
+        for group, samples in engine.slices(job, found.groups[config, load].samples).items():
+            if group in gated:
+                here = choice.at_load(group, load)
+                values |= {(here, name): value for name, value in engine.values(job, samples, names).items()}
     split = engine.slices(job, found.groups[config, highest].samples)
     if len(split) > MOST_SLICES:
         message = f"expected at most {MOST_SLICES} slices, got {len(split)}: slice by a field with fewer values"

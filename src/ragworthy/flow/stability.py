@@ -26,6 +26,8 @@ from ragworthy.stats import wilson_mean
 from ragworthy.text import fold, squeeze
 
 MOST_SLICES = 200
+COMPARING = ("stability.failing_questions", "stability.css", "stability.rcr")
+"""Metrics that are at their best with one run of a question, because there is nothing to compare it with."""
 
 
 class Inputs(NamedTuple):
@@ -144,7 +146,7 @@ def _ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Map
         last = {run_id(run): run for run in given}
         runs_of = [last[key] for key in sorted(last)]
         pairs = _noops(runs_of)
-        unlike = [noop for noop, plain in pairs if not st.alike(said_of(gold, noop), said_of(gold, plain))]
+        unlike = [noop for noop, plain in pairs if not st.repeats(said_of(gold, noop), said_of(gold, plain))]
         noops = [noop for noop, _ in pairs if noop not in unlike]
         counted = [run for run in runs_of if run not in noops]
         said = tuple(said_of(gold, run) for run in counted)
@@ -247,7 +249,7 @@ def _undecided(judged: list[g.Judged], asked: Sequence[describe.Asked]) -> list[
     reason = f"{single:,} of {len(asked):,} questions have one run only: nothing to compare it with"
     return [
         one._replace(outcome=Outcome.UNDECIDED, reason=reason)
-        if one.gate.metric == "stability.failing_questions" and one.outcome is Outcome.PASS
+        if one.gate.metric in COMPARING and one.outcome is Outcome.PASS
         else one
         for one in judged
     ]

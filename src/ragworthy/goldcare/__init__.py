@@ -21,7 +21,15 @@ from ragworthy.metrics import facts as f
 from ragworthy.records import Gold, RetrievalGold
 
 Question = rules.Question | retrieval_rules.Question | structured_rules.Question
-_TELLING = {"relevant": "retrieval", "paraphrases": "retrieval", "answerable": "answers", "expected": "structured"}
+_TELLING = {
+    "relevant": "retrieval",
+    "gold_citations": "answers",
+    "gold_claim_substr": "answers",
+    "expected": "structured",
+    "anchor_section": "retrieval",
+    "paraphrases": "retrieval",
+    "answerable": "answers",
+}
 """Which suite a field shows an item to be of, surest first."""
 
 
@@ -41,8 +49,11 @@ def _suite(line: bytes) -> str | None:
         item = msgspec.json.decode(line)
         fields = item if isinstance(item, dict) else ()
     except (msgspec.MsgspecError, RecursionError):  # damaged: what can be seen of it must do
-        fields = tuple(field for field in _TELLING if f'"{field}"'.encode() in line)
-    return next((suite for field, suite in _TELLING.items() if field in fields), None)
+        fields = tuple(field for field in (*_TELLING, "question") if f'"{field}"'.encode() in line)
+    telling = next((field for field in _TELLING if field in fields), None)
+    if telling == "paraphrases" and "question" in fields:
+        return "answers"  # an unanswerable question in several wordings
+    return _TELLING[telling] if telling is not None else None
 
 
 def open_gold(path: Path) -> Source:

@@ -152,13 +152,21 @@ def _waivers(
             check.say("RW-P06", f"{here}expires", f"expected a date from {today} on, got {expires}")
         if texts["gate"] and texts["gate"] not in names:
             # A waiver may stay when its gate has gone, but not name something that no gate could be on.
-            found = registry.find(texts["gate"].partition("[")[0], default_k=DEFAULT_K, known=known)
-            texts["gate"] = found.id if found and found.id in names else texts["gate"]
-            if found is None:
+            whole = _whole_name(texts["gate"], known)
+            if whole is None:
                 check.say("RW-P07", f"{here}gate", f'expected a gate, got "{texts["gate"]}"')
+            texts["gate"] = whole or texts["gate"]
         if all(texts.values()) and expires is not None:
             waivers.append(Waiver(texts["gate"], texts["reason"], texts["owner"], expires.isoformat()))
     return tuple(waivers)
+
+
+def _whole_name(written: str, known: Known) -> str | None:
+    """The name of a gate with the full id of its metric; None where it names no metric. A slice is never dropped."""
+    suite = next((f"{one}:" for one in registry.SUITES if written.startswith(f"{one}:")), "")
+    base, bracket, rest = written.removeprefix(suite).partition("[")
+    found = registry.find(base, default_k=DEFAULT_K, known=known)
+    return None if found is None else f"{suite}{found.id}{bracket}{rest}"
 
 
 def resolve(policy: Policy, written: str) -> Path:

@@ -286,6 +286,11 @@ def alike(one: Said, other: Said) -> bool:
     return (one.refused, one.claim, one.cited) == (other.refused, other.claim, other.cited)
 
 
+def repeats(one: Said, other: Said) -> bool:
+    """Whether one run does all that the other does: says the same, cites what was retrieved, echoes the same."""
+    return alike(one, other) and (one.hit, one.echoed, one.errored) == (other.hit, other.echoed, other.errored)
+
+
 def _share(question: Question, *, answerable: bool, holds: Callable[[Said], bool]) -> tuple[int, int] | None:
     if question.missing or question.answerable is not answerable:
         return None

@@ -41,7 +41,7 @@ class Validators(NamedTuple):
             qid=gold.qid or gold.q_id,
             scholar=Vote(scholar.label, scholar.reason),
             auditor=Vote(auditor.label, auditor.reason),
-            answer_json=trace.answer_json if trace is not None else None,
+            answer_json=trace.answer_json if trace is not None and trace.error is None else None,
             retrieved_ids=trace.retrieved_ids if trace is not None else None,
             flags={flag: flag in auditor.flags for flag in FLAGS},
         )

@@ -97,16 +97,18 @@ class Chat:
             count = given.get(name)
             if isinstance(count, int):
                 usage[name] = usage.get(name, 0) + count
-        return replied.choices[0].message.content or "nothing"  # which is no JSON, and says so
+        content = replied.choices[0].message.content or "nothing"  # which is no JSON, and says so
+        return _without(content, _key())
 
     def _post(self, body: dict[str, Any]) -> bytes:
-        key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
+        key = _key()
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         until = time.monotonic() + self._timeout
         parts: list[bytes] = []
         size = 0
         try:
-            with self._http.stream("POST", self._url, json=body, headers=headers, timeout=self._timeout) as answer:
+            client = self._http.Client(timeout=self._timeout, trust_env=False)  # no proxy hears of the key
+            with client, client.stream("POST", self._url, json=body, headers=headers) as answer:
                 for part in answer.iter_bytes():
                     size += len(part)
                     if size > MOST_BYTES:
@@ -118,8 +120,8 @@ class Chat:
             raise self._error(f"expected a reply, got {type(error).__name__}: {clip(str(error), 120)}") from None
         content = b"".join(parts)
         if answer.status_code != 200:
-            shown = clip(content.decode(errors="replace"), 120)
-            raise self._error(f"expected status 200, got status {answer.status_code}: {_without(shown, key)}")
+            shown = clip(_without(content.decode(errors="replace"), key), 120)
+            raise self._error(f"expected status 200, got status {answer.status_code}: {shown}")
         return content
 
     def _error(self, message: str) -> DataError:
@@ -142,6 +144,11 @@ class _Completion(msgspec.Struct, frozen=True):
 class _Answer(msgspec.Struct, frozen=True):
     claim: str
     citations: list[str]
+
+
+def _key() -> str | None:
+    """The key of the endpoint, where the environment has one."""
+    return next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
 
 
 def _without(text: str, key: str | None) -> str:

@@ -84,6 +84,18 @@ _FACTS = {
 }  # fmt: skip
 
 
+_TEXTS = {
+    "stability": ("broken",),
+    "latency": ("configuration", "load"),
+    "agreement": ("scholar", "auditor", "final", "why", "votes"),
+}
+"""What rows hold besides; objects and lists as JSON."""
+
+
+def _as_text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
 def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[str]) -> None:
     """Rows as Parquet; the two maps are maps."""
     try:
@@ -105,13 +117,18 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[s
     if "structured" in suites:
         columns += [("schema_ok", pa.bool_()), ("fail_reason", pa.string()), ("fail_detail", pa.string())]
         columns += [("counts", pa.map_(pa.string(), pa.int64()))]
+    texts = dict.fromkeys(name for suite in suites for name in _TEXTS.get(suite, ()))
+    columns += [(name, pa.string()) for name in ("suite",) * (len(suites) > 1) + tuple(texts)]
+    if {"stability", "latency"} & set(suites) and "retrieval" not in suites:
+        columns.append(("runs", pa.int64()))
+    if "stability" in suites:
+        columns.append(("noops", pa.int64()))
     schema = pa.schema(columns)
     with parquet.ParquetWriter(path, schema) as writer:
         batch: list[dict[str, Any]] = []
         for row in rows:
-            batch.append(
-                row | {key: list(row[key].items()) for key in ("metrics", "undefined", "counts") if key in row}
-            )
+            maps = {key: list(row[key].items()) for key in ("metrics", "undefined", "counts") if key in row}
+            batch.append(row | maps | {key: _as_text(row[key]) for key in texts if key in row})
             if len(batch) == 10_000:
                 writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
                 batch = []

@@ -151,6 +151,7 @@ class _Process:
             reader.cancel()
         if self._process.stdin is not None:
             self._process.stdin.close()
+        self._process._transport.close()  # type: ignore[attr-defined]
         await self._process.wait()
 
 
