@@ -14,6 +14,8 @@ import pytest
 import ragworthy as rw
 from ragworthy import starter
 
+Row = dict[str, Any]
+
 GOLD = [
     {"qid": "A1", "question": "Null keys?", "answerable": True, "gold_claim_substr": ["rejects null keys"],
      "gold_citations": ["p1#2"]},
@@ -61,6 +63,85 @@ def test_gates_as_text_mapping_and_file(tmp_path: Path) -> None:
 def test_wrong_calls_say_what_was_expected(options: dict[str, Any], message: str) -> None:
     with pytest.raises(rw.RagworthyError, match=message):
         rw.score("answers", gold=GOLD, traces=TRACES, **options)
+
+
+RATINGS = [{"qid": "A1", "rater": f"r{nth}", "label": "good"} for nth in range(3)]
+SCORED: dict[str, dict[str, Any]] = {
+    "answers": {"gold": GOLD, "traces": TRACES},
+    "retrieval": {"gold": GOLD, "traces": TRACES},
+    "structured": {"questions": [], "outputs": []},
+    "stability": {"gold": GOLD, "runs": TRACES},
+    "latency": {"gold": GOLD, "runs": TRACES},
+    "agreement": {"raters": RATINGS},
+}
+
+
+@pytest.mark.parametrize(
+    ("suite", "name", "value"),
+    [
+        ("stability", "prices", "prices.toml"),
+        ("stability", "k", 5),
+        ("stability", "corpus", []),
+        ("stability", "scu", True),
+        ("stability", "configuration", "x"),
+        ("answers", "limits", {"acr": 0.9}),
+        ("answers", "use", "batch"),
+        ("answers", "runs", TRACES),
+        ("answers", "outputs", []),
+        ("answers", "live", TRACES),
+        ("answers", "repair", True),
+        ("retrieval", "rule_packs", ("dates",)),
+        ("retrieval", "short_substr", "word"),
+        ("retrieval", "definition", "mine.toml"),
+        ("structured", "k", [1, 5]),
+        ("structured", "refusals", ("no",)),
+        ("structured", "corpus", "chunks.jsonl"),
+        ("latency", "limits", {}),
+        ("latency", "delta_s", "raw"),
+        ("latency", "pairs", []),
+        ("agreement", "prices", "prices.toml"),
+        ("agreement", "runs", TRACES),
+        ("agreement", "subset", "subset.json"),
+    ],
+)
+def test_arguments_of_other_suites_are_refused(suite: str, name: str, value: Any) -> None:
+    with pytest.raises(rw.RagworthyError) as caught:
+        rw.score(suite, **SCORED[suite], **{name: value})
+    assert str(caught.value).splitlines()[0] == f"{name}: the {suite} suite has none [RW-U01]"
+
+
+def test_defaults_of_other_suites_may_be_written_out() -> None:
+    usual: Row = {
+        "prices": None,
+        "limits": None,
+        "use": "interactive",
+        "delta_s": "auto",
+        "redirects": (),
+        "scu": False,
+    }
+    written = rw.score("answers", **SCORED["answers"], **usual)
+    assert written.report == rw.score("answers", **SCORED["answers"]).report
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (5, "limits: expected names with numbers, got int [RW-U01]"),
+        ("acr=0.9", "limits: expected names with numbers, got str [RW-U01]"),
+        ([("acr", 0.9)], "limits: expected names with numbers, got list [RW-U01]"),
+        ({"acr": 2}, "limits: acr: expected a number from 0 to 1, got 2 [RW-P03]"),
+        ({"acr": float("nan")}, "limits: acr: expected a number from 0 to 1, got NaN [RW-P03]"),
+        (
+            {"speed": 0.9},
+            "limits: speed: expected a known key, got an unknown one "
+            "(one of: acr, cghc, css, ned50, refusal_rate) [RW-P02]",
+        ),
+    ],
+)
+def test_limits_that_are_none(limits: Any, message: str) -> None:
+    with pytest.raises(rw.RagworthyError) as caught:
+        rw.score("stability", **SCORED["stability"], limits=limits)
+    assert str(caught.value).splitlines()[0] == message
 
 
 def test_unknown_suite_and_odd_inputs() -> None:

@@ -3,9 +3,12 @@
 import json
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -228,3 +231,84 @@ def test_the_pipeline_with_a_chat_model(url: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="RW-N04"):
         pipeline(qid="3", q=QUESTION, knobs={"answerer": f"chat:bad@{url}"})
     assert "sk-secret-7" not in json.dumps(reply)
+
+
+@contextmanager
+def replying(reply: Callable[[str, str], tuple[int, str]]) -> Iterator[str]:
+    """An address whose replies are made from the key and the model it was sent."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+        def do_POST(self) -> None:
+            model = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["model"]
+            status, text = reply(self.headers["Authorization"].removeprefix("Bearer "), model)
+            data = text.encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def says(claim: str, *citations: str) -> tuple[int, str]:
+    content = json.dumps({"claim": claim, "citations": citations})
+    return 200, json.dumps({"choices": [{"message": {"content": content}}]})
+
+
+def telling(key: str, model: str) -> tuple[int, str]:
+    """Everything that an endpoint can do with a key that it should keep to itself."""
+    assert key == "sk-secret-7"
+    if model == "claims":
+        return says(f"Your key is {key}, {key}.", "a#1")
+    if model == "cites":
+        return says("It is red.", "a#1", f"key {key}")
+    if model == "fails-at-length":
+        return 500, f"{'x' * 114} {key} {'y' * 500} {key}"
+    return 200, f"no JSON, but {key}"
+
+
+def test_a_key_that_comes_back_is_not_passed_on() -> None:
+    with replying(telling) as url:
+        reply = asked(url, "claims")
+        assert (reply.claim, reply.citations) == ("Your key is …, ….", ["a#1"])
+        where = f"{url}/chat/completions: "
+        assert refused(url, "cites") == (
+            f'{where}expected citations from the context, got "key …", after 2 attempts [RW-N04]'
+        )
+        # the key would be cut in two at the 120th character: its first half must not be shown either
+        cut = refused(url, "fails-at-length")
+        assert cut.startswith(f"{where}expected status 200, got status 500: {'x' * 114} … ")
+        assert "secret" not in cut and "sk" not in cut
+        assert refused(url, "odd").startswith(f"{where}expected a chat completion, got: JSON is malformed")
+
+
+def test_the_proxy_of_the_environment_hears_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpx
+
+    heard: list[str] = []
+
+    def proxy(key: str, model: str) -> tuple[int, str]:
+        heard.append(key)
+        return says("From the proxy.", "a#1")
+
+    with replying(proxy) as address:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, address.removesuffix("/v1"))
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        assert asked(url, "good").claim == "It is as the first chunk says."
+        assert heard == []
+        # the proxy does listen: a client that heeds the environment goes there
+        reply = httpx.post(f"{url}/chat/completions", json={"model": "m"}, headers={"Authorization": "Bearer other"})
+        assert "From the proxy." in reply.text
+        assert heard == ["other"]

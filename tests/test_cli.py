@@ -189,6 +189,51 @@ def test_the_reference_profile_of_retrieval_writes_no_receipts_or_rows(flag: str
     assert not (tmp_path / "more.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (("-o", "z.json", "--receipt", "z.json"), "z.json"),
+        (("-o", "z.json", "--receipt", "sub/../z.json"), "sub/../z.json"),
+        (("-o", "z.json", "--receipt", "link.json"), "link.json"),
+        (("-o", "z.json", "-o", "./z.json"), "./z.json"),
+        (("-o", "z.jsonl", "--rows", "z.jsonl"), "z.jsonl"),
+        (("--rows", "z.jsonl", "--receipt", "z.jsonl"), "z.jsonl"),
+    ],
+)
+def test_two_outputs_on_one_path_are_refused(
+    flags: tuple[str, ...], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sub").mkdir()
+    Path("link.json").symlink_to("z.json")
+    write_jsonl(Path("g.jsonl"), [{"qid": "q", "question": "Who wrote Z?", "answerable": False}])
+    write_jsonl(Path("t.jsonl"), [{"qid": "q", "retrieved_ids": [], "answer_json": {"claim": "not in context"}}])
+    args = ("score", "answers", "--gold", "g.jsonl", "--trace", "t.jsonl")
+    before = sorted(os.listdir())
+    done = run_cli(*args, *flags)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[0] == f"{named}: expected a file for each output, got the same for two [RW-U01]"
+    assert sorted(os.listdir()) == before
+    done = run_cli(*args, "-o", "z.json", "-o", "z.jsonl", "--rows", "y.jsonl", "--receipt", "y.json")
+    assert done.err == ""
+    assert set(os.listdir()) - set(before) == {"z.json", "z.jsonl", "y.jsonl", "y.json"}
+
+
+def test_the_table_and_the_pairs_need_a_file_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("g.jsonl"), [{"qid": "q", "question": "Who wrote Z?", "answerable": False}])
+    write_jsonl(Path("t.jsonl"), [{"qid": "q", "retrieved_ids": [], "answer_json": {"claim": "not in context"}}])
+    args = ("score", "agreement", "--gold", "g.jsonl", "--trace", "t.jsonl", "--tsv", "x")
+    for flags in (("--pairs-out", "x"), ("--pairs-out", "y", "--receipt", "y")):
+        done = run_cli(*args, *flags)
+        assert (done.code, done.out) == (2, "")
+        named = flags[-1] if len(flags) == 2 else "y"
+        assert done.err.splitlines()[0] == f"{named}: expected a file for each output, got the same for two [RW-U01]"
+        assert sorted(os.listdir()) == ["g.jsonl", "t.jsonl"]
+    assert run_cli(*args, "--pairs-out", "y").err == ""
+    assert sorted(os.listdir()) == ["g.jsonl", "t.jsonl", "x", "y"]
+
+
 def test_a_defect_shows_no_traceback(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

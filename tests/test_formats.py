@@ -283,6 +283,112 @@ def test_maps_are_maps_in_parquet(tmp_path: Path) -> None:
     assert schema.names == ["qid", "label", "stage", "metrics", "undefined", "facts"]
 
 
+ASKED: list[Json] = [
+    {"qid": "q1", "question": "How are null keys treated?", "answerable": True,
+     "gold_claim_substr": ["rejects null keys"], "gold_citations": ["p#1"]},
+    {"qid": "q2", "question": "Who wrote Z?", "answerable": False},
+]  # fmt: skip
+
+
+def answered(qid: str, claim: str, *cited: str, **more: Any) -> Json:
+    return {"qid": qid, "retrieved_ids": ["p#1"], "answer_json": {"claim": claim, "citations": list(cited)}, **more}
+
+
+SEEDS: list[Json] = [
+    answered("q1", "X rejects null keys.", "p#1", seed=1),
+    answered("q1", "X takes „anything“.", "p#2", seed=2),
+    answered("q2", "not in context", seed=1),
+    answered("q2", "not in context", seed=2),
+    answered("q2", "not in context", seed=2, jitter="reorder", noop=True),
+]
+TIMED = [one | {"e2e_ms": 100.5 + nth, "knobs": {"k": 3}, "load_rps": 5} for nth, one in enumerate(SEEDS[:3])]
+PAIRS: list[Json] = [
+    {"qid": "q1", "scholar": {"label": "VALID", "reason": "says “yes”"}, "auditor": {"label": "REJECT"}},
+    {"qid": "q2", "scholar": {"label": "NOT_IN_CONTEXT"}, "auditor": {"label": "NOT_IN_CONTEXT"}},
+]
+RATINGS = [
+    {"qid": qid, "rater": f"r{nth}", "label": label}
+    for qid, labels in (("q1", "gg"), ("q2", "gb"))
+    for nth, label in enumerate(labels)
+]
+OWN: dict[str, tuple[tuple[str, Json], tuple[str, ...]]] = {
+    "stability": (("stability", {"gold": ASKED, "runs": SEEDS}), ("runs", "noops", "broken")),
+    "latency": (("latency", {"gold": ASKED, "runs": TIMED}), ("runs", "configuration", "load")),
+    "pairs": (("agreement", {"pairs": PAIRS}), ("scholar", "auditor", "final", "why")),
+    "raters": (("agreement", {"raters": RATINGS}), ("votes",)),
+}
+AS_TEXT = ("broken", "scholar", "auditor", "votes")
+"""Objects and lists, which are JSON text in Parquet."""
+
+
+def present(row: Json) -> Json:
+    """What a row holds; Parquet has a null for each key of the others."""
+    facts = {name: value for name, value in row["facts"].items() if value is not None}
+    return {name: value for name, value in row.items() if value is not None} | {"facts": facts}
+
+
+def unpacked(path: Path) -> list[Json]:
+    """Rows of a Parquet file of any suite as the JSON objects they stand for."""
+    rows = [present(row) for row in from_parquet(path)]
+    return [row | {name: json.loads(row[name]) for name in AS_TEXT if name in row} for row in rows]
+
+
+def both(result: rw.Result, folder: Path) -> tuple[list[Json], list[Json]]:
+    for suffix in ("jsonl", "parquet"):
+        result.write(folder / f"rows.{suffix}")
+    lines = (folder / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines], unpacked(folder / "rows.parquet")
+
+
+@pytest.mark.parametrize("form", OWN)
+def test_rows_of_the_other_suites_are_the_same_in_both_formats(form: str, tmp_path: Path) -> None:
+    (suite, files), keys = OWN[form]
+    lines, packed = both(rw.score(suite, **files), tmp_path)
+    assert [present(row) for row in lines] == packed
+    assert [row["qid"] for row in lines] == ["q1", "q2"]
+    for row in packed:
+        assert [name for name in keys if name not in row] == []
+        assert "suite" not in row
+    stored = {field.name: field.type for field in parquet.read_schema(tmp_path / "rows.parquet")}
+    assert {str(stored[name]) for name in keys} <= {"string", "int64"}
+
+
+POLICY = """\
+version = 1
+[answers]
+gold = "gold.jsonl"
+traces = "traces.jsonl"
+[retrieval]
+gold = "blocks.jsonl"
+traces = "found.jsonl"
+[stability]
+gold = "gold.jsonl"
+runs = "seeds.jsonl"
+[latency]
+gold = "gold.jsonl"
+runs = "timed.jsonl"
+[agreement]
+pairs = "pairs.jsonl"
+"""
+
+
+def test_rows_of_several_suites_name_their_suite(tmp_path: Path) -> None:
+    blocks = [{"qid": "q1", "relevant": ["S.1.p.B1"], "anchor_section": "S.1"}]
+    found = [{"qid": "q1", "topk": [{"id": "S.1.p.B1"}]}]
+    files = {"gold": ASKED, "traces": SEEDS[:1], "blocks": blocks, "found": found, "seeds": SEEDS, "timed": TIMED}
+    for name, records in {**files, "pairs": PAIRS}.items():
+        (tmp_path / f"{name}.jsonl").write_bytes(as_jsonl(records))
+    (tmp_path / "ragworthy.toml").write_text(POLICY, encoding="utf-8")
+    lines, packed = both(rw.gate(tmp_path / "ragworthy.toml"), tmp_path)
+    assert [(row["suite"], row["qid"]) for row in lines] == [
+        ("answers", "q1"), ("answers", "q2"), ("retrieval", "q1"), ("stability", "q1"), ("stability", "q2"),
+        ("latency", "q1"), ("latency", "q2"), ("agreement", "q1"), ("agreement", "q2"),
+    ]  # fmt: skip
+    assert [present(row) for row in lines] == packed
+    assert [row.get("runs") for row in packed] == [None, None, 1, 2, 2, 2, 1, None, None]
+    assert [row.get("noops") for row in packed] == [None, None, None, 0, 1, None, None, None, None]
+
+
 # the command line: every suffix is written, whole or not at all
 
 SUFFIXES = ("json", "md", "xml", "txt", "jsonl", "parquet")

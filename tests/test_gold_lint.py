@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import run_cli as ragworthy
+from conftest import write_jsonl
 from ragworthy.gold.lint import Question, near_pairs
 from ragworthy.records import Gold
+from ragworthy.starter import example
 from ragworthy.text import words
 
 Row = dict[str, Any]
@@ -238,3 +240,47 @@ def test_near_pairs_are_those_of_brute_force(sets: list[set[str]], least: float)
             if min(len(mine), len(theirs)) >= 3 and len(mine & theirs) / len(mine | theirs) >= least:
                 expected.add((one.line, other.line, len(mine & theirs) / len(mine | theirs)))
     assert found == expected
+
+
+def bundled() -> list[str]:
+    """The gold set that comes with ragworthy: questions of answers, each in several wordings."""
+    lines = example("answers_gold.jsonl").splitlines()
+    assert all("paraphrases" in json.loads(line) for line in lines)
+    return lines
+
+
+def test_wordings_do_not_make_answers_gold_a_retrieval_set() -> None:
+    assert lint(*bundled()) == (0, [])
+
+
+def test_an_unanswerable_question_in_several_wordings_comes_first() -> None:
+    said = {"paraphrases": ["What could Z be?", "Is there a Z?"]}
+    first = closed("a", "Explain Z to me?", **said)
+    bare = {name: first[name] for name in ("qid", "question", "answerable", "paraphrases")}
+    assert lint(bare, item("b", "How are null keys treated?", **said)) == (0, [])
+    # a set whose items have no text but their wordings is one of retrieval
+    _, found = lint({"qid": "a", "answerable": False, **said})
+    assert any("[RW-G12]" in line for line in found)
+
+
+def test_a_damaged_first_line_is_judged_by_what_can_be_seen_of_it() -> None:
+    whole = bundled()
+    damaged = whole[0].replace('"gold_claim_substr"', '"piece"').replace('"gold_citations"', '"ids"')[:-1]
+    code, (found,) = lint(damaged, *whole[1:])
+    assert code == 1
+    assert found.startswith("error: gold.jsonl:1: ")
+
+
+def test_doctor_knows_answers_gold_with_wordings() -> None:
+    lines = bundled()
+    Path("gold.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    answer = {"claim": "not in context", "citations": []}
+    qids = [json.loads(line)["qid"] for line in lines]
+    write_jsonl(Path("t.jsonl"), [{"qid": qid, "retrieved_ids": [], "answer_json": answer} for qid in qids])
+    done = ragworthy("doctor", "--gold", "gold.jsonl", "--trace", "t.jsonl")
+    assert (done.code, done.err) == (0, "")
+    answerable = sum(json.loads(line)["answerable"] for line in lines)
+    assert done.out.splitlines()[:2] == [
+        f"{len(lines)} questions: {answerable} answerable, {len(lines) - answerable} not",
+        f"{len(lines)} traces: 0 answered, {len(lines)} refused, 0 missing, 0 replaced, 0 of no question",
+    ]

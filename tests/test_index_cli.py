@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import ragworthy
 from conftest import Done, run_cli, write_jsonl
 from ragworthy.errors import CATALOGUE
 
@@ -517,6 +518,20 @@ ANSWERS: list[Row] = [
      "gold_citations": [DOORS]},
     {"qid": "A2", "question": "Who built it?", "answerable": False},
 ]  # fmt: skip
+
+
+def test_the_bundled_answers_gold_belongs_to_the_bundled_corpus(tmp_path: Path) -> None:
+    examples = Path(ragworthy.__path__[0]) / "examples"
+    gold = examples / "answers_gold.jsonl"
+    items = [json.loads(line) for line in gold.read_text(encoding="utf-8").splitlines()]
+    assert all(item["paraphrases"] for item in items)
+    cited = {name for item in items for name in item.get("gold_citations", [])}
+    assert (
+        run_cli("index", "build", "--docs", examples / "corpus", "--out", tmp_path / "ix", "--dense", "none").code == 0
+    )
+    done = run_cli("index", "check", tmp_path / "ix", "--gold", gold)
+    assert (done.code, done.err) == (0, "")
+    assert f"gold: all {len(cited)} ids are in this index\n" in done.out
 
 
 def test_a_gold_set_of_answers_is_held_against_the_index_too(world: World, tmp_path: Path) -> None:

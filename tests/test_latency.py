@@ -399,6 +399,170 @@ def test_a_waiver_goes_along_to_every_load() -> None:
     assert done.verdict == "SHIP"
 
 
+def by_topic(slow: Iterable[tuple[str, int]], loads: Iterable[int] = (5, 20)) -> tuple[list[Row], list[Row]]:
+    """Two questions of topic x and two of y at each load; those named by topic and load are slow and wrong."""
+    gold = [asked(f"{topic}{n}", topic=topic) for topic in "xy" for n in (1, 2)]
+    named = set(slow)
+    runs = [
+        (bad if (one["topic"], load) in named else run)(
+            one["qid"], 3000 if (one["topic"], load) in named else 100, load_rps=load
+        )
+        for one in gold
+        for load in loads
+    ]
+    return gold, runs
+
+
+ON_X = P95._replace(slice="topic=x")
+
+
+@pytest.mark.parametrize(
+    ("slow", "outcome"),
+    [(5, ["fail", "pass"]), (20, ["pass", "fail"]), (None, ["pass", "pass"])],
+)
+def test_a_gate_on_a_kind_of_question_holds_at_every_load(slow: int | None, outcome: list[str]) -> None:
+    done = score(*by_topic([("x", slow)] if slow else []), gates=(ON_X,))
+    names = ["latency.p95[topic=x, load=5]", "latency.p95[topic=x, load=20]"]
+    assert outcomes(done) == [(name, "<=", one) for name, one in zip(names, outcome, strict=True)]
+    assert done.verdict == ("SHIP" if slow is None else "NO-SHIP")
+    shown = {name: one["latency.p95"]["value"] for name, one in body(done)["slices"].items()}
+    assert shown["topic=x, load=5"] == (3000 if slow == 5 else 100)
+    assert shown["topic=x, load=20"] == shown["topic=x"] == (3000 if slow == 20 else 100)
+    assert not any(name.startswith("topic=y, ") for name in shown)  # no gate asks for it
+
+
+def test_a_gate_on_a_kind_of_question_counts_that_kind_at_that_load_alone() -> None:
+    gates = (g.Gate("answers.precision", g.MIN, "0.9", slice="topic=x", suite="latency"),)
+    done = score(*by_topic([("x", 5), ("y", 20)]), gates=gates)
+    cases = {one.gate.slice: (one.value.num, one.value.den) for one in gated(done)}
+    assert cases == {"topic=x, load=5": (0, 2), "topic=x, load=20": (2, 2)}
+
+
+def test_a_gate_on_a_length_holds_at_every_load_too() -> None:
+    done = score(*by_topic([("x", 5)]), gates=(P95._replace(slice="length=short"),))
+    assert outcomes(done) == [
+        ("latency.p95[length=short, load=5]", "<=", "fail"), ("latency.p95[length=short, load=20]", "<=", "pass"),
+    ]  # fmt: skip
+
+
+def test_with_one_load_a_gate_on_a_kind_of_question_keeps_its_name() -> None:
+    for loads in ((5,), ()):
+        gold, runs = by_topic([("x", 5)], loads or (5,))
+        done = score(gold, [one if loads else one | {"load_rps": None} for one in runs], (ON_X,))
+        assert outcomes(done) == [("latency.p95[topic=x]", "<=", "fail")]
+        assert not any(", load=" in name for name in body(done)["slices"])
+
+
+def test_a_gate_on_a_kind_of_question_stands_beside_the_general_one() -> None:
+    strict = ON_X._replace(threshold="50")
+    done = score(*by_topic([]), gates=(P95, strict))
+    assert outcomes(done) == [
+        ("latency.p95[load=5]", "<=", "pass"), ("latency.p95[load=20]", "<=", "pass"),
+        ("latency.p95[topic=x, load=5]", "<=", "fail"), ("latency.p95[topic=x, load=20]", "<=", "fail"),
+    ]  # fmt: skip
+
+
+def test_a_gate_on_one_load_takes_no_place_of_a_gate_on_a_kind_of_question() -> None:
+    relaxed = P95._replace(slice="load=5", threshold="5000")
+    done = score(*by_topic([("x", 5)]), gates=(ON_X, relaxed))
+    assert outcomes(done) == [
+        ("latency.p95[topic=x, load=5]", "<=", "fail"), ("latency.p95[topic=x, load=20]", "<=", "pass"),
+        ("latency.p95[load=5]", "<=", "pass"),
+    ]  # fmt: skip
+
+
+def test_kinds_of_questions_are_compared_load_by_load_with_a_baseline() -> None:
+    worse = g.Gate("latency.p95", g.WORSE, "0.5", slice="topic=x")
+    before = report(score(*by_topic([("x", 20)]), gates=(ON_X,)))
+    done = score(*by_topic([("x", 5), ("x", 20)]), gates=(worse,), baseline=before)
+    against = {one.gate.slice: (one.baseline, one.outcome.value) for one in gated(done) if one.gate.op == g.WORSE}
+    assert against == {
+        "topic=x, load=5": (100, "fail"),
+        "topic=x, load=20": (3000, "pass"),
+        "load=5": (100, "fail"),
+        "load=20": (3000, "pass"),
+    }  # the usual guard stays beside one for some questions
+
+
+@pytest.mark.parametrize(("ms", "word"), [(140, "pass"), (160, "fail")])
+def test_some_questions_are_compared_at_the_load_that_was_measured_now(ms: int, word: str) -> None:
+    gold = [asked(qid, topic="x") for qid in "ab"]
+    before = [run(qid, 100 if load == 5 else 1900, load_rps=load) for qid in "ab" for load in (5, 20)]
+    worse = g.Gate("latency.p95", g.WORSE, "0.5", slice="topic=x")
+    earlier = report(score(gold, before, (ON_X,)))
+    done = score(gold, [run(qid, ms, load_rps=5) for qid in "ab"], (worse,), baseline=earlier)
+    (found,) = (one for one in gated(done) if one.gate == worse)
+    assert (found.baseline, found.outcome.value) == (100, word)
+    single = report(score(gold, [run(qid, 100, load_rps=5) for qid in "ab"], (ON_X,)), "single.json")
+    both = [run(qid, ms, load_rps=load) for qid in "ab" for load in (5, 20)]
+    done = score(gold, both, (worse,), baseline=single)
+    against = {one.gate.slice: one.outcome.value for one in gated(done) if (one.gate.slice or "").startswith("topic")}
+    assert against == {"topic=x, load=5": word}
+
+
+def test_with_one_load_a_gate_on_it_stands_for_the_general_one() -> None:
+    own = P95._replace(slice="load=5", threshold="2500")
+    done = score([asked("a")], [run("a", 2300, load_rps=5)], (P95, own))
+    assert outcomes(done) == [("latency.p95[load=5]", "<=", "pass")]
+
+
+def waived(*waivers: str, gates: str) -> dict[str, bool]:
+    """The failing gates of a policy of latency, and whether a waiver reaches each of them."""
+    gold, runs = by_topic([(topic, load) for topic in "xy" for load in (5, 20)])
+    write_jsonl(Path("gold.jsonl"), gold)
+    write_jsonl(Path("runs.jsonl"), runs)
+    tables = "".join(
+        f'[[waiver]]\ngate = "{one}"\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n' for one in waivers
+    )
+    Path("ragworthy.toml").write_text(
+        f'version = 1\n[latency]\ngold = "gold.jsonl"\nruns = "runs.jsonl"\n{gates}{tables}'
+    )
+    done = run_cli("gate", "--format", "json")
+    assert done.err == ""
+    failing = [one for one in json.loads(done.out)["gates"] if one["outcome"] == "fail"]
+    assert done.code == (0 if all("waiver" in one for one in failing) else 1)
+    return {f"{one['metric']}[{one['slice']}]": "waiver" in one for one in failing}
+
+
+SLOW = '[[gate]]\nmetric = "latency.p95"\nmax = 2000\n'
+WRONG = '[[gate]]\nmetric = "answers.precision"\nsuite = "latency"\nmin = 0.8\n'
+SLOW_X = SLOW + 'slice = "topic=x"\n'
+
+
+@pytest.mark.parametrize(
+    ("waiver", "reached"),
+    [
+        ("latency.p95[load=20]", ["latency.p95[load=20]"]),
+        ("p95[load=20]", ["latency.p95[load=20]"]),
+        ("latency.p95", ["latency.p95[load=5]", "latency.p95[load=20]"]),
+        ("latency:answers.precision[load=20]", ["answers.precision[load=20]"]),
+        ("latency:precision[load=20]", ["answers.precision[load=20]"]),
+        ("latency:answers.precision", ["answers.precision[load=5]", "answers.precision[load=20]"]),
+        ("latency.p95[topic=x]", ["latency.p95[topic=x, load=5]", "latency.p95[topic=x, load=20]"]),
+        ("p95[topic=x]", ["latency.p95[topic=x, load=5]", "latency.p95[topic=x, load=20]"]),
+        ("latency.p95[topic=x, load=5]", ["latency.p95[topic=x, load=5]"]),
+        ("latency.p95[topic=y]", []),
+        ("latency.p95[load=2]", []),
+        ("answers.precision", ["answers.precision[load=5]", "answers.precision[load=20]"]),  # there is no [answers]
+        ("precision[load=5]", ["answers.precision[load=5]"]),
+    ],
+)
+def test_a_waiver_reaches_the_loads_that_it_names(waiver: str, reached: list[str]) -> None:
+    found = waived(waiver, gates=SLOW + WRONG + SLOW_X)
+    assert list(found) == [
+        f"{name}load={load}]"
+        for name in ("latency.p95[", "answers.precision[", "latency.p95[topic=x, ")
+        for load in (5, 20)
+    ]
+    assert [name for name, there in found.items() if there] == reached
+
+
+def test_waivers_of_every_load_together_waive_all() -> None:
+    assert waived("latency.p95[load=5]", "latency.p95[load=20]", gates=SLOW) == {
+        "latency.p95[load=5]": True, "latency.p95[load=20]": True,
+    }  # fmt: skip
+
+
 def test_configurations_are_compared_at_the_highest_load() -> None:
     gold = [asked("a")]
     quick_alone = [run("a", ms, config_id="alone", load_rps=load) for load, ms in ((1, 10), (20, 1900))]
@@ -547,6 +711,29 @@ def test_runs_without_answers_measure_time_alone() -> None:
     assert "answers.precision was not measured: the runs hold no answers" in usual.out
 
 
+def test_an_error_among_times_alone_is_no_answer() -> None:
+    gold = [asked(f"q{n:03d}") for n in range(100)]
+    runs: list[Row] = [{"qid": one["qid"], "e2e_ms": 5.0, "load_rps": 1} for one in gold]
+    done = score(gold, [runs[0] | {"error": "timeout"}, *runs[1:]])
+    metrics = body(done)["metrics"]
+    for name in ("precision", "chr", "under_refusal", "over_refusal", "containment"):
+        assert metrics[f"answers.{name}"]["undefined"] == "the runs hold no answers"
+    assert codes(done)["RW-W61"] == "1 configuration and load without answers"
+    assert (value(done, "latency.errors"), done.verdict) == (0.01, "SHIP")  # times and errors are measured
+    usual = score(gold, [runs[0] | {"error": "timeout"}, *runs[1:]], LATENCY_GATES)
+    assert usual.verdict == "INVALID"  # not NO-SHIP: nothing is known of its answers
+    with_answers = score(gold, [run("q000", 5, error="timeout", load_rps=1), *runs[1:]])
+    assert value(with_answers, "answers.containment") == 0.0
+
+
+def test_errors_alone_are_empty_answers_where_others_answer() -> None:
+    gold = [asked("a"), asked("b")]
+    good = [run(qid, 5, config_id="x") for qid in "ab"]
+    broken: list[Row] = [{"qid": qid, "e2e_ms": 5, "config_id": "y", "error": "status 500"} for qid in "ab"]
+    found = {one["config_id"]: one["metrics"] for one in body(score(gold, good + broken))["configurations"]}
+    assert [found[name]["answers.containment"]["value"] for name in "xy"] == [1.0, 0.0]
+
+
 def test_a_missing_answer_among_answers_is_an_empty_one() -> None:
     runs = [run("a", 5), {"qid": "a", "e2e_ms": 5}]
     assert value(score([asked("a")], runs), "answers.precision") == 0.5
@@ -644,6 +831,9 @@ def test_token_efficiency_needs_the_corpus() -> None:
     assert (one["num"], one["den"]) == (3, 17)  # 3 of 10 tokens, then 0 of 7
     unknown = score([asked("a")], [run("a", 5, retrieved_ids=["q#9"])], corpus=chunks)
     assert body(unknown)["metrics"]["cost.token_efficiency"]["undefined"] == "the corpus does not have q#9"
+    broken = score([asked("a")], [run("a", 5), run("a", 5, error="timeout")], corpus=chunks)
+    one = body(broken)["metrics"]["cost.token_efficiency"]
+    assert (one["num"], one["den"]) == (3, 20)  # what stands beside an error cites nothing: 3 of 10, then 0 of 10
     without = score([asked("a")], [run("a", 5)])
     assert body(without)["metrics"]["cost.token_efficiency"]["undefined"] == "needs chunk texts"
 
@@ -876,6 +1066,65 @@ def test_what_fails_fast_is_not_fast() -> None:
     assert own.verdict == "SHIP"
     every = score(gold, broken, (P95, g.Gate("latency.errors", g.MAX, "0.99")))
     assert (every.verdict, every.report["invalid"][0][:31]) == ("INVALID", "every run ended in an error und")
+
+
+def errors_gates(gates: tuple[g.Gate, ...], failing: int = 10, **more: Any) -> list[tuple[Any, ...]]:
+    """What is judged of errors: slice, op, threshold, evidence and outcome; so many of a hundred runs a load fail."""
+    gold = [asked(f"q{n:02d}") for n in range(100)]
+    runs = [
+        run(one["qid"], 5, load_rps=load, error="status 500" if n < failing else None)
+        for load in (5, 20)
+        for n, one in enumerate(gold)
+    ]
+    return [
+        (one.gate.slice, one.gate.op, one.gate.threshold, one.gate.evidence, one.outcome.value)
+        for one in score(gold, runs, gates, **more).judged
+        if one.gate.metric == "latency.errors"
+    ]
+
+
+ERRORS = g.Gate("latency.errors", g.MAX, "0.5")
+
+
+def test_a_gate_on_some_errors_leaves_the_standing_one_on_all() -> None:
+    standing = [(f"load={load}", "<=", "0.01", "point", "fail") for load in (5, 20)]
+    assert errors_gates((P95,)) == standing
+    assert errors_gates((P95, ERRORS)) == [(f"load={load}", "<=", "0.5", "point", "pass") for load in (5, 20)]
+    of_load = errors_gates((P95, ERRORS._replace(slice="load=5")))
+    assert of_load == [("load=5", "<=", "0.5", "point", "pass"), standing[1]]  # for that load, in its place
+    of_length = errors_gates((P95, ERRORS._replace(slice="length=short")))
+    assert of_length[:2] == [(f"length=short, load={load}", "<=", "0.5", "point", "pass") for load in (5, 20)]
+    assert of_length[2:] == standing
+
+
+def test_a_gate_against_the_last_release_leaves_the_standing_one_on_errors() -> None:
+    gold = [asked(f"q{n:02d}") for n in range(100)]
+    runs = [run(one["qid"], 5, load_rps=load) for load in (5, 20) for one in gold]
+    before = report(score(gold, runs))
+    drop = g.Gate("latency.errors", g.DROP, "0.5")
+    assert errors_gates((P95, drop), baseline=before) == [
+        *((f"load={load}", "drop<=", "0.5", "point", "pass") for load in (5, 20)),
+        *((f"load={load}", "<=", "0.01", "point", "fail") for load in (5, 20)),
+    ]
+
+
+def test_the_standing_gate_on_errors_asks_for_the_evidence_that_all_others_ask_for() -> None:
+    sure = P95._replace(evidence="interval")
+    # none of a hundred: Wilson up to z²/(100 + z²) = 0.037, which does not show 0.01
+    assert errors_gates((sure,), 0) == [(f"load={load}", "<=", "0.01", "interval", "undecided") for load in (5, 20)]
+    some = (sure, g.Gate("answers.precision", g.MIN, "0.5", suite="latency"))
+    assert errors_gates(some, 0) == [(f"load={load}", "<=", "0.01", "point", "pass") for load in (5, 20)]
+
+
+def test_the_evidence_of_a_policy_reaches_the_standing_gate_on_errors() -> None:
+    sweep()
+    policy = 'version = 1\n{}[latency]\ngold = "gold.jsonl"\nruns = "runs.jsonl"\n' + SLOW
+    found = []
+    for evidence in ("", 'evidence = "interval"\n'):
+        Path("ragworthy.toml").write_text(policy.format(evidence))
+        gates = json.loads(run_cli("gate", "--format", "json").out)["gates"]
+        found.append({one["outcome"] for one in gates if one["metric"] == "latency.errors"})
+    assert found == [{"pass"}, {"undecided"}]
 
 
 def test_every_metric_of_the_suite_is_reported() -> None:

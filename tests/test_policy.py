@@ -8,6 +8,7 @@ import pytest
 
 from conftest import Done as Ran
 from conftest import run_cli as ragworthy
+from conftest import write_jsonl
 from ragworthy import starter
 from ragworthy.gates import Gate
 from ragworthy.load.policy import Policy, load_policy
@@ -443,3 +444,76 @@ expires = 2026-12-31
     ]
     assert (retrieval.delta_s, retrieval.live) == ("calibrated", "runs/live/retrieval.jsonl")
     assert [waiver.gate for waiver in policy.waivers] == ["answers.over_refusal"]
+
+
+# waivers and slices
+
+
+def waived(waiver: str, *gates: str) -> list[tuple[str, str | None, str, bool]]:
+    """Gates on answers (topic x is wrong, topic y right), and which of them a waiver reaches."""
+    golds = [json.loads(line) for line in Path("gold.jsonl").read_text().splitlines()]
+    golds = [gold | {"topic": "xy"[nth % 2]} for nth, gold in enumerate(one for one in golds if one["answerable"])]
+    topics = {gold["qid"]: gold["topic"] for gold in golds}
+    traces = [json.loads(line) for line in Path("traces.jsonl").read_text().splitlines()]
+    traces = [one for one in traces if one["qid"] in topics]
+    for one in traces:
+        if topics[one["qid"]] == "x":
+            one["answer_json"]["claim"] = "It is something else."
+    write_jsonl(Path("gold.jsonl"), golds)
+    write_jsonl(Path("traces.jsonl"), traces)
+    tables = "".join(f"[[gate]]\n{gate}\n" for gate in gates)
+    waivers = f'[[waiver]]\ngate = "{waiver}"\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n'
+    Path("ragworthy.toml").write_text(SUITE + tables + waivers)
+    done = ragworthy("gate", "--format", "json")
+    assert done.err == ""
+    report = json.loads(done.out)
+    found = [one for one in report["gates"] if one["metric"] != "answers.missing"]
+    assert (done.code == 0) is all(one["outcome"] == "pass" or "waiver" in one for one in found)
+    return [(one["metric"], one["slice"], one["outcome"], "waiver" in one) for one in found]
+
+
+WHOLE = 'metric = "answers.precision"\nmin = 0.8'
+ON_X, ON_Y = (f'{WHOLE}\nslice = "topic={topic}"' for topic in "xy")
+
+
+@pytest.mark.parametrize("waiver", ["answers.precision[topic=zzz]", "precision[topic=zzz]", "precision[topic=x]"])
+def test_a_waiver_for_a_slice_does_not_waive_the_whole(waiver: str) -> None:
+    assert waived(waiver, WHOLE) == [("answers.precision", None, "fail", False)]
+
+
+@pytest.mark.parametrize("waiver", ["answers.precision[topic=x]", "precision[topic=x]"])
+def test_a_waiver_for_a_slice_waives_that_slice_alone_under_any_name(waiver: str) -> None:
+    assert waived(waiver, WHOLE, ON_X, ON_Y) == [
+        ("answers.precision", None, "fail", False),
+        ("answers.precision", "topic=x", "fail", True),
+        ("answers.precision", "topic=y", "pass", False),
+    ]
+
+
+@pytest.mark.parametrize("waiver", ["answers.precision", "precision"])
+def test_a_waiver_for_the_whole_does_not_waive_a_slice(waiver: str) -> None:
+    assert waived(waiver, WHOLE, ON_X) == [
+        ("answers.precision", None, "fail", True),
+        ("answers.precision", "topic=x", "fail", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "whole"),
+    [
+        ("precision[topic=x]", "answers.precision[topic=x]"),
+        ("recall@3[topic=a[b]]", "answers.recall@3[topic=a[b]]"),
+        ("p95[load=20]", "latency.p95[load=20]"),
+        ("latency:precision[load=20]", "latency:answers.precision[load=20]"),
+        ("latency:answers.precision", "latency:answers.precision"),
+    ],
+)
+def test_names_of_waivers_are_completed_and_keep_suite_and_slice(written: str, whole: str) -> None:
+    policy = loaded(WAIVER.replace('"precision"', f'"{written}"') + "expires = 2999-01-01\n")
+    assert [one.gate for one in policy.waivers] == [whole]
+
+
+@pytest.mark.parametrize("written", ["speed[topic=x]", "latency:speed[load=20]", "nosuite:precision"])
+def test_a_waiver_for_a_slice_of_no_metric_is_an_error(written: str) -> None:
+    text = WAIVER.replace('gate = "precision"', f'gate = "{written}"') + "expires = 2999-01-01\n"
+    assert first_line(text) == f'ragworthy.toml: waiver[0].gate: expected a gate, got "{written}" [RW-P07]'

@@ -3,11 +3,13 @@
 import json
 import os
 import resource
+import signal
 import socket
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -321,3 +323,46 @@ def test_a_callable_that_prints_leaves_the_results_alone(tmp_path: Path) -> None
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=dict(os.environ), check=True)
     assert done.stdout.splitlines()[-1] == "run: 2 replies (exit 0)"
     assert len(lines(tmp_path / "out" / "traces.jsonl")) == 2
+
+
+HOLDER = """\
+import json, subprocess, sys, time
+for line in sys.stdin:
+    asked = json.loads(line)
+    held = subprocess.Popen(["sleep", "60"], start_new_session=True)  # it keeps our stdout, and outlives us
+    with open("held", "a") as file:
+        print(held.pid, file=file)
+    if asked["q"] == "hang":
+        time.sleep(60)
+    print(json.dumps({"qid": asked["qid"], "answer_json": {"claim": "y"}, "retrieved_ids": []}), flush=True)
+"""
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and not only waits to be reaped."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="SKIPPED: processes are looked up in /proc")
+def test_a_grandchild_that_holds_stdout_neither_delays_the_end_nor_soils_stderr(tmp_path: Path) -> None:
+    (tmp_path / "holder.py").write_text(HOLDER)
+    gold = gold_of(tmp_path, ["a", "hang"])
+    words = [sys.executable, "-m", "ragworthy", "run", "--target", f"cmd:{sys.executable} holder.py"]
+    words += ["--gold", str(gold), "--out", "out", "--timeout", "2", "--retries", "0"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, timeout=30)
+        held = [int(pid) for pid in (tmp_path / "held").read_text().split()]
+        assert len(held) == 2
+        assert all(map(is_running, held))  # so the run did not wait for them
+    finally:
+        for pid in (tmp_path / "held").read_text().split():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert [one.get("error") for one in lines(tmp_path / "out" / "traces.jsonl")] == [
+        None,
+        "timeout: no reply within 2 s",
+    ]

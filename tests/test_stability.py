@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from conftest import Row, run_cli, write_jsonl
 from ragworthy import flow
 from ragworthy.errors import DataError, PolicyError
-from ragworthy.gates import EACH, Gate
+from ragworthy.gates import EACH, MAX, MIN, Gate
 from ragworthy.load.defaults import STABILITY_GATES
 from ragworthy.load.settings import Stability
 from ragworthy.metrics import facts as f
@@ -621,6 +621,73 @@ def test_one_run_of_a_question_shows_nothing(tmp_path: Path) -> None:
         *("--runs", write_jsonl(tmp_path / "runs.jsonl", twice[:1])),
     )
     assert run_cli("score", "stability", *files).code == 3
+
+
+def test_one_run_leaves_what_compares_runs_undecided_and_nothing_else() -> None:
+    names = ("failing_questions", "css", "rcr", "acr", "cghc", "refusal_rate")
+    gates = tuple(
+        Gate("stability.failing_questions", MAX, "0") if name == names[0] else Gate(f"stability.{name}", MIN, "0.5")
+        for name in names
+    )
+    golds = [gold(), none()]
+
+    def outcomes(runs: list[Row]) -> dict[str, str]:
+        judged = scored(golds, runs, gates=gates).judged
+        return {one.gate.metric.removeprefix("stability."): one.outcome.value for one in judged}
+
+    once = [run("q1", 0, NULL, "p1#2"), run("q2", 0, "not in context")]
+    twice = [*once, run("q1", 1, NULL, "p1#2"), run("q2", 1, "not in context")]
+    assert outcomes(twice) == dict.fromkeys((*names, "missing"), "pass")
+    expected = {name: "undecided" if name in names[:3] else "pass" for name in (*names, "missing")}
+    assert outcomes(once) == expected
+    assert outcomes(twice[:3]) == expected  # one question with one run is enough
+    moving = [*once[:1], run("q1", 1, NULL, "p2#1"), once[1]]
+    assert outcomes(moving)["css"] == "fail"  # what fails is decided
+
+
+@pytest.mark.parametrize("name", ["css", "rcr"])
+def test_a_gate_that_only_compares_runs_is_inconclusive_with_one(name: str) -> None:
+    gates = (Gate(f"stability.{name}", MIN, "0.5"),)
+    runs = [run("q1", seed, NULL, "p1#2") for seed in (0, 1)]
+    assert [scored([gold()], runs[:n], gates=gates).verdict for n in (1, 2)] == ["INCONCLUSIVE", "SHIP"]
+    right = (Gate("stability.acr", MIN, "0.5"),)
+    assert scored([gold()], runs[:1], gates=right).verdict == "SHIP"  # one run can be right
+
+
+def test_a_noop_that_differs_in_its_echo_alone_counts() -> None:
+    def echoing(echo: list[str], seed: int = 0, jitter: str = "none") -> Row:
+        answer = {"claim": NULL, "citations": ["p1#2"], "constraints_echo": echo}
+        return run("q1", seed, NULL, "p1#2", q="X?", jitter=jitter, answer_json=answer)
+
+    item, plain = gold(constraints=["a", "b"]), [echoing(["a", "b"], seed) for seed in (0, 1)]
+    same = scored([item], [*plain, echoing(["b", "a"], jitter="ws")])
+    assert (same.verdict, body_of(same)["counts"]["noop_runs"], "RW-W54" in warned(same)) == ("SHIP", 1, False)
+    done = scored([item], [*plain, echoing(["a"], jitter="ws")])
+    counts = body_of(done)["counts"]
+    assert (done.verdict, counts["counted_runs"], counts["noop_runs"]) == ("NO-SHIP", 3, 0)
+    assert warned(done)["RW-W54"] == "1 run answered differently for the same question and seed"
+    assert [row["label"] for row in done.rows()] == ["SCU_VIOLATION"]
+
+
+def test_a_noop_whose_citation_was_not_retrieved_counts() -> None:
+    plain = [run("q1", seed, NULL, "p1#2", q="X?") for seed in (0, 1)]
+    noop = run("q1", 0, NULL, "p1#2", jitter="ws", q="X?")
+    other_order = scored([gold()], [*plain, noop | {"retrieved_ids": ["p1#2", "p9#9"]}])
+    assert (other_order.verdict, body_of(other_order)["counts"]["noop_runs"]) == ("SHIP", 1)
+    done = scored([gold()], [*plain, noop | {"retrieved_ids": ["p1#1"]}])
+    cghc = body_of(done)["metrics"]["stability.cghc"]
+    assert (done.verdict, cghc["num"], cghc["den"]) == ("NO-SHIP", 2, 3)
+    assert body_of(done)["counts"]["noop_runs"] == 0
+    assert warned(done)["RW-W54"] == "1 run answered differently for the same question and seed"
+
+
+def test_a_noop_that_ended_in_an_error_counts() -> None:
+    """Without claim and citations both say the same: nothing; one of them because it broke."""
+    plain = [run("q2", seed, "not in context", q="Z?") for seed in (0, 1)]
+    empty = run("q2", 2, "", q="Z?")
+    broken = run("q2", 2, "", q="Z?", jitter="ws", error="timeout")
+    done = scored([none()], [*plain, empty, broken])
+    assert (body_of(done)["counts"]["noop_runs"], body_of(done)["counts"]["errored_runs"]) == (0, 1)
 
 
 def test_a_design_of_noops_alone_shows_nothing() -> None:

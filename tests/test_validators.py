@@ -94,6 +94,14 @@ def test_constraints_are_checked_where_they_are_enforced() -> None:
     assert said(vote(locked, trace(echo=["B."]))) == ("VALID", "VALID")
 
 
+@pytest.mark.parametrize("citations", [("d#9",), "d#2", ({"id": 1},), ("d#2",), ()])
+def test_what_an_errored_trace_cites_does_not_decide(citations: Any) -> None:
+    pair = vote(GOLD, trace(citations=citations, error="timeout"))
+    final = arbitrate(voted_of(pair))
+    assert (said(pair), pair.answer_json) == (("ABSTAIN", "REJECT"), None)
+    assert (final.label, final.why) == ("REJECT", "auditor_veto")
+
+
 CHUNKS = {"d#1": "Other things.", "d#2": "The map X rejects null keys at once."}
 
 
@@ -185,6 +193,18 @@ def test_a_question_without_a_trace_is_an_abstention_and_no_evidence() -> None:
     assert (code, report["invalid"]) == (4, ["1 question has no trace"])
     assert (body["counts"]["missing"], body["counts"]["abstained"]) == (1, 1)
     assert body["metrics"]["agreement.percent"]["ledger"]["missing"] == 1
+
+
+@pytest.mark.usefixtures("_folder")
+def test_a_row_gives_the_error_of_a_trace_as_the_reason_not_what_it_cites() -> None:
+    gold = write_jsonl(Path("gold.jsonl"), [G1()])
+    answer = {"claim": "X rejects null keys.", "citations": ["nowhere#1"]}
+    whys = []
+    for error in (None, "timeout"):
+        traces = write_jsonl(Path("trace.jsonl"), [T1() | {"answer_json": answer, "error": error}])
+        _, _, body = score("--gold", gold, "--trace", traces)
+        whys.append(body["why"])
+    assert whys == [{"citation_out_of_scope": 1}, {"auditor_veto": 1}]
 
 
 @pytest.mark.usefixtures("_folder")

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -264,7 +264,13 @@ def _limits(given: Mapping[str, float | str] | None) -> tuple[str, ...]:
     if given is not None and not isinstance(given, Mapping):
         raise usage_error(f"limits: expected names with numbers, got {type(given).__name__}")
     check = Checker("limits")
-    found = parse_limits(check, {name: Decimal(str(value)) for name, value in (given or {}).items()}, "")
+    numbers: dict[str, Any] = {}
+    for name, value in (given or {}).items():
+        try:
+            numbers[name] = Decimal(str(value)) if not isinstance(value, bool) else value
+        except InvalidOperation:
+            numbers[name] = value
+    found = parse_limits(check, numbers, "")
     check.stop()
     return found
 

@@ -131,7 +131,7 @@ def _narrower(gate: g.Gate, here: str, gates: Sequence[g.Gate]) -> bool:
 
 def guarded(gates: tuple[g.Gate, ...]) -> tuple[g.Gate, ...]:
     """The gates with what must not be lost against the last release, unless they say so themselves."""
-    there = {(gate.metric, gate.op) for gate in gates}
+    there = {(gate.metric, gate.op) for gate in gates if gate.slice is None}
     return gates + tuple(gate for gate in LATENCY_GUARD if (gate.metric, gate.op) not in there)
 
 
@@ -143,7 +143,8 @@ def at_every_load(
     Against a baseline only loads that it has too can be held, unless it has none of them.
     """
     if len(loads) < 2:
-        return gates
+        only = f"load={load_name(loads[0])}"
+        return tuple(gate for gate in gates if gate.slice is not None or not _narrower(gate, only, gates))
     names = [f"load={load_name(load)}" for load in loads]
     known = {group for group, _ in baseline.values} if baseline is not None else set()
     shared = [name for name in names if name in known] or names
@@ -187,19 +188,44 @@ def _before(group: str | None) -> list[str | None]:
 
 
 def same_load(baseline: g.Baseline | None, loads: Sequence[Fraction | None]) -> g.Baseline | None:
-    """The baseline under the one load that was measured now, or why it cannot be used: it does not have that load."""
-    if baseline is None or baseline.unlike is not None or len(loads) > 1:
+    """The baseline under the loads that were measured now, or why it cannot be used: it does not have them.
+
+    What stands there without a load is of its highest one.
+    """
+    if baseline is None or baseline.unlike is not None:
         return baseline
     theirs = list(dict.fromkeys(group for group, _ in baseline.values if group and group.startswith("load=")))
+    if len(loads) > 1:
+        return baseline._replace(values=_spread(baseline.values, theirs[0])) if len(theirs) == 1 else baseline
     now = f"load={load_name(loads[0])}"
     if now in theirs:
-        values = dict(baseline.values)
-        values |= {(None, name): value for (group, name), value in baseline.values.items() if group == now}
-        return baseline._replace(values=values)
+        return baseline if now == theirs[-1] else baseline._replace(values=_narrowed(baseline.values, now))
     if not theirs and loads[0] is None:
         return baseline
     had = ", ".join(group.removeprefix("load=") for group in theirs) or load_name(None)
     return baseline._replace(unlike=f"its load was {had} requests/s, now it is {load_name(loads[0])}")
+
+
+Numbers = Mapping[tuple[str | None, str], Fraction]
+
+
+def _spread(values: Numbers, load: str) -> Numbers:
+    """Values of one load, once more under the names that they have where there are several."""
+    found = dict(values)
+    found |= {(f"{group}, {load}", name): value for (group, name), value in values.items() if group and group != load}
+    return found
+
+
+def _narrowed(values: Numbers, load: str) -> Numbers:
+    """The values of one load under the names that they have where it is the only one."""
+    found: dict[tuple[str | None, str], Fraction] = {}
+    for (group, name), value in values.items():
+        kept, comma, rest = (group or "").rpartition(", ")
+        if group == load:
+            found |= {(None, name): value, (load, name): value}
+        elif comma and rest == load:
+            found[kept, name] = value
+    return found
 
 
 def nothing_correct_fails(judged: list[g.Judged], waivers: Sequence[g.Waiver]) -> list[g.Judged]:

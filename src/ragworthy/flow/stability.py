@@ -68,7 +68,7 @@ def score(request: Request, progress: Progress | None = None) -> Part:
         waivers=request.waivers,
         each=_each(request, asked, metrics, words),
     )
-    judged = _undecided(judged, asked)
+    judged = _undecided(judged, asked, request.waivers)
     found = describe.Steady(
         asked=asked,
         read=len(runs),
@@ -241,14 +241,15 @@ def _gates(request: Request) -> tuple[g.Gate, ...]:
     return request.gates if there else (*request.gates, always)
 
 
-def _undecided(judged: list[g.Judged], asked: Sequence[describe.Asked]) -> list[g.Judged]:
+def _undecided(judged: list[g.Judged], asked: Sequence[describe.Asked], waivers: Sequence[g.Waiver]) -> list[g.Judged]:
     """With one run of a question nothing can be said about its stability: no limit of it is shown to hold."""
     single = sum(len(one.runs) == 1 for one in asked)
     if not single:
         return judged
+    waived = {waiver.gate: waiver for waiver in waivers}
     reason = f"{single:,} of {len(asked):,} questions have one run only: nothing to compare it with"
     return [
-        one._replace(outcome=Outcome.UNDECIDED, reason=reason)
+        one._replace(outcome=Outcome.UNDECIDED, reason=reason, waiver=waived.get(g.name_of(one.gate)))
         if one.gate.metric in COMPARING and one.outcome is Outcome.PASS
         else one
         for one in judged

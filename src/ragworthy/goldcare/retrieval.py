@@ -198,7 +198,8 @@ class Fit(NamedTuple):
             lines.append(lost_ids(len(self.unknown), self.total, ", ".join(self.unknown[:3])))
         else:
             lines.append(f"gold: all {self.total:,} ids are in this index")
-        lines.append(f"gold: {self.covered:,} of {self.sections:,} sections are asked about")
+        if self.covered:
+            lines.append(f"gold: {self.covered:,} of {self.sections:,} sections are asked about")
         return lines
 
 

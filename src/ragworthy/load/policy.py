@@ -1,6 +1,8 @@
 """The policy file: which suites run on what, and which gates hold. Every mistake is named by the path of its key."""
 
+from collections.abc import Callable
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,7 +84,7 @@ def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: da
         gates += tuple(one._replace(evidence=evidence) for settings in idle for one in default_gates(settings))
         gates += _regression(gates, suites, evidence) if regression else ()
     _suites_of_gates(check, gates, suites)
-    waivers = _waivers(check, table.get("waiver", []), gates, today, known)
+    waivers = _waivers(check, table.get("waiver", []), gates, today, partial(_whole_name, known=known, k=k, only=only))
     freeze = check.take(table, "freeze", dict, "", "a table") or {}
     check.known(freeze, "freeze", "freeze.")
     signers = check.strings(freeze, "signers", "freeze.") or ()
@@ -127,7 +129,11 @@ def _suites_of_gates(check: Checker, gates: tuple[Gate, ...], suites: tuple[Sett
 
 
 def _waivers(
-    check: Checker, given: Any, gates: tuple[Gate, ...], today: date | None, known: Known
+    check: Checker,
+    given: Any,
+    gates: tuple[Gate, ...],
+    today: date | None,
+    whole_name: Callable[[str], str | None],
 ) -> tuple[Waiver, ...]:
     if not isinstance(given, list):
         check.say("RW-P03", "waiver", f"expected [[waiver]] tables, got {shown(given)}")
@@ -152,7 +158,7 @@ def _waivers(
             check.say("RW-P06", f"{here}expires", f"expected a date from {today} on, got {expires}")
         if texts["gate"] and texts["gate"] not in names:
             # A waiver may stay when its gate has gone, but not name something that no gate could be on.
-            whole = _whole_name(texts["gate"], known)
+            whole = whole_name(texts["gate"])
             if whole is None:
                 check.say("RW-P07", f"{here}gate", f'expected a gate, got "{texts["gate"]}"')
             texts["gate"] = whole or texts["gate"]
@@ -161,12 +167,19 @@ def _waivers(
     return tuple(waivers)
 
 
-def _whole_name(written: str, known: Known) -> str | None:
-    """The name of a gate with the full id of its metric; None where it names no metric. A slice is never dropped."""
+def _whole_name(written: str, *, known: Known, k: int, only: str | None) -> str | None:
+    """The name of a gate with the full id of its metric; None where it names no metric. A slice is never dropped.
+
+    In a policy of one suite (`only`) a metric that it borrows is its own.
+    """
     suite = next((f"{one}:" for one in registry.SUITES if written.startswith(f"{one}:")), "")
     base, bracket, rest = written.removeprefix(suite).partition("[")
-    found = registry.find(base, default_k=DEFAULT_K, known=known)
-    return None if found is None else f"{suite}{found.id}{bracket}{rest}"
+    found = registry.find(base, default_k=k, suite=only if "." not in base else None, known=known)
+    if found is None:
+        return None
+    if only is not None and not suite and registry.suite_of(found.id) in registry.BORROWED.get(only, ()):
+        suite = f"{only}:"
+    return f"{suite}{found.id}{bracket}{rest}"
 
 
 def resolve(policy: Policy, written: str) -> Path:

@@ -78,8 +78,8 @@ class Chat:
             usage["attempts"] = attempt
             found = checked(content, scope)
             if isinstance(found, tuple):
-                return Reply(found[0], found[1], usage)
-            fault = found
+                return Reply(_without(found[0], _key()), found[1], usage)
+            fault = clip(_without(found, _key()), 160)
             again = f"That was not usable: {fault}. Reply again with the JSON object only."
             messages = [*messages, {"role": "assistant", "content": content}, {"role": "user", "content": again}]
         raise data_error("RW-N04", f"{fault}, after 2 attempts", where=self._url)
@@ -97,11 +97,12 @@ class Chat:
             count = given.get(name)
             if isinstance(count, int):
                 usage[name] = usage.get(name, 0) + count
-        content = replied.choices[0].message.content or "nothing"  # which is no JSON, and says so
-        return _without(content, _key())
+        return replied.choices[0].message.content or "nothing"  # which is no JSON, and says so
 
     def _post(self, body: dict[str, Any]) -> bytes:
         key = _key()
+        if key and not (key.isascii() and key.isprintable()):
+            raise self._error("expected a key of plain letters and signs, got one with others")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         until = time.monotonic() + self._timeout
         parts: list[bytes] = []
@@ -117,7 +118,8 @@ class Chat:
                         raise self._error(f"expected a reply within {self._timeout:g} s, got only a part of it")
                     parts.append(part)
         except self._http.HTTPError as error:
-            raise self._error(f"expected a reply, got {type(error).__name__}: {clip(str(error), 120)}") from None
+            said = clip(_without(str(error), key), 120)
+            raise self._error(f"expected a reply, got {type(error).__name__}: {said}") from None
         content = b"".join(parts)
         if answer.status_code != 200:
             shown = clip(_without(content.decode(errors="replace"), key), 120)
@@ -148,12 +150,16 @@ class _Answer(msgspec.Struct, frozen=True):
 
 def _key() -> str | None:
     """The key of the endpoint, where the environment has one."""
-    return next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
+    return next((found for name in KEYS if (found := os.environ.get(name, "").strip())), None)
 
 
 def _without(text: str, key: str | None) -> str:
-    """The text without the key, should an endpoint send it back."""
-    return text.replace(key, "…") if key else text
+    """The text without the key, should an endpoint send it back, plain or as JSON may write it."""
+    if not key:
+        return text
+    for form in (key, key.replace("/", "\\/"), key.replace("\\", "\\\\").replace('"', '\\"')):
+        text = text.replace(form, "…")
+    return text
 
 
 def prompt(question: str, context: Sequence[Chunk], locked: Sequence[Sequence[str]]) -> str:
@@ -189,5 +195,5 @@ def checked(content: str, scope: Sequence[str]) -> tuple[str, list[str]] | str:
         return "expected at least one citation, got none"
     outside = [name for name in answer.citations if name not in scope]
     if outside:
-        return f'expected citations from the context, got "{clip(outside[0], 60)}"'
+        return f'expected citations from the context, got "{outside[0]}"'
     return text, list(dict.fromkeys(answer.citations))

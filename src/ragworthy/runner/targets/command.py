@@ -151,8 +151,11 @@ class _Process:
             reader.cancel()
         if self._process.stdin is not None:
             self._process.stdin.close()
-        self._process._transport.close()  # type: ignore[attr-defined]
+        transport = self._process._transport  # type: ignore[attr-defined]
+        for stream in (1, 2):  # a grandchild may hold them open
+            transport.get_pipe_transport(stream).close()
         await self._process.wait()
+        transport.close()
 
 
 def _is_whole(last: bytes) -> bool:
