@@ -130,6 +130,9 @@ def test_defaults_of_other_suites_may_be_written_out() -> None:
         ("acr=0.9", "limits: expected names with numbers, got str [RW-U01]"),
         ([("acr", 0.9)], "limits: expected names with numbers, got list [RW-U01]"),
         ({"acr": 2}, "limits: acr: expected a number from 0 to 1, got 2 [RW-P03]"),
+        ({"acr": None}, "limits: acr: expected a number from 0 to 1, got None [RW-P03]"),
+        ({"acr": True}, "limits: acr: expected a number from 0 to 1, got true [RW-P03]"),
+        ({"acr": "x"}, 'limits: acr: expected a number from 0 to 1, got "x" [RW-P03]'),
         ({"acr": float("nan")}, "limits: acr: expected a number from 0 to 1, got NaN [RW-P03]"),
         (
             {"speed": 0.9},

@@ -272,6 +272,9 @@ def telling(key: str, model: str) -> tuple[int, str]:
         return says(f"Your key is {key}, {key}.", "a#1")
     if model == "cites":
         return says("It is red.", "a#1", f"key {key}")
+    if model == "escapes":
+        content = '{"claim": "Your key is \\u0073k-secret-7.", "citations": ["a#1"]}'
+        return 200, json.dumps({"choices": [{"message": {"content": content}}]})
     if model == "fails-at-length":
         return 500, f"{'x' * 114} {key} {'y' * 500} {key}"
     return 200, f"no JSON, but {key}"
@@ -281,6 +284,7 @@ def test_a_key_that_comes_back_is_not_passed_on() -> None:
     with replying(telling) as url:
         reply = asked(url, "claims")
         assert (reply.claim, reply.citations) == ("Your key is …, ….", ["a#1"])
+        assert asked(url, "escapes").claim == "Your key is …."
         where = f"{url}/chat/completions: "
         assert refused(url, "cites") == (
             f'{where}expected citations from the context, got "key …", after 2 attempts [RW-N04]'
@@ -290,6 +294,17 @@ def test_a_key_that_comes_back_is_not_passed_on() -> None:
         assert cut.startswith(f"{where}expected status 200, got status 500: {'x' * 114} … ")
         assert "secret" not in cut and "sk" not in cut
         assert refused(url, "odd").startswith(f"{where}expected a chat completion, got: JSON is malformed")
+
+
+def test_a_key_with_blanks_around_it_or_with_odd_letters(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGWORTHY_CHAT_KEY", " sk-secret-7\n")
+    asked(url, "good")
+    assert requests(url)[-1]["key"] == "Bearer sk-secret-7"
+    for odd in ("sk-sécret", "sk-\x01secret"):
+        monkeypatch.setenv("RAGWORTHY_CHAT_KEY", odd)
+        assert refused(url, "good") == (
+            f"{url}/chat/completions: expected a key of plain letters and signs, got one with others [RW-N03]"
+        )
 
 
 def test_the_proxy_of_the_environment_hears_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
