@@ -224,15 +224,8 @@ def _ballot_rows(found: Found, undefined: dict[str, str]) -> Iterator[dict[str, 
     for ballot in found.ballots:
         share = r.agreeing(ballot)
         escalated = ballot.qid in strange
-        what = (
-            Label.SINGLE
-            if share is None
-            else Label.DISAGREED
-            if share < 1
-            else Label.ESCALATED
-            if escalated
-            else Label.OK
-        )
+        apart = Label.SINGLE if share is None else Label.DISAGREED if share < 1 else None
+        what = apart or (Label.ESCALATED if escalated else Label.OK)
         yield {
             "qid": ballot.qid,
             "label": what,
