@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, usage_error
 from ragworthy.files import write_whole
-from ragworthy.gold.lint import Question, identities
 from ragworthy.ids import stable
 from ragworthy.load.decode import items_of, numbered
+from ragworthy.load.gold import name_of, problems_of
 from ragworthy.load.sources import open_source
 from ragworthy.metrics import facts as f
 from ragworthy.pipeline import Pipeline
@@ -36,7 +36,7 @@ class Case(NamedTuple):
     @property
     def qid(self) -> str:
         """Its id, under whichever key it was written."""
-        return self.gold.qid or self.gold.q_id or ""
+        return name_of(self.gold)
 
 
 class Outcome(NamedTuple):
@@ -93,8 +93,7 @@ def tune(
     chosen_knobs = _tunable(knobs or {})
     source = open_source("gold", gold)
     pipeline = Pipeline(index)
-    cases = read_cases(source.given, list(numbered(source)))
-    _check_gold(cases, source.given, short_words=short_words)
+    cases = read_cases(source.given, list(numbered(source)), f.Rules(short_words=short_words))
     _check_citations(cases, pipeline, source.given)
     tuning, scored = split(cases, share, seed)
     outcomes = [judge(pipeline, case.gold, knobs or {}, short_words=short_words) for case in tuning]
@@ -127,11 +126,13 @@ def _unanswerable(cases: Sequence[Case]) -> int:
     return sum(not case.gold.answerable for case in cases)
 
 
-def read_cases(given: str, lines: Sequence[tuple[int, bytes]]) -> list[Case]:
-    """Every question with its line as it stands; one without a text cannot be asked."""
+def read_cases(given: str, lines: Sequence[tuple[int, bytes]], rules: f.Rules) -> list[Case]:
+    """Every question with its line as it stands; one without a text cannot be asked.
+
+    What no answer can get right is refused as everywhere: it would teach the wrong threshold.
+    """
     items, problems = items_of(lines, given, Gold)
-    if not problems:
-        problems = [one.problem for one in identities([Question(*item) for item in items], given)]
+    problems = problems or problems_of(items, given, rules)
     if not problems:
         problems = [
             Problem("RW-G16", "expected a text to ask, got nothing", f"{given}:{item.line}", "question")
@@ -142,19 +143,6 @@ def read_cases(given: str, lines: Sequence[tuple[int, bytes]]) -> list[Case]:
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
     raw = dict(lines)
     return [Case(item.line, raw[item.line].rstrip(b"\n") + b"\n", item.record) for item in items]
-
-
-def _check_gold(cases: Sequence[Case], given: str, *, short_words: bool) -> None:
-    """Refuse what `score answers` would refuse: a question that no answer can get right teaches the wrong threshold."""
-    flags_of = f.gold_flags(f.Rules(short_words=short_words))
-    problems = [
-        Problem(code, message, f"{given}:{case.line}", field)
-        for case in cases
-        for flag, (code, field, message) in f.LINT.items()
-        if flags_of(case.gold) & flag
-    ]
-    if problems:
-        raise DataError(problems[:MOST_PROBLEMS], len(problems))
 
 
 def _check_citations(cases: Sequence[Case], pipeline: Pipeline, given: str) -> None:

@@ -151,8 +151,9 @@ class _Process:
             reader.cancel()
         if self._process.stdin is not None:
             self._process.stdin.close()
+        # A grandchild may hold its streams open, and asyncio closes them for nobody.
         transport = self._process._transport  # type: ignore[attr-defined]
-        for stream in (1, 2):  # a grandchild may hold them open
+        for stream in (1, 2):
             transport.get_pipe_transport(stream).close()
         await self._process.wait()
         transport.close()
