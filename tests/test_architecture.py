@@ -14,7 +14,8 @@ SRC = Path(ragworthy.__file__).parent
 LAYERS: list[set[str]] = [
     {"names", "errors", "text", "ids", "records", "files"},
     {"metrics", "stats", "gates"},
-    {"load", "adapters", "corpus", "index", "engine", "report", "gold", "runner"},
+    {"load"},
+    {"adapters", "corpus", "index", "engine", "report", "gold", "runner"},
     {"corpora", "indexing"},
     {"flow", "goldcare", "reference", "retrieving", "pipeline"},
     {"api", "receipts", "selftest", "doctor", "starter", "diffing", "itemview", "running", "trending"},

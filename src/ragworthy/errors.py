@@ -45,6 +45,8 @@ CATALOGUE: dict[str, Code] = {
     "RW-F16": Code("changed_meanwhile", "An input changed while it was being read.", "Let the writer finish, then run again."),
     "RW-F17": Code("unknown_format", "The output format is not known.", "Use .json .md .xml .txt .jsonl or .parquet."),
     "RW-F18": Code("not_a_file", "A pipe or a device stands where a file is expected.", "Save what comes out of it to a file first, and name that."),
+    "RW-F19": Code("too_large", "The file is larger than anything of its kind should be.", "Check that it is the file you mean; the line says the limit."),
+    "RW-F20": Code("unpacks_to_too_much", "A packed file holds far more than a file of its size should.", "It is padding or damaged; unpack it yourself and look."),
     # gold
     "RW-G01": Code("gold_qid", "A gold item has no usable qid.", "Give every item a non-empty string as qid."),
     "RW-G02": Code("gold_qid_repeated", "Two gold items have the same qid.", "Make every qid unique; clone an item under a new qid instead of changing its meaning."),

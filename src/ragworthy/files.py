@@ -1,63 +1,167 @@
-"""Files on disk: whole or not at all when written, hashed and checked when read."""
+"""Files on disk: the one place that opens inputs and the one that writes outputs.
+
+What is opened must be a regular file, and is remembered until the command ends. What is written appears whole or not
+at all, never in the place of something that was read, and never in the place of a device or a pipe.
+"""
 
 import hashlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import IO
 
-from ragworthy.errors import data_error
+from ragworthy.errors import DataError, data_error, usage_error
 
+LARGEST_TEXT = 64 << 20
+"""So many bytes a file may have that is read in one piece: a policy, a lock, a pack, a receipt, an earlier report."""
 _HASH_BLOCK = 1 << 18
+_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""O_NONBLOCK: should a pipe take the place of the file between two looks, opening it must not wait for a writer."""
+
+
+class Read:
+    """What was read: the hash of files read in one piece, and which file on the disk each name led to."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[int, int], str] = {}
+        self._hashes: dict[str, str] = {}
+
+    def note(self, path: Path, status: os.stat_result, sha256: str | None = None) -> None:
+        """Remember a file."""
+        self._places[status.st_dev, status.st_ino] = str(path)
+        if sha256 is not None:
+            self._hashes[os.path.realpath(path)] = sha256
+
+    def sha256(self, path: Path) -> str | None:
+        """The hash of the bytes that were read in one piece, should the file have changed since."""
+        return self._hashes.get(os.path.realpath(path))
+
+    def check_free(self, path: Path, status: os.stat_result) -> None:
+        """Refuse to write where something was read."""
+        if (status.st_dev, status.st_ino) in self._places:
+            raise usage_error(f"{path}: expected a new file, got one that is read")
+
+
+_READ: ContextVar[Read | None] = ContextVar("read", default=None)
+
+
+@contextmanager
+def remembering(read: Read | None = None) -> Iterator[Read]:
+    """Remember every file that is read in this block; inside another such block the outer one goes on."""
+    outer = _READ.get()
+    if outer is not None and read is None:
+        yield outer
+        return
+    mine = Read() if read is None else read
+    token = _READ.set(mine)
+    try:
+        yield mine
+    finally:
+        _READ.reset(token)
+
+
+# inputs
+
+
+def open_input(path: Path) -> IO[bytes]:
+    """The bytes of a regular file, unbuffered."""
+    check_regular(path)
+    try:
+        file = open(os.open(path, _OPEN), "rb", buffering=0)  # noqa: SIM115, PTH123 - handed on
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode):
+        file.close()
+        raise _no_file(path, status.st_mode)
+    if (read := _READ.get()) is not None:
+        read.note(path, status)
+    return file
+
+
+def check_regular(path: Path) -> None:
+    """Raise a DataError unless the path leads to a regular file: records are read more than once."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    if not stat.S_ISREG(mode):
+        raise _no_file(path, mode)
+
+
+def check_readable(path: Path) -> None:
+    """Raise a DataError unless the path leads to a regular file that can be opened."""
+    open_input(path).close()
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> DataError:
+    where = str(path)
+    if isinstance(error, FileNotFoundError):
+        return data_error("RW-F01", "expected a file, got nothing at this path", where=where)
+    reason = getattr(error, "strerror", None) or str(error)
+    return data_error("RW-F03", f"expected a readable file, got: {reason}", where=where)
+
+
+def _no_file(path: Path, mode: int) -> DataError:
+    if stat.S_ISDIR(mode):
+        return data_error("RW-F02", "expected a file, got a folder", where=str(path))
+    return data_error("RW-F18", f"expected a regular file, got {_kind(mode)}: save it first", where=str(path))
+
+
+def _kind(mode: int) -> str:
+    names = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+    return next((name for is_one, name in names if is_one(mode)), "a device")
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's bytes."""
+    """The SHA-256 of a file's bytes; of the bytes that were read where it was read in one piece."""
+    if (read := _READ.get()) is not None and (known := read.sha256(path)) is not None:
+        return known
     digest = hashlib.sha256()
     buffer = bytearray(_HASH_BLOCK)
     view = memoryview(buffer)
-    check_readable(path)
-    with path.open("rb", buffering=0) as file:
-        while size := file.readinto(buffer):
+    with open_input(path) as file:
+        while size := file.readinto(buffer):  # type: ignore[attr-defined]
             digest.update(view[:size])
     return digest.hexdigest()
 
 
-def check_readable(path: Path) -> None:
-    """Raise a DataError unless the path is a file that can be opened."""
-    where = str(path)
-    try:
-        if path.is_dir():
-            raise data_error("RW-F02", "expected a file, got a folder", where=where)
-        with path.open("rb"):
-            return
-    except FileNotFoundError:
-        raise data_error("RW-F01", "expected a file, got nothing at this path", where=where) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        message = f"expected a readable file, got: {reason}"
-        raise data_error("RW-F03", message, where=where) from None
+def read_bytes(path: Path, *, limit: int = LARGEST_TEXT) -> bytes:
+    """A small file in one piece; its hash is remembered, so that what is pinned is what was read."""
+    with open_input(path) as file:
+        status = os.fstat(file.fileno())
+        data = b"" if status.st_size > limit else _up_to(file, limit + 1)
+    if len(data) > limit or status.st_size > limit:
+        got = max(status.st_size, len(data))
+        message = f"expected a file of at most {limit >> 20} MiB, got {got:,} bytes"
+        raise data_error("RW-F19", message, where=str(path))
+    if (read := _READ.get()) is not None:
+        read.note(path, status, hashlib.sha256(data).hexdigest())
+    return data
 
 
-def check_regular(path: Path) -> None:
-    """Refuse a pipe or a device: records are read more than once."""
-    try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError):
-        return  # whoever reads it says why it cannot be read
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        got = "a pipe" if stat.S_ISFIFO(mode) else "a device"
-        raise data_error("RW-F18", f"expected a regular file, got {got}: save it first", where=str(path))
+def _up_to(file: IO[bytes], size: int) -> bytes:
+    """So many bytes of an unbuffered file, which may hand out fewer at a time."""
+    pieces: list[bytes] = []
+    while size > 0 and (piece := file.read(min(size, 1 << 20))):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, limit: int = LARGEST_TEXT) -> str:
     """A small text file as UTF-8, with the usual errors."""
-    check_readable(path)
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_bytes(path, limit=limit).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"expected UTF-8, got byte 0x{error.object[error.start]:02x} at offset {error.start}"
         raise data_error("RW-F06", message, where=str(path)) from None
+
+
+# outputs
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -70,24 +174,71 @@ def _fill(path: Path, data: bytes) -> None:
 
 
 def write_with(path: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a file beside the target, then rename it over the target."""
+    """Let `write` fill a file beside the target, then rename it over the target.
+
+    A link is followed, so that the file it leads to is replaced and not the link. What is there and is a device or a
+    pipe (`/dev/null`, `>(less)`) gets the bytes written into it and stays what it is.
+    """
     import tempfile
 
     beside: Path | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        status = check_writable(path)
+        streams = status is not None and not stat.S_ISREG(status.st_mode)
+        # For a device the bytes are made elsewhere: nothing of ours is to stand in /dev, even for a moment.
+        target = Path(os.path.realpath(path))
+        folder = Path(tempfile.gettempdir()) if streams else target.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=folder)
         os.close(handle)
         beside = Path(name)
         write(beside)
-        beside.chmod(0o666 & ~_umask())
-        beside.replace(path)
+        if streams:
+            _stream(beside, path)
+        else:
+            beside.chmod(0o666 & ~_umask())
+            _sync(beside)
+            beside.replace(target)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise data_error("RW-F14", f"cannot be written: {reason}", where=str(path)) from None
     finally:
         if beside is not None:
             beside.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> os.stat_result | None:
+    """Refuse a path that must not be written to; gives what is there, None for a new file."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise data_error("RW-F14", f"cannot be written: {reason}", where=str(path)) from None
+    if (read := _READ.get()) is not None:
+        read.check_free(path, status)
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISCHR(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
+        raise data_error("RW-F14", f"cannot be written: it is {_kind(status.st_mode)}", where=str(path))
+    return status
+
+
+def _stream(source: Path, target: Path) -> None:
+    """Write the bytes of a file into a device or a pipe; a pipe that nobody reads is an error, not a wait."""
+    handle = os.open(target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    os.set_blocking(handle, True)
+    with source.open("rb") as data, open(handle, "wb") as stream:  # noqa: PTH123 - a handle has no path
+        while piece := data.read(_HASH_BLOCK):
+            stream.write(piece)
+
+
+def _sync(path: Path) -> None:
+    """Have the bytes on the disk before the name is: after a power cut the old file is there, or the whole new one."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

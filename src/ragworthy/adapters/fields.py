@@ -1,9 +1,7 @@
 """Text with a fixed number of blank-separated fields a line, read as columns."""
 
-import gzip
 import math
 import re
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ragworthy.errors import data_error
-from ragworthy.files import check_readable
+from ragworthy.load import unpack
 from ragworthy.metrics.ranking import Ints, Singles, Words
 
 BLOCK = 1 << 20
 """Bytes looked at in one go: what fits a processor's cache is fastest."""
+LARGEST_RUN = 8 << 30
+"""Judgements and runs are read in one piece, as columns."""
 _BOM = b"\xef\xbb\xbf"
 _WIDEST = 20
 _MOST_DIGITS = 19
@@ -26,43 +25,18 @@ _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 def unpacked(path: Path) -> bytes:
     """The bytes of a file; `.gz` and `.zst` are unpacked, a byte order mark is left out."""
-    check_readable(path)
-    data = path.read_bytes()
-    try:
-        if path.suffix == ".gz":
-            data = gzip.decompress(data)
-        elif path.suffix == ".zst":
-            data = _zstd(data)
-    except (OSError, EOFError, zlib.error) as error:
-        message = f"expected a whole {path.suffix[1:]} file, got: {error}"
-        raise data_error("RW-F12", message, where=str(path)) from None
-    return data.removeprefix(_BOM)
+    return unpack.whole(path, limit=LARGEST_RUN).removeprefix(_BOM)
 
 
 def packed(path: Path, data: bytes) -> bytes:
     """The bytes as they stand in a file of this name."""
+    import gzip
+
     import zstandard
 
     if path.suffix == ".gz":
         return gzip.compress(data, mtime=0)
     return zstandard.ZstdCompressor().compress(data) if path.suffix == ".zst" else data
-
-
-def _zstd(packed: bytes) -> bytes:
-    """The bytes of one zstd frame after another."""
-    import zstandard
-
-    pieces: list[bytes] = []
-    while packed:
-        frame = zstandard.ZstdDecompressor().decompressobj()
-        try:
-            pieces.append(frame.decompress(packed))
-        except zstandard.ZstdError as error:
-            raise OSError(str(error)) from None
-        if not frame.eof:
-            raise EOFError("the end of the file in the middle of a frame")
-        packed = frame.unused_data
-    return b"".join(pieces)
 
 
 def blocks(data: bytes) -> Iterator[bytes]:

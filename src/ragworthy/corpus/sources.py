@@ -8,7 +8,7 @@ from ragworthy.corpus.blocks import LARGEST, block_record, file_name, grouped, i
 from ragworthy.corpus.lines import read_lines
 from ragworthy.corpus.model import BlockRecord, SourceDocument
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
-from ragworthy.files import check_readable
+from ragworthy.files import check_readable, read_bytes
 from ragworthy.text import described
 
 KINDS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": "text"}
@@ -82,7 +82,7 @@ def _file(path: Path, doc_id: str, problems: list[Problem]) -> list[SourceDocume
         problems.append(Problem("RW-D04", f"expected at most {LARGEST:,} bytes, got {size:,}", where))
         return []
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_bytes(path, limit=LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"expected UTF-8, got byte 0x{error.object[error.start]:02x} at offset {error.start}"
         problems.append(Problem("RW-D01", message, where))

@@ -11,7 +11,7 @@ import msgspec
 
 from ragworthy.engine.structured import KEPT, REQUIRED, Marked, Meta, said_by
 from ragworthy.errors import data_error
-from ragworthy.files import read_text, sha256_of
+from ragworthy.files import open_input, read_text, sha256_of
 from ragworthy.flow import Request
 from ragworthy.load.sources import Source
 from ragworthy.metrics.definition import Definition
@@ -121,7 +121,7 @@ def _other_set(meta: Meta, made: Made, gold: Source, request: Request) -> tuple[
     values = {*meta.values.get("eval_set_version", ()), made.values.get("eval_set_version", "")}
     paths = [Path(one) for one in (request.gold, request.subset) if isinstance(one, (str, Path))]
     now = {gold.sha256(), *map(sha256_of, paths)}
-    before = {hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest() for path in paths}
+    before = {_sha1(path) for path in paths}
     other: list[str] = []
     doubtful: list[str] = []
     for value in sorted(values):
@@ -132,6 +132,11 @@ def _other_set(meta: Meta, made: Made, gold: Source, request: Request) -> tuple[
         if not any(one.startswith(found.group(2).lower()) for one in known):
             (other if found.group(1) else doubtful).append(_shown(value))
     return other, doubtful
+
+
+def _sha1(path: Path) -> str:
+    with open_input(path) as file:
+        return hashlib.file_digest(file, lambda: hashlib.sha1(usedforsecurity=False)).hexdigest()  # type: ignore[arg-type]
 
 
 def scorer_sha256() -> str:

@@ -40,25 +40,28 @@ class Decoder(Generic[Record]):
     """Decodes blocks into records of one type."""
 
     def __init__(self, kind: type[Record]) -> None:
-        self._all: Callable[[bytes], list[Record]] = msgspec.json.Decoder(list[kind]).decode  # type: ignore[valid-type]
-        self._one: Callable[[bytes], Record] = msgspec.json.Decoder(kind).decode
+        decoder = msgspec.json.Decoder(kind)
+        self._all: Callable[[bytes], list[Record]] = decoder.decode_lines
+        self._one: Callable[[bytes], Record] = decoder.decode
         self._explain, self._mend = _EXPLAIN[kind]
         self.faults: list[Fault] = []
 
     def records(self, block: Block) -> list[Record]:
         """The records of a block; what cannot be read goes to `faults`."""
         data = block.data
-        lines = data.count(b"\n")
-        # With commas for line ends a block is one JSON array, unless a line is blank or a record has two lines.
-        array: bytes | memoryview = data.replace(b"\n", b",")
-        if data.endswith(b"\n"):
-            array = memoryview(array)[:-1]
-        else:
-            lines += 1
+        if data.isspace():
+            return []
+        lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        # The decoder takes any white space between records, and line ends inside of them. Where every line ends with
+        # a brace and the next one starts with one, no line end can be inside a record; then one record for each line
+        # means one on each line. Blank lines and blanks around records take the long way.
+        between = data.count(b"}\n{") or data.count(b"}\r\n{")
+        if between != lines - 1:
+            return self._line_by_line(block)
         try:
             if not data.isascii():
                 data.decode()
-            records = self._all(b"".join((b"[", array, b"]")))
+            records = self._all(data)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return self._line_by_line(block)
         return records if len(records) == lines else self._line_by_line(block)
@@ -66,12 +69,15 @@ class Decoder(Generic[Record]):
     def _line_by_line(self, block: Block) -> list[Record]:
         records: list[Record] = []
         offset = block.offset
-        for line in lines_of(block.data):
-            if line.strip():
-                record = self.read(line, offset)
+        *whole, last = block.data.split(b"\n")
+        for line in whole:
+            if line and not line.isspace():
+                record = self.read(line + b"\n", offset)
                 if record is not None:
                     records.append(record)
-            offset += len(line)
+            offset += len(line) + 1
+        if last and not last.isspace() and (record := self.read(last, offset)) is not None:
+            records.append(record)
         return records
 
     def read(self, line: bytes, offset: int) -> Record | None:

@@ -5,17 +5,18 @@ elements do in the file, so that every place can be named.
 """
 
 import codecs
-import mmap
 import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
 from ragworthy.errors import DataError, Problem, data_error
+from ragworthy.files import open_input
+from ragworthy.load import unpack
 from ragworthy.load.decode import Item, items_of, lines_of, numbered
 from ragworthy.load.sources import (
     BLOCK,
@@ -33,16 +34,14 @@ from ragworthy.text import clip, visible
 
 SUBSET_SCHEMA = "ragworthy.subset/1"
 _ANY_SUBSET = "ragworthy.subset/"
-_MAPPED = 64 << 20
-"""Plain files from this size up are mapped; smaller ones are read, so that a writer cannot pull them away."""
+LARGEST_ARRAY = 1 << 30
+"""An array is read in one piece; JSON lines have no limit."""
 _SNIFFED = 4096
 _BLANKS = b" \t\r\n"
 _OPENING = re.compile(rb"[ \t\r\n]*\[[ \t\r\n]*")
 _GAP = re.compile(rb"[ \t\r\n]*[,\]]?[ \t\r\n]*")
 _HALF_PAIR = re.compile(rb"(?<!\\)(?:\\\\)*(\\u[dD][89abAB]\w\w)(?!\\u[dD][c-fC-F]|\\?u?[dD]?\Z)")
 """The first half of a surrogate pair without the second one; a file may also be cut off in the middle of a pair."""
-
-Text: TypeAlias = bytes | mmap.mmap
 
 
 class BrokenArray(DataError):
@@ -156,7 +155,7 @@ class ArrayFile(FileSource):
     def _bytes(self, begin: int, end: int) -> bytes:
         if self._kept is not None:
             return self._kept[begin:end]
-        with self.path.open("rb", buffering=0) as file:
+        with open_input(self.path) as file:
             file.seek(begin)
             data = file.read(end - begin)
         if len(data) < end - begin:
@@ -190,28 +189,16 @@ class ArrayFile(FileSource):
                 offset += len(line)
 
 
-def _chunks(source: PlainFile | PackedFile) -> Iterator[bytes]:
-    with source.path.open("rb") as raw:
-        if isinstance(source, PackedFile):
-            yield from source._unpacked(raw)
-        else:
-            while chunk := raw.read(BLOCK):
-                yield chunk
-
-
-def _text(source: PlainFile | PackedFile) -> Text:
+def _text(source: PlainFile | PackedFile) -> bytes:
     """All bytes of a file, unpacked."""
-    if isinstance(source, PackedFile) or source.size < _MAPPED:
-        return b"".join(_chunks(source))
-    with source.path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return unpack.whole(source.path, limit=LARGEST_ARRAY, given=source.given)
 
 
 def _head(source: PlainFile | PackedFile) -> bytes:
     """The first line that is not blank, as far as it tells what the file is."""
     pieces: list[bytes] = []
     size = 0
-    for chunk in _chunks(source):
+    for chunk in unpack.chunks(source.path, source.given):
         if not pieces:
             chunk = chunk.removeprefix(BOM).lstrip(_BLANKS)
         if chunk:
@@ -242,11 +229,11 @@ def _is_subset(source: PlainFile | PackedFile, head: bytes) -> bool:
     raise BrokenArray([Problem("RW-F07", message, f"{source.given}:{line}")])
 
 
-def _begin(text: Text) -> int:
+def _begin(text: bytes) -> int:
     return len(BOM) if text[: len(BOM)] == BOM else 0
 
 
-def _elements(source: Source, text: Text, begin: int, length: int) -> tuple["array[int]", "array[int]"]:
+def _elements(source: Source, text: bytes, begin: int, length: int) -> tuple["array[int]", "array[int]"]:
     """Where the elements of an array start and end; one more start tells where the array ends."""
     try:
         raws = msgspec.json.decode(memoryview(text)[begin : begin + length], type=list[msgspec.Raw])
@@ -267,7 +254,7 @@ def _elements(source: Source, text: Text, begin: int, length: int) -> tuple["arr
     return starts, ends
 
 
-def _decoded(source: Source, text: Text, kind: type[Any]) -> Any:
+def _decoded(source: Source, text: bytes, kind: type[Any]) -> Any:
     """A subset file as one object."""
     begin = _begin(text)
     try:
@@ -283,16 +270,16 @@ def _decoded(source: Source, text: Text, kind: type[Any]) -> Any:
         raise _broken(source, text, begin, error, "object") from None
 
 
-def _line(text: Text, at: int) -> int:
+def _line(text: bytes, at: int) -> int:
     """The line, from 1, of a byte."""
     return 1 + sum(text[begin : min(begin + BLOCK, at)].count(b"\n") for begin in range(0, at, BLOCK))
 
 
-def _column(text: Text, at: int) -> int:
+def _column(text: bytes, at: int) -> int:
     return at - text.rfind(b"\n", 0, at)
 
 
-def _check_utf8(source: Source, text: Text) -> None:
+def _check_utf8(source: Source, text: bytes) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")()
     for begin in range(0, len(text), BLOCK):
         held = len(decoder.getstate()[0])
@@ -304,13 +291,13 @@ def _check_utf8(source: Source, text: Text) -> None:
             raise BrokenArray([Problem("RW-F06", message, f"{source.given}:{_line(text, at)}")]) from None
 
 
-def _broken(source: Source, text: Text, begin: int, error: Exception, what: str) -> BrokenArray:
+def _broken(source: Source, text: bytes, begin: int, error: Exception, what: str) -> BrokenArray:
     """Why a file is no JSON, with the line on which it stops being it."""
     code, at, message = _fault(text, begin, error, what)
     return BrokenArray([Problem(code, message, f"{source.given}:{_line(text, at)}")])
 
 
-def _fault(text: Text, begin: int, error: Exception, what: str) -> tuple[str, int, str]:
+def _fault(text: bytes, begin: int, error: Exception, what: str) -> tuple[str, int, str]:
     if isinstance(error, RecursionError):
         return "RW-F11", begin, "expected flat records, got JSON nested too deeply"
     if found := re.fullmatch(r"(?:JSON is malformed: )?(.*) \(byte (\d+)\)", str(error)):

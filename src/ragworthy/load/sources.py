@@ -14,13 +14,16 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from ragworthy.errors import data_error, missing_extra, usage_error
-from ragworthy.files import check_readable, check_regular, sha256_of, shown_path
+from ragworthy.files import check_readable, open_input, sha256_of, shown_path
+from ragworthy.load import unpack
 
 BLOCK = 1 << 17
 LONGEST_LINE = 32 << 20
 BOM = b"\xef\xbb\xbf"
-_ZSTD_STEP = 1 << 10
-"""A kilobyte of zstd can hold 32 MB; larger steps could fill the memory."""
+_LOOKED_AT = 16_384
+_ROWS = 2048
+_MOST_ROWS = 64 << 20
+"""Rows of a Parquet file are looked at in large batches and unpacked in small ones, of 64 MiB or so."""
 
 
 class Block(NamedTuple):
@@ -89,7 +92,6 @@ class FileSource(Source):
     def __init__(self, role: str, path: Path) -> None:
         super().__init__(role, shown_path(path), str(path))
         self.path = path
-        check_regular(path)
         check_readable(path)
         self.stamp = self._stamp()
         self.size = self.stamp[0]
@@ -114,14 +116,14 @@ class PlainFile(FileSource):
 
     def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
         begin, end = self.size * part // parts, self.size * (part + 1) // parts
-        with self.path.open("rb", buffering=0) as file:
+        with open_input(self.path) as file:
             start = _line_start(file, begin)
             stop = _line_start(file, end) if end < self.size else self.size
             file.seek(start)
             yield from _whole_lines(_reads(file, stop - start), start, self)
 
     def block_at(self, offset: int, length: int, part: int, parts: int) -> Block:
-        with self.path.open("rb", buffering=0) as file:
+        with open_input(self.path) as file:
             file.seek(offset)
             return Block(offset, file.read(length))
 
@@ -184,49 +186,7 @@ class PackedFile(FileSource):
     """A gzip or zstd file; offsets are those of the unpacked bytes."""
 
     def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
-        with self.path.open("rb") as raw:
-            yield from _whole_lines(self._unpacked(raw), 0, self)
-
-    def _unpacked(self, raw: IO[bytes]) -> Iterator[bytes]:
-        import gzip
-        import zlib
-
-        import zstandard
-
-        try:
-            if self.path.suffix == ".gz":
-                stream = gzip.GzipFile(fileobj=raw)
-                while chunk := stream.read(BLOCK):
-                    yield chunk
-            else:
-                yield from _zstd(raw)
-        except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
-            message = f"expected a whole {self.path.suffix[1:]} file, got: {error}"
-            raise data_error("RW-F12", message, where=self.given) from None
-
-
-def _zstd(raw: IO[bytes]) -> Iterator[bytes]:
-    """The bytes of one zstd frame after another; unlike a stream reader, this notices a frame that is cut off."""
-    import zstandard
-
-    unpack = zstandard.ZstdDecompressor()
-    frame, inside = unpack.decompressobj(), False
-    held: list[bytes] = []
-    size = 0
-    while packed := raw.read(_ZSTD_STEP):
-        while packed:
-            held.append(frame.decompress(packed))
-            size += len(held[-1])
-            inside, packed = not frame.eof, frame.unused_data
-            if not inside:
-                frame = unpack.decompressobj()
-        if size >= BLOCK:
-            yield b"".join(held)
-            held, size = [], 0
-    if size:
-        yield b"".join(held)
-    if inside:
-        raise EOFError("the end of the file in the middle of a frame")
+        yield from _whole_lines(unpack.chunks(self.path, self.given), 0, self)
 
 
 class ParquetFile(FileSource):
@@ -235,18 +195,63 @@ class ParquetFile(FileSource):
     def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
         try:
             import pyarrow
-            from pyarrow import parquet
         except ImportError:
             raise missing_extra("pyarrow", "parquet", f"{self.given}: reading Parquet") from None
         offset = 0
         try:
-            for batch in parquet.ParquetFile(self.path).iter_batches(batch_size=2048):
-                data = as_lines(batch.to_pylist())
+            for rows in self._rows():
+                data = as_lines(rows)
                 yield Block(offset, data)
                 offset += len(data)
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             message = f"expected a Parquet file, got: {(str(error).splitlines() or [''])[0]}"
             raise data_error("RW-F13", message, where=self.given) from None
+
+    def _rows(self) -> Iterator[list[dict[str, Any]]]:
+        """Rows, a few at a time.
+
+        Before they are unpacked, their texts are looked at as they are stored: one long text that a thousand rows
+        share takes a kilobyte in the file and a gigabyte in the memory.
+        """
+        from pyarrow import parquet
+
+        stored = parquet.ParquetFile(self.path)
+        columns = [stored.schema.column(nth) for nth in range(len(stored.schema))]
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        shared = parquet.ParquetFile(self.path, read_dictionary=texts)
+        most = unpack.most_unpacked(self.size)
+        seen = 0
+        for group in range(stored.num_row_groups):
+            if seen + stored.metadata.row_group(group).total_byte_size > most:
+                raise unpack.too_much(self.given, most)
+            rows = _ROWS
+            for batch in shared.iter_batches(batch_size=_LOOKED_AT, row_groups=[group]):
+                size = sum(map(unpacked_size, batch.columns))
+                seen += size
+                if seen > most:
+                    raise unpack.too_much(self.given, most)
+                rows = min(rows, max(1, batch.num_rows * _MOST_ROWS // max(size, 1)))
+            for batch in stored.iter_batches(batch_size=rows, row_groups=[group]):
+                yield batch.to_pylist()
+
+
+def unpacked_size(array: Any) -> int:
+    """How many bytes the values of an Arrow array take once every shared text is written out."""
+    from pyarrow import compute, types
+
+    kind = array.type
+    if types.is_dictionary(kind):
+        used = array.indices.value_counts()
+        there = used.filter(used.field("values").is_valid())
+        lengths = compute.binary_length(array.dictionary.take(there.field("values")))
+        return compute.sum(compute.multiply(lengths.cast("int64"), there.field("counts"))).as_py() or 0
+    if types.is_struct(kind):
+        return sum(map(unpacked_size, array.flatten()))
+    if types.is_map(kind):
+        return unpacked_size(array.keys) + unpacked_size(array.items)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return unpacked_size(array.flatten())
+    return int(array.nbytes)
 
 
 class Memory(Source):
