@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 
 from ragworthy import flow
 from ragworthy.errors import usage_error
+from ragworthy.files import Read, remembering
+from ragworthy.load.checker import Checker
 from ragworthy.load.defaults import LIVE_GATE
+from ragworthy.load.gate_checks import Known
 from ragworthy.load.policy import find_policy
-from ragworthy.load.rules import Checker, Known, parse_gate_text, parse_ks
+from ragworthy.load.rules import parse_gate_text, parse_ks
 from ragworthy.load.settings import (
     DELTA_S,
     RETRIEVAL_KS,
@@ -49,8 +52,9 @@ class Number(NamedTuple):
 class Result:
     """What a run found."""
 
-    def __init__(self, run: flow.Run) -> None:
+    def __init__(self, run: flow.Run, read: Read) -> None:
         self._run = run
+        self._read = read
         self.report: dict[str, Any] = run.report
         """The report as `ragworthy.report/1`."""
 
@@ -83,8 +87,15 @@ class Result:
         return self._run.rows()
 
     def write(self, path: str | Path) -> None:
-        """Write the report (or the rows) in the format of the suffix: .json .md .xml .txt .jsonl .parquet."""
-        writing.write(Path(path), self.report, self.rows)
+        """Write the report (or the rows) in the format of the suffix: .json .md .xml .txt .jsonl .parquet.
+
+        A file that the result was made from is never replaced.
+        """
+        with remembering(self._read):
+            writing.write(Path(path), self.report, self.rows)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a result is neither true nor false: compare result.verdict with ragworthy.Verdict.SHIP")
 
     def __repr__(self) -> str:
         return f"<ragworthy {self.verdict}: {len(self.report['gates'])} gates>"
@@ -221,7 +232,8 @@ def score(
         jobs=jobs,
         keep_rows=True,
     )
-    return Result(flow.score(request))
+    with remembering(Read()) as read:
+        return Result(flow.score(request), read)
 
 
 _EVERY = {"suite", "gates", "slices", "evidence", "baseline", "lock", "unfrozen", "allow_gold_errors", "jobs"}
@@ -318,4 +330,5 @@ def gate(
     """
     path = find_policy(str(policy) if policy is not None else None)
     flags = {"unfrozen": unfrozen, "allow_gold_errors": allow_gold_errors, "jobs": jobs, "keep_rows": True}
-    return Result(flow.gate(path, today=today or date.today(), **flags))
+    with remembering(Read()) as read:
+        return Result(flow.gate(path, today=today or date.today(), **flags), read)

@@ -164,16 +164,16 @@ def read_text(path: Path, *, limit: int = LARGEST_TEXT) -> str:
 # outputs
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it appears whole or not at all."""
-    write_with(path, lambda beside: _fill(beside, data))
+def write_whole(path: Path, data: bytes, *, renews: bool = False) -> None:
+    """Write a file so that it appears whole or not at all; `renews` says that it may be one that was read."""
+    write_with(path, lambda beside: _fill(beside, data), renews=renews)
 
 
 def _fill(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def write_with(path: Path, write: Callable[[Path], None]) -> None:
+def write_with(path: Path, write: Callable[[Path], None], *, renews: bool = False) -> None:
     """Let `write` fill a file beside the target, then rename it over the target.
 
     A link is followed, so that the file it leads to is replaced and not the link. What is there and is a device or a
@@ -183,7 +183,7 @@ def write_with(path: Path, write: Callable[[Path], None]) -> None:
 
     beside: Path | None = None
     try:
-        status = check_writable(path)
+        status = check_writable(path, renews=renews)
         streams = status is not None and not stat.S_ISREG(status.st_mode)
         # For a device the bytes are made elsewhere: nothing of ours is to stand in /dev, even for a moment.
         target = Path(os.path.realpath(path))
@@ -207,7 +207,7 @@ def write_with(path: Path, write: Callable[[Path], None]) -> None:
             beside.unlink(missing_ok=True)
 
 
-def check_writable(path: Path) -> os.stat_result | None:
+def check_writable(path: Path, *, renews: bool = False) -> os.stat_result | None:
     """Refuse a path that must not be written to; gives what is there, None for a new file."""
     try:
         status = path.stat()
@@ -216,11 +216,27 @@ def check_writable(path: Path) -> os.stat_result | None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise data_error("RW-F14", f"cannot be written: {reason}", where=str(path)) from None
-    if (read := _READ.get()) is not None:
+    if (read := _READ.get()) is not None and not renews:
         read.check_free(path, status)
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISCHR(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
         raise data_error("RW-F14", f"cannot be written: it is {_kind(status.st_mode)}", where=str(path))
     return status
+
+
+def check_inside(path: Path, folder: Path, what: str) -> None:
+    """Refuse a path that nobody typed (a policy names it) when it, or a link on the way, leads out of the folder."""
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        message = f"{path}: expected {what} inside {folder}, got a path that leads out of it"
+        raise usage_error(message, code="RW-U03")
+
+
+def check_ours(path: Path, marks: Callable[[bytes], bool]) -> None:
+    """Refuse to replace a file that nobody named on the command line, unless its first bytes show that it is ours."""
+    if path.is_file():
+        with path.open("rb") as file:
+            if marks(file.read(_HASH_BLOCK)):
+                return
+        raise usage_error(f"{path}: expected a new file, or one of ours, got another file", code="RW-U03")
 
 
 def _stream(source: Path, target: Path) -> None:

@@ -28,6 +28,8 @@ class Value(NamedTuple):
     """The greatest value there can be, where it needs as many cases as a rate does."""
     independent: int | None = None
     """How many cases are different ones, where some are repeated."""
+    most: int | None = None
+    """The greatest count there can be here: how many cases were looked at."""
 
     @property
     def size(self) -> int | None:
@@ -160,6 +162,9 @@ def _judge_one(
         return Judged(gate, Outcome.NOT_MEASURED, value.undefined or "", value, previous=previous)
     if gate.op == EACH:
         return _judge_each(gate, value, each)
+    if gate.op == MAX and value.most and Fraction(gate.threshold) >= value.most:
+        reason = f"it can never fail: there are only {value.most} {value.cases}"
+        return Judged(gate, Outcome.NOT_MEASURED, reason, value, previous=previous)
     compared: Fraction | None = None
     if gate.op in AGAINST:
         if baseline is None:
@@ -231,17 +236,34 @@ def _compare(gate: Gate, value: Value, baseline: Fraction | None) -> tuple[Outco
     )
 
 
+IMPLIED = ("missing", "errors")
+"""Metrics that say nothing about an answer, only that there is one. A gate on them alone decides nothing."""
+
+
+def decides(one: Judged) -> bool:
+    """Whether a gate was measured, on something that says more than that there are answers.
+
+    >>> count = Value(0, None, most=12)
+    >>> decides(Judged(Gate("answers.missing", MAX, "0"), Outcome.PASS, "", count))
+    False
+    """
+    if one.outcome is Outcome.NOT_MEASURED or one.gate.metric.partition(".")[2] in IMPLIED:
+        return False
+    return one.value is None or one.value.most != 0  # a count over no case at all is 0 whatever happened
+
+
 def verdict(judged: list[Judged], invalid: list[str]) -> Verdict:
     """The one verdict: INVALID before NO-SHIP before INCONCLUSIVE before SHIP.
 
-    `invalid` lists why the evidence cannot carry a verdict, apart from gates that were not measured.
+    `invalid` lists why the evidence cannot carry a verdict, apart from gates that were not measured. At least one gate
+    must have been measured on something that decides, or whatever was answered would ship.
 
     >>> verdict([], [])
     <Verdict.INVALID: 'INVALID'>
     """
     counted = [one for one in judged if one.waiver is None]
     unmeasured = any(one.outcome is Outcome.NOT_MEASURED and not one.gate.optional for one in counted)
-    if invalid or unmeasured or not judged:
+    if invalid or unmeasured or not any(map(decides, judged)):
         return Verdict.INVALID
     if any(one.outcome is Outcome.FAIL for one in counted):
         return Verdict.NO_SHIP

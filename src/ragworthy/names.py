@@ -2,7 +2,7 @@
 
 from enum import IntEnum, StrEnum
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 REFUSAL = "not in context"
 DEFAULT_K = 5
 RETRIEVAL_K = "1,3,5,10"

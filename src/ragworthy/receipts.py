@@ -2,21 +2,26 @@
 
 import json
 from collections.abc import Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from ragworthy import flow
 from ragworthy.corpora import corpus_file
-from ragworthy.errors import RagworthyError, usage_error
+from ragworthy.errors import RagworthyError, data_error, usage_error
 from ragworthy.flow.answers import pack_path
 from ragworthy.flow.evidence import lock_of
 from ragworthy.gates import Gate
+from ragworthy.ids import natural
 from ragworthy.load.extras import BUNDLED_PACKS
 from ragworthy.load.policy import load_policy
 from ragworthy.load.settings import SUITE_OF, Answers
 from ragworthy.metrics.redirects import Table
 from ragworthy.names import VERSION
 from ragworthy.report import receipt
+from ragworthy.text import described
 
 
 def make(run: flow.Run, requests: Sequence[flow.Request], root: Path) -> bytes:
@@ -72,6 +77,9 @@ def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
     request = requests[0]
     options: dict[str, Any] = {"unfrozen": request.unfrozen, "allow_gold_errors": request.allow_gold_errors}
     if request.policy is not None:
+        # Only waivers depend on the day; without them the same inputs give the same bytes on every day.
+        if request.waivers and request.today is not None:
+            options["today"] = request.today.isoformat()
         return options | {"baseline_from_command_line": request.baseline_override}
     settings = {key: list(value) if isinstance(value, tuple) else value for key, value in _plain(request).items()}
     gates = [{**gate._asdict(), "must_pass": list(gate.must_pass)} for gate in request.gates]
@@ -89,21 +97,33 @@ def _plain(request: flow.Request) -> dict[str, Any]:
 
 
 def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
-    """The requests a receipt was made from."""
+    """The requests a receipt was made from; gates and settings are checked when they are scored, as everywhere."""
     found = receipt.files_of(given, root)
-    options = given.request
-    flags = {"unfrozen": options["unfrozen"], "allow_gold_errors": options["allow_gold_errors"]}
+    asked = given.request
+    flags: dict[str, Any] = {"unfrozen": asked.unfrozen, "allow_gold_errors": asked.allow_gold_errors}
     if "policy" in found:
-        asked = flow.from_policy(load_policy(found["policy"], today=None), **flags)
-        moved = options["baseline_from_command_line"]
-        return [one.with_baseline(found["baseline"]) for one in asked] if moved else asked
-    kind: Any = next(one for one, suite in SUITE_OF.items() if suite == options["suite"])
-    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in options["settings"].items()}
-    gates = tuple(
-        Gate(**{**gate, "must_pass": tuple(gate["must_pass"]), "review": gate["review"] and tuple(gate["review"])})
-        for gate in options["gates"]
-    )
-    request = flow.Request(
+        policy = load_policy(found["policy"], today=asked.today)
+        if policy.waivers and asked.today is None:
+            message = "expected the day on which waivers were judged, got a receipt without one"
+            raise data_error("RW-R01", message, field="request.today")
+        requests = flow.from_policy(policy, **flags)
+        if asked.baseline_from_command_line and "baseline" in found:
+            requests = [one.with_baseline(found["baseline"]) for one in requests]
+        return requests
+    return [_scored(asked, found, flags)]
+
+
+def _scored(asked: receipt.Asked, found: dict[str, Path], flags: dict[str, Any]) -> flow.Request:
+    """The request of a receipt of `score`."""
+    kind: Any = next((one for one, suite in SUITE_OF.items() if suite == asked.suite), None)
+    if kind is None or asked.settings is None or asked.gates is None or "trace" not in found:
+        message = f"expected a suite with its settings, gates and traces, got {described(asked.suite)}"
+        raise data_error("RW-R01", message, field="request")
+    if odd := asked.settings.keys() - set(kind._fields):
+        raise data_error("RW-R01", f"expected settings of {asked.suite}, got {min(odd)}", field="request.settings")
+    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in asked.settings.items()}
+    gates = [msgspec.structs.asdict(gate) for gate in asked.gates]
+    return flow.Request(
         gold=found.get("gold"),
         traces=found["trace"],
         second=found.get("second"),
@@ -111,8 +131,8 @@ def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
         corpus=found.get("corpus"),
         live=found.get("live"),
         live_corpus=found.get("live_corpus"),
-        redirects=tuple(found[role] for role in sorted(found) if role.startswith("redirects:")),
-        trec=options["trec"],
+        redirects=tuple(found[role] for role in sorted(found, key=natural) if role.startswith("redirects:")),
+        trec=bool(asked.trec),
         definition=found.get("definition"),
         subset=found.get("subset"),
         made=found.get("provenance"),
@@ -120,10 +140,12 @@ def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
         lock=found.get("lock"),
         packs={role.removeprefix("pack:"): path for role, path in found.items() if role.startswith("pack:")},
         settings=kind(**settings),
-        gates=gates,
+        gates=tuple(
+            Gate(**gate | {"must_pass": tuple(gate["must_pass"]), "review": gate["review"] and tuple(gate["review"])})
+            for gate in gates
+        ),
         **flags,
     )
-    return [request]
 
 
 class Checked(NamedTuple):
@@ -132,33 +154,46 @@ class Checked(NamedTuple):
     verdict: str
     inputs: int
     differences: list[str]
+    gone: bool = False
+    """Whether inputs are not here, so that nothing could be derived."""
+    run: flow.Run | None = None
+    """What was derived again, where it could be."""
+    request: flow.Request | None = None
+    """The first of its requests, for the flags."""
 
     @property
     def agrees(self) -> bool:
         """Whether every byte was re-derived."""
-        return not self.differences
+        return self.run is not None and not self.differences
 
 
-def check(path: Path, *, jobs: int | None = None) -> Checked:
+def check(path: Path, *, today: date, jobs: int | None = None) -> Checked:
     """Recompute a receipt from the files it names, and say what differs."""
     given, body, canonical = receipt.read(path)
     root = path.parent
+    if given is None:
+        version = body["tool"]["version"]
+        made_by = f"tool: the receipt was made by version {version}, this is {VERSION}: verify it with that version"
+        return Checked(str(body.get("verdict")), 0, [made_by])
     nothing = Checked(given.verdict, len(given.inputs), [])
-    moved = receipt.moved(given, root)
-    if given.tool.version != VERSION:
-        made_by = f"tool: the receipt was made by version {given.tool.version}, this is {VERSION}"
-        return nothing._replace(differences=[made_by, *moved])
-    if moved:
-        return nothing._replace(differences=moved)
+    moved = receipt.moved(given.inputs, root)
+    if moved.gone or moved.changed:
+        return nothing._replace(differences=[*moved.gone, *moved.changed], gone=bool(moved.gone))
+    if given.request.today is not None and given.request.today > today + timedelta(days=1):
+        return nothing._replace(differences=[f"request.today: the receipt is of {given.request.today}, to come yet"])
     try:
         requests = [request._replace(jobs=jobs) for request in _requests(given, root)]
-        again = make(flow.score_all(requests), requests, root)
+        run = flow.score_all(requests)
+        again = make(run, requests, root)
     except RagworthyError as error:
         return nothing._replace(differences=error.lines())
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        # A receipt may combine what no command would: whatever that leads to, it does not re-derive.
+        what = f"{type(error).__name__}: {error}"
         return nothing._replace(
-            differences=[f"request: expected what the command was given, got something else ({error})"]
+            differences=[f"request: expected what a command was given, got something else ({what})"]
         )
+    found = nothing._replace(run=run, request=requests[0])
     if again == canonical:
-        return nothing
-    return nothing._replace(differences=receipt.differences(json.loads(again), body))
+        return found
+    return found._replace(differences=receipt.differences(json.loads(again), body) or ["the bytes differ"])

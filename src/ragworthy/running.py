@@ -8,11 +8,12 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, usage_error
+from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, usage_error
 from ragworthy.files import read_text, sha256_of
 from ragworthy.gold.lint import identities
 from ragworthy.gold.lint_retrieval import Question
 from ragworthy.ids import config_id
+from ragworthy.load.checker import parse_toml
 from ragworthy.load.decode import read_items
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.jitters import JITTERS
@@ -108,14 +109,12 @@ def knobs_of(file: Path | None, pairs: Iterable[str]) -> dict[str, Any]:
     """The knobs of a TOML file, then those given one by one; values are JSON, or else text."""
     knobs: dict[str, Any] = {}
     if file is not None:
-        import tomllib
-
         try:
-            knobs |= msgspec.to_builtins(tomllib.loads(read_text(file)))
-            endless = _endless(knobs)
-        except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-            raise usage_error(f"{file}: expected knobs as TOML, got: {error}") from None
-        if endless:
+            knobs |= msgspec.to_builtins(parse_toml(read_text(file), str(file), decimals=False))
+        except PolicyError as error:
+            reason = error.problems[0].message.removeprefix("expected TOML, ")
+            raise usage_error(f"{file}: expected knobs as TOML, {reason}") from None
+        if endless := _endless(knobs):
             raise usage_error(f"{file}: {endless}")
     for pair in pairs:
         name, equals, value = pair.partition("=")

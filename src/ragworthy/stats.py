@@ -1,6 +1,7 @@
 """Numbers about numbers: intervals, and the cases a gate needs."""
 
 import math
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -127,16 +128,18 @@ def _first(holds: Callable[[int], bool]) -> int:
     return high
 
 
+_DECIMAL = re.compile(r"[+-]?[0-9]{1,60}(?:\.[0-9]{1,60})?(?:[eE][+-]?[0-9]{1,2})?")
+_RATIO = re.compile(r"[+-]?[0-9]{1,4000}(?:/[0-9]{1,4000})?")
+"""Not too many digits: a long exponent could ask for a number that fills the memory."""
+
+
 def exact(text: str) -> Fraction | None:
     """A decimal text as an exact fraction; None where it is not one.
 
-    >>> exact("0.80"), exact("nan"), exact("1/2")
-    (Fraction(4, 5), None, None)
+    >>> exact("0.80"), exact("nan"), exact("1/2"), exact("1e99999999")
+    (Fraction(4, 5), None, None, None)
     """
-    try:
-        return Fraction(text) if "/" not in text else None
-    except (ValueError, ZeroDivisionError):
-        return None
+    return Fraction(text) if _DECIMAL.fullmatch(text) else None
 
 
 def ratio(text: str) -> Fraction | None:
@@ -145,7 +148,7 @@ def ratio(text: str) -> Fraction | None:
     >>> ratio("3/8"), ratio("3/0"), ratio("x")
     (Fraction(3, 8), None, None)
     """
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        return None
+    if not _RATIO.fullmatch(text):
+        return exact(text)
+    top, _, bottom = text.partition("/")
+    return Fraction(int(top), int(bottom or 1)) if int(bottom or 1) else None

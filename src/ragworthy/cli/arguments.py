@@ -64,9 +64,11 @@ def parser() -> argparse.ArgumentParser:
         commands,
         "verify",
         "re-derive a verdict from its receipt; exit 0 only when every byte agrees",
-        "gate:verify",
+        "verify:verify",
     )
     one.add_argument("receipt", metavar="RECEIPT", help="a receipt written by gate or score")
+    one.add_argument("--expect", choices=["SHIP", "NO-SHIP", "INCONCLUSIVE", "INVALID"], metavar="VERDICT",
+                     help="exit 1 unless the verdict is this one: verify RECEIPT --expect SHIP && deploy")  # fmt: skip
     one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
 
     _gold(command(commands, "gold", "the gold set's own quality, lock and changes", None))

@@ -48,7 +48,7 @@ def _find(name: str) -> list[Metric]:
         metric for metric in all_metrics().values() if base in (metric.id, metric.id.partition(".")[2], *metric.short)
     ]
     if not found:
-        from ragworthy.load.rules import unknown_metric
+        from ragworthy.load.gate_checks import unknown_metric
 
         raise usage_error(f"{unknown_metric(name)}, and no code either")
     return found

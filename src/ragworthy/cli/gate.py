@@ -10,15 +10,16 @@ from typing import Any
 
 from ragworthy import flow
 from ragworthy.cli import side
-from ragworthy.cli.guard import keep_apart, keep_inputs
+from ragworthy.cli.guard import check_files, keep_inputs
 from ragworthy.errors import usage_error
+from ragworthy.files import check_inside, check_ours, write_whole
+from ragworthy.load.checker import Checker
 from ragworthy.load.defaults import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES
 from ragworthy.load.policy import find_policy, load_policy
-from ragworthy.load.rules import Checker, parse_gate_text, parse_ks
+from ragworthy.load.rules import parse_gate_text, parse_ks
 from ragworthy.load.settings import Answers, Retrieval, Structured, default_gates
 from ragworthy.names import DEFAULT_K, REFUSAL, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.report import write as writing
-from ragworthy.report.show import plural
 
 
 def gate(given: argparse.Namespace) -> int:
@@ -32,8 +33,15 @@ def gate(given: argparse.Namespace) -> int:
         if given.output or given.rows or given.receipt:
             raise usage_error("--selftest judges damaged traces: it writes no reports, rows or receipts")
         return _selftest(requests)
-    default = path.parent / ".ragworthy/receipt.json"
-    return finish(given, requests, Path(given.receipt) if given.receipt else default)
+    return finish(given, requests, Path(given.receipt) if given.receipt else _own_receipt(path))
+
+
+def _own_receipt(policy: Path) -> Path:
+    """Where the receipt goes when nobody says: beside the policy, never through a link and never over another file."""
+    path = policy.parent / ".ragworthy/receipt.json"
+    check_inside(path, policy.parent, "the receipt")
+    check_ours(path, lambda data: b"ragworthy" in data and data.startswith(b"{"))
+    return path
 
 
 def score_answers(given: argparse.Namespace) -> int:
@@ -137,7 +145,6 @@ def score_structured(given: argparse.Namespace) -> int:
 def _items(given: argparse.Namespace, request: flow.Request) -> int:
     """Show single items, expected against got; exit 0 only when all of them are good."""
     from ragworthy import itemview
-    from ragworthy.files import write_whole
 
     if given.format not in ("text", "markdown") or given.rows or given.receipt:
         raise usage_error("--item: shows items as text or markdown, and writes no rows or receipts")
@@ -145,6 +152,7 @@ def _items(given: argparse.Namespace, request: flow.Request) -> int:
     if other := [name for name, form in targets.items() if form not in ("text", "markdown")]:
         raise usage_error(f"--item: expected a .txt or .md file, got {other[0]}")
     keep_inputs(given.output, [request.gold, request.traces, request.definition, request.made])
+    check_files(given.output)
     shown = itemview.look(request, given.item)
     for name, form in targets.items():
         write_whole(Path(name), itemview.render(shown, form).encode())
@@ -181,12 +189,11 @@ def _retrieval_reference(given: argparse.Namespace) -> int:
         raise usage_error("--profile reference writes no receipts or rows")
     if given.gates or (len(ks) > 1 and given.k != RETRIEVAL_K):
         raise usage_error("--profile reference has its own gates and takes one k")
+    keep_inputs(given.output, [given.gold, given.trace, given.corpus])
     corpus = Path(given.corpus) if given.corpus else None
     k = DEFAULT_K if given.k == RETRIEVAL_K else ks[0]
     text, verdict = retrieval_reference(Path(given.gold), Path(given.trace), corpus, k)
     for name in given.output:
-        from ragworthy.files import write_whole
-
         write_whole(Path(name), text.encode())
     print(text, end="")
     return int(exit_code(verdict))
@@ -218,21 +225,27 @@ def flags(given: argparse.Namespace) -> dict[str, Any]:
 
 def finish(given: argparse.Namespace, requests: Sequence[flow.Request], receipt: Path | None) -> int:
     """Score, write every file that was asked for, print."""
-    files = ("gold", "traces", "second", "prices", "live", "corpus", "live_corpus", "policy", "lock", "baseline",
-             "definition", "subset", "made")  # fmt: skip
-    read = [getattr(request, name) for request in requests for name in files]
-    outputs = [*given.output, given.rows, str(receipt) if receipt else None]
-    outputs += side.paths(given, requests)
-    keep_inputs(outputs, read)
-    keep_apart(outputs)
-    run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
-    made = None
-    if receipt is not None:
-        from ragworthy import receipts
+    from ragworthy import receipts
 
-        made = receipts.make(run, requests, receipt.parent)
+    outputs = [*given.output, given.rows, str(receipt) if receipt else None, *side.paths(given, requests)]
+    keep_inputs(outputs, [*receipts.files(requests).values(), *named_files(given), *_folders(requests)])
+    check_files(outputs)
+    run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
+    made = receipts.make(run, requests, receipt.parent) if receipt is not None else None
     side.write(given, requests, run)
     return publish(given, run, (receipt, made) if receipt is not None and made is not None else None)
+
+
+def named_files(given: argparse.Namespace) -> list[str]:
+    """Files that decide the result and are part of no request: a file of gates."""
+    gates = getattr(given, "gates", None)
+    return [gates[0]] if gates and len(gates) == 1 and "=" not in gates[0] else []
+
+
+def _folders(requests: Sequence[flow.Request]) -> list[Path]:
+    """Indexes that are read: nothing is written into them."""
+    given = [one for request in requests for one in (request.corpus, request.live_corpus)]
+    return [Path(one) for one in given if isinstance(one, (str, Path))]
 
 
 def publish(given: argparse.Namespace, run: flow.Run, receipt: tuple[Path, bytes] | None = None) -> int:
@@ -309,24 +322,9 @@ def _reference(given: argparse.Namespace) -> int:
             raise usage_error(f"{name}: the reference profile writes .json or .txt only")
     from ragworthy.reference import reference
 
+    keep_inputs(given.output, [given.gold, given.trace])
     text, passed = reference(Path(given.gold), Path(given.trace), k, given.gates[0] if given.gates else None)
     for name in given.output:
-        from ragworthy.files import write_whole
-
         write_whole(Path(name), text.encode())
     print(text, end="")
     return int(exit_code(Verdict.SHIP if passed else Verdict.NO_SHIP))
-
-
-def verify(given: argparse.Namespace) -> int:
-    """Re-derive a verdict."""
-    from ragworthy import receipts
-
-    checked = receipts.check(Path(given.receipt), jobs=given.jobs)
-    if checked.agrees:
-        print(f"verified: {checked.verdict} re-derives byte for byte from {plural(checked.inputs, 'input')} (exit 0)")
-        return int(Exit.SHIP)
-    for line in checked.differences:
-        print(line)
-    print(f"not verified: the receipt says {checked.verdict}, but it does not re-derive (exit 1)")
-    return int(Exit.NO_SHIP)

@@ -177,8 +177,8 @@ def rebind(given: argparse.Namespace) -> int:
     from ragworthy.goldcare import retrieval
 
     target = Path(given.output)
-    if Path(given.file).resolve() in {path.resolve() for path in retrieval.rebound_files(target)}:
-        raise usage_error("-o: expected a new file, got the one that is read")
+    written = [str(path) for path in retrieval.rebound_files(target)]
+    keep_inputs(written, [given.file, *given.redirects, given.old, given.new])
     if target.suffix in (".gz", ".zst", ".parquet"):
         raise usage_error(f"-o: expected a .jsonl file, got {target}")
     tables = [read_table(Path(one)) for one in given.redirects]

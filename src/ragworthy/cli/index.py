@@ -161,7 +161,7 @@ def _seeds(text: str) -> tuple[int, ...]:
 def diff(given: argparse.Namespace) -> int:
     """The shadow index against the live one."""
     from ragworthy import diffing
-    from ragworthy.cli.gate import depths, flags, publish
+    from ragworthy.cli.gate import depths, flags, named_files, publish
     from ragworthy.gates import Gate
     from ragworthy.load.defaults import LIVE_GATE, RETRIEVAL_GATES
     from ragworthy.load.rules import parse_gate_text
@@ -172,6 +172,7 @@ def diff(given: argparse.Namespace) -> int:
         raise usage_error("expected --gold, --queries or both")
     if not given.gold and (given.output or given.rows or given.format != "text"):
         raise usage_error("--queries alone is printed as text: reports, rows and formats need --gold")
+    keep_inputs([*given.output, given.rows], [given.live, given.shadow, given.gold, given.queries, *named_files(given)])
     pair = diffing.open_pair(Path(given.live), Path(given.shadow))
     how = How(k=max(10, *depths(given.k)), mode=given.mode, fusion=given.fusion, knee=given.knee)
     queries = None

@@ -7,10 +7,12 @@ from typing import Any
 
 from ragworthy import flow
 from ragworthy.cli.gate import finish, flags
+from ragworthy.cli.guard import keep_inputs
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.gates import Gate
-from ragworthy.load.rules import Checker, parse_gate_text, written
+from ragworthy.load.checker import Checker, written
+from ragworthy.load.rules import parse_gate_text
 from ragworthy.load.settings import (
     FORMS,
     SUITE_OF,
@@ -31,6 +33,7 @@ def stability(given: argparse.Namespace) -> int:
     if given.profile == "reference":
         from ragworthy.reference import stability_reference
 
+        keep_inputs(given.output, [given.gold, given.runs])
         return _printed(given, *stability_reference(Path(given.gold), Path(given.runs), limits))
     settings = Stability(
         limits=limits,
@@ -96,6 +99,7 @@ def _agreement_reference(given: argparse.Namespace, form: str) -> int:
     if form not in ("pairs", "files"):
         raise usage_error("--profile reference reads --pairs, or --scholar and --auditor")
     _check_reference(given)
+    keep_inputs([*given.output, given.tsv], [given.pairs, given.scholar, given.auditor])
     first = Path(given.pairs or given.scholar)
     text, passed, table = agreement_reference(first, Path(given.auditor) if given.auditor else None)
     if table:

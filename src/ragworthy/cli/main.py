@@ -3,35 +3,63 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
 from ragworthy.cli.arguments import parser
-from ragworthy.errors import RagworthyError
+from ragworthy.errors import RagworthyError, usage_error
+from ragworthy.files import remembering
 from ragworthy.names import VERSION, Exit
+from ragworthy.text import visible
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    given = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    given = parser().parse_args(words)
     module, _, function = given.run.partition(":")
     try:
-        return int(getattr(import_module(f"ragworthy.cli.{module}"), function)(given))
+        _check_words(words)
+        with remembering():
+            return int(getattr(import_module(f"ragworthy.cli.{module}"), function)(given))
     except RagworthyError as error:
         for line in error.lines():
-            print(line, file=sys.stderr)
+            _say(line)
         return int(Exit.USAGE)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(Exit.USAGE)
     except OSError as error:
-        print(f"cannot write: {error.strerror} [RW-F14]", file=sys.stderr)
+        _say(_failed(error))
+        return int(Exit.USAGE)
+    except MemoryError:
+        _say("expected a machine with more memory, or a smaller input, got no more memory [RW-F21]")
         return int(Exit.USAGE)
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        _say("interrupted")
         return int(Exit.INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a user
         return _defect(error)
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """Refuse arguments that are not UTF-8: what they name could not be written into a receipt, a lock or a journal."""
+    for nth, word in enumerate(words, 1):
+        if not word.isascii() and any("\ud800" <= sign <= "\udfff" for sign in word):
+            raise usage_error(f"argument {nth}: expected UTF-8, got {word}", code="RW-U04")
+
+
+def _failed(error: OSError) -> str:
+    """A failure of the system that nobody looked after: which file, and why."""
+    what = f"{error.filename}: " if error.filename is not None else ""
+    return f"{what}cannot be read or written: {error.strerror or error} [RW-F14]"
+
+
+def _say(line: str) -> None:
+    """A line on stderr; should that be closed or full, the exit code still tells."""
+    with suppress(OSError, ValueError):
+        print(visible(line), file=sys.stderr, flush=True)
 
 
 def _defect(error: Exception) -> int:
@@ -44,8 +72,8 @@ def _defect(error: Exception) -> int:
         code = trace.tb_frame.f_code
         place = f" in {code.co_name} ({os.path.basename(code.co_filename)}:{trace.tb_lineno})"  # noqa: PTH119
     detail = " ".join(str(error).split())[:300]
-    print(f"a defect of ragworthy {VERSION}: {type(error).__name__}: {detail}{place} [RW-X70]", file=sys.stderr)
-    print("  please report it in the project's issue tracker, with this line and the command you ran", file=sys.stderr)
+    _say(f"a defect of ragworthy {VERSION}: {type(error).__name__}: {detail}{place} [RW-X70]")
+    _say("  please report it in the project's issue tracker, with this line and the command you ran")
     return int(Exit.DEFECT)
 
 
@@ -57,12 +85,15 @@ def entry() -> NoReturn:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    code = main()
+    try:
+        code = main()
+    except SystemExit as ended:  # --help, --version, and a command line that does not parse
+        code = ended.code if isinstance(ended.code, int) else int(Exit.SHIP)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        print(f"stdout: cannot be written: {error.strerror} [RW-F14]", file=sys.stderr)
+        _say(f"stdout: cannot be written: {error.strerror} [RW-F14]")
         os._exit(int(Exit.USAGE))  # an ordinary exit would try to flush again
     sys.exit(code)

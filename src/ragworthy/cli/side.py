@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ragworthy import flow
 from ragworthy.errors import UsageError, usage_error
-from ragworthy.files import write_whole
+from ragworthy.files import check_inside, check_ours, write_whole
 from ragworthy.load.settings import Agreement
 
 
@@ -45,8 +45,15 @@ def write(given: argparse.Namespace, requests: Sequence[flow.Request], run: flow
 
 
 def _table(request: flow.Request) -> Path | None:
-    """Where the disagreements go; paths in a policy are relative to it."""
+    """Where the disagreements go. A path in a policy is relative to it, and may come from somebody else's repository:
+    it stays inside the policy's folder and replaces nothing but an earlier table.
+    """
     if not isinstance(request.settings, Agreement) or request.settings.tsv is None:
         return None
     path = Path(request.settings.tsv)
-    return path if request.policy is None or path.is_absolute() else request.policy.parent / path
+    if request.policy is None:
+        return path
+    path = request.policy.parent / path
+    check_inside(path, request.policy.parent, "agreement.tsv")
+    check_ours(path, lambda data: data.startswith(b"qid\t"))
+    return path

@@ -50,7 +50,7 @@ def value_of(metric: Metric, words: Iterable[Word], *, independent: int | None =
     base = g.Value(0, 0, better=metric.better, cases=metric.cases, event=metric.event, rate=rate, top=top)
     base = base._replace(independent=independent if metric.kind != "count" else None)
     if metric.kind == "count":
-        return base._replace(num=sum(counted), den=None)
+        return base._replace(num=sum(counted), den=None, most=len(counted))
     if not counted:
         return base._replace(undefined=metric.undefined)
     if metric.kind == "share":

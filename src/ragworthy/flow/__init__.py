@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.errors import policy_error
 from ragworthy.load.extras import suites_in
+from ragworthy.load.gate_checks import check_gates
 from ragworthy.load.policy import Policy, load_policy, resolve, suite_of
 from ragworthy.load.settings import (
     SUITE_OF,
@@ -20,6 +21,7 @@ from ragworthy.load.settings import (
     Settings,
     Stability,
     Structured,
+    check_settings,
 )
 from ragworthy.names import Verdict
 from ragworthy.report import model
@@ -67,6 +69,8 @@ class Request(NamedTuple):
     """Where rule packs stand, when it is not the policy's folder."""
     signers: tuple[str, ...] = ()
     policy: Path | None = None
+    today: date | None = None
+    """The day on which waivers were judged; a receipt keeps it where there are any."""
     unfrozen: bool = False
     allow_gold_errors: bool = False
     jobs: int | None = None
@@ -169,10 +173,26 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
 
     Each suite's own module has the same few steps: open, measure, summarise, judge, describe.
     """
+    for request in requests:
+        check_request(request)
     parts: list[Part] = [
         import_module(f"ragworthy.flow.{request.suite}").score(request, progress) for request in requests
     ]
     return Run(model.assemble(parts), parts)
+
+
+def check_request(request: Request) -> None:
+    """Refuse gates and settings that cannot be meant, wherever they come from."""
+    where = str(request.policy) if request.policy is not None else ""
+    if request.trec and request.suite != "retrieval":
+        raise policy_error("RW-P03", f"expected the suite retrieval for TREC files, got {request.suite}", where=where)
+    check_settings(request.settings, where)
+    known = None
+    if request.definition is not None:
+        from ragworthy.load.definition import metrics_in
+
+        known = metrics_in(request.definition)
+    check_gates(request.gates, request.suite, where, known)
 
 
 def from_policy(policy: Policy, **options: Any) -> list[Request]:
@@ -201,6 +221,7 @@ def _request(policy: Policy, settings: Settings) -> Request:
         lock=path(settings.lock),
         signers=policy.signers,
         policy=policy.path,
+        today=policy.today,
         regression=policy.regression,
     )
     if isinstance(settings, Agreement):

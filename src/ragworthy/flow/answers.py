@@ -164,7 +164,7 @@ def _value(name: MetricName, counts: Counter[f.Facts]) -> g.Value:
             num += count * word
     value = g.Value(num, den, better=metric.better, cases=metric.cases, event=metric.event)
     if metric.kind == "count":
-        return value._replace(den=None)
+        return value._replace(den=None, most=den)
     if den == 0:
         return value._replace(undefined=metric.undefined)
     return value._replace(interval=wilson(num, den))

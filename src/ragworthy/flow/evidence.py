@@ -130,7 +130,7 @@ def frozen(request: Request, lock: Lock | None, gold_sha256: str) -> Frozen:
         return Frozen("unlocked", "")
     if lock is None:
         reason = f"the policy asks for the signature of {', '.join(request.signers)}, but the gold set has no lock"
-        return Frozen("unfrozen" if request.unfrozen else "broken", reason)
+        return Frozen("broken", reason)
     missing = [name for name in request.signers if name not in lock.signers]
     if lock.sha256 != gold_sha256:
         reason = "the gold set is not the frozen one (its SHA-256 differs from the lock)"
@@ -138,7 +138,8 @@ def frozen(request: Request, lock: Lock | None, gold_sha256: str) -> Frozen:
         reason = f"the lock lacks the signature of {', '.join(missing)}"
     else:
         return Frozen("frozen", "")
-    return Frozen("unfrozen" if request.unfrozen else "broken", reason)
+    # A flag cannot lift what the policy demands: with signers named there, --unfrozen is no way round them.
+    return Frozen("unfrozen" if request.unfrozen and not request.signers else "broken", reason)
 
 
 def provenance(request: Request, lock: Lock | None, lock_path: Path | None, earlier: Earlier | None) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def freeze(
 
 def write_lock(target: Path, sealed: dict[str, Any]) -> None:
     """Write a lock file, whole or not at all."""
-    write_whole(target, (json.dumps(sealed, indent=1, ensure_ascii=False) + "\n").encode())
+    write_whole(target, (json.dumps(sealed, indent=1, ensure_ascii=False) + "\n").encode(), renews=True)
 
 
 class Verified(NamedTuple):

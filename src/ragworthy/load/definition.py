@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ragworthy.files import sha256_of
+from ragworthy.load.checker import Checker, load_toml, shown
 from ragworthy.load.keys import KEYS
-from ragworthy.load.rules import Checker, load_toml, shown
 from ragworthy.metrics.definition import Definition, Field
 from ragworthy.metrics.kinds import KINDS, Kind
 from ragworthy.metrics.registry import Metric

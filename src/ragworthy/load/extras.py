@@ -10,8 +10,8 @@ import msgspec
 from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, data_error
 from ragworthy.files import read_text, sha256_of, shown_path
 from ragworthy.gates import Baseline
+from ragworthy.load.checker import load_toml
 from ragworthy.load.decode import Decoder, Fault, record_offsets
-from ragworthy.load.rules import load_toml
 from ragworthy.load.sources import Source
 from ragworthy.records import Chunk, SchemaOnly, explained
 from ragworthy.stats import exact, ratio

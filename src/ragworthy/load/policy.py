@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from ragworthy.errors import policy_error
 from ragworthy.files import read_text
 from ragworthy.gates import Gate, Waiver, name_of
+from ragworthy.load.checker import Checker, load_toml, shown
 from ragworthy.load.defaults import REGRESSION
-from ragworthy.load.rules import Checker, Known, load_toml, parse_gates, shown
+from ragworthy.load.gate_checks import EVIDENCE, Known
+from ragworthy.load.rules import parse_gates
 from ragworthy.load.settings import SUITE_OF, Answers, Settings, Structured, default_gates, sections
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K
@@ -29,6 +31,8 @@ class Policy(NamedTuple):
     signers: tuple[str, ...] = ()
     path: Path | None = None
     regression: bool = False
+    today: date | None = None
+    """The day on which its waivers were judged."""
 
     @property
     def folder(self) -> Path:
@@ -64,10 +68,10 @@ def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: da
     """A policy from its table."""
     check = Checker(where)
     check.known(table, "", "")
-    if table.get("version") != VERSION or isinstance(table.get("version"), bool):
+    if table.get("version") != VERSION or type(table.get("version")) is not int:
         got = shown(table["version"]) if "version" in table else "nothing"
         check.say("RW-P03" if "version" in table else "RW-P11", "version", f"expected {VERSION}, got {got}")
-    evidence = check.choice(table, "evidence", ("point", "interval"), "", "point")
+    evidence = check.choice(table, "evidence", EVIDENCE, "", "point")
     regression = bool(check.take(table, "regression", bool, "", "true or false"))
     suites = sections(check, table)
     if not suites and not check.problems:
@@ -90,7 +94,7 @@ def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: da
     signers = check.strings(freeze, "signers", "freeze.") or ()
     baseline = check.take(table, "baseline", str, "", "a path")
     check.stop()
-    return Policy(suites, gates, waivers, baseline, evidence, signers, path, regression)
+    return Policy(suites, gates, waivers, baseline, evidence, signers, path, regression, today)
 
 
 def suite_of(gate: Gate) -> str | None:
@@ -149,8 +153,10 @@ def _waivers(
         texts = {}
         for key in ("gate", "reason", "owner"):
             texts[key] = check.take(table, key, str, here, "a text")
-            if not texts[key] and key not in table:
+            if key not in table:
                 check.say("RW-P11", f"{here}{key}", "expected a text, got nothing")
+            elif texts[key] is not None and not texts[key].strip():
+                check.say("RW-P03", f"{here}{key}", "expected a text, got an empty one")
         expires = check.take(table, "expires", date, here, "a date like 2026-12-31")
         if "expires" not in table:
             check.say("RW-P11", f"{here}expires", "expected a date, got nothing")

@@ -8,7 +8,7 @@ from typing import Any
 
 from ragworthy.errors import DataError, PolicyError, data_error
 from ragworthy.files import shown_path
-from ragworthy.load.rules import load_toml, written
+from ragworthy.load.checker import load_toml, written
 from ragworthy.metrics.cost import Budget, Price, Prices
 from ragworthy.metrics.latency import stage_name
 from ragworthy.text import described

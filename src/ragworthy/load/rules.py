@@ -1,97 +1,29 @@
 """Gates as people write them: [[gate]] tables, name=value texts, gate files. Every mistake is named by its key."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ragworthy.errors import PolicyError, Problem, data_error, policy_error
+from ragworthy.errors import data_error, policy_error
 from ragworthy.files import read_text
-from ragworthy.gates import AGAINST, DROP, EACH, MAX, MIN, WORSE, Gate, name_of
-from ragworthy.load.keys import KEYS
+from ragworthy.gates import EACH, MAX, MIN, Gate
+from ragworthy.load.checker import Checker, load_toml, shown, written
+from ragworthy.load.gate_checks import (
+    EVIDENCE,
+    LIMITS,
+    Known,
+    bad_band,
+    bad_slice,
+    check_gate,
+    check_once,
+    idle_threshold,
+    unknown_metric,
+)
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K
 
 MOST_KS = 8
-_LONGEST_NUMBER = 30
-
-Known = Mapping[str, registry.Metric] | None
-"""The metrics of a suite whose fields a file defines."""
-
-
-class Checker:
-    """Collects every problem of a policy instead of stopping at the first."""
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.problems: list[Problem] = []
-
-    def say(self, code: str, field: str, message: str) -> None:
-        """Note a problem."""
-        self.problems.append(Problem(code, message, self.where, field))
-
-    def stop(self) -> None:
-        """Raise when there are problems."""
-        if self.problems:
-            raise PolicyError(self.problems)
-
-    def known(self, table: dict[str, Any], section: str, path: str) -> None:
-        """Every key must exist."""
-        for key in table:
-            if key not in KEYS[section]:
-                close = _closest(key, KEYS[section], n=1)
-                hint = f" (did you mean {close[0]}?)" if close else f" (one of: {', '.join(KEYS[section])})"
-                self.say("RW-P02", f"{path}{key}", f"expected a known key, got an unknown one{hint}")
-
-    def take(self, table: dict[str, Any], key: str, kind: type, path: str, what: str) -> Any:
-        """The value of a key when it has the right type, else None."""
-        value = table.get(key)
-        if value is None:
-            return None
-        if type(value) is not kind:
-            self.say("RW-P03", f"{path}{key}", f"expected {what}, got {shown(value)}")
-            return None
-        return value
-
-    def strings(self, table: dict[str, Any], key: str, path: str) -> tuple[str, ...] | None:
-        """A list of non-empty strings, else None."""
-        value = self.take(table, key, list, path, "a list of strings")
-        if value is None:
-            return None
-        for i, one in enumerate(value):
-            if not isinstance(one, str) or not one.strip():
-                self.say("RW-P03", f"{path}{key}[{i}]", f"expected a non-empty string, got {shown(one)}")
-                return None
-        return tuple(value)
-
-    def choice(self, table: dict[str, Any], key: str, choices: tuple[str, ...], path: str, default: str) -> str:
-        """One of a few words."""
-        value = table.get(key, default)
-        if value not in choices:
-            self.say("RW-P03", f"{path}{key}", f"expected {' or '.join(map(shown, choices))}, got {shown(value)}")
-            return default
-        return str(value)
-
-
-def _closest(word: str, words: Iterable[str], n: int, cutoff: float = 0.6) -> list[str]:
-    from difflib import get_close_matches
-
-    return get_close_matches(word, list(words), n=n, cutoff=cutoff)
-
-
-def load_toml(path: Path) -> dict[str, Any]:
-    """A TOML file with its decimals kept exactly."""
-    import tomllib
-
-    text = read_text(path)
-    try:
-        return tomllib.loads(text, parse_float=Decimal)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise policy_error("RW-P01", f"expected TOML, got: {error}", where=path.as_posix()) from None
-    except (ValueError, ArithmeticError):  # numbers that Python itself refuses
-        message = "expected TOML, got a number with too many digits"
-        raise policy_error("RW-P01", message, where=path.as_posix()) from None
 
 
 def parse_ks(check: Checker, given: Any, field: str) -> tuple[int, ...]:
@@ -130,12 +62,7 @@ def parse_gates(
             continue
         check.known(table, "gate", here)
         gates += _gate(check, table, here, _named(table, default_k, suite, known), evidence, suite)
-    seen: set[tuple[str, str, str | None, str | None]] = set()
-    for gate in gates:
-        key = (gate.metric, gate.op, gate.slice, gate.suite)
-        if key in seen:
-            check.say("RW-P03", path, f"expected one gate for {name_of(gate)} {gate.op}, got two")
-        seen.add(key)
+    check_once(check, gates, path)
     return tuple(gates)
 
 
@@ -165,34 +92,31 @@ def _gate(
         check.say("RW-P04", f"{here}metric", found)
         return []
     min_n = check.take(table, "min_n", int, here, "a whole number") or 0
-    if min_n < 0:
-        check.say("RW-P03", f"{here}min_n", f"expected 0 or more, got {min_n}")
     common = Gate(
         metric=found.id,
         op="",
         threshold="",
         slice=_slice(check, table, here),
         min_n=min_n,
-        evidence=check.choice(table, "evidence", ("point", "interval"), here, evidence),
+        evidence=check.choice(table, "evidence", EVIDENCE, here, evidence),
         optional=bool(check.take(table, "optional", bool, here, "true or false")),
         review=_band(check, table, here),
         why=check.take(table, "why", str, here, "a text"),
         suite=_suite_of(check, table, here, found, only),
     )
     gates = []
-    for key, op in (("min", MIN), ("max", MAX), ("max_drop", DROP), ("max_worse", WORSE)):
+    for op, key in LIMITS.items():
         if key in table:
             number = written(table[key])
             if number is None:
                 check.say("RW-P03", f"{here}{key}", f"expected a number, got {shown(table[key])}")
                 continue
-            idle = idle_threshold(found.metric, op, number)
-            if idle:
-                check.say("RW-P05", f"{here}{key}", idle)
             gates.append(common._replace(op=op, threshold=number))
+            check_gate(check, gates[-1], found.metric, here)
     must_pass = check.strings(table, "must_pass", here)
     if must_pass:
         gates.append(common._replace(op=EACH, threshold=str(len(must_pass)), must_pass=must_pass, review=None))
+        check_gate(check, gates[-1], found.metric, here)
     if not gates and not check.problems:
         check.say("RW-P11", here[:-1], "expected one of min, max, max_drop, max_worse, must_pass, got none")
     return gates
@@ -218,75 +142,19 @@ def _band(check: Checker, table: dict[str, Any], here: str) -> tuple[str, str] |
     review = table.get("review")
     if review is None:
         return None
-    numbers = [written(one) for one in review] if isinstance(review, list) else []
-    if len(numbers) != 2 or None in numbers or Fraction(str(numbers[0])) > Fraction(str(numbers[1])):
+    numbers = tuple(str(written(one)) for one in review) if isinstance(review, list) else ()
+    if bad_band(numbers):
         check.say("RW-P03", f"{here}review", f"expected [low, high], got {shown(review)}")
         return None
-    return str(numbers[0]), str(numbers[1])
+    return numbers[0], numbers[1]
 
 
 def _slice(check: Checker, table: dict[str, Any], here: str) -> str | None:
     text = check.take(table, "slice", str, here, 'a text like "topic=billing"')
-    if text is not None and ("=" not in text or text.startswith("=") or text.endswith("=")):
-        check.say("RW-P03", f"{here}slice", f'expected field=value, got "{text}"')
+    if text is not None and (bad := bad_slice(text)):
+        check.say("RW-P03", f"{here}slice", bad)
         return None
     return str(text) if text is not None else None
-
-
-def idle_threshold(metric: registry.Metric, op: str, number: str) -> str | None:
-    """Why a threshold could never fail or never pass; None when it can do both."""
-    limit = Fraction(number)
-    lowest, highest = Fraction(0), metric.highest
-    if highest == 100 and 0 < limit < 1 and op not in AGAINST:
-        return f"{number} is out of scale: the metric goes from 0 to 100, write {float(100 * limit):g}"
-    if op in AGAINST and limit < 0:
-        return f"expected 0 or more, got {number}"
-    if op == WORSE:
-        share = f"max_worse = {number} is a share of the baseline: 0.15 is 15 %"
-        return share if (limit >= 1 and metric.better == "higher") or limit >= 10 else None
-    if op == DROP:
-        return f"a drop of {number} can never be exceeded" if highest is not None and limit >= highest else None
-    if op == MIN:
-        if limit <= lowest:
-            return f"min = {number} can never fail: the metric is never below 0"
-        if highest is not None and limit > highest:
-            return f"min = {number} can never pass: the metric is never above {highest}"
-    else:
-        if highest is not None and limit >= highest:
-            return f"max = {number} can never fail: the metric is never above {highest}"
-        if limit < lowest:
-            return f"max = {number} can never pass: the metric is never below 0"
-    return None
-
-
-def unknown_metric(name: str, suite: str | None = None, known: Known = None) -> str:
-    """The message for a metric that does not exist, with the closest names."""
-    close = _closest(name, registry.every_name(suite, known), n=3, cutoff=0.5)
-    hint = f" (did you mean {' or '.join(close)}?)" if close else ""
-    return f'expected a metric, got "{name}"{hint}'
-
-
-def written(value: Any) -> str | None:
-    """A finite number as the decimal text it was written in."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) <= _LONGEST_NUMBER:
-        return f"{value:f}"
-    return None
-
-
-def shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, dict):
-        return "a table"
-    if isinstance(value, list):
-        return f"[{', '.join(map(shown, value))}]"
-    return str(value)
 
 
 def load_gate_file(
@@ -341,9 +209,8 @@ def named_gates(
             check.say("RW-P03", name, f"expected a number, got {shown(value)}")
             continue
         op = MIN if found.metric.better == "higher" else MAX
-        idle = idle_threshold(found.metric, op, number)
-        if idle:
-            check.say("RW-P05", name, idle)
+        if bad := idle_threshold(found.metric, op, number):
+            check.say("RW-P05", name, bad)
         other = suite if suite is not None and registry.suite_of(found.id) != suite else None
         gates.append(Gate(found.id, op, number, evidence=evidence, suite=other))
     return tuple(gates)

@@ -1,10 +1,15 @@
 """The settings of each suite, and how the sections of a policy become them."""
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import msgspec
+
+from ragworthy.errors import policy_error
 from ragworthy.gates import Gate
+from ragworthy.load.checker import Checker, shown, written
 from ragworthy.load.defaults import (
     AGREEMENT_GATES,
     DEFAULT_GATES,
@@ -16,11 +21,15 @@ from ragworthy.load.defaults import (
     STABILITY_GATES,
     STRUCTURED_GATES,
 )
-from ragworthy.load.rules import Checker, parse_ks, shown, written
+from ragworthy.load.rules import parse_ks
 from ragworthy.names import DEFAULT_K, REFUSAL
+from ragworthy.records import explained
+from ragworthy.stats import exact
 
 RETRIEVAL_KS = (1, 3, 5, 10)
 DELTA_S = ("auto", "calibrated", "raw", "recorded")
+SHORT = ("reject", "word")
+SCOPES = ("section", "subtree")
 STABILITY_LIMITS = ("acr=0.95", "cghc=0.95", "css=0.70", "ned50=0.20", "refusal_rate=0.98")
 """What each question must hold over its runs."""
 USES = ("interactive", "batch")
@@ -150,6 +159,49 @@ FORMS = {
 """The forms that votes come in, with the files of each."""
 
 
+CHOICES: dict[str, tuple[str, ...]] = {
+    "short_substr": SHORT,
+    "delta_s": DELTA_S,
+    "anchor_scope": SCOPES,
+    "use": USES,
+    "frontier": FRONTIERS,
+    "profile": ("default", "reference"),
+    "form": tuple(FORMS),
+}
+"""The settings that take one of a few words."""
+
+
+def check_settings(settings: Settings, where: str) -> None:
+    """What must hold for the settings of every suite, whether a flag, a policy, Python or a receipt gives them."""
+    check = Checker(where)
+    try:
+        msgspec.convert(tuple(settings), type(settings), strict=True)
+    except msgspec.ValidationError as error:
+        place, message = explained(error)  # [3] or [3][0]
+        field = settings._fields[int(place[1:].partition("]")[0])] if place.startswith("[") else place
+        raise policy_error("RW-P03", message, where=where, field=field) from None
+    for name, value in settings._asdict().items():
+        if name in CHOICES:
+            check.choice({name: value}, name, CHOICES[name], "", CHOICES[name][0])
+        elif name == "ks":
+            parse_ks(check, list(value), "k")
+        elif name == "limits":
+            _check_limits(check, value)
+        elif name == "refusals" and (not value or not all(text.strip() for text in value)):
+            check.say("RW-P03", name, "expected at least one text, none of them empty")
+        elif name in ("batch_p95", "baseline_cost") and value is not None and not (exact(value) or 0) > 0:
+            check.say("RW-P03", name, f"expected a number above 0, got {value}")
+    check.stop()
+
+
+def _check_limits(check: Checker, given: tuple[str, ...]) -> None:
+    """The limits of stability as they are kept: every name once, with a number that can fail."""
+    pairs = dict(one.partition("=")[::2] for one in given)
+    numbers = {name: Decimal(text) if exact(text) is not None else text for name, text in pairs.items()}
+    if parse_limits(check, numbers, "limits.") != given and not check.problems:
+        check.say("RW-P03", "limits", f"expected every limit once, got {', '.join(given)}")
+
+
 def default_gates(settings: Settings) -> tuple[Gate, ...]:
     """What holds for a suite when nobody says otherwise."""
     if isinstance(settings, Agreement):
@@ -200,7 +252,7 @@ def _retrieval(check: Checker, table: dict[str, Any]) -> Retrieval:
         lock=texts["lock"],
         ks=parse_ks(check, table.get("k", list(RETRIEVAL_KS)), f"{path}k"),
         delta_s=check.choice(table, "delta_s", DELTA_S, path, "auto"),
-        anchor_scope=check.choice(table, "anchor_scope", ("section", "subtree"), path, "section"),
+        anchor_scope=check.choice(table, "anchor_scope", SCOPES, path, "section"),
         refusals=_refusals(check, table, path),
         slices=check.strings(table, "slices", path) or (),
     )
@@ -236,7 +288,7 @@ def _answers(check: Checker, table: dict[str, Any]) -> Answers:
         corpus=texts["corpus"],
         lock=texts["lock"],
         ks=ks,
-        short_substr=check.choice(table, "short_substr", ("reject", "word"), path, "reject"),
+        short_substr=check.choice(table, "short_substr", SHORT, path, "reject"),
         refusals=_refusals(check, table, path),
         scu=bool(check.take(table, "scu", bool, path, "true or false")),
         rule_packs=check.strings(table, "rule_packs", path) or (),
@@ -262,7 +314,7 @@ def _stability(check: Checker, table: dict[str, Any]) -> Stability:
         runs=texts["runs"] or "",
         lock=texts["lock"],
         limits=parse_limits(check, limits or {}, f"{path}limits."),
-        short_substr=check.choice(table, "short_substr", ("reject", "word"), path, "reject"),
+        short_substr=check.choice(table, "short_substr", SHORT, path, "reject"),
         refusals=_refusals(check, table, path),
         slices=check.strings(table, "slices", path) or (),
     )
@@ -305,7 +357,7 @@ def _latency(check: Checker, table: dict[str, Any]) -> Latency:
         use=check.choice(table, "use", USES, path, "interactive"),
         frontier=check.choice(table, "frontier", FRONTIERS, path, "usual"),
         batch_p95=batch or BATCH_P95,
-        short_substr=check.choice(table, "short_substr", ("reject", "word"), path, "reject"),
+        short_substr=check.choice(table, "short_substr", SHORT, path, "reject"),
         refusals=_refusals(check, table, path),
         scu=bool(check.take(table, "scu", bool, path, "true or false")),
         slices=check.strings(table, "slices", path) or (),
@@ -327,7 +379,7 @@ def _agreement(check: Checker, table: dict[str, Any]) -> Agreement:
         check.say("RW-P03", f"{path}baseline_cost", f"expected a number above 0, got {got}")
     return Agreement(
         form=form or "pairs",
-        short_substr=check.choice(table, "short_substr", ("reject", "word"), path, "reject"),
+        short_substr=check.choice(table, "short_substr", SHORT, path, "reject"),
         refusals=_refusals(check, table, path),
         scu=bool(check.take(table, "scu", bool, path, "true or false")),
         release=bool(check.take(table, "release", bool, path, "true or false")),

@@ -1,15 +1,15 @@
 """The file that holds a tuned threshold: what it was tuned on, with which knobs, and how well it did there."""
 
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import DataError, data_error
+from ragworthy.errors import DataError, PolicyError, data_error
 from ragworthy.files import read_text
+from ragworthy.load.checker import parse_toml
 from ragworthy.pipeline.knobs import Knobs, read
 
 SCHEMA = "ragworthy.pipeline/1"
@@ -44,14 +44,14 @@ def tunable(given: Mapping[str, Any]) -> Knobs:
 def load(path: Path, index_hash: str) -> Tuning:
     """A tuning file for this index."""
     try:
-        file = msgspec.convert(tomllib.loads(read_text(path)), _File)
+        file = msgspec.convert(parse_toml(read_text(path), str(path), decimals=False), _File)
         if file.schema != SCHEMA:
             raise _error(path, f'expected "{SCHEMA}", got "{file.schema}"', "schema")
         if not 0 <= file.threshold <= 1:
             raise _error(path, f"expected a number from 0 to 1, got {file.threshold:g}", "threshold")
         knobs = tunable(file.knobs)
-    except tomllib.TOMLDecodeError as error:
-        raise _error(path, f"expected TOML, got: {error}") from None
+    except PolicyError as error:
+        raise _error(path, error.problems[0].message) from None
     except msgspec.ValidationError as error:
         reason, _, place = str(error).replace("`", "").partition(" - at ")
         raise _error(path, reason[:1].lower() + reason[1:], place.removeprefix("$.")) from None

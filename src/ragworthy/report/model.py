@@ -41,12 +41,15 @@ def assemble(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def unmeasured(judged: Sequence[g.Judged]) -> list[str]:
-    """The gates that were not measured, in words."""
-    return [
+    """The gates that were not measured, in words, and that none was where that is so."""
+    reasons = [
         f"{g.name_of(one.gate)} was not measured: {one.reason}"
         for one in judged
         if one.outcome is Outcome.NOT_MEASURED and not one.gate.optional
     ]
+    if not reasons and not any(map(g.decides, judged)):
+        reasons.append("no gate was measured, so whatever was answered would ship")
+    return reasons
 
 
 def number(value: g.Value) -> dict[str, Any]:

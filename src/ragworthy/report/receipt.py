@@ -3,17 +3,20 @@
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import data_error
-from ragworthy.files import check_readable, sha256_of, write_whole
-from ragworthy.names import VERSION
-from ragworthy.records import SchemaOnly, explained
+from ragworthy.errors import DataError, data_error
+from ragworthy.files import read_bytes, sha256_of, write_whole
+from ragworthy.names import VERSION, Verdict
+from ragworthy.records import explained
 from ragworthy.report.findings import Part
+from ragworthy.text import clip
 
 SCHEMA = "ragworthy.receipt/1"
 
@@ -79,7 +82,9 @@ def _derived(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _relative(path: Path, root: Path) -> str:
-    return Path(os.path.relpath(path.absolute(), root.absolute())).as_posix()
+    """A path as the receipt keeps it. Folders are taken as they really lie: `..` behind a link leads elsewhere."""
+    whole = Path(os.path.realpath(path.parent)) / path.name
+    return Path(os.path.relpath(whole, os.path.realpath(root))).as_posix()
 
 
 def write(path: Path, data: bytes) -> None:
@@ -99,28 +104,68 @@ class _Tool(msgspec.Struct, frozen=True):
     version: str
 
 
+class AskedGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A gate as it was asked for."""
+
+    metric: str
+    op: str
+    threshold: str
+    slice: str | None
+    min_n: int
+    evidence: str
+    must_pass: list[str]
+    optional: bool
+    review: list[str] | None
+    why: str | None
+    suite: str | None
+
+
+class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What the files do not say: flags; without a policy the settings and gates too."""
+
+    unfrozen: bool
+    allow_gold_errors: bool
+    baseline_from_command_line: bool | None = None
+    today: date | None = None
+    """The day on which the waivers of the policy were judged."""
+    suite: str | None = None
+    trec: bool | None = None
+    settings: dict[str, Any] | None = None
+    gates: list[AskedGate] | None = None
+
+
 class Receipt(msgspec.Struct, frozen=True):
     """What verifying needs to know of a receipt."""
 
     schema: str
     tool: _Tool
     inputs: list[Input]
-    request: dict[str, Any]
-    verdict: str
+    request: Asked
+    verdict: Verdict
 
 
-def read(path: Path) -> tuple[Receipt, dict[str, Any], bytes]:
-    """A receipt: what verifying needs, everything it says, and its canonical bytes."""
+class _Head(msgspec.Struct, frozen=True):
+    """As much of a receipt as every version has."""
+
+    schema: str
+    tool: _Tool
+
+
+def read(path: Path) -> tuple[Receipt | None, dict[str, Any], bytes]:
+    """A receipt: what verifying needs, everything it says, and its canonical bytes.
+
+    Of a receipt that another version made only the version is looked at: it may have another shape.
+    """
     import rfc8785
 
-    check_readable(path)
-    data = path.read_bytes()
+    data = read_bytes(path)
     where = str(path)
     try:
-        schema = msgspec.json.decode(data, type=SchemaOnly).schema
-        if schema != SCHEMA:
-            raise data_error("RW-R01", f'expected "{SCHEMA}", got "{schema}"', where=where, field="schema")
-        receipt, body = msgspec.json.decode(data, type=Receipt), json.loads(data)
+        head = msgspec.json.decode(data, type=_Head)
+        if head.schema != SCHEMA:
+            raise data_error("RW-R01", f'expected "{SCHEMA}", got "{head.schema}"', where=where, field="schema")
+        ours = head.tool.version == VERSION
+        receipt, body = msgspec.json.decode(data, type=Receipt) if ours else None, json.loads(data)
         canonical = rfc8785.dumps(body)
     except msgspec.MsgspecError as error:
         field, message = explained(error)
@@ -140,23 +185,49 @@ def files_of(receipt: Receipt, root: Path) -> dict[str, Path]:
     return {one.role: root / one.path for one in receipt.inputs}
 
 
-def moved(receipt: Receipt, root: Path) -> list[str]:
-    """Inputs whose bytes are not those of the receipt, in words."""
-    lines = []
-    for one in receipt.inputs:
+class Moved(NamedTuple):
+    """Inputs that are not as they were: not there any more, or with other bytes."""
+
+    gone: list[str]
+    changed: list[str]
+
+
+def moved(inputs: Sequence[Input], root: Path) -> Moved:
+    """What became of the inputs of a receipt, in words."""
+    found = Moved([], [])
+    for one in inputs:
         path = root / one.path
-        if not path.is_file():
-            lines.append(f"{one.role}: {one.path} is not there")
-        elif (now := sha256_of(path)) != one.sha256:
-            lines.append(f"{one.role}: {one.path} moved: sha256 was {one.sha256}, is {now}")
-    return lines
+        try:
+            now = sha256_of(path)
+        except DataError as error:
+            found.gone.append(f"{one.role}: {one.path}: {error.problems[0].message}")
+            continue
+        if now != one.sha256:
+            found.changed.append(f"{one.role}: {one.path} moved: sha256 was {one.sha256}, is {now}")
+    return found
 
 
-def differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
-    """The parts in which two receipts differ, in words."""
-    lines = []
-    for key in sorted(ours.keys() | theirs.keys()):
-        if ours.get(key) != theirs.get(key):
-            before, after = (json.dumps(one.get(key), ensure_ascii=False)[:200] for one in (theirs, ours))
-            lines.append(f"{key}: the receipt says {before}, re-derived {after}")
-    return lines
+_MOST_DIFFERENCES = 20
+_SHOWN = 120
+_NOTHING = object()
+
+
+def differences(ours: Any, theirs: Any) -> list[str]:
+    """The places in which two receipts differ, in words; true is not 1, and null is not nothing."""
+    found = list(islice(_differing(ours, theirs, ""), _MOST_DIFFERENCES + 1))
+    return found if len(found) <= _MOST_DIFFERENCES else [*found[:-1], "… and more"]
+
+
+def _differing(ours: Any, theirs: Any, place: str) -> Iterator[str]:
+    if type(ours) is type(theirs) and isinstance(ours, dict):
+        for key in sorted(ours.keys() | theirs.keys()):
+            yield from _differing(ours.get(key, _NOTHING), theirs.get(key, _NOTHING), f"{place}.{key}".lstrip("."))
+    elif type(ours) is type(theirs) and isinstance(ours, list) and len(ours) == len(theirs):
+        for nth, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            yield from _differing(one, other, f"{place}[{nth}]")
+    elif type(ours) is not type(theirs) or ours != theirs:
+        yield f"{place}: the receipt says {_json(theirs)}, re-derived {_json(ours)}"
+
+
+def _json(value: Any) -> str:
+    return "nothing" if value is _NOTHING else clip(json.dumps(value, ensure_ascii=False), _SHOWN)
