@@ -89,7 +89,7 @@ def _answers(request: flow.Request) -> list[str]:
     lines = [
         f"{plural(counts['gold'], 'question')}: {counts['answerable']:,} answerable, {counts['unanswerable']:,} not",
         f"{plural(suite['inputs'][1]['records'], 'trace')}: {counts['answered']:,} answered, "
-        f"{counts['refused']:,} refused, {counts['missing']:,} missing, "
+        f"{counts['refused']:,} refused, {counts['errored']:,} errored, {counts['missing']:,} missing, "
         f"{counts['duplicate_traces']:,} replaced, {counts['orphan_traces']:,} of no question",
         "",
         "What can be measured",

@@ -181,7 +181,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-W21": Code("question_missing", "A gold item has no question text.", "Add it; reports and doctor show it."),
     "RW-W22": Code("baseline_not_shipped", "The baseline's own verdict was not SHIP.", "Compare with an accepted run."),
     "RW-W23": Code("lowered_gate", "A gate is looser than in the baseline.", "Have the change signed off."),
-    "RW-W24": Code("errored_traces", "The pipeline reported an error instead of an answer; it counts as an empty answer.", "Look at the error field of these traces."),
+    "RW-W24": Code("errored_traces", "The pipeline reported an error, or wrote no answer at all: it counts against the gates, and neither as an answer nor as a refusal.", "Look at the error field of these traces."),
     "RW-W25": Code("too_small_for_gate", "The gold set is too small for a gate to mean anything.", "Add questions until the number named."),
     "RW-W26": Code("cannot_measure", "These files cannot show some of the metrics.", "The line says what is missing."),
     "RW-W27": Code("cited_by_rank", "Citations are the first result of the index, not those of an answer.", "Score the traces of the whole pipeline before it takes traffic."),

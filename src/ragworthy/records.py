@@ -310,6 +310,8 @@ class Note(NamedTuple):
     qid: str
     role: str
     offset: int
+    said: str = ""
+    """What an errored trace says went wrong."""
 
 
 class Offender(NamedTuple):
@@ -323,6 +325,7 @@ class Offender(NamedTuple):
     retrieved_ids: list[str]
     gold_citations: list[str]
     question: str | None
+    error: str | None = None
 
 
 class Measured(NamedTuple):

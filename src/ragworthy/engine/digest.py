@@ -10,6 +10,7 @@ from ragworthy.engine.shard import Shard
 from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.metrics import facts as f
 from ragworthy.metrics.answers import label
+from ragworthy.metrics.facts import said_error
 from ragworthy.names import HARMLESS, SEVERITY
 from ragworthy.records import NO_ANSWER, Note, Offender, Tally, Trace
 
@@ -104,7 +105,7 @@ def _notes(shard: Shard, distinct: set[int], tables: list[Table]) -> dict[int, l
         mark: [
             Note(qids[row], "gold", _gold_place(shard, row))
             if mark & GOLD_MARKS
-            else Note(qids[row], "trace", _trace_place(shard, row, tables))
+            else Note(qids[row], "trace", _trace_place(shard, row, tables), _error(shard, row, tables))
             for row in kept
         ]
         for mark, kept in examples.items()
@@ -120,14 +121,22 @@ def _trace_place(shard: Shard, row: int, tables: list[Table]) -> int:
     return tables[part].places(shard.job.traces, part, shard.job.parts, [number])[number]
 
 
+def _trace(shard: Shard, row: int, tables: list[Table]) -> Trace:
+    part, number = shard.place_of(row)
+    found: Trace = next(one for _, one in tables[part].pick(shard.job.traces, part, shard.job.parts, [number]))
+    return found
+
+
+def _error(shard: Shard, row: int, tables: list[Table]) -> str:
+    """What an errored trace says went wrong; nothing for others."""
+    return said_error(_trace(shard, row, tables)) if shard.flags[row] & f.ERRORED else ""
+
+
 def _offenders(shard: Shard, worst: list[tuple[int, str, int]], tables: list[Table]) -> list[Offender]:
     golds = shard.gold_rows([row for _, _, row in worst])
     found: list[Offender] = []
     for severity, qid, row in worst:
-        trace = Trace()
-        if shard.flags[row] & f.PRESENT:
-            part, number = shard.place_of(row)
-            trace = next(one for _, one in tables[part].pick(shard.job.traces, part, shard.job.parts, [number]))
+        trace = _trace(shard, row, tables) if shard.flags[row] & f.PRESENT else Trace()
         answer, gold = trace.answer_json or NO_ANSWER, golds[row]
         found.append(
             Offender(
@@ -139,6 +148,7 @@ def _offenders(shard: Shard, worst: list[tuple[int, str, int]], tables: list[Tab
                 trace.retrieved_ids or [],
                 gold.gold_citations or [],
                 gold.question,
+                said_error(trace) if shard.flags[row] & f.ERRORED else None,
             )
         )
     return found

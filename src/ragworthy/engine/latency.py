@@ -61,11 +61,6 @@ class Group(NamedTuple):
         return sum(one.timed.run.error is not None for one in self.samples)
 
     @property
-    def all_errors(self) -> bool:
-        """Whether nothing but errors came back."""
-        return self.errors == len(self.samples)
-
-    @property
     def held(self) -> float | None:
         """The requests a second that were really sent, where the runs say when; to three places."""
         moments = [one.timed.at for one in self.samples if one.timed.at is not None]

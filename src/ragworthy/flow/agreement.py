@@ -43,6 +43,7 @@ class Asked(NamedTuple):
     questions: dict[str, Gold]
     slices: dict[str, tuple[str, ...]]
     missing: list[str]
+    errored: frozenset[str]
     orphans: list[str]
     unchecked: int
     """How many gold items have constraints that nobody looks at."""
@@ -97,6 +98,7 @@ def score(request: Request, progress: Progress | None = None) -> Part:
         votes=Counted(votes.replaced, votes.renamed, *votes.unpaired),
         questions=asked.questions if asked is not None else {},
         missing=asked.missing if asked is not None else [],
+        errored=asked.errored if asked is not None else frozenset(),
         orphans=asked.orphans if asked is not None else [],
         unchecked=asked.unchecked if asked is not None else 0,
         escalations=_escalations(request, loaded, values),
@@ -173,6 +175,7 @@ def _on_traces(request: Request) -> tuple[Votes, Asked]:
             for item in read.items
         },
         missing=[qid for one in golds if (qid := name_of(one)) not in read.traces],
+        errored=frozenset(qid for qid, trace in read.traces.items() if f.is_error(trace)),
         orphans=read.orphans,
         unchecked=0 if rules.scu else sum(bool(one.constraints) for one in golds),
         corpus=corpus,

@@ -102,7 +102,7 @@ def score(request: Request, progress: Progress | None = None) -> Part:
         baseline_verdict=inputs.earlier.verdict if inputs.earlier else None,
         counts=_counts(job, runs, found),
         missing=_missing(job, [lacking[chosen.choice.config, load] for load in loads]),
-        all_errors=[load_name(load) for load in loads if found.groups[chosen.choice.config, load].all_errors],
+        errors={load_name(load): _errors(found.groups[chosen.choice.config, load]) for load in loads},
         uneven=_uneven(job, found),
         prices=inputs.prices,
         most_offenders=request.most_offenders,
@@ -244,6 +244,11 @@ def _measured(
         for cell, group in found.groups.items()
     ]
     return sorted(measured, key=lambda one: (one.load is not None, one.load or 0, one.values["latency.p95"].exact or 0))
+
+
+def _errors(group: engine.Group) -> tuple[int, int]:
+    """How many runs of a configuration under one load ended in an error, of how many."""
+    return group.errors, len(group.samples)
 
 
 # judge

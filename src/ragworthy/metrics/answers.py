@@ -17,8 +17,8 @@ from ragworthy.names import Label, Stage
     source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def precision(facts: Facts) -> bool | None:
-    """Share of shipped answers that are right, properly cited and keep their constraints."""
-    if not facts.shipped:
+    """Share of shipped answers that are right, properly cited and keep their constraints; an error is none of it."""
+    if not facts.tried:
         return None
     return facts.answerable and facts.contains and facts.hit and facts.kept
 
@@ -32,8 +32,8 @@ def precision(facts: Facts) -> bool | None:
     source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def chr(facts: Facts) -> bool | None:
-    """Share of shipped answers that cite gold evidence and nothing outside what was retrieved."""
-    return facts.hit if facts.shipped else None
+    """Share of shipped answers that cite gold evidence and nothing outside what was retrieved; an error does not."""
+    return facts.hit if facts.tried else None
 
 
 @metric(
@@ -41,12 +41,12 @@ def chr(facts: Facts) -> bool | None:
     short=("under",),
     cases="unanswerable questions",
     event="answered",
-    undefined="no unanswerable question",
+    undefined="no unanswerable question got an answer or a refusal",
     source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def under_refusal(facts: Facts) -> bool | None:
-    """Share of unanswerable questions that were answered anyway."""
-    return None if facts.answerable else facts.shipped
+    """Share of unanswerable questions that were answered anyway; an error is neither an answer nor a refusal."""
+    return None if facts.answerable or facts.errored else facts.shipped
 
 
 @metric(
@@ -54,12 +54,12 @@ def under_refusal(facts: Facts) -> bool | None:
     short=("over",),
     cases="answerable questions",
     event="refused",
-    undefined="no answerable question",
+    undefined="no answerable question got an answer or a refusal",
     source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def over_refusal(facts: Facts) -> bool | None:
-    """Share of answerable questions that were refused."""
-    return facts.refused if facts.answerable else None
+    """Share of answerable questions that were refused; an error is neither an answer nor a refusal."""
+    return facts.refused if facts.answerable and not facts.errored else None
 
 
 @metric(
@@ -99,7 +99,7 @@ def hit(facts: Facts, *, k: int) -> bool | None:
 )
 def chr_ceiling(facts: Facts, *, k: int) -> bool | None:
     """Best citation hit rate the shipped answers could have reached with their first k retrieved."""
-    return k in facts.any_in_top if facts.shipped else None
+    return k in facts.any_in_top if facts.tried else None
 
 
 @metric(
@@ -110,8 +110,8 @@ def chr_ceiling(facts: Facts, *, k: int) -> bool | None:
     source="ProblemMap eval/README.md §0",
 )
 def scu(facts: Facts) -> bool | None:
-    """Share of shipped answers that keep their locked constraints."""
-    return facts.kept if facts.shipped else None
+    """Share of shipped answers that keep their locked constraints; an error does not."""
+    return facts.kept if facts.tried else None
 
 
 @metric(
@@ -161,7 +161,7 @@ def containment(facts: Facts) -> bool | None:
 )
 def support(facts: Facts) -> bool | None:
     """Share of shipped answers to answerable questions where a cited chunk's text holds the gold text."""
-    return facts.supported if facts.shipped and facts.supportable else None
+    return facts.supported if facts.tried and facts.supportable else None
 
 
 @metric(
@@ -181,6 +181,8 @@ def label(facts: Facts) -> Label:
     """What became of the question: the first label that applies."""
     if facts.missing:
         return Label.MISSING
+    if facts.errored:
+        return Label.ERROR
     if facts.refused:
         return Label.OVER_REFUSAL if facts.answerable else Label.REFUSAL_OK
     if not facts.answerable:
@@ -201,9 +203,10 @@ def blame(facts: Facts) -> tuple[Stage, str]:
     what = label(facts)
     if what is Label.MISSING:
         return Stage.PIPELINE, "no trace was written for this question"
+    if what is Label.ERROR:
+        return Stage.PIPELINE, "an error instead of an answer"
     if what is Label.EMPTY_CLAIM:
-        reason = "the pipeline reported an error" if facts.errored else "the claim is empty"
-        return Stage.PIPELINE if facts.errored else Stage.GENERATION, reason
+        return Stage.GENERATION, "the claim is empty"
     if what is Label.HALLUCINATION:
         return Stage.REFUSAL, "answered although the gold set says that the corpus has no answer"
     if what is Label.OVER_REFUSAL:

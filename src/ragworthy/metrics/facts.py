@@ -6,12 +6,14 @@ metric in `answers.py` is a pure function of the flags.
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from ragworthy.names import MIN_SUBSTR, REFUSAL
-from ragworthy.records import NO_ANSWER, Gold, Trace
-from ragworthy.text import can_count_when_short, fold, is_nfc, looks_like_refusal, piece_occurs, trim_fold
+from ragworthy.records import Gold, Trace
+from ragworthy.text import can_count_when_short, clip, fold, is_nfc, looks_like_refusal, piece_occurs, trim_fold
 
 # What the metrics count.
 ANSWERABLE = 1 << 0
@@ -46,6 +48,9 @@ RESCUABLE = 1 << 27
 STRAY_GOLD = 1 << 28
 NO_QUESTION = 1 << 29
 NESTED_CITATION = 1 << 30
+
+MANY = 32
+"""From so many citations on, what was retrieved is looked up in a set."""
 
 # Two flags for each k: all gold citations in the first k, any of them.
 _TOP = 32
@@ -109,7 +114,12 @@ class Facts(NamedTuple):
 
     @property
     def shipped(self) -> bool:
-        """There is a trace, and it does not refuse."""
+        """There is an answer: a trace that neither refuses nor ends in an error."""
+        return self.present and not self.refused and not self.errored
+
+    @property
+    def tried(self) -> bool:
+        """There should be an answer: one was shipped, or an error stands in its place."""
         return self.present and not self.refused
 
 
@@ -191,9 +201,15 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
     longest = max(map(len, refusals), default=0)
     short_words, scu, contradictions, chunks = rules.short_words, rules.scu, rules.contradictions, rules.chunks
     plain = not scu and chunks is None
+    errored = PRESENT | ERRORED | SUPPORTABLE
 
     def flags_of(gold: Gold, trace: Trace) -> int:
         retrieved, wanted = trace.retrieved_ids, gold.gold_citations
+        answer = trace.answer_json
+        if answer is None or trace.error is not None:
+            # Whatever came before an error is no answer and no evidence: the question is a case of every rate that it
+            # could have counted for, and counts for none.
+            return errored if gold.answerable and chunks is not None else PRESENT | ERRORED
         if not retrieved:
             flags = PRESENT | NO_RETRIEVED if retrieved is None else PRESENT
             retrieved = []
@@ -213,10 +229,6 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
                 flags = in_list if one in retrieved or other in retrieved else PRESENT
         else:
             flags = PRESENT | several(wanted, retrieved)
-        answer = trace.answer_json or NO_ANSWER
-        if trace.error is not None:
-            flags |= ERRORED
-            answer = NO_ANSWER  # whatever came before the error is no answer
         claim, cited = answer.claim, answer.citations
         if claim in exact:
             return flags | REFUSED | REFUSED_CITING if cited else flags | REFUSED
@@ -269,6 +281,29 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
     return flags_of
 
 
+NO_ANSWER_AT_ALL = "the trace has no answer_json"
+
+
+def is_error(trace: Trace) -> bool:
+    """Whether a trace holds an error, or no answer at all, where an answer should be."""
+    return trace.error is not None or trace.answer_json is None
+
+
+def said_error(trace: Trace) -> str:
+    """What an errored trace says went wrong, on one line.
+
+    >>> said_error(Trace(error={"code": 500})), said_error(Trace())
+    ('{"code":500}', 'the trace has no answer_json')
+    """
+    if trace.error is None:
+        return NO_ANSWER_AT_ALL
+    text = trace.error if isinstance(trace.error, str) else msgspec.json.encode(trace.error).decode()
+    return clip(text, _LONGEST_ERROR) or "an error without a text"
+
+
+_LONGEST_ERROR = 300
+
+
 def _several_tops(ks: tuple[int, ...]) -> Callable[[list[str], list[str]], int]:
     """The flags of several k, or of several gold citations."""
     tops = [(k, 1 << (_TOP + 2 * i), 1 << (_TOP + 2 * i + 1)) for i, k in enumerate(ks)]
@@ -276,7 +311,9 @@ def _several_tops(ks: tuple[int, ...]) -> Callable[[list[str], list[str]], int]:
     def flags_of(wanted: list[str], retrieved: list[str]) -> int:
         flags = 0
         for k, all_in, any_in in tops:
-            top = retrieved[:k]
+            top: Collection[str] = retrieved[:k]
+            if len(wanted) >= MANY:
+                top = frozenset(top)
             found = 0
             for one in wanted:
                 if one in top:
@@ -285,8 +322,9 @@ def _several_tops(ks: tuple[int, ...]) -> Callable[[list[str], list[str]], int]:
                 flags |= any_in if found < len(wanted) else all_in | any_in
         if flags:
             return flags | RETRIEVED
+        everything: Collection[str] = retrieved if len(wanted) < MANY else frozenset(retrieved)
         for one in wanted:
-            if one in retrieved:
+            if one in everything:
                 return RETRIEVED
         return 0
 
@@ -301,16 +339,18 @@ def _citation_flags(cited: object, wanted: list[str] | None, retrieved: list[str
         return IN_SCOPE
     flags = WELL_FORMED | IN_SCOPE
     found = 0
+    # Short lists are searched fastest as they are; a reply with ten thousand ids would take minutes that way.
+    known = retrieved if len(cited) < MANY else frozenset(retrieved)
     for one in cited:
-        if one in retrieved:
+        if type(one) is not str:
+            flags &= ~(IN_SCOPE | WELL_FORMED)
+            if type(one) in (dict, list):
+                flags |= NESTED_CITATION
+        elif one in known:
             if wanted and one in wanted:
                 found = HIT
         else:
             flags &= ~IN_SCOPE
-            if type(one) is not str:
-                flags &= ~WELL_FORMED
-                if type(one) in (dict, list):
-                    flags |= NESTED_CITATION
     if flags & IN_SCOPE:
         flags |= found
     if len(cited) > 1 and flags & WELL_FORMED and len(set(cited)) < len(cited):

@@ -205,7 +205,7 @@ def wanted_of(definition: Definition, expected: Mapping[str, Any] | None) -> tup
 
 _LABELS = {
     Failure.MISSING: Label.MISSING,
-    Failure.PROVIDER_ERROR: Label.PROVIDER_ERROR,
+    Failure.PROVIDER_ERROR: Label.ERROR,
     Failure.TRUNCATED_JSON: Label.NOT_JSON,
     Failure.PARSE_FAILED: Label.NOT_JSON,
     Failure.CODE_FENCE: Label.WRAPPED,

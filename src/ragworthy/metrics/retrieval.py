@@ -345,6 +345,8 @@ def label(facts: Facts, k: int) -> Label:
     """What became of one run: the first label that applies."""
     if not facts.present:
         return Label.MISSING
+    if facts.errored:
+        return Label.ERROR
     if not facts.answerable:
         return Label.UNANSWERABLE
     if facts.answers and not facts.answered:
@@ -366,6 +368,8 @@ def blame(facts: Facts, k: int) -> tuple[Stage, str]:
     found = any(0 < rank <= k for rank in facts.blocks)
     if what is Label.MISSING:
         return Stage.PIPELINE, "no trace was written for this question"
+    if what is Label.ERROR:
+        return Stage.PIPELINE, "an error instead of results"
     if facts.gone and what in (Label.NOT_COVERED, Label.OFF_TARGET, Label.NOT_RETRIEVED):
         return Stage.INDEX, "the text that answers it is not in this index"
     if what is Label.NOT_CITED:

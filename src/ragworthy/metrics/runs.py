@@ -112,8 +112,12 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     """Establish the facts of one run."""
     given = [one.id for one in trace.topk] if trace.topk is not None else trace.retrieved_ids or []
     names = [_meant(name, None, trace, rules)[0] for name in given]
-    facts = _ranked(wanted, names, trace, rules)._replace(errored=trace.error is not None)
     citations = citations_of(trace, rules.refusals)
+    if trace.error is not None:
+        # Whatever came before an error is no evidence: nothing of it was returned to anybody.
+        facts = missing(wanted, answers=citations is not None)._replace(present=True, errored=True)
+        return Reading(facts, trace.query or "", tuple(names), None, None, None, trace.state)
+    facts = _ranked(wanted, names, trace, rules)
     if citations is None:
         return Reading(facts._replace(answers=False), trace.query or "", tuple(names), None, None, None, trace.state)
     cited = [_meant(one.id, one.offsets, trace, rules) for one in citations]
@@ -181,7 +185,7 @@ def citations_of(trace: RetrievalTrace, refusals: frozenset[str]) -> list[Citati
         given = given if given is not None else [] if isinstance(answer, str) else answer.citations or []
     if given is None:
         return None
-    if trace.error is not None or any(trim_fold(claim) in refusals for claim in claims):
+    if any(trim_fold(claim) in refusals for claim in claims):
         return []
     return [Citation(one) if isinstance(one, str) else one for one in given]
 

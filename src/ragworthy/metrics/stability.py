@@ -331,6 +331,8 @@ def label(question: Question) -> str:
         return Label.MISSING
     if not names:
         return Label.OK if question.answerable else Label.REFUSAL_OK
+    if any(run.errored for run in question.runs):
+        return Label.ERROR
     if not question.answerable:
         return Label.HALLUCINATION
     if any(run.refused for run in question.runs):

@@ -41,7 +41,7 @@ class Validators(NamedTuple):
             qid=gold.qid or gold.q_id,
             scholar=Vote(scholar.label, scholar.reason),
             auditor=Vote(auditor.label, auditor.reason),
-            answer_json=trace.answer_json if trace is not None and trace.error is None else None,
+            answer_json=None if trace is None or f.is_error(trace) else trace.answer_json,
             retrieved_ids=trace.retrieved_ids if trace is not None else None,
             flags={flag: flag in auditor.flags for flag in FLAGS},
         )
@@ -59,7 +59,7 @@ def _scholar(rules: f.Rules) -> Callable[[Gold, Trace | None], Opinion]:
     def vote(gold: Gold, trace: Trace | None) -> Opinion:
         if trace is None:
             return Opinion(ABSTAIN, "no trace")
-        if trace.error is not None:
+        if f.is_error(trace):
             return Opinion(ABSTAIN, "an error instead of an answer")
         flags = flags_of(gold, trace)
         if flags & f.REFUSED:
@@ -89,7 +89,7 @@ def _auditor(rules: f.Rules) -> Callable[[Gold, Trace | None], Opinion]:
             return Opinion(ABSTAIN, "no trace")
         flags = flags_of(Gold(answerable=True, constraints=gold.constraints), trace)
         answer = trace.answer_json or NO_ANSWER
-        if trace.error is not None:
+        if f.is_error(trace):
             return Opinion(REJECT, "an error instead of an answer")
         if flags & f.REFUSED:
             return Opinion(REJECT, "refuses and cites") if answer.citations else Opinion(NOT_IN_CONTEXT, "refused")

@@ -23,7 +23,7 @@ _MARKS: dict[int, tuple[str, str]] = {
     f.REPEATED: ("RW-W04", "{n} repeating a citation id"),
     f.NO_RETRIEVED: ("RW-W05", "{n} without retrieved_ids"),
     f.UNKNOWN_CHUNK: ("RW-W17", "{n} citing ids that are not in the corpus given"),
-    f.ERRORED: ("RW-W24", "{n} with an error instead of an answer, counted as empty answers"),
+    f.ERRORED: ("RW-W24", "{n} with an error instead of an answer"),
     f.VACUOUS: ("RW-W08", "{n} without gold_claim_substr: any claim counts as containing it"),
     f.SHORT_ENTRY: ("RW-W09", "{n} with gold_claim_substr entries under 5 characters"),
     f.NOT_NFC: ("RW-W10", "{n} with text that is not in Unicode form NFC"),
@@ -56,6 +56,8 @@ def warnings(found: Findings, facts: Counter[f.Facts]) -> list[dict[str, Any]]:
     for mark, (code, text) in _MARKS.items():
         if marks[mark]:
             message = text.format(n=show.plural(marks[mark], _NOUNS[mark]))
+            if mark == f.ERRORED:
+                message += f", e.g. {said_errors(found)[0]}"
             entries.append(_warning(found, code, message, marks[mark], measured.notes.get(mark, [])))
     if measured.traces_replaced:
         n = measured.traces_replaced
@@ -139,11 +141,39 @@ def plain(code: str, message: str, count: int, qids: list[str] | None = None) ->
 RECALL_LOW = Fraction(7, 10)
 
 
+def said_errors(found: Findings) -> list[str]:
+    """What the first few errored traces say, each once."""
+    return list(dict.fromkeys(note.said for note in found.measured.notes.get(f.ERRORED, ())))
+
+
+def _without_errors(found: Findings, name: str) -> tuple[int, int]:
+    """Numerator and denominator of a rate over the questions that did not end in an error."""
+    metric = next(one for one in found.names if one.id == name)
+    good = asked = 0
+    for (flags, _), count in found.measured.tally.items():
+        facts = f.unpack(flags, found.ks)
+        word = metric.metric.of(facts) if metric.k is None else metric.metric.of(facts, k=metric.k)
+        if word is not None and not facts.errored:
+            good += count * word
+            asked += count
+    return good, asked
+
+
+def _only_errors(found: Findings, failed: set[str]) -> set[str]:
+    """Of the metrics that failed, those where every question but the errored ones is good: there is nothing to fix."""
+    rates = {"answers.precision", "answers.chr", "answers.containment", "answers.compliance"} & failed
+    counted = {name: _without_errors(found, name) for name in rates}
+    return {name for name, (good, asked) in counted.items() if good == asked}
+
+
 def next_steps(found: Findings) -> list[dict[str, str]]:
     """What the pattern of failures means and what to do, most telling first."""
     failing = [one for one in found.judged if one.outcome is Outcome.FAIL]
     failed = {one.gate.metric.partition("@")[0] for one in failing if one.gate.op != g.EACH}
     steps: list[tuple[str, str]] = []
+    if errors := said_errors(found):
+        steps.append(("errors instead of answers", f"{'; '.join(errors)}: fix the pipeline and run it again"))
+        failed -= _only_errors(found, failed)
     if found.values[None, "answers.missing"].num:
         steps.append(("questions without a trace", "run the pipeline over the whole gold set and score again"))
     if found.frozen.state == "broken":
@@ -173,8 +203,8 @@ def next_steps(found: Findings) -> list[dict[str, str]]:
                 "unanswerable questions were answered: strengthen refusal or retrieval constraints",
             )
         )
-    recall = found.values[None, f"answers.recall@{found.ks[0]}"]
-    low = recall.exact is not None and recall.exact < RECALL_LOW
+    reached, asked = _without_errors(found, f"answers.recall@{found.ks[0]}")
+    low = reached < RECALL_LOW * asked
     if "answers.over_refusal" in failed:
         hint = f"; recall@{found.ks[0]} is low too, so start with retrieval" if low else ""
         steps.append(

@@ -12,10 +12,10 @@ from ragworthy.metrics.agreement import WHOLE
 from ragworthy.metrics.arbitration import ABSTAIN, LABELS, NOT_IN_CONTEXT, Voted, arbitrate, disagreements, tsv
 from ragworthy.names import Label, Stage
 from ragworthy.report import model, show
-from ragworthy.report.agreement_advice import Found, flagged, next_steps, several, warnings
+from ragworthy.report.agreement_advice import Found, all_rejected, flagged, next_steps, several, warnings
 from ragworthy.report.findings import Part
 
-_ORDER = (Label.OVERRULED, Label.DISAGREED, Label.ABSTAINED, Label.ESCALATED, Label.SINGLE, Label.OK)
+_ORDER = (Label.ERROR, Label.OVERRULED, Label.DISAGREED, Label.ABSTAINED, Label.ESCALATED, Label.SINGLE, Label.OK)
 """What became of an item, worst first."""
 _WHOLE = "a number of all items at once"
 
@@ -47,7 +47,9 @@ def part(found: Found, *, provenance: dict[str, Any], evidence: dict[str, Any]) 
 
 def _invalid(found: Found) -> list[str]:
     """Why the evidence cannot carry a verdict."""
-    reasons = []
+    reasons = model.mostly_errors(len(found.errored), len(found.questions), "questions")
+    if all_rejected(found):
+        reasons.append(f"all {show.plural(len(found.pairs), 'pair ends', 'pairs end')} as REJECT: nothing may ship")
     if found.missing:
         reasons.append(f"{show.plural(len(found.missing), 'question has', 'questions have')} no trace")
     unpaired = len(found.votes.scholar_only) + len(found.votes.auditor_only)
@@ -81,6 +83,7 @@ def _counts(found: Found) -> dict[str, int]:
         "unpaired": len(votes.scholar_only) + len(votes.auditor_only),
         "renamed": votes.renamed,
         "missing": len(found.missing),
+        "errored": len(found.errored),
         "orphan_traces": len(found.orphans),
         **common,
     }
@@ -94,8 +97,9 @@ def _ledger(found: Found) -> dict[str, int]:
     total = len(found.pairs) + len(found.ballots)
     return ledger | {
         "expected": total + unpaired,
-        "scored": total - len(found.missing) - single,
+        "scored": total - len(found.missing) - len(found.errored) - single,
         "missing": len(found.missing) + unpaired,
+        "errored": len(found.errored),
         "not_applicable": single,
     }
 
@@ -172,8 +176,10 @@ def tsv_of(body: dict[str, Any]) -> str:
 # rows
 
 
-def label(one: Voted) -> str:
+def label(one: Voted, *, errored: bool = False) -> str:
     """What became of a pair."""
+    if errored:
+        return Label.ERROR
     if not one.agreed:
         return Label.DISAGREED
     if one.abstained:
@@ -197,11 +203,12 @@ def rows(found: Found) -> Iterator[dict[str, Any]]:
     undefined = {name: _WHOLE for name in found.names if name in WHOLE}
     for one in found.pairs:
         final = arbitrate(one)
-        what = label(one)
+        what = label(one, errored=one.qid in found.errored)
+        stage = Stage.PIPELINE if what == Label.ERROR else _stage(one)
         yield {
             "qid": one.qid,
             "label": what,
-            "stage": None if what == Label.OK else _stage(one).value,
+            "stage": None if what == Label.OK else stage.value,
             "metrics": {"agreement.percent": float(one.agreed), "agreement.abstain": float(one.abstained)},
             "undefined": undefined,
             "facts": {

@@ -46,6 +46,8 @@ class Found(NamedTuple):
     """The gold questions by id, where there is a gold set."""
     missing: list[str]
     """Questions without a trace; the validators abstain there."""
+    errored: frozenset[str]
+    """Questions whose trace is an error, or holds no answer."""
     orphans: list[str]
     unchecked: int
     """Gold items with constraints that nobody looked at."""
@@ -61,6 +63,11 @@ def several(found: Found) -> bool:
 def flagged(one: Voted) -> bool:
     """Whether a pair ends as REJECT whatever the validators say."""
     return arbitrate(one).why in ("hard_flag", "citation_out_of_scope")
+
+
+def all_rejected(found: Found) -> bool:
+    """Whether the validators agree, and what they agree on is that nothing may ship."""
+    return bool(found.pairs) and all(arbitrate(one).label == REJECT for one in found.pairs)
 
 
 def warnings(found: Found) -> list[dict[str, Any]]:
@@ -81,7 +88,7 @@ def warnings(found: Found) -> list[dict[str, Any]]:
 def _of_votes(found: Found) -> list[Noted]:
     votes, orphans = found.votes, found.orphans
     conflicts = [one.qid for one in found.pairs if one.conflict]
-    rejected = len(found.pairs) if all(arbitrate(one).label == REJECT for one in found.pairs) else 0
+    rejected = len(found.pairs) if all_rejected(found) else 0
     noted: list[Noted] = [
         ("RW-W70", len(only), f"{show.plural(len(only), 'qid')} of the {who} without the {other}: left out, "
                               f"e.g. {', '.join(only[:3])}", list(only))
@@ -93,6 +100,8 @@ def _of_votes(found: Found) -> list[Noted]:
                                    "scholar says NOT_IN_CONTEXT (label_conflict)", conflicts),
         ("RW-W78", rejected, f"all {show.plural(rejected, 'pair ends', 'pairs end')} as REJECT: agreement does not "
                              "mean that answers are good", []),
+        ("RW-W24", len(found.errored), f"{show.plural(len(found.errored), 'trace')} with an error instead of an answer",
+         sorted(found.errored)),
         ("RW-W72", votes.renamed, f"{show.plural(votes.renamed, 'label')} INVALID taken as REJECT", []),
         ("RW-W07", len(orphans), f"{show.plural(len(orphans), 'trace belongs', 'traces belong')} to no gold question, "
                                  f"e.g. {', '.join(orphans[:3])}", orphans),

@@ -49,7 +49,8 @@ def _facts(found: Findings) -> Counter[f.Facts]:
 
 def _invalid(found: Findings) -> list[str]:
     """Why the evidence cannot carry a verdict, apart from gates that were not measured."""
-    reasons = []
+    counts = _counts(found, _facts(found))
+    reasons = model.mostly_errors(counts["errored"], counts["gold"], "questions")
     missing = found.values[None, "answers.missing"].num
     if missing:
         reasons.append(f"{show.plural(missing, 'question has', 'questions have')} no trace")
@@ -118,6 +119,9 @@ def _stages(facts: Counter[f.Facts]) -> dict[str, int]:
 def _offender(one: Offender, ks: tuple[int, ...]) -> dict[str, Any]:
     facts = f.unpack(one.flags, ks)
     stage, why = blame(facts)
+    said = {}
+    if one.error is not None:
+        said = {"error": one.error, "why": f"an error instead of an answer: {one.error}"}
     return {
         "qid": one.qid,
         "label": label(facts).value,
@@ -128,4 +132,4 @@ def _offender(one: Offender, ks: tuple[int, ...]) -> dict[str, Any]:
         "citations": one.citations if one.citations is not None else [],
         "retrieved_ids": one.retrieved_ids,
         "gold_citations": one.gold_citations,
-    }
+    } | said

@@ -64,10 +64,10 @@ def part(found: Swept, *, provenance: dict[str, Any], evidence: dict[str, Any]) 
 def _invalid(found: Swept) -> list[str]:
     """Why the evidence cannot carry a verdict."""
     reasons = []
+    for load, (errors, runs) in found.errors.items():
+        reasons += model.mostly_errors(errors, runs, f"runs under load {load}")
     if found.missing:
         reasons.append(f"{show.plural(len(found.missing), 'question has', 'questions have')} no measured run")
-    if found.all_errors:
-        reasons.append(f"every run ended in an error under load {', '.join(found.all_errors)}")
     if found.frozen.state == "broken":
         reasons.append(found.frozen.reason)
     return reasons + model.unmeasured(found.judged)

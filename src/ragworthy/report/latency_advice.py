@@ -32,7 +32,7 @@ def warnings(found: Swept) -> list[dict[str, Any]]:
     noted = [
         ("RW-W60", len(found.uneven), _uneven(found.uneven)),
         ("RW-W61", silent, f"{plural(silent, 'configuration and load', 'configurations and loads')} without answers"),
-        ("RW-W24", errored, f"{plural(errored, 'run')} with an error, counted as empty answers; their times count"),
+        ("RW-W24", errored, f"{plural(errored, 'run')} with an error instead of an answer; their times count"),
         ("RW-W65", counts["without_load"], f"{plural(counts['without_load'], 'run')} without load_rps"),
         ("RW-W67", len(slack), _slack(worst)),
         ("RW-W66", again, f"{plural(again, 'run stands', 'runs stand')} in the file again and did not count twice"),

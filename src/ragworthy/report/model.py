@@ -40,6 +40,17 @@ def assemble(parts: Sequence[Part]) -> dict[str, Any]:
     }
 
 
+def mostly_errors(errored: int, total: int, what: str) -> list[str]:
+    """Why nothing can be said of a pipeline that ended in errors most of the time; nothing where it did not.
+
+    >>> mostly_errors(7, 12, "questions"), mostly_errors(6, 12, "questions")
+    (['7 of 12 questions ended in an error: this is an outage, not a measurement'], [])
+    """
+    if 2 * errored <= total:
+        return []
+    return [f"{errored:,} of {total:,} {what} ended in an error: this is an outage, not a measurement"]
+
+
 def unmeasured(judged: Sequence[g.Judged]) -> list[str]:
     """The gates that were not measured, in words, and that none was where that is so."""
     reasons = [

@@ -71,6 +71,7 @@ def _broken(found: Retrieved) -> list[str]:
         reasons.insert(0, f"{show.plural(missing, 'question has', 'questions have')} no trace")
     if found.frozen.state == "broken":
         reasons.append(found.frozen.reason)
+    reasons = model.mostly_errors(found.arm.errored, found.arm.runs, "runs") + reasons
     if found.compared is not None and found.compared.unlike:
         reasons += [f"live and shadow cannot be compared: {why}" for why in found.compared.unlike]
     return reasons

@@ -58,6 +58,8 @@ def why_undefined(facts: f.Facts, name: MetricName) -> str:
     """Why a question is not in a metric's denominator."""
     if facts.missing:
         return "no trace"
+    if facts.errored:
+        return "error"
     if facts.refused and name.metric.cases.startswith("shipped"):
         return "refused"
     return f"not among the {name.metric.cases}"

@@ -139,7 +139,8 @@ def counts_line(suite: str, counts: dict[str, Any]) -> str:
     else:
         runs = ""
         fate = f"{counts['answered']:,} answered, {counts['refused']:,} refused, {counts['missing']:,} missing"
-    return f"{plural(counts['gold'], 'question')} ({sides}){runs}, {fate}"
+    errors = f", {counts['errored']:,} errored" if counts.get("errored") else ""
+    return f"{plural(counts['gold'], 'question')} ({sides}){runs}, {fate}{errors}"
 
 
 def _votes(counts: dict[str, Any]) -> str:

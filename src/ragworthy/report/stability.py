@@ -92,7 +92,8 @@ def part(found: Steady, *, provenance: dict[str, Any], evidence: dict[str, Any])
 
 def _invalid(found: Steady) -> list[str]:
     """Why the evidence cannot carry a verdict."""
-    reasons = []
+    counts = _counts(found)
+    reasons = model.mostly_errors(counts["errored_runs"], counts["counted_runs"], "runs")
     missing = found.values[None, "stability.missing"].num
     if missing:
         reasons.append(f"{show.plural(missing, 'question has', 'questions have')} no run")
@@ -107,11 +108,13 @@ def _counts(found: Steady) -> dict[str, int]:
     runs = [run for question in questions for run in question.runs]
     refused = sum(bool(one.runs) and all(run.refused for run in one.runs) for one in questions)
     missing = sum(one.missing for one in questions)
+    errored = sum(bool(one.runs) and all(run.errored for run in one.runs) for one in questions)
     return {
         "gold": len(questions),
-        "answered": len(questions) - refused - missing,
+        "answered": len(questions) - refused - missing - errored,
         "refused": refused,
         "missing": missing,
+        "errored": errored,
         "answerable": sum(one.answerable for one in questions),
         "unanswerable": sum(not one.answerable for one in questions),
         "distinct_questions": found.distinct,
@@ -350,7 +353,7 @@ def _noticed(found: Steady) -> list[tuple[str, int, str, list[str]]]:
         ("RW-W56", uneven, f"{plural(uneven, 'question')} not asked in all {design['variations']} variations",
          design["uneven_qids"]),
         ("RW-W57", configs if configs > 1 else 0, f"runs of {configs} configurations are mixed", []),
-        ("RW-W24", errored, f"{plural(errored, 'run')} with an error instead of an answer, counted as empty", []),
+        ("RW-W24", errored, f"{plural(errored, 'run')} with an error instead of an answer", []),
         ("RW-W05", blind, f"{plural(blind, 'run')} without retrieved_ids", []),
         ("RW-W08", len(vacuous), f"{plural(len(vacuous), 'answerable gold item')} without gold_claim_substr: "
          "any claim counts as containing it", vacuous),

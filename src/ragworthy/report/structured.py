@@ -74,7 +74,9 @@ def _invalid(found: Graded) -> list[str]:
         reasons.insert(0, f"{show.plural(missing, 'question has', 'questions have')} no output")
     if found.frozen.state == "broken":
         reasons.append(found.frozen.reason)
-    return reasons + model.unmeasured(found.judged)
+    counts = _counts(found)
+    errors = model.mostly_errors(counts["errored"], counts["gold"], "questions")
+    return errors + reasons + model.unmeasured(found.judged)
 
 
 def _counts(found: Graded) -> dict[str, int]:

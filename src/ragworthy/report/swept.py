@@ -62,8 +62,8 @@ class Swept(NamedTuple):
     counts: dict[str, int]
     missing: list[str]
     """Questions that the judged configuration was not asked under one of its loads."""
-    all_errors: list[str]
-    """The loads under which nothing but errors came back."""
+    errors: dict[str, tuple[int, int]]
+    """By load: how many runs ended in an error, of how many."""
     uneven: list[str]
     """What is not crossed, in words."""
     prices: Prices | None
