@@ -182,7 +182,7 @@ def check_result(project: Project, done: Done) -> None:
     if project.state in VERDICTS:
         assert f"verdict: {project.state} (exit {expected})" in done.log
     else:
-        assert "runs/latest/answers.jsonl:13: " in done.log
+        assert "runs/latest/traces.jsonl:13: " in done.log
         assert "[RW-" in done.log
 
 
@@ -372,7 +372,7 @@ def test_pre_commit_hook(project: Project) -> None:
     assert hook["language"] == "python"
     assert hook["additional_dependencies"] == ["ragworthy"]
     assert hook["pass_filenames"] is False
-    for watched in ("ragworthy.toml", "gold/answers.jsonl", "gold/answers.lock", "runs/latest/answers.jsonl"):
+    for watched in ("ragworthy.toml", "gold/answers.jsonl", "gold/answers.lock", "runs/latest/traces.jsonl"):
         assert re.search(hook["files"], watched)
     assert not re.search(hook["files"], "src/app.py")
     check_result(project, project.run(hook["entry"]))

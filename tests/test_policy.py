@@ -406,7 +406,7 @@ evidence = "point"
 
 [answers]
 gold = "gold/answers.jsonl"
-traces = "runs/latest/answers.jsonl"
+traces = "runs/latest/traces.jsonl"
 k = 5
 short_substr = "reject"
 refusals = ["not in context"]

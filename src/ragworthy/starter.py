@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
+from ragworthy.runner.journal import EXAMPLE
+from ragworthy.runner.results import SCHEMA, SUMMARY
 
 GATES = """\
 [[gate]]
@@ -98,14 +100,15 @@ def example(name: str) -> str:
 
 def init(folder: Path) -> Laid:
     """Lay down a policy, a tiny gold set and traces; never overwrites."""
-    laid = Laid(folder / "ragworthy.toml", folder / "gold/answers.jsonl", [folder / "runs/latest/answers.jsonl"])
+    traces_at = "runs/latest/traces.jsonl"
+    laid = Laid(folder / "ragworthy.toml", folder / "gold/answers.jsonl", [folder / traces_at])
     gold, traces = _tiny()
     files = {
-        laid.policy: POLICY.format(
-            gold="gold/answers.jsonl", traces="runs/latest/answers.jsonl", scu="false", gates=GATES
-        ),
+        laid.policy: POLICY.format(gold="gold/answers.jsonl", traces=traces_at, scu="false", gates=GATES),
         laid.gold: gold,
         laid.traces[0]: traces,
+        # `ragworthy run --out runs/latest` may take the place of these traces, and of no others.
+        laid.traces[0].with_name(SUMMARY): json.dumps({"schema": SCHEMA, "target": EXAMPLE}) + "\n",
     }
     _write_new(files)
     return laid

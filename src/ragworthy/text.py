@@ -105,7 +105,7 @@ def piece_occurs(pieces: Iterable[str], folded: str, *, short_words: bool) -> bo
     for piece in pieces:
         wanted = fold(piece)
         if len(wanted) >= MIN_SUBSTR:
-            if wanted in folded:
+            if wanted in folded and not wanted.isspace():
                 return True
         elif short_words and short_piece_occurs(wanted, folded):
             return True

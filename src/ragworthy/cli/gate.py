@@ -27,6 +27,7 @@ def gate(given: argparse.Namespace) -> int:
     path = find_policy(given.config)
     policy = load_policy(path, today=date.today())
     requests = flow.from_policy(policy, **flags(given))
+    flow.check_stale(requests)
     if given.baseline:
         requests = [request.with_baseline(Path(given.baseline)) for request in requests]
     if given.selftest:

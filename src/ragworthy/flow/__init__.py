@@ -160,7 +160,9 @@ class Run(NamedTuple):
 
 def gate(path: Path, *, today: date | None, **options: Any) -> Run:
     """Run every suite of a policy file."""
-    return score_all(from_policy(load_policy(path, today=today), **options))
+    requests = from_policy(load_policy(path, today=today), **options)
+    check_stale(requests)
+    return score_all(requests)
 
 
 def score(request: Request, progress: Progress | None = None) -> Run:
@@ -179,6 +181,16 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
         import_module(f"ragworthy.flow.{request.suite}").score(request, progress) for request in requests
     ]
     return Run(model.assemble(parts), parts)
+
+
+def check_stale(requests: Sequence[Request]) -> None:
+    """Refuse a policy whose answers were overtaken by a run in the same folder."""
+    from ragworthy.runner.beside import check_beside
+
+    for request in requests:
+        files = (request.gold, request.traces)
+        if request.suite in ("answers", "stability") and all(isinstance(one, (str, Path)) for one in files):
+            check_beside(Path(request.traces), Path(request.gold))
 
 
 def check_request(request: Request) -> None:

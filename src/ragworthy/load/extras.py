@@ -1,7 +1,9 @@
 """The smaller inputs: chunk texts, contradiction packs, the lock of a gold set, an earlier report."""
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +15,7 @@ from ragworthy.gates import Baseline
 from ragworthy.load.checker import load_toml
 from ragworthy.load.decode import Decoder, Fault, record_offsets
 from ragworthy.load.sources import Source
+from ragworthy.metrics.constraints import Contradictions, Pattern
 from ragworthy.records import Chunk, SchemaOnly, explained
 from ragworthy.stats import exact, ratio
 from ragworthy.text import described, fold
@@ -56,7 +59,7 @@ class Pack(NamedTuple):
     """Contradiction rules: where the first pattern matches a lock, the second must not match the claim."""
 
     id: str
-    rules: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
+    rules: Contradictions
     sha256: str
 
 
@@ -93,12 +96,21 @@ def _read_pack(path: Path, label: str) -> Pack:
             text = rule.get(key) if isinstance(rule, dict) else None
             if not isinstance(text, str):
                 raise wrong(f"expected a pattern, got {'nothing' if text is None else described(text)}", field)
-            try:
-                patterns.append(re.compile(text))
-            except re.error as error:
-                raise wrong(f"expected a regular expression, got one that fails: {error}", field) from None
+            patterns.append(_pattern(text, partial(wrong, field=field)))
         rules.append((patterns[0], patterns[1]))
     return Pack(table["id"], tuple(rules), sha256_of(path))
+
+
+def _pattern(text: str, wrong: Callable[[str], DataError]) -> Pattern:
+    """A pattern of a pack. It may come from somebody else, so it is run by an engine that knows a time limit."""
+    import regex
+
+    try:
+        re.compile(text)  # says best what is wrong
+        made: Pattern = regex.compile(text)
+    except (re.error, regex.error, RecursionError, OverflowError) as error:
+        raise wrong(f"expected a regular expression, got one that fails: {error}") from None
+    return made
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True):

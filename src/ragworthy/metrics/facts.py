@@ -4,13 +4,12 @@ The flags of a question are its row. A count per distinct flag set is the tally,
 metric in `answers.py` is a pure function of the flags.
 """
 
-import re
-import unicodedata
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 import msgspec
 
+from ragworthy.metrics.constraints import Contradictions, kept
 from ragworthy.names import MIN_SUBSTR, REFUSAL
 from ragworthy.records import Gold, Trace
 from ragworthy.text import can_count_when_short, clip, fold, is_nfc, looks_like_refusal, piece_occurs, trim_fold
@@ -82,7 +81,7 @@ class Rules(NamedTuple):
     refusals: tuple[str, ...] = (REFUSAL,)
     short_words: bool = False
     scu: bool = False
-    contradictions: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = ()
+    contradictions: Contradictions = ()
     chunks: Mapping[str, str] | None = None
 
 
@@ -150,7 +149,7 @@ def gold_flags(rules: Rules) -> Callable[[Gold], int]:
             flags = ANSWERABLE | EVIDENCE if cited else ANSWERABLE | NO_CITATIONS
             if not pieces:
                 flags |= VACUOUS
-            elif len(pieces) != 1 or len(pieces[0]) < MIN_SUBSTR or not pieces[0].isascii():
+            elif len(pieces) != 1 or len(pieces[0]) < MIN_SUBSTR or not pieces[0].isascii() or pieces[0].isspace():
                 flags |= _piece_flags(pieces, short_words)
         elif pieces or cited:
             flags = STRAY_GOLD | EVIDENCE if cited else STRAY_GOLD
@@ -170,6 +169,7 @@ def gold_flags(rules: Rules) -> Callable[[Gold], int]:
 def _piece_flags(pieces: list[str], short_words: bool) -> int:
     flags = 0
     folded = [fold(piece) for piece in pieces]
+    folded = ["" if piece.isspace() else piece for piece in folded]  # blanks occur in every claim
     if any(len(piece) < MIN_SUBSTR for piece in folded):
         flags |= SHORT_ENTRY
     if all(len(piece) < MIN_SUBSTR for piece in folded):
@@ -242,6 +242,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
                 and len(text) > longest
                 and len(piece := pieces[0]) >= 5
                 and piece in text
+                and not piece.isspace()
                 and type(cited) is list
                 and len(cited) == 1
                 and (one := cited[0]) in wanted
@@ -260,7 +261,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             else:
                 for piece in pieces:
                     folded = piece.lower() if piece.isascii() else fold(piece)
-                    if len(folded) >= 5 and folded in text:
+                    if len(folded) >= 5 and folded in text and not folded.isspace():
                         flags |= contained
                         break
                 else:
@@ -270,7 +271,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             flags |= hit if wanted and one in wanted else in_scope
         else:
             flags |= _citation_flags(cited, wanted, retrieved)
-        if not scu or not gold.constraints or _kept(gold.constraints, answer.constraints_echo, text, contradictions):
+        if not scu or not gold.constraints or kept(gold.constraints, answer.constraints_echo, text, contradictions):
             flags |= KEPT
         if chunks is not None:
             flags |= _support(gold, cited, chunks, short_words)
@@ -356,35 +357,6 @@ def _citation_flags(cited: object, wanted: list[str] | None, retrieved: list[str
     if len(cited) > 1 and flags & WELL_FORMED and len(set(cited)) < len(cited):
         flags |= REPEATED
     return flags
-
-
-def _kept(
-    locked: list[str],
-    echo: object,
-    claim: str,
-    contradictions: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...],
-) -> bool:
-    """Whether the echo equals the locked constraints as a set of trimmed texts and no rule of a pack fires."""
-    if not isinstance(echo, list) or not all(isinstance(one, str) for one in echo):
-        return False
-    if {_trimmed(one) for one in echo} != {_trimmed(one) for one in locked}:
-        return False
-    return not contradicted(locked, claim, contradictions)
-
-
-def contradicted(
-    locked: list[str], claim: str, contradictions: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
-) -> bool:
-    """Whether some rule matches a locked constraint and the claim, both lower-cased."""
-    lowered = claim.lower()
-    return any(
-        forbidden.search(lowered) and any(lock.search(one.lower()) for one in locked)
-        for lock, forbidden in contradictions
-    )
-
-
-def _trimmed(text: str) -> str:
-    return unicodedata.normalize("NFC", text.strip())
 
 
 def _support(gold: Gold, cited: object, chunks: Mapping[str, str], short_words: bool) -> int:

@@ -15,6 +15,10 @@ from ragworthy.text import nfkc, short_piece_occurs, squeeze
 SOURCE = "ProblemMap eval/eval_semantic_stability.md"
 
 
+COMPARED = 20_000
+"""So many characters of two claims are compared; comparing all of two that fill a book would take hours."""
+
+
 class Said(NamedTuple):
     """What is established about one run."""
 
@@ -174,7 +178,9 @@ def css(question: Question) -> Fraction | None:
         return None
     sets = [run.cited for run in question.runs]
     union = frozenset[str]().union(*sets)
-    return Fraction(len(sets[0].intersection(*sets)), len(union)) if union else Fraction(1)
+    if not union:  # nothing cited is the same in every run, unless errors are why
+        return Fraction(0 if any(run.errored for run in question.runs) else 1)
+    return Fraction(len(sets[0].intersection(*sets)), len(union))
 
 
 @metric(
@@ -204,6 +210,7 @@ def _apart(one: str, other: str, known: dict[tuple[str, str], Fraction]) -> Frac
         return Fraction(0)
     pair = (one, other) if one < other else (other, one)
     if pair not in known:
+        one, other = one[:COMPARED], other[:COMPARED]
         known[pair] = Fraction(Levenshtein.distance(one, other), max(len(one), len(other)))
     return known[pair]
 
@@ -244,11 +251,12 @@ def refusal_rate(question: Question) -> tuple[int, int] | None:
     source=f"{SOURCE} §1",
 )
 def rcr(question: Question) -> tuple[int, int] | None:
-    """Share of runs that refuse, or do not, as most runs of their question; says nothing of which is right."""
+    """Share of runs that refuse, or answer, as most runs of their question; says nothing of which is right."""
     if question.missing:
         return None
     refused = sum(run.refused for run in question.runs)
-    return max(refused, len(question.runs) - refused), len(question.runs)
+    errored = sum(run.errored for run in question.runs)
+    return max(refused, len(question.runs) - refused - errored), len(question.runs)
 
 
 @metric(
@@ -282,13 +290,17 @@ def missing(question: Question) -> bool | None:
 
 
 def alike(one: Said, other: Said) -> bool:
-    """Whether two runs say the same: refusal, claim and citations."""
+    """Whether two runs say the same: refusal, claim and citations. An error says nothing."""
+    if one.errored or other.errored:
+        return False
     return (one.refused, one.claim, one.cited) == (other.refused, other.claim, other.cited)
 
 
 def repeats(one: Said, other: Said) -> bool:
     """Whether one run does all that the other does: says the same, cites what was retrieved, echoes the same."""
-    return alike(one, other) and (one.hit, one.echoed, one.errored) == (other.hit, other.echoed, other.errored)
+    if one.errored and other.errored:
+        return True
+    return alike(one, other) and (one.hit, one.echoed) == (other.hit, other.echoed)
 
 
 def _share(question: Question, *, answerable: bool, holds: Callable[[Said], bool]) -> tuple[int, int] | None:

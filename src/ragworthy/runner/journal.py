@@ -228,11 +228,27 @@ def _changed(old: Header, new: Header) -> tuple[str, str, str] | None:
     return None
 
 
+EXAMPLE = "example"
+"""What stands for the target where the traces come with the starter files; a run may take their place."""
+
+
+def _is_example(folder: Path) -> bool:
+    """Whether the results in a folder are those that `init` laid down."""
+    try:
+        return bool(msgspec.json.decode((folder / "run.json").read_bytes(), type=_Ran).target == EXAMPLE)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return False
+
+
+class _Ran(msgspec.Struct, frozen=True):
+    target: str
+
+
 def check_free(folder: Path, names: tuple[str, ...]) -> None:
     """Refuse a folder that holds files of these names but no journal: they are not ours."""
     if folder.exists() and not folder.is_dir():
         raise usage_error(f"{folder}: expected a folder, got a file")
-    if not (folder / FILE).exists():
+    if not (folder / FILE).exists() and not _is_example(folder):
         for name in names:
             if (folder / name).exists():
                 raise usage_error(f"{folder / name}: expected a new folder, got one with this file", code="RW-U03")
