@@ -85,10 +85,11 @@ def test_w42_one_label_only_passes_by_agreement() -> None:
     assert Path("runs/consistency_disagreements.tsv").read_text() == "qid\tscholar\tauditor\tfinal\twhy\n"
 
 
-def test_complete_agreement_that_nothing_may_ship_is_warned_about() -> None:
-    """Two validators who reject everything agree completely: the gates hold, and nobody should overlook why."""
+def test_complete_agreement_that_nothing_may_ship_does_not_ship() -> None:
+    """Two validators who reject everything agree completely: the gates hold, and what they say is no."""
     code, report = score(pairs(*[(R, R)] * 10))
-    assert (code, suite(report)["finals"]) == (0, {R: 10})
+    assert (code, suite(report)["finals"]) == (4, {R: 10})
+    assert report["invalid"] == ["all 10 pairs end as REJECT: nothing may ship"]
     assert [one["message"] for one in suite(report)["warnings"] if one["code"] == "RW-W78"] == [
         "all 10 pairs end as REJECT: agreement does not mean that answers are good"
     ]

@@ -215,7 +215,9 @@ def test_written_traces_score(tmp_path: Path) -> None:
     suite = result.report["suites"]["answers"]
     assert suite["counts"]["errored"] == 1
     assert suite["metrics"]["answers.precision"]["ledger"]["errored"] == 1
-    assert result.metrics["answers.under_refusal"].num == 1  # an error is not a refusal: it never flatters a score
+    assert (result.metrics["answers.precision"].num, result.metrics["answers.precision"].den) == (1, 2)  # it counts
+    # An error is neither an answer nor a refusal.
+    assert (result.metrics["answers.under_refusal"].num, result.metrics["answers.under_refusal"].den) == (0, 0)
     assert any(warning["name"] == "errored_traces" for warning in suite["warnings"])
 
 

@@ -84,7 +84,8 @@ def test_min_and_max_are_inclusive_and_exact() -> None:
 def with_baseline(rule: str, metric: str, before: dict[str, int], now: dict[str, int]) -> Report:
     """The first gate of a run compared with an earlier one."""
     lay(**before)
-    gated(f'{SUITE}[[gate]]\nmetric = "{metric}"\nmin = 0.0001\n{OPTIONAL_UNDER}', "-o", "base.json")
+    limit = "max = 0.9999" if metric == "over" else "min = 0.0001"
+    gated(f'{SUITE}[[gate]]\nmetric = "{metric}"\n{limit}\n{OPTIONAL_UNDER}', "-o", "base.json")
     lay(**now)
     _, report = gated(f'baseline = "base.json"\n{SUITE}[[gate]]\nmetric = "{metric}"\n{rule}\n{OPTIONAL_UNDER}')
     gate: Report = report["gates"][0]
@@ -300,7 +301,7 @@ def test_precedence_of_verdicts_and_their_exit_codes(size: int) -> None:
             )
             for what, free, waive in (KINDS[kind] for kind in kinds)
         ]
-        if invalid or "not_measured" in kinds or not kinds:
+        if invalid or "not_measured" in kinds or not set(kinds) - {"optional"}:
             expected = ("INVALID", 4)
         elif "fail" in kinds:
             expected = ("NO-SHIP", 1)
@@ -398,7 +399,7 @@ def test_when_everything_is_refused_nothing_was_measured() -> None:
 def test_without_unanswerable_questions_the_gate_on_them_must_be_optional() -> None:
     lay(right=3)
     code, report = gated(SUITE)
-    reason = "answers.under_refusal was not measured: no unanswerable question"
+    reason = "answers.under_refusal was not measured: no unanswerable question got an answer or a refusal"
     assert (code, report["verdict"], report["invalid"]) == (4, "INVALID", [reason])
     code, report = gated(f'{SUITE}[[gate]]\nmetric = "precision"\nmin = 0.8\n{OPTIONAL_UNDER}')
     assert (code, report["verdict"]) == (0, "SHIP")

@@ -232,9 +232,34 @@ def test_thresholds_that_never_fail_or_never_pass(metric: str, rule: str, why: s
     assert first_line(text) == f"ragworthy.toml: gate[0].{rule.split()[0]}: {why} [RW-P05]"
 
 
-@pytest.mark.parametrize("rule", ["min = 1", "min = 0.0001", "max = 0", "max = 0.9999", "max_drop = 0"])
-def test_thresholds_at_the_edge_that_can_do_both(rule: str) -> None:
-    assert len(loaded(f'{SUITE}[[gate]]\nmetric = "chr"\n{rule}\n').gates) == 1
+@pytest.mark.parametrize(
+    ("metric", "rule"),
+    [
+        ("chr", "min = 1"),
+        ("chr", "min = 0.0001"),
+        ("chr", "max_drop = 0"),
+        ("over", "max = 0"),
+        ("over", "max = 0.9999"),
+    ],
+)
+def test_thresholds_at_the_edge_that_can_do_both(metric: str, rule: str) -> None:
+    assert len(loaded(f'{SUITE}[[gate]]\nmetric = "{metric}"\n{rule}\n').gates) == 1
+
+
+@pytest.mark.parametrize(
+    ("metric", "rule", "said"),
+    [
+        ("answers.precision", "max = 0.80", "expected min, got max: answers.precision is better when it is higher"),
+        (
+            "answers.under_refusal",
+            "min = 0.5",
+            "expected max, got min: answers.under_refusal is better when it is lower",
+        ),
+    ],
+)
+def test_a_limit_on_the_wrong_side_is_an_error(metric: str, rule: str, said: str) -> None:
+    text = f'{SUITE}[[gate]]\nmetric = "{metric}"\n{rule}\n'
+    assert first_line(text) == f"ragworthy.toml: gate[0].{rule.split()[0]}: {said} [RW-P05]"
 
 
 def test_a_policy_with_an_empty_list_of_gates_is_an_error() -> None:

@@ -206,7 +206,7 @@ def test_counts_and_ledger_close(case: Case, scu: bool) -> None:
     counts = suite(result)["counts"]
     total = len(case.gold)
     assert counts["gold"] == total
-    assert counts["answered"] + counts["refused"] + counts["missing"] == total
+    assert counts["answered"] + counts["refused"] + counts["missing"] + counts["errored"] == total
     assert counts["answerable"] + counts["unanswerable"] == total
     named = [trace.get("qid") or trace["q_id"] for trace in case.traces]
     known = [qid for qid in named if not qid.startswith("unknown")]
@@ -323,7 +323,7 @@ def test_rows_add_up(case: Case, scu: bool, k: Any) -> None:
         assert set(row["metrics"]) | set(row["undefined"]) == names
         assert set(row["metrics"].values()) <= {0.0, 1.0}
         assert all(row["undefined"].values())
-        assert row["facts"]["answered"] + row["facts"]["refused"] + row["facts"]["missing"] == 1
+        assert sum(row["facts"][fate] for fate in ("answered", "refused", "missing", "errored")) == 1
     for name, number in result.metrics.items():
         values = [row["metrics"][name] for row in rows if name in row["metrics"]]
         assert sum(values) == number.num
@@ -391,8 +391,10 @@ def oracle(
         locks = {unicodedata.normalize("NFC", one.strip()) for one in x.get("constraints") or []}
         echo: Any = answer.get("constraints_echo")
         M = trace is None
-        R = not M and claim.strip().lower() == "not in context"
-        S = not M and not R
+        E = trace is not None and (trace.get("error") is not None or trace.get("answer_json") is None)  # design §5
+        answer, claim, retrieved = ({}, "", []) if E else (answer, claim, retrieved)
+        R = not M and not E and claim.strip().lower() == "not in context"
+        S = not M and not R and not E
         text = claim.strip()
         C = bool(text) and (not pieces or any(occurs(piece, text, short) for piece in pieces))
         H = isinstance(cited, list) and bool(set(cited) & wanted) and set(cited) <= set(retrieved)
@@ -401,24 +403,24 @@ def oracle(
         K = not scu or not locks or echoed == locks
         ids_only = isinstance(cited, list) and all(isinstance(one, str) for one in cited)
         top = set(retrieved[:k])
-        count("precision", S, A and C and H and K)
-        count("chr", S, H)
-        count("under_refusal", U, S)
-        count("over_refusal", A, R)
+        count("precision", S or E, S and A and C and H and K)
+        count("chr", S or E, S and H)
+        count("under_refusal", U and not E, S)
+        count("over_refusal", A and not E, R)
         count("recall", A, wanted <= top)
         count("hit", A, bool(wanted & top))
-        count("chr_ceiling", S, bool(wanted & top))
-        count("scu", S, K)
-        count("compliance", S or R, R or (bool(text) and ids_only))
+        count("chr_ceiling", S or E, bool(wanted & top))
+        count("scu", S or E, S and K)
+        count("compliance", S or R or E, R or (bool(text) and ids_only))
         count("containment", A, S and C)
         listed = cited if isinstance(cited, list) else []
         held = [texts.get(one, "") for one in listed if isinstance(one, str)]
-        count("support", corpus and S and A, any(occurs(p, one, short) for p in pieces for one in held))
+        count("support", corpus and (S or E) and A, S and any(occurs(p, one, short) for p in pieces for one in held))
         missing += M
         violations += S and bool(locks) and not K
         outside = isinstance(cited, list) and not set(cited) <= set(retrieved)
         applies = {
-            "MISSING": M, "HALLUCINATION": S and U, "OVER_REFUSAL": R and A, "REFUSAL_OK": R,
+            "MISSING": M, "ERROR": E, "HALLUCINATION": S and U, "OVER_REFUSAL": R and A, "REFUSAL_OK": R,
             "EMPTY_CLAIM": not text, "OUT_OF_SCOPE": outside, "ANS_NO_HIT": not H, "ANS_NO_CONTAIN": not C,
             "SCU_VIOLATION": not K, "OK": True,
         }  # fmt: skip
@@ -433,7 +435,7 @@ def oracle(
 
 WORST_FIRST = [
     "HALLUCINATION", "SCU_VIOLATION", "OUT_OF_SCOPE", "ANS_NO_HIT", "ANS_NO_CONTAIN", "EMPTY_CLAIM",
-    "MISSING", "OVER_REFUSAL",
+    "ERROR", "MISSING", "OVER_REFUSAL",
 ]  # fmt: skip
 
 

@@ -644,7 +644,7 @@ FATES = {
     "Q4": ("OFF_TARGET", "citation"),
     "Q5": ("NOT_RETRIEVED", "ranking"),
     "Q6": ("FAR_OFF", "index"),
-    "Q7": ("NOT_CITED", "citation"),
+    "Q7": ("ERROR", "pipeline"),
     "Q8": ("MISSING", "pipeline"),
     "U1": ("UNANSWERABLE", None),
 }
@@ -654,10 +654,10 @@ def test_every_question_has_a_label_and_a_stage_to_blame() -> None:
     found = score(*mixed())
     rows = list(found.rows())
     assert {row["qid"]: (row["label"], row["stage"]) for row in rows} == FATES
-    assert body(found)["labels"]["NOT_CITED"] == 2 and sum(body(found)["labels"].values()) == 9
-    assert body(found)["stages"] == {"pipeline": 1, "index": 1, "ranking": 1, "citation": 4}
+    assert body(found)["labels"]["NOT_CITED"] == 1 and sum(body(found)["labels"].values()) == 9
+    assert body(found)["stages"] == {"pipeline": 2, "index": 1, "ranking": 1, "citation": 3}
     worst = [(one["qid"], one["label"]) for one in body(found)["offenders"]]
-    assert worst[0] == ("Q8", "MISSING") and worst[-1] == ("Q6", "FAR_OFF") and len(worst) == 7
+    assert worst[:2] == [("Q7", "ERROR"), ("Q8", "MISSING")] and worst[-1] == ("Q6", "FAR_OFF") and len(worst) == 7
     # nothing justifies these: no run is covered, or the citation is as far as unrelated text
     assert body(found)["bad_qids"] == ["Q2", "Q3", "Q6", "Q7", "Q8"]
 
@@ -831,7 +831,7 @@ def test_the_text_says_what_a_person_needs(tmp_path: Path) -> None:
         "retrieval: 9 questions (8 answerable, 1 not) in 48 runs",
         "retrieval.recall@k",
         "k = 10",
-        "stages to blame: pipeline 1",
+        "stages to blame: pipeline 2",
         "λ: → ",
         "ΔS recorded: ",
         "Worst offenders",
@@ -1054,7 +1054,7 @@ def test_a_trace_cannot_talk_its_distance_down(tmp_path: Path) -> None:
 
 def test_an_errored_run_cites_nothing() -> None:
     found = score([gold()], [run(error="timeout")])
-    assert value(found, "coverage") == 0 and body(found)["labels"] == {"NOT_CITED": 1}
+    assert value(found, "coverage") == 0 and body(found)["labels"] == {"ERROR": 1}
 
 
 @pytest.mark.parametrize("field", ["answer", "answer_json"])

@@ -329,7 +329,7 @@ def test_runs_that_are_the_same_are_perfectly_stable(answerable: bool, claim: st
         (
             [run("q1", 0, NULL, "p1#2"), {"qid": "q1", "seed": 1, "error": "timeout"}],
             ("pipeline", "the pipeline reported an error in 1 of 2 runs"),
-            "ANS_NO_HIT",
+            "ERROR",
         ),
         ([], ("pipeline", "no run was written for this question"), "MISSING"),
     ],
@@ -398,7 +398,7 @@ def test_every_run_is_accounted_for() -> None:
     assert said["RW-W54"] == "1 run answered differently for the same question and seed"
     assert said["RW-W55"] == "1 question has one run that counts"
     assert said["RW-W56"] == "1 question not asked in all 6 variations"
-    assert said["RW-W24"] == "1 run with an error instead of an answer, counted as empty"
+    assert said["RW-W24"] == "1 run with an error instead of an answer"
 
 
 def test_without_the_plain_question_the_first_noop_stands_for_it() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import G1, G2, G3, T1, T2, T3, Done, Row, run_cli, write_jsonl
 from ragworthy.load.extras import load_pack
-from ragworthy.metrics.facts import contradicted
+from ragworthy.metrics.constraints import contradicted
 
 EXAMPLE_GOLD = [G1(), G2(), G3()]
 EXAMPLE_TRACES = [T1(), T2(), T3()]
@@ -746,9 +746,10 @@ def test_what_came_before_an_error_is_no_answer(bench: Bench) -> None:
     assert scored.ratio("containment") == (1, 2)
     assert scored.ratio("compliance") == (2, 3)
     assert (scored.counts["errored"], scored.rows[0]["facts"]["errored"]) == (1, True)
-    assert (scored.rows[0]["label"], scored.rows[0]["stage"]) == ("EMPTY_CLAIM", "pipeline")
+    assert (scored.rows[0]["label"], scored.rows[0]["stage"]) == ("ERROR", "pipeline")
     refused = bench.score(EXAMPLE_GOLD, [T1(), T2() | {"error": "timeout"}, T3()])
-    assert refused.ratio("under_refusal") == (1, 1)  # nor does a right refusal
+    assert refused.ratio("under_refusal") == (0, 0)  # it is no answer, and the refusal beside it does not count either
+    assert (refused.ratio("precision"), refused.rows[1]["label"]) == ((2, 3), "ERROR")
     assert bench.reference(EXAMPLE_GOLD, traces) == bench.reference(EXAMPLE_GOLD, EXAMPLE_TRACES)
 
 

@@ -48,7 +48,7 @@ def part(found: Found, *, provenance: dict[str, Any], evidence: dict[str, Any]) 
 def _invalid(found: Found) -> list[str]:
     """Why the evidence cannot carry a verdict."""
     reasons = model.mostly_errors(len(found.errored), len(found.questions), "questions")
-    if all_rejected(found):
+    if all_rejected(found) and all(one.agreed for one in found.pairs):
         reasons.append(f"all {show.plural(len(found.pairs), 'pair ends', 'pairs end')} as REJECT: nothing may ship")
     if found.missing:
         reasons.append(f"{show.plural(len(found.missing), 'question has', 'questions have')} no trace")
