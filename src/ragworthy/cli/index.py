@@ -1,6 +1,7 @@
 """`index build | search | check | diff | migrate` and `retrieve`."""
 
 import argparse
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +23,7 @@ _SNIPPET = 240
 
 def build(given: argparse.Namespace) -> int:
     """Documents to an index."""
-    if Path(given.docs).resolve() in Path(given.out).resolve().parents:
+    if Path(os.path.realpath(given.docs)) in Path(os.path.realpath(given.out)).parents:
         raise usage_error("--out: expected a folder outside of --docs, got one inside")
     built = indexing.build(Path(given.docs), Path(given.out), dense=given.dense, limit=given.limit, ann=given.ann)
     manifest = built.manifest

@@ -42,7 +42,7 @@ def kind_of(path: str) -> str | None:
 
 def _folder(root: Path, problems: list[Problem]) -> list[SourceDocument]:
     """Every file below a folder; hidden ones are passed over, links are followed only within the folder."""
-    inside = root.resolve()
+    inside = os.path.realpath(root)
     paths: list[str] = []
 
     def unreadable(error: OSError) -> None:
@@ -55,7 +55,7 @@ def _folder(root: Path, problems: list[Problem]) -> list[SourceDocument]:
     found: list[SourceDocument] = []
     for relative in sorted(paths, key=ids.natural):
         path = root / relative
-        if not path.resolve().is_relative_to(inside):
+        if not Path(os.path.realpath(path)).is_relative_to(inside):
             found.append(_skipped(path, relative, "a link that leads out of the folder"))
         elif not path.is_file():
             found.append(_skipped(path, relative, "not a file"))
