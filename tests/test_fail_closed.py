@@ -193,9 +193,8 @@ def _name(metric: registry.Metric) -> str:
 def _bad(name: str, suite: Suite, metric: registry.Metric, written: list[Row]) -> bool:
     """Whether garbage is bad by this metric, or cannot be measured by it."""
     _lay(suite, written)
-    given = {role: f"{role}.jsonl" for role in (*suite.inputs, suite.role)}
-    given["traces"] = given.pop("trace", None) or given.pop("runs", None) or given.pop("outputs", None)  # type: ignore[assignment]
-    result = rw.score(name, **{key: value for key, value in given.items() if value}, **_more(name))
+    given: Row = {"traces" if role == "trace" else role: f"{role}.jsonl" for role in (*suite.inputs, suite.role)}
+    result = rw.score(name, **given, **_more(name))
     number = result.metrics.get(_name(metric))
     if number is None or number.value is None or number.undefined:
         return True
@@ -293,7 +292,7 @@ def _crafted(change: Callable[[Row], None]) -> int:
 
 
 def _gate(metric: str, op: str, threshold: str, **more: Any) -> Row:
-    usual = {"slice": None, "min_n": 0, "evidence": "point", "must_pass": [], "optional": False, "review": None}
+    usual: Row = {"slice": None, "min_n": 0, "evidence": "point", "must_pass": [], "optional": False, "review": None}
     return {"metric": metric, "op": op, "threshold": threshold, **usual, "why": None, "suite": None} | more
 
 
@@ -371,7 +370,9 @@ def test_at_least_one_gate_that_decides_must_have_been_measured() -> None:
 
 
 def test_a_count_that_cannot_be_exceeded_was_not_measured() -> None:
-    values = {(None, "retrieval.collapsed"): Value(3, None, better="lower", cases="questions", most=4)}
+    values: dict[tuple[str | None, str], Value] = {
+        (None, "retrieval.collapsed"): Value(3, None, better="lower", cases="questions", most=4)
+    }
     for threshold, outcome in (("3", Outcome.PASS), ("2", Outcome.FAIL), ("4", Outcome.NOT_MEASURED)):
         (one,) = judge((Gate("retrieval.collapsed", MAX, threshold),), values)
         assert one.outcome is outcome

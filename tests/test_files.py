@@ -406,4 +406,4 @@ def test_traces_without_names_still_have_their_line_named() -> None:
     decoder = Decoder(Trace)
     records = [record for block in source.blocks() for record in decoder.records(block)]
     assert len(records) + len(decoder.faults) == 2
-    assert source.lines_at(fault.offset for fault in decoder.faults) == {18: 5}
+    assert source.lines_at(fault.offset for fault in decoder.faults) == {17: 5}
