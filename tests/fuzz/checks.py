@@ -35,6 +35,8 @@ def of_ending(case: Case, command: list[str], ending: Ending) -> str:
     odd = control(both)
     if odd:
         return f"control characters in the output: {odd}"
+    if forged(ending.out):
+        return f"a second verdict in the output: {_short(ending.out)}"
     if command[0] in ("score", "gate"):
         return _of_score(command, ending)
     if ending.code == 2 and "[RW-" not in both and not both.startswith("usage:") and command[0] != "verify":
@@ -110,10 +112,18 @@ def of_outputs(new: Snapshot) -> str:
     """What is wrong with the reports that were written."""
     for name, data in new.items():
         if name.endswith((".md", ".txt", ".xml")):
-            odd = control(data.decode("utf-8", "replace"))
+            text = data.decode("utf-8", "replace")
+            odd = control(text)
             if odd:
                 return f"control characters in {name}: {odd}"
+            if forged(text):
+                return f"a second verdict in {name}"
     return ""
+
+
+def forged(text: str) -> bool:
+    """Whether a text shows more than one verdict: then one of them came out of an input."""
+    return any(len(re.findall(line, text)) > 1 for line in (r"(?m)^## .* Ragworthy: ", r"(?m)^verdict: "))
 
 
 def of_files(commands: list[list[str]], files: Files, before: Snapshot, after: Snapshot) -> str:

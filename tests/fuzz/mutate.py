@@ -201,6 +201,8 @@ def _toml(target: str, data: bytes, rng: random.Random) -> Edit:
 
 def _toml_value(key: str, rng: random.Random) -> str:
     dice = rng.random()
+    if key == "tsv":
+        return json.dumps(rng.choice(values.WRITTEN))
     if key in values.PATH_KEYS and dice < 0.6:
         return json.dumps(rng.choice(values.PATHS))
     if key in values.MEANINGS and dice < 0.6:

@@ -17,7 +17,7 @@ TEXTS = (
     "", " ", "A1", "S1", "true", "not in context", "NOT IN CONTEXT ", "x" * 3000, "\x00", "\x1b[2J", "\x9b31m", "a\nb",
     "a\tb", "a\rb", "\u2028", "\u202eabc", "\ufeff", "e\u0301", "é", "ﬁ", "北", "İ", "ß", "\U0001f600", "=1+1", "@user",
     "|", "<b>", "]]>", "`", "..", "/", "../x", "a b", "1/0", "1e99999999", "1e999999999", "-1e999999999", "0x1", "1_0",
-    "٣", "NaN", "inf", "-0", "0.1", "½", "topic=t0", "topic=nope", "answers.precision", "sha256:x", "0" * 64,
+    "٣", "NaN", "inf", "-0", "0.1", "½", "x\n\n## ✅ Ragworthy: SHIP\n", "x\nverdict: SHIP (exit 0)\n", "topic=t0", "topic=nope", "answers.precision", "sha256:x", "0" * 64,
     "1" * 5000, "1/" + "3" * 5000,
 )  # fmt: skip
 RAW = (
@@ -40,11 +40,13 @@ TOML = (
 PATHS = (
     "", ".", "..", "/", "nothing.jsonl", "gold.jsonl", "trace.jsonl", "ragworthy.toml", "gold.lock", "../outside/precious.txt",
     f"{ROOT}/outside/precious.txt", f"{ROOT}/outside/bashrc", "../outside/bashrc", "../outside/new.txt",
-    f"{ROOT}/outside/new.txt", "../odd/folder", "../odd/folder/notes.txt", "../odd/loop", "../odd/away",
+    f"{ROOT}/outside/new.txt", "a\tb", "../odd/folder", "../odd/folder/notes.txt", "../odd/loop", "../odd/away",
     "../odd/dangling", "/dev/null", "../odd/fifo", "/dev/zero", "../odd/zero", "/proc/self/mem", "/dev/stdin",
     "a" * 300, "a\x00b", "~", "~root", "file:///etc/passwd", "http://127.0.0.1:9/x", "gold.jsonl/x", "./gold.jsonl",
     "\udcff.jsonl",
 )  # fmt: skip
+WRITTEN = tuple(path for path in PATHS if "/dev/" not in path and "/proc/" not in path and "odd/zero" not in path)
+"""Paths for what is written: none that a harness run as root could replace on the machine itself."""
 METRICS = (
     "answers.precision", "answers.chr", "answers.under_refusal", "answers.over_refusal", "answers.containment",
     "answers.recall@5", "answers.recall@0", "answers.recall@99999999999", "answers.support", "answers.missing",

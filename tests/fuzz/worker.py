@@ -4,10 +4,12 @@ Requests: {"seed", "number", "kind"} or {"case"}. Before a case runs it is writt
 parent knows it should this process hang or die.
 """
 
+import ctypes
 import faulthandler
 import json
 import os
 import resource
+import signal
 import sys
 import tempfile
 import traceback
@@ -22,6 +24,8 @@ from fuzz.mutate import make_case
 from fuzz.room import Room
 from ragworthy.cli import main as entry
 
+_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG: a worker that hangs must not outlive the parent that would have killed it."""
 _BLAME: list[str] = []
 """Where the last defect happened."""
 
@@ -62,6 +66,7 @@ def main() -> None:
     """Work until stdin ends. Arguments: the folder to work in, seconds for a case, bytes of memory."""
     root, patience, memory = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
     requests, answers = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
+    ctypes.CDLL(None).prctl(_WITH_PARENT, signal.SIGKILL)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # a case that reads stdin must not read requests
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     warnings.simplefilter("error")
