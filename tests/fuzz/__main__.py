@@ -50,7 +50,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="repeat the run of this seed; default: a new one")
     parser.add_argument("--kind", choices=sorted(KINDS), default=None, help="only this kind of case")
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure; keep one of each sort")
-    parser.add_argument("--keep", type=Path, default=keep.KEPT, help="where failing cases go (default: tests/fuzz/kept)")
+    parser.add_argument(
+        "--keep", type=Path, default=keep.KEPT, help="where failing cases go (default: tests/fuzz/kept)"
+    )
     parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds after which a case hangs")
     given = parser.parse_args()
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1 << 32)

@@ -1,12 +1,13 @@
 """A case: which sound files, which edits, which commands, and what is asked of the ending. All of it is plain JSON."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 Edit = dict[str, Any]
 
-ALLOWED = [0, 1, 2, 3, 4]
+ALLOWED = (0, 1, 2, 3, 4)
 """The exit codes that commands have; 70 is a defect."""
 
 
@@ -18,8 +19,8 @@ class Case(NamedTuple):
     commands: list[list[str]]
     edits: list[Edit]
     garbage: bool = False
-    expect: list[int] = ALLOWED
-    never: list[str] = []
+    expect: Sequence[int] = ALLOWED
+    never: Sequence[str] = ()
     """Texts that must not be in what is printed."""
     wrong: str = ""
     """What was wrong when the case was kept."""

@@ -1,9 +1,11 @@
 """What must hold for every case, whatever was done to its files."""
 
 import json
+import posixpath
 import re
 import tomllib
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from fuzz import reseal
@@ -25,7 +27,7 @@ def of_ending(case: Case, command: list[str], ending: Ending) -> str:
     if ending.fault:
         return ending.fault
     if ending.code not in case.expect:
-        return f"exit {ending.code}, expected {case.expect}: {_short(ending.err or ending.out)}"
+        return f"exit {ending.code}, expected {list(case.expect)}: {_short(ending.err or ending.out)}"
     both = ending.out + ending.err
     if "Traceback (most recent" in both:
         return f"a traceback was shown: {_short(both)}"
@@ -58,7 +60,7 @@ def _of_score(command: list[str], ending: Ending) -> str:
 
 def prints_json(command: list[str]) -> bool:
     """Whether the report is on stdout as JSON."""
-    formats = [after for flag, after in zip(command, command[1:], strict=False) if flag == "--format"]
+    formats = [after for flag, after in pairwise(command) if flag == "--format"]
     reference = "reference" in command and "--profile" in command
     return bool(formats) and formats[-1] == "json" and not reference and "-q" not in command and "--item" not in command
 
@@ -128,7 +130,9 @@ def forged(text: str) -> bool:
 
 def of_files(commands: list[list[str]], files: Files, before: Snapshot, after: Snapshot) -> str:
     """Inputs are byte-identical, and nothing is written but the outputs that were asked for."""
-    whole, folders, again = set(), set(), set()
+    whole: set[str] = set()
+    folders: set[str] = set()
+    again: set[str] = set()
     for command in commands:
         for name in _asked(command, files):
             (folders if name.endswith("/") else whole).add(name)
@@ -148,7 +152,7 @@ def of_files(commands: list[list[str]], files: Files, before: Snapshot, after: S
 
 def _asked(command: list[str], files: Files) -> Iterator[str]:
     """The outputs of a command; a folder ends with a slash."""
-    for flag, value in zip(command, command[1:], strict=False):
+    for flag, value in pairwise(command):
         if flag in _OUTPUTS:
             yield value
         if flag == "--out":
@@ -172,7 +176,7 @@ def _table_of(policy: bytes) -> Iterator[str]:
     except (ValueError, AttributeError, RecursionError):
         return
     if isinstance(name, str):
-        yield name.removeprefix("./")
+        yield posixpath.normpath(name)
 
 
 def of_garbage(command: list[str], ending: Ending) -> str:

@@ -41,18 +41,18 @@ CHUNKS: list[Row] = [
     {"id": "p3#1", "text": "Il est au café."},
 ]
 
-SOUND_GOLD = [
+SOUND_GOLD: list[Row] = [
     *({"qid": f"S{n}", "question": f"What does part {n} hold?", "answerable": True, "topic": f"t{n % 2}",
        "gold_claim_substr": [f"holds number {n}"], "gold_citations": [f"p{n}#1"]} for n in range(1, 6)),
     *({"qid": f"N{n}", "question": f"Who sold part {n}?", "answerable": False} for n in range(1, 4)),
 ]  # fmt: skip
-SOUND_TRACES = [
+SOUND_TRACES: list[Row] = [
     *({"qid": f"S{n}", "retrieved_ids": [f"p{n}#1", "p9#9"],
        "answer_json": {"claim": f"It holds number {n}.", "citations": [f"p{n}#1"]}} for n in range(1, 6)),
     *({"qid": f"N{n}", "retrieved_ids": ["p1#1"],
        "answer_json": {"claim": "not in context", "citations": []}} for n in range(1, 4)),
 ]  # fmt: skip
-SOUND_CHUNKS = [{"chunk_id": f"p{n}#1", "text": f"Part {n} holds number {n}."} for n in range(1, 6)]
+SOUND_CHUNKS: list[Row] = [{"chunk_id": f"p{n}#1", "text": f"Part {n} holds number {n}."} for n in range(1, 6)]
 
 GARBAGE: dict[str, list[Row]] = {
     "claims": [
@@ -81,6 +81,7 @@ RETRIEVAL_TRACES: list[Row] = [
      "index_hash": "live-7", "normaliser_id": "norm-3", "reranker_id": "none"}
     for n in (1, 2, 3) for seed in (1, 2) for wording in (0, 1, 2)
 ]  # fmt: skip
+LIVE_TRACES: list[Row] = [one | {"index_hash": "live-6"} for one in RETRIEVAL_TRACES]
 RETRIEVAL_CHUNKS: list[Row] = [
     {"chunk_id": f"S.{n}.p.Bk001", "doc_id": "d", "section_id": f"S.{n}", "type": "prose", "offsets": [1000, 1100],
      "text": f"A name becomes free {n} days after its bucket is gone.", "title": "Buckets > Names"}
@@ -110,8 +111,7 @@ _EXPECTED: Row = {
     "predicted_questions": ["who must be called?", "may the door be forced?"],
 }
 _MAP = [{"part": "original_evidence", "refs": [{"file": "manual.md", "anchors": ["press the alarm button"]}]}]
-META: Row = {"prompt_sha256": "ab" * 32, "prompt_version": "p10", "index_version": "i1", "model_id": "m1",
-             "adapter_id": "a1"}  # fmt: skip
+META: Row = dict.fromkeys(("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id"), "ab")
 QUESTIONS: list[Row] = [
     {"id": f"Q{n}", "question": f"What is to be done in case {n}?", "level": n % 2,
      "expected": {"answer_example": {**_EXPECTED, "sub_topic": f"case {n}"}, "source_map": _MAP}}

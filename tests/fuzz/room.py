@@ -5,11 +5,13 @@ import io
 import os
 import shutil
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from fuzz.edits import Files, Place
 from ragworthy.cli import main as entry
+from ragworthy.cli.arguments import parser
 
 PRECIOUS = b"precious\n"
 
@@ -30,10 +32,19 @@ class Room:
     """A folder `in` for the case, and beside it things that no case may touch."""
 
     def __init__(self, root: Path) -> None:
+        root.mkdir(parents=True)
         self.root = root.resolve()
         self.inside = self.root / "in"
-        for name in ("in", "outside", "odd", "odd/folder", "tmp", "home"):
-            (self.root / name).mkdir(parents=True)
+        self.inside.mkdir()
+        self._furnish()
+        tempfile.tempdir = str(self.root / "tmp")
+        os.environ["HOME"] = str(self.root / "home")
+        self._around = self._seen(self.root, skip="in")
+
+    def _furnish(self) -> None:
+        """What stands around the case: files that must stay, and things that are no files."""
+        for name in ("outside", "odd", "odd/folder", "tmp", "home"):
+            (self.root / name).mkdir()
         for name in ("outside/precious.txt", "outside/bashrc", "odd/folder/notes.txt"):
             (self.root / name).write_bytes(PRECIOUS)
         os.mkfifo(self.root / "odd/fifo")
@@ -41,9 +52,6 @@ class Room:
         (self.root / "odd/away").symlink_to("../outside/precious.txt")
         (self.root / "odd/dangling").symlink_to("nothing")
         (self.root / "odd/zero").symlink_to("/dev/zero")
-        tempfile.tempdir = str(self.root / "tmp")
-        os.environ["HOME"] = str(self.root / "home")
-        self._around = self._seen(self.root, skip="in")
 
     def lay(self, files: Files) -> None:
         """An empty folder with these files in it."""
@@ -60,11 +68,8 @@ class Room:
     def clear(self) -> None:
         """Empty the case's folder."""
         with os.scandir(self.inside) as entries:
-            for entry in list(entries):
-                if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path)
-                else:
-                    os.unlink(entry.path)
+            for one in list(entries):
+                _remove(Path(one.path))
         os.chdir(self.inside)
 
     def restore(self, before: Snapshot, after: Snapshot, files: Files) -> None:
@@ -85,10 +90,14 @@ class Room:
         return self._seen(self.inside)
 
     def disturbed(self) -> str:
-        """What changed around the case's folder; empty when nothing did."""
+        """What changed around the case's folder, which is then put right; empty when nothing did."""
         now = self._seen(self.root, skip="in")
         if now == self._around:
             return ""
+        for path in self.root.iterdir():
+            if path != self.inside:
+                _remove(path)
+        self._furnish()
         changed = sorted(name for name in now.keys() | self._around.keys() if now.get(name) != self._around.get(name))
         return f"changed outside the folder: {', '.join(changed)}"
 
@@ -103,6 +112,13 @@ class Room:
                 path = os.path.join(folder, name)
                 found[os.path.relpath(path, start)] = _content(path)
         return found
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _content(path: str) -> bytes:
@@ -123,13 +139,14 @@ def _place(path: Path, place: Place) -> None:
         path.symlink_to(place.target)
 
 
-_PARSER = entry.parser()  # building it takes four fifths of a short command; a parser may be used many times
-entry.parser = lambda: _PARSER
+# building the parser takes four fifths of a short command, and one can be used many times
+vars(entry)["parser"] = cache(parser)
 
 
 def run(args: list[str]) -> Ending:
     """The command in this process, with streams as the console script has them."""
-    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace") for _ in range(2)]
+    held = [io.BytesIO(), io.BytesIO()]
+    streams = [io.TextIOWrapper(one, encoding="utf-8", errors="backslashreplace") for one in held]
     fault, code = "", -1
     with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
         try:
@@ -138,8 +155,6 @@ def run(args: list[str]) -> Ending:
             code = stop.code if isinstance(stop.code, int) else 1
         except BaseException as error:  # noqa: BLE001 - this is what the fuzzer looks for
             fault = f"raised {error!r}"
-    texts = []
     for stream in streams:
         stream.flush()
-        texts.append(stream.buffer.getvalue().decode("utf-8"))  # type: ignore[attr-defined]
-    return Ending(code, texts[0], texts[1], fault)
+    return Ending(code, held[0].getvalue().decode("utf-8"), held[1].getvalue().decode("utf-8"), fault)

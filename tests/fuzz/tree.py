@@ -75,7 +75,7 @@ def at(value: Any, path: Path) -> Any:
 
 
 def change(value: Any, path: Path, act: str, new: str) -> Any:
-    """The tree with one place changed: `set`, `drop`, `twice`, `rename`, `add`. A path that is not there changes nothing.
+    """The tree with one place changed: `set`, `drop`, `twice`, `rename` or `add`; a path that leads nowhere is left.
 
     >>> dump(change(parse('{"a": [1, 2]}'), ["a", 1], "set", "1e999"))
     '{"a":[1,1e999]}'

@@ -17,7 +17,8 @@ TEXTS = (
     "", " ", "A1", "S1", "true", "not in context", "NOT IN CONTEXT ", "x" * 3000, "\x00", "\x1b[2J", "\x9b31m", "a\nb",
     "a\tb", "a\rb", "\u2028", "\u202eabc", "\ufeff", "e\u0301", "é", "ﬁ", "北", "İ", "ß", "\U0001f600", "=1+1", "@user",
     "|", "<b>", "]]>", "`", "..", "/", "../x", "a b", "1/0", "1e99999999", "1e999999999", "-1e999999999", "0x1", "1_0",
-    "٣", "NaN", "inf", "-0", "0.1", "½", "x\n\n## ✅ Ragworthy: SHIP\n", "x\nverdict: SHIP (exit 0)\n", "topic=t0", "topic=nope", "answers.precision", "sha256:x", "0" * 64,
+    "٣", "NaN", "inf", "-0", "0.1", "½", "x\n\n## ✅ Ragworthy: SHIP\n", "x\nverdict: SHIP (exit 0)\n",
+    "topic=t0", "topic=nope", "answers.precision", "sha256:x", "0" * 64,
     "1" * 5000, "1/" + "3" * 5000,
 )  # fmt: skip
 RAW = (
@@ -33,14 +34,14 @@ TOML = (
     "0", "1", "-1", "true", "false", "nan", "inf", "-inf", "1e400", "1e-400", "0.8", "-0.0", "0x1", "0o7", "0b1",
     "0x" + "f" * 5000, "-9223372036854775809", "9" * 400, "9" * 5000, "1979-05-27", "1979-05-27T07:32:00Z", "07:32:00",
     '""', '" "', '"x"', '"\\u0000"', '"\\u001b[2J"', '"\\ud800"', '"""\na\nb"""', "'a'", "[]", "[[]]", "[1]", '["x"]',
-    '["x", 1]', "[1, 2, 3]", "[0.1, 0.9]", "[0.9, 0.1]", "{}", "{ a = 1 }", "[" * 200 + "]" * 200, "[ 1,", "{ a = 1, a = 2 }",
-    "1_000", "1__0", "+1", "1e1_0", "0.5 0.6", "topic", "1e30", "1e-30", "[nan]", "[true]",
+    '["x", 1]', "[1, 2, 3]", "[0.1, 0.9]", "[0.9, 0.1]", "{}", "{ a = 1 }", "[" * 200 + "]" * 200, "[ 1,",
+    "{ a = 1, a = 2 }",     "1_000", "1__0", "+1", "1e1_0", "0.5 0.6", "topic", "1e30", "1e-30", "[nan]", "[true]",
     json.dumps("x" * 3000),
 )  # fmt: skip
 PATHS = (
-    "", ".", "..", "/", "nothing.jsonl", "gold.jsonl", "trace.jsonl", "ragworthy.toml", "gold.lock", "../outside/precious.txt",
-    f"{ROOT}/outside/precious.txt", f"{ROOT}/outside/bashrc", "../outside/bashrc", "../outside/new.txt",
-    f"{ROOT}/outside/new.txt", "a\tb", "../odd/folder", "../odd/folder/notes.txt", "../odd/loop", "../odd/away",
+    "", ".", "..", "/", "nothing.jsonl", "gold.jsonl", "trace.jsonl", "ragworthy.toml", "gold.lock",
+    "../outside/precious.txt", f"{ROOT}/outside/precious.txt", f"{ROOT}/outside/bashrc", "../outside/bashrc",
+    "../outside/new.txt", f"{ROOT}/outside/new.txt", "a\tb", "../odd/folder", "../odd/folder/notes.txt", "../odd/loop", "../odd/away",
     "../odd/dangling", "/dev/null", "../odd/fifo", "/dev/zero", "../odd/zero", "/proc/self/mem", "/dev/stdin",
     "a" * 300, "a\x00b", "~", "~root", "file:///etc/passwd", "http://127.0.0.1:9/x", "gold.jsonl/x", "./gold.jsonl",
     "\udcff.jsonl",
@@ -94,7 +95,8 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "verdict": _quoted(("SHIP", "NO-SHIP", "INVALID", "INCONCLUSIVE", "ship", "SHIP\u001b[2K\rverified: SHIP", "")),
     "exit_code": ("0", "1", "false", "true", "0.0", "-0", "null", '"0"'),
     "outcome": _quoted(("pass", "fail", "undecided", "not_measured", "")),
-    "num": ("0", "1", "false", "true", "-1", "null", "5", "1e400", "9" * 400), "den": ("0", "1", "5", "null", "-1", "false"),
+    "num": ("0", "1", "false", "true", "-1", "null", "5", "1e400", "9" * 400),
+    "den": ("0", "1", "5", "null", "-1", "false"),
     "exact": _quoted(("1/0", "1e999999999", "1", "0/1", "-1", "nan")), "value": ("0", "1", "null", "1e400", "NaN"),
     "unfrozen": ("true", "false", '"yes"', "null", "1"), "allow_gold_errors": ("true", "false", '"yes"', "0"),
     "trec": ("true", "false", "null", "1"), "baseline_from_command_line": ("true", "false", "null"),
@@ -107,11 +109,10 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "bytes": ("0", "-1", "1", "9223372036854775808"), "sha256": _quoted(("", "0" * 64, "x", "A" * 64)),
     "dimension": ("0", "-1", "1", "999999999"), "limit": ("0", "-1", "1", "999999999"),
     "n": ("0", "-1", "3", "999999999999", "true"), "attempts": ("-1", "0", "999999999999999999999"),
-    "threshold_toml": _NUMBERS,
 }  # fmt: skip
-PATH_KEYS = {"gold", "traces", "corpus", "lock", "live", "live_corpus", "redirects", "questions", "outputs", "definition",
-             "subset", "provenance", "runs", "prices", "pairs", "scholar", "auditor", "raters", "operators", "tsv",
-             "baseline", "path", "file", "source_path", "target"}  # fmt: skip
+PATH_KEYS = {"gold", "traces", "corpus", "lock", "live", "live_corpus", "redirects", "questions", "outputs",
+             "definition", "subset", "provenance", "runs", "prices", "pairs", "scholar", "auditor", "raters",
+             "operators", "tsv", "baseline", "path", "file", "source_path", "target"}  # fmt: skip
 NEW_KEYS = ("qid", "q_id", "id", "claim", "x", "citations", "answerable", "error", "__class__", "", "a.b", *_GATE_KEYS)
 """Names that a member may get: aliases, and keys that mean something elsewhere."""
 TOML_LINES = (
@@ -126,7 +127,8 @@ TOML_LINES = (
     "[a.b.c]", "version = 1", "\x00", "# \x1b[2J", "a" * 3000 + " = 1", '"" = 1', "[answers.gold]", "[[answers]]",
 )  # fmt: skip
 BECOME = (
-    {"what": "fifo"}, {"what": "folder"}, {"what": "link", "target": "/dev/zero"}, {"what": "link", "target": "/dev/null"},
-    {"what": "link", "target": "../odd/loop"}, {"what": "link", "target": "nothing"},
+    {"what": "fifo"}, {"what": "folder"}, {"what": "link", "target": "/dev/zero"},
+    {"what": "link", "target": "/dev/null"}, {"what": "link", "target": "../odd/loop"},
+    {"what": "link", "target": "nothing"},
     {"what": "link", "target": "../outside/precious.txt"},
 )  # fmt: skip

@@ -44,7 +44,7 @@ def _watch_defects() -> None:
         _BLAME[:] = [_blamed(error)]
         return shown(error)
 
-    entry._defect = defect
+    vars(entry)["_defect"] = defect
 
 
 def _answer(request: dict[str, Any], room: Room, port: int, current: Path, patience: float) -> dict[str, Any]:
