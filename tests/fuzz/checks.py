@@ -6,12 +6,14 @@ import re
 import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from fuzz import reseal
 from fuzz.case import Case
 from fuzz.edits import Files
 from fuzz.room import Ending, Snapshot
+from ragworthy.metrics import registry
 
 _OUTPUTS = ("-o", "--output", "--rows", "--receipt", "--tsv", "--plot", "--pairs-out", "--gold-out", "--trace-out",
             "--qrels-out", "--run-out")  # fmt: skip
@@ -184,30 +186,37 @@ def of_garbage(command: list[str], ending: Ending) -> str:
     if ending.code != 0:
         return ""
     if command[0] == "verify":
-        return f"garbage is verified as SHIP: {_short(ending.out)}" if "verified: SHIP" in ending.out else ""
-    if not prints_json(command):
+        shown = json.loads(Path(command[1]).read_bytes())
+    elif prints_json(command):
+        shown = json.loads(ending.out)
+    else:
         return ""
-    gates = json.loads(ending.out)["gates"]
-    measured = [gate for gate in gates if gate["outcome"] == "pass" and not gate["metric"].endswith(".missing")]
-    if not measured and not any(gate.get("waiver") for gate in gates):
+    if shown["verdict"] != "SHIP":
+        return ""
+    gates = shown["gates"]
+    passed = [gate for gate in gates if gate["outcome"] == "pass" and not gate["metric"].endswith(".missing")]
+    if not passed and not any(gate.get("waiver") for gate in gates):
         return f"garbage ships although no gate was measured: {_gates(gates)}"
-    for gate in measured:
-        lower = gate["op"] == "<=" and not _higher_is_better(gate["metric"])
-        if gate["op"] not in (*_AGAINST, "each") and not lower and not gate["value"]:
-            return f"garbage ships through {_gates([gate])}"
-        if gate["op"] == "each":
-            return f"garbage passes {_gates([gate])}"
-    return ""
+    unfair = [gate for gate in passed if not _honest(gate)]
+    return f"garbage ships through {_gates(unfair)}" if unfair else ""
 
 
-def _higher_is_better(metric: str) -> bool:
-    good = ("precision", "chr", "containment", "recall", "coverage", "score", "rate", "support", "acr", "ndcg", "mrr",
-            "hit")  # fmt: skip
-    return any(word in metric for word in good) and "refusal" not in metric
+def _honest(gate: dict[str, Any]) -> bool:
+    """Whether garbage may pass a gate: nothing is refused, so over-refusal is 0; what is right stays at 0."""
+    named = registry.find(gate["metric"], default_k=5)
+    higher = named is None or named.metric.better == "higher"
+    value = gate["value"] if "value" in gate else gate["num"]
+    if gate["op"] in _AGAINST:  # no worse than a baseline that is garbage too
+        return "baseline" not in gate or (value >= gate["baseline"] if higher else value <= gate["baseline"])
+    if gate["op"] == "each":
+        return not higher
+    return bool(value) if higher and gate["op"] == ">=" else not higher and gate["op"] == "<="
 
 
 def _gates(gates: list[dict[str, Any]]) -> str:
-    return "; ".join(f"{one['metric']} {one['op']} {one['threshold']} ({one['value']})" for one in gates)[:300]
+    return "; ".join(
+        f"{one['metric']} {one['op']} {one['threshold']} ({one.get('value', one.get('num'))})" for one in gates
+    )[:300]
 
 
 def of_verified(command: list[str], ending: Ending) -> str:

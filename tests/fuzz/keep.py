@@ -15,7 +15,8 @@ def signature(result: Result) -> str:
     if result.blame:
         return re.sub(r":\d+", "", result.blame.partition(" < ")[0])
     command = " ".join(result.case.commands[-1][:2])
-    return f"{command}: {re.sub(r'[0-9]+', '', result.problem.partition(':')[0])}"
+    problem = result.problem.partition(":")[0].partition(" through ")[0]
+    return f"{command}: {re.sub(r'[0-9]+', '', problem)}"
 
 
 def smaller(result: Result, pool: Pool) -> Result:

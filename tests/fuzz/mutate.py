@@ -5,7 +5,7 @@ import random
 import re
 from typing import Any
 
-from fuzz import tree, values
+from fuzz import drawn, tree, values
 from fuzz.case import Case, Edit
 from fuzz.edits import Files, edited, splice
 from fuzz.scenarios import Scenario, scenario
@@ -32,8 +32,9 @@ def make_case(seed: int, number: int, kind: str | None = None) -> Case:
     commands = [list(command) for command in rng.choice(given.commands)]
     _add_flags(commands[0], given, rng)
     garbage = kind == "garbage"
-    edits = _edits(given, commands, kind, rng)
-    if kind in ("receipt", "garbage") and commands[0][0] == "verify" and rng.random() < 0.4:
+    edits = _drawn(name, commands[0], rng) if garbage else []
+    edits = edits or _edits(given, commands, kind, rng)
+    if kind in ("receipt", "garbage") and commands[0][0] == "verify" and rng.random() < 0.5:
         commands.insert(0, ["@reseal", commands[0][1]])
     return Case(kind, name, commands, edits, garbage)
 
@@ -48,6 +49,20 @@ def _add_flags(command: list[str], given: Scenario, rng: random.Random) -> None:
         read = [arg for arg in command if arg in given.files]
         if read:
             command += [rng.choice(_OUTPUT_FLAGS[:3]), rng.choice(read)]
+
+
+def _drawn(name: str, command: list[str], rng: random.Random) -> list[Edit]:
+    """For every second case of garbage: other rules, made up from scratch."""
+    if name == "garbage-suites" or rng.random() < 0.5:
+        return []
+    if command[0] == "gate":
+        return [{"do": "put", "file": "ragworthy.toml", "text": drawn.policy(rng)}]
+    if "gates.toml" in command:
+        return [{"do": "put", "file": "gates.toml", "text": drawn.gate_file(rng)}]
+    if command == ["verify", "plain.json"]:
+        gates = {"do": "node", "file": "plain.json", "line": None, "path": ["request", "gates"], "act": "set"}
+        return [gates | {"value": drawn.receipt_gates(rng)}, {"do": "canonical", "file": "plain.json"}]
+    return []
 
 
 def _edits(given: Scenario, commands: list[list[str]], kind: str, rng: random.Random) -> list[Edit]:
