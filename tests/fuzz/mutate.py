@@ -68,7 +68,9 @@ def _drawn(name: str, command: list[str], rng: random.Random) -> list[Edit]:
 def _edits(given: Scenario, commands: list[list[str]], kind: str, rng: random.Random) -> list[Edit]:
     words = {word for command in commands for word in command}
     named = [target for target in given.targets if target in words] or given.targets
-    sealed = [word for word in words if word in given.files and kind in ("receipt", "garbage") and "verify" in words]
+    sealed = [
+        word for word in sorted(words) if word in given.files and kind in ("receipt", "garbage") and "verify" in words
+    ]
     files, edits = dict(given.files), []
     for _ in range(rng.choice((1, 1, 1, 1, 2, 2, 3))):
         target = rng.choice(named)

@@ -42,7 +42,7 @@ def _made(files: Files, *commands: str) -> Files:
         for name in ("gold.lock", "out/journal.jsonl", "out/timings.jsonl"):
             if Path(name).is_file():
                 text = Path(name).read_text(encoding="utf-8")
-                text = re.sub(r'"(frozen_at|at|started)":( ?)"[^"]*"', r'"\1":\2"2026-01-02T03:04:05Z"', text)
+                text = re.sub(r'"(frozen_at|when|started)":( ?)"[^"]*"', r'"\1":\2"2026-01-02T03:04:05Z"', text)
                 Path(name).write_text(re.sub(r'"e2e_ms":( ?)[0-9.e-]+', r'"e2e_ms":\g<1>1.5', text), encoding="utf-8")
     found: Files = dict(room.seen())
     room.clear()

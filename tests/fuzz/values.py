@@ -43,8 +43,8 @@ PATHS = (
     "../outside/precious.txt", f"{ROOT}/outside/precious.txt", f"{ROOT}/outside/bashrc", "../outside/bashrc",
     "../outside/new.txt", f"{ROOT}/outside/new.txt", "a\tb", "../odd/folder", "../odd/folder/notes.txt",
     "../odd/loop", "../odd/away", "../odd/dangling", "/dev/null", "../odd/fifo", "/dev/zero",
-    "../odd/zero", "/proc/self/mem", "/dev/stdin", "a" * 300, "a\x00b", "~", "~root", "file:///etc/passwd", "http://127.0.0.1:9/x", "gold.jsonl/x", "./gold.jsonl",
-    "\udcff.jsonl",
+    "../odd/zero", "/proc/self/mem", "/dev/stdin", "a" * 300, "a\x00b", "~", "~root", "file:///etc/passwd",
+    "http://127.0.0.1:9/x", "gold.jsonl/x", "./gold.jsonl", "\udcff.jsonl",
 )  # fmt: skip
 WRITTEN = tuple(path for path in PATHS if "/dev/" not in path and "/proc/" not in path and "odd/zero" not in path)
 """Paths for what is written: none that a harness run as root could replace on the machine itself."""
