@@ -93,7 +93,7 @@ def _damage(files: Files, target: str, kind: str, rng: random.Random) -> list[Ed
     if not isinstance(data, bytes):
         return []
     dice = rng.random()
-    if dice < 0.012 and kind != "garbage":
+    if dice < 0.012 and kind not in ("garbage", "replies"):
         return [{"do": "become", "file": target, **rng.choice(values.BECOME)}]
     if dice < 0.08 and target.endswith((".jsonl", ".txt", ".csv", ".json")) and kind not in ("receipt", "garbage"):
         return _packed(files, target, rng)
