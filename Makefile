@@ -28,7 +28,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/pipeline.py
 
 fuzz: $(VENV)/.dev
-	$(BIN)/python tests/fuzz_loader.py --seconds 60
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds 60 --keep-going
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py
