@@ -225,7 +225,7 @@ def check_writable(path: Path, *, renews: bool = False) -> os.stat_result | None
 
 def check_inside(path: Path, folder: Path, what: str) -> None:
     """Refuse a path that nobody typed (a policy names it) when it, or a link on the way, leads out of the folder."""
-    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+    if "\0" in str(path) or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         message = f"{path}: expected {what} inside {folder}, got a path that leads out of it"
         raise usage_error(message, code="RW-U03")
 

@@ -31,8 +31,11 @@ def check_files(outputs: Iterable[str | None]) -> None:
 
 
 def _real(path: str | Path) -> Path:
-    """Where a path leads; a link that leads in a circle leads to itself."""
-    return Path(os.path.realpath(path))
+    """Where a path leads; a link that leads in a circle leads to itself, and so does what is no path at all."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:  # a NUL in it: whoever opens it says so
+        return Path(path)
 
 
 def plain_lines(output: str) -> None:

@@ -24,6 +24,8 @@ from ragworthy.metrics.redirects import SCHEMA, Best, DocumentRedirects, Part, R
 from ragworthy.records import Chunk, explained
 from ragworthy.text import clip
 
+LARGEST_TABLE = 1 << 30
+"""So many bytes a redirect table may have: about 300 for each block of the corpus."""
 SHOWN = 160
 """How many characters of an old text the table keeps where somebody has to look."""
 
@@ -208,9 +210,11 @@ def read_table(path: Path) -> Table:
     """A redirect table from its file, with every problem named by its place."""
     where = str(path)
     try:
-        value = msgspec.json.decode(read_text(path))
+        value = msgspec.json.decode(read_text(path, limit=LARGEST_TABLE))
     except msgspec.DecodeError as error:
         raise data_error("RW-M01", f"expected JSON, got {explained(error)[1]}", where=where) from None
+    except RecursionError:
+        raise data_error("RW-M01", "expected a redirect table, got JSON nested too deeply", where=where) from None
     schema = value.get("schema") if isinstance(value, dict) else None
     if schema != SCHEMA:
         got = f'"{schema}"' if isinstance(schema, str) else "something else"

@@ -198,6 +198,8 @@ def check_request(request: Request) -> None:
     where = str(request.policy) if request.policy is not None else ""
     if request.trec and request.suite != "retrieval":
         raise policy_error("RW-P03", f"expected the suite retrieval for TREC files, got {request.suite}", where=where)
+    if not request.gates and not request.trec:
+        raise policy_error("RW-P11", "expected at least one gate, got none", where=where, field="gate")
     check_settings(request.settings, where)
     known = None
     if request.definition is not None:

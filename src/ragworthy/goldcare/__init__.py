@@ -48,7 +48,7 @@ def _suite(line: bytes) -> str | None:
     try:
         item = msgspec.json.decode(line)
         fields = item if isinstance(item, dict) else ()
-    except (msgspec.MsgspecError, RecursionError):  # damaged: what can be seen of it must do
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # damaged: what can be seen of it must do
         fields = tuple(field for field in (*_TELLING, "question") if f'"{field}"'.encode() in line)
     telling = next((field for field in _TELLING if field in fields), None)
     if telling == "paraphrases" and "question" in fields:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.corpora import Corpus, load_corpus, text_hash
+from ragworthy.corpus.lines import read_lines
 from ragworthy.engine.calibration import calibrate as calibration_of
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
 from ragworthy.files import write_whole
@@ -233,21 +234,8 @@ def cited_ids(path: Path) -> list[str]:
 
 
 def _records(path: Path) -> list[dict[str, Any]]:
-    source = open_source("gold", path)
-    records: list[dict[str, Any]] = []
     problems: list[Problem] = []
-    line = 0
-    for block in source.blocks():
-        for text in block.data.split(b"\n"):
-            line += 1
-            if text.strip():
-                try:
-                    records.append(msgspec.json.decode(text, type=dict[str, Any]))
-                except msgspec.MsgspecError as error:
-                    problems.append(
-                        Problem("RW-F07", f"expected a JSON object, got: {error}", f"{source.given}:{line}")
-                    )
-        line -= block.data.endswith(b"\n")
+    records = [line.record for line in read_lines(path, problems)]
     if problems:
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
     return records

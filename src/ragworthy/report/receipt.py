@@ -56,9 +56,22 @@ def build(
         "invalid": report["invalid"],
         "verdict": report["verdict"],
         "exit_code": report["exit_code"],
-        "report_sha256": hashlib.sha256(rfc8785.dumps(_derived(report))).hexdigest(),
+        "report_sha256": hashlib.sha256(rfc8785.dumps(_written(_derived(report)))).hexdigest(),
     }
-    return rfc8785.dumps(body)
+    return rfc8785.dumps(_written(body))
+
+
+_SAFE = 1 << 53
+"""Canonical JSON has no whole numbers beyond this."""
+
+
+def _written(value: Any) -> Any:
+    """The same with numbers that canonical JSON cannot hold as texts: traces may cite whatever they like."""
+    if isinstance(value, dict):
+        return {key: _written(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_written(one) for one in value]
+    return str(value) if isinstance(value, int) and not -_SAFE < value < _SAFE else value
 
 
 def _suite(part: Part) -> dict[str, Any]:
