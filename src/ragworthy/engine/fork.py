@@ -39,8 +39,9 @@ def workers(work: Callable[[int, Any], None], parts: int) -> Iterator[list[Any]]
             for part in range(parts):
                 ours, theirs = context.Pipe()
                 pipes.append(ours)
-                started.append(context.Process(target=_run, args=(work, part, theirs, pipes), daemon=True))
-                started[-1].start()
+                worker = context.Process(target=_run, args=(work, part, theirs, pipes), daemon=True)
+                worker.start()
+                started.append(worker)
                 theirs.close()
         yield pipes
         ended = True

@@ -29,7 +29,7 @@ def measure(
         except OutOfOrderError:
             together = _in_processes(job._replace(wide=True), progress, None)
         # With something wrong in the files, one process goes through them again: problems in the order of the file.
-        return together or measure(job._replace(parts=1), progress)
+        return together or measure(job._replace(parts=1), progress, meanwhile)
     if meanwhile is not None:
         meanwhile()
     shard = Shard(job, 0)
@@ -60,7 +60,7 @@ def _in_processes(
             if meanwhile is not None:
                 meanwhile()
             return _in_step(job, pipes, progress)
-    except (EOFError, BrokenPipeError):
+    except (EOFError, OSError):  # a process died, or the system has no room for another one
         return None
 
 

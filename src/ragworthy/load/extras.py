@@ -162,11 +162,18 @@ class _Input(msgspec.Struct, frozen=True):
     sha256: str
 
 
+_LARGEST = 10**18
+
+
 class _Number(msgspec.Struct, frozen=True):
     value: float | None
     num: int | None
     den: int | None
     written: str | None = msgspec.field(default=None, name="exact")
+
+    def __post_init__(self) -> None:
+        if any(abs(one or 0) > _LARGEST for one in (self.num, self.den)):
+            raise ValueError("expected a count, got a number that counts nothing")
 
     @property
     def exact(self) -> Fraction | None:
