@@ -9,8 +9,7 @@ import numpy as np
 
 from ragworthy.errors import DataError, data_error, usage_error
 from ragworthy.index.embed import unit_rows
-from ragworthy.index.ranking import Floats
-from ragworthy.text import clip
+from ragworthy.index.ranking import Doubles, Floats
 from ragworthy.wire.address import parsed
 from ragworthy.wire.client import Answer, Broken, Client
 from ragworthy.wire.secret import key_in
@@ -27,7 +26,8 @@ _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
 
 class _Item(msgspec.Struct, frozen=True):
-    embedding: list[float]
+    embedding: msgspec.Raw
+    """Read one by one: a body of 64 MiB that is one list of zeros would take more than a gigabyte."""
     index: int | None = None
 
 
@@ -84,12 +84,13 @@ class Endpoint:
         order = [place if item.index is None else item.index for place, item in enumerate(reply.data)]
         if sorted(order) != list(range(len(texts))):
             raise self._error("expected every index once, got repeated or missing ones")
-        vectors = [item.embedding for _, item in sorted(zip(order, reply.data, strict=True), key=lambda pair: pair[0])]
+        read = [self._vector(place, item) for place, item in enumerate(reply.data)]
+        vectors = [read[order.index(row)] for row in range(len(texts))]
         length = self._dimension or len(vectors[0])
         for vector in vectors:
-            if len(vector) != length or not vector:
+            if len(vector) != length or not len(vector):
                 raise self._error(f"expected vectors of dimension {length or 'at least 1'}, got {len(vector)}")
-        wide = np.asarray(vectors, dtype=np.float64)
+        wide = np.stack(vectors)
         if not (np.abs(wide) <= np.finfo(np.float32).max).all():
             raise self._error("expected finite numbers, got NaN or infinity")
         self._dimension = length
@@ -111,7 +112,7 @@ class Endpoint:
                 continue
             if answer.status == 200:
                 return self._decoded(answer)
-            problem = f"status {answer.status}: {clip(answer.said, 120)}"
+            problem = str(answer)
             if answer.status not in _PASSING:
                 raise self._error(f"expected status 200, got {problem}")
         raise self._error(f"expected vectors, got after {TRIES} attempts {problem}")
@@ -121,6 +122,16 @@ class Endpoint:
             return msgspec.json.decode(answer.body, type=_Reply)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise self._error(f"expected a list of vectors under data, got: {error}") from None
+
+    def _vector(self, place: int, item: _Item) -> Doubles:
+        where = f"data[{place}].embedding"
+        if len(bytes(item.embedding)) > MOST_BYTES:
+            raise self._error(f"expected at most {MOST_BYTES:,} bytes at {where}, got more")
+        try:
+            return np.asarray(msgspec.json.decode(item.embedding, type=list[float]), dtype=np.float64)
+        except msgspec.MsgspecError as error:
+            reason = str(error).replace("`$", f"`$.{where}")
+            raise self._error(f"expected a list of vectors under data, got: {reason}") from None
 
     def _error(self, message: str) -> DataError:
         return data_error("RW-I08", message, where=f"{self._url}/embeddings")

@@ -119,7 +119,7 @@ class Chat:
         unsent = ""
         if answer.status in (401, 403) and self._keys.withheld:
             unsent = f"; the key in {self._keys.withheld} was not sent, for this is not the address in {PERMIT}"
-        raise self._error(f"expected status 200, got status {answer.status}: {clip(answer.said, 120)}{unsent}")
+        raise self._error(f"expected status 200, got {answer}{unsent}")
 
     def _error(self, message: str) -> DataError:
         return data_error("RW-N03", message, where=self._url)

@@ -45,7 +45,8 @@ def parsed(url: str) -> Address:
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     authorization = base64.b64encode(f"{user}:{password}".encode()).decode() if user or password else ""
     values = (value for _, value in parse_qsl(parts.query))
-    carried = (userinfo, user, password, authorization.rstrip("="), parts.query, parts.fragment, *values)
+    packed = (authorization, authorization.rstrip("="))
+    carried = (userinfo, user, password, *packed, parts.query, parts.fragment, *values)
     return Address(
         url=parts._replace(netloc=place).geturl(),
         shown=f"{parts.scheme}://{place}{parts.path}",

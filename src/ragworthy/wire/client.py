@@ -5,7 +5,8 @@ import os
 import socket
 import ssl
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -51,6 +52,9 @@ class Answer(NamedTuple):
     def is_success(self) -> bool:
         """Whether the status is 2xx."""
         return 200 <= self.status < 300
+
+    def __str__(self) -> str:
+        return f"status {self.status}{f': {self.said}' if self.said else ''}"
 
 
 class Broken(Exception):
@@ -145,12 +149,9 @@ class Client:
 
         It runs in a thread of its own: where a loop is already running, as in a notebook, none can be started.
         """
-        loop = asyncio.new_event_loop()
-        threading.Thread(target=_serve, args=(loop,), daemon=True).start()
-        try:
-            return asyncio.run_coroutine_threadsafe(self._posted(body, timeout), loop).result()
-        finally:
-            loop.call_soon_threadsafe(loop.stop)
+        future: Future[Answer] = Future()
+        threading.Thread(target=_run, args=(self._posted(body, timeout), future), daemon=True).start()
+        return future.result()
 
     async def _posted(self, body: bytes, timeout: float) -> Answer:
         await self.open()
@@ -191,9 +192,18 @@ class Client:
         return clip(self.secrets.masked(text), _SHOWN)
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    loop.run_forever()
-    loop.close()
+def _run(work: Coroutine[Any, Any, Answer], future: "Future[Answer]") -> None:
+    """Hand over what comes of the work as soon as it is there: tidying up the loop may take longer."""
+
+    async def handed() -> None:
+        task = asyncio.ensure_future(work)
+        await asyncio.wait({task})
+        if error := task.exception():
+            future.set_exception(error)
+        else:
+            future.set_result(task.result())
+
+    asyncio.run(handed())
 
 
 def _reason(error: BaseException) -> str:

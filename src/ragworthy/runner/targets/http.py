@@ -80,9 +80,8 @@ class Http:
         """The reply in an answer, or why there is none."""
         if answer.is_success:
             return decoded(answer.body, attempts, qid=qid, secrets=self._client.secrets)
-        error = f"status {answer.status}{f': {answer.said}' if answer.said else ''}"
         passing = answer.status == 429 or answer.status >= 500
-        return _Failed(error, _retry_after(answer.headers)) if passing else Reply({}, error, attempts)
+        return _Failed(str(answer), _retry_after(answer.headers)) if passing else Reply({}, str(answer), attempts)
 
 
 def _without_answer(broken: Broken, timeout: float, attempts: int) -> Reply | _Failed:
