@@ -240,8 +240,9 @@ def check_free(folder: Path, names: tuple[str, ...]) -> None:
 
 def clear(folder: Path, names: tuple[str, ...]) -> None:
     """Remove the results of an earlier run: they are not those of the run that begins, however that one ends."""
-    for name in names:
+    for path in (folder / name for name in names):
         try:
-            (folder / name).unlink(missing_ok=True)
+            if not path.is_dir():
+                path.unlink(missing_ok=True)
         except OSError as error:
-            raise data_error("RW-F14", f"cannot be removed: {error.strerror}", where=str(folder / name)) from None
+            raise data_error("RW-F14", f"cannot be removed: {error.strerror}", where=str(path)) from None

@@ -169,4 +169,4 @@ def _said(error: BaseException) -> str:
     """The name and the text of an exception, as far as they can be told and written."""
     name, _ = _attempt(lambda: sound(clip(type(error).__name__, 80)))
     text, _ = _attempt(lambda: sound(clip(str(error), 300)))
-    return f"{name}: {text}" if text else str(name)
+    return f"{name or 'an exception'}{f': {text}' if text else ''}"
