@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from conftest import Cli, write_jsonl
 from ragworthy import indexing
 from ragworthy.errors import DataError, UsageError
 from ragworthy.pipeline import Pipeline
@@ -260,6 +261,20 @@ def test_checks(content: str, found: object) -> None:
 
 def test_a_prompt_names_titles() -> None:
     assert prompt("Q?", [Chunk(chunk_id="i", title="T", text="x")], [[]]) == "Context:\n\n[i] T\nx\n\nQuestion: Q?"
+
+
+def test_an_address_in_a_file_of_knobs_gets_no_key(url: str, tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "lock.md").write_text("# Lock\n\nThe lock is red.\n", encoding="utf-8")
+    indexing.build(tmp_path / "lock.md", tmp_path / "ix", dense="none")
+    gold = write_jsonl(tmp_path / "gold.jsonl", [{"qid": "Q1", "question": QUESTION, "answerable": True}])
+    knob = f"chat:good@{url}"
+    (tmp_path / "knobs.toml").write_text(f'answerer = "{knob}"\n')
+    common = ("--target", f"builtin:{tmp_path / 'ix'}", "--gold", gold)
+    for verb, out in (("run",), "1"), (("experiment", "latency", "--loads", "50", "--warmup", 0), "2"):
+        from_file = cli(*verb, *common, "--out", tmp_path / out, "--knobs", tmp_path / "knobs.toml")
+        assert (from_file.code, requests(url)[-1]["key"]) == (0, None)
+        by_hand = cli(*verb, *common, "--out", tmp_path / f"{out}b", "--knob", f"answerer={knob}")
+        assert (by_hand.code, requests(url)[-1]["key"]) == (0, "Bearer sk-secret-7")
 
 
 def test_the_pipeline_with_a_chat_model(url: str, tmp_path: Path) -> None:

@@ -165,6 +165,17 @@ def test_a_request_works_while_a_loop_is_running(rude: str, use: str) -> None:
     assert ("fine" if use == "chat" else "0.4472136 0.8944272") in asyncio.run(notebook())
 
 
+def test_one_client_serves_several_threads_at_once(rude: str) -> None:
+    model = Endpoint("m", f"{rude}/well", timeout=20)
+    rows: list[list[float]] = []
+    threads = [threading.Thread(target=lambda: rows.extend(model.embed(["a", "b"]).tolist())) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert rows == [pytest.approx([1 / 5**0.5, 2 / 5**0.5])] * 24
+
+
 def posts(url: str, count: int) -> list[tuple[dict[str, str], int]]:
     """The headers of some requests of one client, each with the connection it came on."""
 
@@ -217,6 +228,7 @@ def test_no_secret_that_comes_back_is_shown_or_written(
     url = f"{rude}/{doing}"
     docs = write_jsonl(tmp_path / "docs.jsonl", [{"path": "a.md", "text": "# Lock\n\nThe lock is red.\n"}])
     gold = write_jsonl(tmp_path / "gold.jsonl", [{"qid": "Q1", "question": "Which lock is red?", "answerable": True}])
+    run: tuple[object, ...]
     if use == "target":
         run = ("--target", f"{url}?token=qSECRETq9", "--header", "Authorization=PIPELINE_KEY", "--retries", 0)
         done = cli("run", *run, "--gold", gold, "--out", tmp_path / "out")
@@ -454,7 +466,7 @@ def test_the_proxy_of_the_environment_hears_nothing(
 class Certified(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        said = {"answer_json": {"claim": "fine"}, "retrieved_ids": [], "data": []}
+        said: dict[str, Any] = {"answer_json": {"claim": "fine"}, "retrieved_ids": []}
         said["data"] = [{"embedding": [1, 0]} for _ in asked.get("input", [])]
         said |= {"choices": [{"message": {"content": '{"claim": "fine", "citations": ["a#1"]}'}}]}
         data = json.dumps(said).encode()

@@ -39,13 +39,18 @@ class Nowhere(tzinfo):
     def utcoffset(self, when: datetime | None) -> timedelta:
         raise LookupError("no such place")
 
+    dst = utcoffset
+
+    def tzname(self, when: datetime | None) -> str:
+        return "nowhere"
+
 
 def surrogate() -> None:
     raise ValueError("\ud800 bad")
 
 
 def file_name() -> None:
-    open(os.fsdecode(b"/no-such-folder/\xff.txt"))
+    os.stat(os.fsdecode(b"/no-such-folder/\xff.txt"))
 
 
 def speechless() -> None:
@@ -105,11 +110,11 @@ def closes_both() -> None:
 
 
 def takes_stdout() -> None:
-    sys.stdout = None  # type: ignore[assignment]
+    sys.stdout = None
 
 
 def takes_both() -> None:
-    sys.stdout = sys.stderr = object()  # type: ignore[assignment]
+    sys.stdout = sys.stderr = object()
 
 
 def keeps_stdout() -> None:

@@ -102,27 +102,43 @@ class Client:
         self._most_bytes = most_bytes
         # An http address needs no certificates: loading them takes longer than the request.
         self._trust = _trusted() if self._url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self._transport: Any = None
+        self._kept: Any = None
 
     async def open(self) -> None:
-        """Get ready; nothing is sent.
-
-        The transport alone, without the client that httpx puts around it: that one reads proxies from the environment,
-        keeps cookies, unpacks bodies, and logs whole addresses.
-        """
-        self._transport = self._http.AsyncHTTPTransport(
-            verify=self._trust,
-            trust_env=False,
-            limits=self._http.Limits(max_connections=None, max_keepalive_connections=None),
-        )
+        """Get ready; nothing is sent."""
+        self._kept = self._transport()
 
     async def close(self) -> None:
         """Close every connection."""
-        if self._transport is not None:
-            await self._transport.aclose()
+        if self._kept is not None:
+            await self._kept.aclose()
 
     async def post(self, body: bytes, timeout: float) -> Answer:
         """The answer to one request, within so many seconds from now to its last byte; raises Broken."""
+        return await self._exchange(self._kept, body, timeout)
+
+    def post_and_wait(self, body: bytes, timeout: float) -> Answer:
+        """The same for callers that are not async, on a connection of its own.
+
+        It runs in a thread of its own, too: where a loop is already running, as in a notebook, none can be started.
+        """
+        future: Future[Answer] = Future()
+        threading.Thread(target=_run, args=(self._posted(body, timeout), future), daemon=True).start()
+        return future.result()
+
+    async def _posted(self, body: bytes, timeout: float) -> Answer:
+        async with self._transport() as transport:
+            return await self._exchange(transport, body, timeout)
+
+    def _transport(self) -> Any:
+        """What httpx sends with, without the client around it.
+
+        That one reads proxies from the environment, keeps cookies, unpacks bodies, and logs whole addresses.
+        """
+        limits = self._http.Limits(max_connections=None, max_keepalive_connections=None)
+        return self._http.AsyncHTTPTransport(verify=self._trust, trust_env=False, limits=limits)
+
+    async def _exchange(self, transport: Any, body: bytes, timeout: float) -> Answer:
         request = self._http.Request(
             "POST",
             self._url,
@@ -132,7 +148,7 @@ class Client:
         )
         try:
             async with asyncio.timeout(timeout):
-                answer = await self._transport.handle_async_request(request)
+                answer = await transport.handle_async_request(request)
                 try:
                     return await self._taken(answer)
                 finally:
@@ -143,22 +159,6 @@ class Client:
             raise Broken("unreachable", self._shown(_reason(error))) from None
         except (self._http.TransportError, OSError) as error:
             raise Broken("broke", self._shown(_reason(error))) from None
-
-    def post_and_wait(self, body: bytes, timeout: float) -> Answer:
-        """The same for callers that are not async.
-
-        It runs in a thread of its own: where a loop is already running, as in a notebook, none can be started.
-        """
-        future: Future[Answer] = Future()
-        threading.Thread(target=_run, args=(self._posted(body, timeout), future), daemon=True).start()
-        return future.result()
-
-    async def _posted(self, body: bytes, timeout: float) -> Answer:
-        await self.open()
-        try:
-            return await self.post(body, timeout)
-        finally:
-            await self.close()
 
     async def _taken(self, answer: Any) -> Answer:
         """The body of an answer: all of it, or where it is no success as much as a message needs."""
