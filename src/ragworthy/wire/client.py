@@ -136,7 +136,7 @@ class Client:
         That one reads proxies from the environment, keeps cookies, unpacks bodies, and logs whole addresses.
         """
         limits = self._http.Limits(max_connections=None, max_keepalive_connections=None)
-        return self._http.AsyncHTTPTransport(verify=self._trust, trust_env=False, limits=limits)
+        return self._http.AsyncHTTPTransport(verify=self._trust, limits=limits)
 
     async def _exchange(self, transport: Any, body: bytes, timeout: float) -> Answer:
         request = self._http.Request(

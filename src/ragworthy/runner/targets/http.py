@@ -116,14 +116,16 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _secrets(value: str) -> set[str]:
-    """What of a header is never shown: its value, the longer words in it, and what is packed in a Basic one.
+    """What of a header is never shown: its value, the longer words and settings in it, what is packed in a Basic one.
 
     >>> sorted(_secrets("Bearer sk-12345")), sorted(_secrets("session=abcdefgh; a=b"))
-    (['Bearer sk-12345', 'sk-12345'], ['abcdefgh', 'session=abcdefgh; a=b'])
+    (['Bearer sk-12345', 'sk-12345'], ['abcdefgh', 'session=abcdefgh;', 'session=abcdefgh; a=b'])
     >>> sorted(_secrets("Basic bWU6c2VjcmV0"))
     ['Basic bWU6c2VjcmV0', 'bWU6c2VjcmV0', 'me', 'me:secret', 'secret']
     """
-    found = {value, *(word for word in re.split(r'[\s;,="]+', value) if len(word) >= TELLING)}
+    words = value.split()
+    settings = [word.strip(";,").partition("=")[2].strip('"') for word in words]
+    found = {value, *(word for word in (*words, *settings) if len(word) >= TELLING)}
     scheme, _, packed = value.partition(" ")
     if scheme.lower() == "basic":
         try:
