@@ -2,6 +2,10 @@
 
 A pipeline may do what it likes with its own question. It may not end the program with a code of its choice, close our
 streams or take away our stack: the questions after it would be lost, and nobody would be told.
+
+Why no process that watches over the run: it would see every end, but Ctrl-C, kill and the terminal would then reach the
+watcher and not the run, and the question that ends the program would end it again after every --resume. What gets past
+this guard (a crash in an extension, exec) leaves a journal and no results; a `cmd:` target is safe from it.
 """
 
 import os
