@@ -14,6 +14,7 @@ SRC = Path(ragworthy.__file__).parent
 LAYERS: list[set[str]] = [
     {"names", "errors", "text", "ids", "records", "files"},
     {"metrics", "stats", "gates"},
+    {"wire"},
     {"load"},
     {"adapters", "corpus", "index", "engine", "report", "gold", "runner"},
     {"corpora", "indexing"},

@@ -124,7 +124,12 @@ def test_only_the_fields_of_the_contract_are_kept() -> None:
         ),
         (
             {"answer_json": {"claim": "x"}, "retrieved_ids": [], "stage_ms": {"llm": float("inf")}},
-            "bad reply: stage_ms[...]: expected float, got null",
+            "bad reply: stage_ms.llm: expected a finite number, got inf",
+        ),
+        (GOOD | {"usage": {"cost": float("nan")}}, "bad reply: usage.cost: expected a finite number, got nan"),
+        (
+            GOOD | {"usage": {"llm": {"steps": [{"n": 1}, {"n": float("-inf")}]}}},
+            "bad reply: usage.llm.steps[1].n: expected a finite number, got -inf",
         ),
         (GOOD | {"stage_ms": {"llm": -1}}, "bad reply: stage_ms[...]: expected float >= 0.0"),
         (GOOD | {"stage_ms": {"llm": "5"}}, "bad reply: stage_ms[...]: expected float, got str"),
@@ -165,7 +170,10 @@ def test_a_set_of_ids_gives_the_same_bytes_under_any_hash_seed() -> None:
 
 def test_an_unknown_target_is_told_the_forms() -> None:
     forms = "expected a target such as module:callable, http://… or https://…, cmd:COMMAND, replay:FILE, builtin:INDEX"
-    assert usage("ftp://user:pass@host/x") == f'{forms}, got "ftp://…"'
+    assert usage("ftp://user:pass@host/x") == f'{forms}, got "ftp:…"'
+    assert usage("https:/user:pass@host/x?t=secret") == f'{forms}, got "https:…"'
+    assert usage("HTTP:user:pass@host") == f'{forms}, got "HTTP:…"'
+    assert usage("user:pass@host/x") == f'{forms}, got "…"'
     assert usage("nonsense") == f'{forms}, got "nonsense"'
     assert usage("cmd:") == f'{forms}, got "cmd:"'
     assert usage("a b:c") == f'{forms}, got "a b:c"'
@@ -197,7 +205,7 @@ def test_callables_of_every_form(name: str) -> None:
             "raised: TypeError: good() got an unexpected keyword argument 'qid'",
         ),
         ("nothing", "bad reply: expected object, got null"),
-        ("numbers", "bad reply: stage_ms[...]: expected float, got null"),
+        ("numbers", "bad reply: stage_ms.llm: expected a finite number, got nan"),
         ("unwritable", "bad reply: expected what JSON can hold, got: Encoding objects of type object is unsupported"),
         (
             "half_a_pair",
@@ -365,7 +373,7 @@ def test_an_address_where_nothing_listens() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     got = asked(f"http://127.0.0.1:{port}/", retries=1)
-    assert got == Reply({}, "unreachable: All connection attempts failed", 2, unreachable=True)
+    assert got == Reply({}, "unreachable: Connection refused", 2, unreachable=True)
 
 
 def test_no_secret_is_shown(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:

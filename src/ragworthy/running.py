@@ -22,12 +22,12 @@ from ragworthy.runner import plan as planning
 from ragworthy.runner import results
 from ragworthy.runner.contract import Options, Target, about
 from ragworthy.runner.drive import Asked, Driver
-from ragworthy.runner.journal import AGAIN, Header, Journal, check_free, entry
+from ragworthy.runner.journal import AGAIN, Header, Journal, check_free, clear, entry
 from ragworthy.runner.place import kept
 from ragworthy.runner.plan import Plan, Wordings
-from ragworthy.runner.targets import FORMS
 from ragworthy.runner.targets import open_target as plain_target
 from ragworthy.text import described
+from ragworthy.wire.secret import check_without_keys
 
 HowMany = int | Literal["all", "auto"]
 """How many wordings of a question are asked; `auto`: the question alone, or every wording where there is none."""
@@ -72,21 +72,20 @@ def open_target(text: str, options: Options, tuning: Path | None = None) -> Targ
 
         if options.headers:
             raise usage_error("--header: expected a target that is an http address, got another one")
-        pipeline = Pipeline(Path(folder), tuning)
+        pipeline = Pipeline(Path(folder), tuning, named=knobs_of(None, options.knobs).get("answerer"))
         made = {"index_hash": pipeline.index_hash}
         return Called(text, pipeline, made if tuning is None else made | {"tuning_sha256": sha256_of(tuning)})
     if tuning is not None:
         raise usage_error("--pipeline: expected the target builtin:INDEX, got another one")
-    if not text.strip() or ":" not in text:
-        raise usage_error(f'expected a target such as {FORMS}, got "{text}"')
     return plain_target(text, options)
 
 
 def check_knobs(text: str, knobs: dict[str, Any], file: Path | None = None, pairs: Iterable[str] = ()) -> None:
     """Refuse knobs that the built-in pipeline does not have before the first question; other targets know theirs.
 
-    Where the fault is not in the pairs alone, a message names the file.
+    Where the fault is not in the pairs alone, a message names the file. Keys of the environment are refused for all.
     """
+    check_without_keys(msgspec.json.encode(knobs).decode(), "knobs")
     if not text.startswith("builtin:"):
         return
     wrong = _wrong(knobs)
@@ -237,6 +236,7 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
 
     if not left:
         return True
+    clear(journal.path.parent, results.FILES)
     driver = Driver(
         target,
         record,

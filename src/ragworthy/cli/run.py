@@ -47,7 +47,7 @@ def folder_of(text: str) -> Path:
 
 def open_given(given: argparse.Namespace) -> Target:
     """The target that the flags name."""
-    options = Options(given.retries, tuple(given.header))
+    options = Options(given.retries, tuple(given.header), tuple(given.knob))
     return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
 
 

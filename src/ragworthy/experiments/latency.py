@@ -23,7 +23,7 @@ from ragworthy.files import write_whole, write_with
 from ragworthy.ids import config_id
 from ragworthy.runner.contract import Ask, Target, about, reason_of
 from ragworthy.runner.drive import on_signals
-from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, Kind, check_free
+from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, Kind, check_free, clear
 from ragworthy.runner.openloop import Fired, Shot, fire
 from ragworthy.runner.place import kept
 
@@ -253,6 +253,7 @@ def _sweep(sweep: Sweep, target: Target, options: Options, journal: Journal) -> 
         options.starts(list(left.values()))
     try:
         if left:
+            clear(options.out, (RUNS, SUMMARY))
             asyncio.run(_measure(sweep, left, target, options, journal))
         cells = _measured(journal)
         _write(sweep, cells, target, options.out, journal)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ragworthy.errors import usage_error
 from ragworthy.index.ranking import DECIMALS, Doubles, Floats, rounded
+from ragworthy.wire.address import shown
 
 DEFAULT = "wordllama"
 _ENDPOINT = re.compile(r"openai:(?P<model>.+?)@(?P<url>https?://.+)")
@@ -47,7 +48,7 @@ def load(name: str = DEFAULT) -> Embedder:
         from ragworthy.index.endpoint import Endpoint
 
         return Endpoint(found["model"], found["url"])
-    raise usage_error(f'expected a model (wordllama, minilm or openai:MODEL@URL), got "{name}"')
+    raise usage_error(f'expected a model (wordllama, minilm or openai:MODEL@URL), got "{shown(name)}"')
 
 
 def endpoint_url(name: str) -> str | None:

@@ -60,7 +60,9 @@ class _Clock:
 class Pipeline:
     """Answers questions from an index. May be called from several threads; the same question gets the same reply."""
 
-    def __init__(self, index: Path, tuning: Path | None = None) -> None:
+    def __init__(self, index: Path, tuning: Path | None = None, *, named: str | None = None) -> None:
+        """`named` is the answerer that the command line names: only that one, of all in the knobs, may get our key."""
+        self._named = named
         self._shelf = Shelf(index)
         self._tuned = load(tuning, self.index_hash) if tuning is not None else None
 
@@ -165,7 +167,7 @@ class Pipeline:
 
     def _chat(self, got: _Retrieved, chosen: Knobs, seed: int) -> tuple[str, list[str], dict[str, Any]]:
         """The answer of a chat endpoint, which is not asked about an empty context."""
-        chat = Chat(chosen.answerer)
+        chat = Chat(chosen.answerer, named=chosen.answerer == self._named)
         if not got.context:
             return REFUSAL, [], {"model": chat.model, "attempts": 0}
         rules = [self._locked([chunk], chosen) for chunk in got.chunks]

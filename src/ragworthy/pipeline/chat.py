@@ -1,21 +1,24 @@
 """The answerer behind an OpenAI-compatible chat endpoint: POST {URL}/chat/completions, its answer checked."""
 
 import os
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 
 from ragworthy.errors import DataError, data_error
-from ragworthy.index.extra import need
 from ragworthy.names import REFUSAL
 from ragworthy.pipeline.knobs import CHAT, PLAIN
 from ragworthy.records import Chunk
 from ragworthy.text import clip, squeeze, trim_fold
+from ragworthy.wire.address import parsed
+from ragworthy.wire.client import Broken, Client
+from ragworthy.wire.secret import key_in
 
-KEYS = ("RAGWORTHY_CHAT_KEY", "OPENAI_API_KEY")
+KEY, OPENAI_KEY = "RAGWORTHY_CHAT_KEY", "OPENAI_API_KEY"
+PERMIT = "RAGWORTHY_CHAT_URL"
+"""The environment variable that names the one address to which both keys may go, whoever chose it."""
+_OPENAI = "https://api.openai.com/"
 TIMEOUT = 60.0
 MOST_BYTES = 1 << 20
 REPLY_TOKENS = 512
@@ -41,18 +44,25 @@ class Reply(NamedTuple):
 
 
 class Chat:
-    """A model behind an address. The key goes to that address only and is never written."""
+    """A model behind an address. The key goes to that address only, if it may go there, and is never written."""
 
-    def __init__(self, name: str, *, timeout: float = TIMEOUT) -> None:
+    def __init__(self, name: str, *, named: bool = False, timeout: float = TIMEOUT) -> None:
+        """`named`: whether the address was named by whoever runs this, and not by a file."""
         found = CHAT.fullmatch(name)
-        url = found["url"] if found else ""
-        parts = urlsplit(url)
-        if found is None or not parts.hostname or parts.username or parts.password or parts.query or parts.fragment:
+        if found is None:
             raise ValueError(PLAIN)
         self.model = found["model"]
-        self._url = f"{url.rstrip('/')}/chat/completions"
+        url = found["url"].rstrip("/")
+        self._url = f"{url}/chat/completions"
         self._timeout = timeout
-        self._http = need("httpx", "httpx", "http", "a chat endpoint")
+        self._keys = _keys(url, named=named)
+        try:
+            address = parsed(self._url)
+            self._client = Client(address, "a chat endpoint", most_bytes=MOST_BYTES, key=self._keys.sent)
+        except ValueError:
+            raise ValueError(PLAIN) from None
+        if not address.is_plain:
+            raise ValueError(PLAIN)
 
     def answer(
         self, question: str, context: Sequence[Chunk], locked: Sequence[Sequence[str]], *, seed: int, temperature: float
@@ -78,8 +88,8 @@ class Chat:
             usage["attempts"] = attempt
             found = checked(content, scope)
             if isinstance(found, tuple):
-                return Reply(_without(found[0], _key()), found[1], usage)
-            fault = clip(_without(found, _key()), 160)
+                return Reply(self._client.secrets.masked_reply(found[0]), found[1], usage)
+            fault = clip(self._client.secrets.masked(found), 160)
             again = f"That was not usable: {fault}. Reply again with the JSON object only."
             messages = [*messages, {"role": "assistant", "content": content}, {"role": "user", "content": again}]
         raise data_error("RW-N04", f"{fault}, after 2 attempts", where=self._url)
@@ -100,31 +110,16 @@ class Chat:
         return replied.choices[0].message.content or "nothing"  # which is no JSON, and says so
 
     def _post(self, body: dict[str, Any]) -> bytes:
-        key = _key()
-        if key and not (key.isascii() and key.isprintable()):
-            raise self._error("expected a key of plain letters and signs, got one with others")
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        until = time.monotonic() + self._timeout
-        parts: list[bytes] = []
-        size = 0
         try:
-            client = self._http.Client(timeout=self._timeout, trust_env=False)  # no proxy hears of the key
-            with client, client.stream("POST", self._url, json=body, headers=headers) as answer:
-                for part in answer.iter_bytes():
-                    size += len(part)
-                    if size > MOST_BYTES:
-                        raise self._error(f"expected at most {MOST_BYTES:,} bytes, got more")
-                    if time.monotonic() > until:
-                        raise self._error(f"expected a reply within {self._timeout:g} s, got only a part of it")
-                    parts.append(part)
-        except self._http.HTTPError as error:
-            said = clip(_without(str(error), key), 120)
-            raise self._error(f"expected a reply, got {type(error).__name__}: {said}") from None
-        content = b"".join(parts)
-        if answer.status_code != 200:
-            shown = clip(_without(content.decode(errors="replace"), key), 120)
-            raise self._error(f"expected status 200, got status {answer.status_code}: {shown}")
-        return content
+            answer = self._client.post_and_wait(msgspec.json.encode(body), self._timeout)
+        except Broken as broken:
+            raise self._error(f"expected a reply, got {broken}") from None
+        if answer.status == 200:
+            return answer.body
+        unsent = ""
+        if answer.status in (401, 403) and self._keys.withheld:
+            unsent = f"; the key in {self._keys.withheld} was not sent, for this is not the address in {PERMIT}"
+        raise self._error(f"expected status 200, got {answer}{unsent}")
 
     def _error(self, message: str) -> DataError:
         return data_error("RW-N03", message, where=self._url)
@@ -148,18 +143,25 @@ class _Answer(msgspec.Struct, frozen=True):
     citations: list[str]
 
 
-def _key() -> str | None:
-    """The key of the endpoint, where the environment has one."""
-    return next((found for name in KEYS if (found := os.environ.get(name, "").strip())), None)
+class _Keys(NamedTuple):
+    """The key that goes to an address, or the variable whose key does not."""
+
+    sent: str | None
+    withheld: str = ""
 
 
-def _without(text: str, key: str | None) -> str:
-    """The text without the key, should an endpoint send it back, plain or as JSON may write it."""
-    if not key:
-        return text
-    for form in (key, key.replace("/", "\\/"), key.replace("\\", "\\\\").replace('"', '\\"')):
-        text = text.replace(form, "…")
-    return text
+def _keys(url: str, *, named: bool) -> _Keys:
+    """Which key may go to an address.
+
+    Both may go to the one address that the environment names. Ours may also go where the command line points, and the
+    one of OpenAI to OpenAI. Nothing that a file names gets a key.
+    """
+    permitted = url == os.environ.get(PERMIT, "").strip().rstrip("/")
+    may = {KEY: permitted or named, OPENAI_KEY: permitted or f"{url}/".startswith(_OPENAI)}
+    for variable in may:
+        if may[variable] and (key := key_in(variable)):
+            return _Keys(key)
+    return _Keys(None, next((variable for variable in may if os.environ.get(variable, "").strip()), ""))
 
 
 def prompt(question: str, context: Sequence[Chunk], locked: Sequence[Sequence[str]]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ragworthy.text import described
+from ragworthy.wire.address import shown
 
 EXTRACTIVE = "extractive"
 CHAT = re.compile(r"chat:(?P<model>[^\s@]+(?:@[^\s@]+)*?)@(?P<url>https?://\S+)")
@@ -102,7 +103,8 @@ def read(given: Mapping[str, Any], base: Knobs | None = None) -> Knobs:
             raise ValueError(f"{PLAIN}, got one with a user or a query")
         expected, fits = _ALLOWED[name]
         if not fits(value):
-            raise ValueError(f"{name}: expected {expected}, got {described(value)}")
+            got = described(shown(value) if isinstance(value, str) else value)
+            raise ValueError(f"{name}: expected {expected}, got {got}")
     knobs = (base or Knobs())._replace(**given)
     if 0 < knobs.rerank_depth < knobs.k:
         raise ValueError(f"rerank_depth: expected 0 or at least k = {knobs.k}, got {knobs.rerank_depth}")

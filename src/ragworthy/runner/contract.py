@@ -1,5 +1,6 @@
 """What a target is asked and what it may reply; every reply is checked against this and nothing else."""
 
+import math
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Annotated, Any, NamedTuple, Protocol
@@ -8,6 +9,7 @@ import msgspec
 
 from ragworthy.records import Result
 from ragworthy.text import clip, described
+from ragworthy.wire.secret import Secrets
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -38,6 +40,8 @@ class Options(NamedTuple):
     """How often an HTTP request is sent again after a failure that may pass."""
     headers: tuple[str, ...] = ()
     """HTTP headers as NAME=VARIABLE: the value is read from the environment."""
+    knobs: tuple[str, ...] = ()
+    """The knobs of the command line, NAME=VALUE: what they name was named by whoever runs this, and not by a file."""
 
 
 LARGEST = 16 << 20
@@ -112,9 +116,13 @@ def checked(given: Any, attempts: int = 1, *, qid: str | None = None) -> Reply:
     'bad reply: expected object, got null'
     """
     try:
-        encoded = msgspec.json.encode(msgspec.to_builtins(given, order="deterministic"))
+        built = msgspec.to_builtins(given, order="deterministic")
+        encoded = msgspec.json.encode(built)
         if len(encoded) > LARGEST:
             return Reply({}, TOO_LARGE, attempts)
+        endless = _endless(built) if b"null" in encoded else ""  # as which JSON would hold it
+        if endless:
+            return Reply({}, f"bad reply: {endless}", attempts)
         plain = msgspec.json.decode(encoded)
         msgspec.convert(plain, Replied)
     except msgspec.ValidationError as error:
@@ -130,6 +138,24 @@ def checked(given: Any, attempts: int = 1, *, qid: str | None = None) -> Reply:
 def _another(got: Any, qid: str | None) -> str:
     """What is wrong with the question that a reply names; one that names none may belong to any."""
     return "" if qid is None or got is None or got == qid else f"qid: expected {described(qid)}, got {described(got)}"
+
+
+def _endless(reply: Any) -> str:
+    """The first number of a reply that is counted or timed and is no number: infinity or NaN.
+
+    >>> _endless({"usage": {"llm": {"cost": [1, math.inf]}}})
+    'usage.llm.cost[1]: expected a finite number, got inf'
+    """
+    fields = reply if isinstance(reply, dict) else {}
+    left = [(name, fields.get(name)) for name in ("stage_ms", "usage")]
+    for place, value in left:
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"{clip(place, 80)}: expected a finite number, got {value}"
+        if isinstance(value, dict):
+            left += [(f"{place}.{name}", inner) for name, inner in value.items()]
+        elif isinstance(value, list):
+            left += [(f"{place}[{n}]", inner) for n, inner in enumerate(value)]
+    return ""
 
 
 def _negative(usage: dict[str, Any] | None) -> str:
@@ -154,21 +180,27 @@ def _unwritable(error: Exception) -> str:
     return "an object whose keys are texts and numbers" if "not supported between" in text else clip(text, 200)
 
 
-def decoded(
-    body: bytes, attempts: int = 1, *, qid: str | None = None, hide: Callable[[str], str] | None = None
-) -> Reply:
-    """The reply in a text of JSON, or what is wrong with it; `hide` takes secrets out of a text.
+def decoded(body: bytes, attempts: int = 1, *, qid: str | None = None, secrets: Secrets | None = None) -> Reply:
+    """The reply in a text of JSON, or what is wrong with it, without secrets.
 
     >>> decoded(b"<html>").error
     'bad reply: expected JSON, got <html> (invalid character (byte 0))'
     """
     try:
         given = msgspec.json.decode(body)
-        return checked(given if hide is None else _without(given, hide), attempts, qid=qid)
+        if not secrets:
+            return checked(given, attempts, qid=qid)
+        reply = checked(_without(given, secrets.masked_reply), attempts, qid=qid)
+        if reply.error is None:
+            return reply
+        # What is wrong may be shown with what is in it: short secrets go out, too, before anything is cut.
+        error = checked(_without(given, secrets.masked), attempts, qid=qid).error
+        return Reply({}, error or "bad reply: expected an object of the contract, got another", attempts)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = str(error).removeprefix("JSON is malformed: ")
-        shown = body.decode("utf-8", "replace") if hide is None else hide(body.decode("utf-8", "replace"))
-        return Reply({}, f"bad reply: expected JSON, got {clip(shown[:400], 80) or 'nothing'} ({reason})", attempts)
+        text = body.decode("utf-8", "replace")
+        told = clip((secrets.masked(text) if secrets else text)[:400], 80) or "nothing"
+        return Reply({}, f"bad reply: expected JSON, got {told} ({reason})", attempts)
 
 
 def _without(given: Any, hide: Callable[[str], str]) -> Any:
@@ -180,6 +212,15 @@ def _without(given: Any, hide: Callable[[str], str]) -> Any:
     if isinstance(given, dict):
         return {hide(name): _without(value, hide) for name, value in given.items()}
     return given
+
+
+def sound(text: str) -> str:
+    """A text as it can be written: what is no character, such as half a surrogate pair, as an escape.
+
+    >>> sound("\\ud800 bad")
+    '\\\\ud800 bad'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def late(timeout: float) -> str:

@@ -252,3 +252,13 @@ def check_free(folder: Path, names: tuple[str, ...]) -> None:
         for name in names:
             if (folder / name).exists():
                 raise usage_error(f"{folder / name}: expected a new folder, got one with this file", code="RW-U03")
+
+
+def clear(folder: Path, names: tuple[str, ...]) -> None:
+    """Remove the results of an earlier run: they are not those of the run that begins, however that one ends."""
+    for path in (folder / name for name in names):
+        try:
+            if not path.is_dir():
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise data_error("RW-F14", f"cannot be removed: {error.strerror}", where=str(path)) from None

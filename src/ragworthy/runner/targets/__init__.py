@@ -2,6 +2,7 @@
 
 from ragworthy.errors import usage_error
 from ragworthy.runner.contract import Options, Target
+from ragworthy.wire.address import shown
 
 FORMS = "module:callable, http://… or https://…, cmd:COMMAND, replay:FILE, builtin:INDEX"
 
@@ -27,7 +28,7 @@ def open_target(text: str, options: Options) -> Target:
         from ragworthy.runner.targets.callables import imported
 
         return imported(scheme, rest)
-    raise usage_error(f'expected a target such as {FORMS}, got "{scheme + "://…" if "://" in text else text}"')
+    raise usage_error(f'expected a target such as {FORMS}, got "{shown(text)}"')
 
 
 def _dotted(text: str) -> bool:

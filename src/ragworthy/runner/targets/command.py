@@ -9,8 +9,9 @@ from contextlib import suppress
 import msgspec
 
 from ragworthy.errors import usage_error
-from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Reply, decoded, late
+from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Reply, decoded, late, sound
 from ragworthy.text import clip, visible
+from ragworthy.wire.secret import check_without_keys
 
 _TAIL = 4096
 """So many bytes of what it last wrote to stderr are kept."""
@@ -22,6 +23,7 @@ class Command:
     """A command as a target: a process for each question in flight, kept for the next one."""
 
     def __init__(self, line: str) -> None:
+        check_without_keys(line, "cmd")
         self.name = f"cmd:{line}"
         try:
             self._words = shlex.split(line)
@@ -48,7 +50,7 @@ class Command:
             return Reply({}, late(timeout))
         except OSError as error:
             reason = error.strerror or str(error)
-            return Reply({}, f"unreachable: {self._words[0]} cannot be started: {reason}", unreachable=True)
+            return Reply({}, sound(f"unreachable: {self._words[0]} cannot be started: {reason}"), unreachable=True)
         finally:
             if process is not None and good:
                 self._idle.append(process)

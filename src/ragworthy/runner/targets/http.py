@@ -1,33 +1,30 @@
 """A target behind an HTTP address: POST JSON, JSON back.
 
 Sent again, within the time of one question, after failures that may pass: no connection, a dropped one, 429 and 5xx.
-A wrong answer is never asked for again. Redirects are not followed, proxies of the environment not used.
+A wrong answer is never asked for again.
 """
 
 import asyncio
 import base64
+import binascii
 import hashlib
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from typing import NamedTuple
 
 import msgspec
 
-from ragworthy.errors import missing_extra, usage_error
+from ragworthy.errors import usage_error
 from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late
-from ragworthy.text import clip
+from ragworthy.wire.address import parsed
+from ragworthy.wire.client import Answer, Broken, Client
+from ragworthy.wire.secret import TELLING, sendable
 
 _BACKOFF = 0.2
-_CONNECT = 10.0
-"""So many seconds a connection may take before the address counts as unreachable."""
-_SHOWN = 200
 _EXPECTED = "expected an address such as http://localhost:8000/ask"
-_TELLING = 8
-"""A secret from this length up is also hidden where a good reply repeats it: hardly an answer holds it by chance."""
 _HEADER = re.compile(r"(?P<name>[A-Za-z0-9!#$%&'*+.^_`|~-]+)(?P<sign>[=:])(?P<rest>.*)", re.DOTALL)
 
 
@@ -43,116 +40,63 @@ class Http:
     """An address as a target."""
 
     def __init__(self, url: str, options: Options) -> None:
-        parts = _parts(url)
-        self.name = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         self._retries = options.retries
-        self._headers = dict(_header(text) for text in options.headers)
-        self._secrets = _secrets(parts, self._headers.values())
+        headers = dict(_header(text) for text in options.headers)
+        secrets = [secret for value in headers.values() for secret in _secrets(value)]
         try:
-            import httpx
-        except ImportError:
-            raise missing_extra("httpx", "http", "an HTTP target") from None
-        self._http = httpx
-        try:
-            self._url = httpx.URL(url)
-        except httpx.InvalidURL:
-            raise usage_error(f"{_EXPECTED}, got one that cannot be used") from None
-        self._client: Any = None
+            address = parsed(url)
+            self._client = Client(address, "an HTTP target", most_bytes=LARGEST, headers=headers, secrets=secrets)
+        except ValueError as error:
+            raise usage_error(f"{_EXPECTED}, {error}") from None
+        self.name = address.shown
 
     async def open(self) -> None:
-        """Make the client; nothing is sent."""
-        own = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        self._client = self._http.AsyncClient(
-            headers=own | self._headers,
-            timeout=self._http.Timeout(None, connect=_CONNECT),
-            limits=self._http.Limits(max_connections=None, max_keepalive_connections=None),
-            follow_redirects=False,
-            trust_env=False,
-        )
+        """Nothing is sent yet."""
+        await self._client.open()
 
     async def close(self) -> None:
         """Close every connection."""
-        if self._client is not None:
-            await self._client.aclose()
+        await self._client.close()
 
     async def ask(self, ask: Ask, timeout: float) -> Reply:
         """Post one question, again where that may help, all within so many seconds."""
         body = msgspec.json.encode(ask.request())
         end = time.monotonic() + timeout
         attempts = 0
-        try:
-            async with asyncio.timeout(timeout):
-                while True:
-                    attempts += 1
-                    given = await self._once(ask.qid, body, attempts)
-                    if isinstance(given, Reply):
-                        return given
-                    wait = max(given.wait, _backoff(ask.qid, attempts))
-                    if attempts > self._retries or time.monotonic() + wait >= end:
-                        return Reply({}, given.error, attempts, given.unreachable)
-                    await asyncio.sleep(wait)
-        except TimeoutError:
-            return Reply({}, late(timeout), attempts)
+        while True:
+            attempts += 1
+            try:
+                given = self._taken(await self._client.post(body, end - time.monotonic()), ask.qid, attempts)
+            except Broken as broken:
+                given = _without_answer(broken, timeout, attempts)
+            if isinstance(given, Reply):
+                return given
+            wait = max(given.wait, _backoff(ask.qid, attempts))
+            if attempts > self._retries or time.monotonic() + wait >= end:
+                return Reply({}, given.error, attempts, given.unreachable)
+            await asyncio.sleep(wait)
 
-    async def _once(self, qid: str, body: bytes, attempts: int) -> Reply | _Failed:
-        try:
-            async with self._client.stream("POST", self._url, content=body) as answer:
-                return await self._taken(answer, qid, attempts)
-        except (self._http.ConnectError, self._http.ConnectTimeout) as error:
-            return _Failed(f"unreachable: {self._hidden(str(error)) or type(error).__name__}", unreachable=True)
-        except self._http.TransportError as error:
-            return _Failed(f"died: the connection broke: {self._hidden(str(error)) or type(error).__name__}")
-
-    async def _taken(self, answer: Any, qid: str, attempts: int) -> Reply | _Failed:
+    def _taken(self, answer: Answer, qid: str, attempts: int) -> Reply | _Failed:
         """The reply in an answer, or why there is none."""
-        status = answer.status_code
-        if not 200 <= status < 300:
-            text = self._hidden((await _start_of(answer)).decode("utf-8", "replace"))
-            error = f"status {status}{f': {text}' if text else ''}"
-            passing = status == 429 or status >= 500
-            return _Failed(error, _retry_after(answer.headers)) if passing else Reply({}, error, attempts)
-        coding = answer.headers.get("content-encoding", "identity")
-        if coding != "identity":
-            return Reply({}, f"bad reply: expected plain JSON, got it packed ({clip(coding, 40)})", attempts)
-        pieces, size = [], 0
-        async for piece in answer.aiter_raw():
-            size += len(piece)
-            if size > LARGEST:
-                return Reply({}, TOO_LARGE, attempts)
-            pieces.append(piece)
-        reply = decoded(b"".join(pieces), attempts, qid=qid, hide=self._masked_reply if self._secrets else None)
-        if reply.error is None:
-            return reply
-        word, colon, detail = reply.error.partition(": ")
-        return reply._replace(error=f"{word}{colon}{self._masked(detail)}")
-
-    def _hidden(self, text: str) -> str:
-        return clip(self._masked(text), _SHOWN)
-
-    def _masked(self, text: str) -> str:
-        return _replaced(text, self._secrets)
-
-    def _masked_reply(self, text: str) -> str:
-        """A text of a reply, without the secrets that it cannot hold by chance."""
-        return _replaced(text, [secret for secret in self._secrets if len(secret) >= _TELLING])
+        if answer.is_success:
+            return decoded(answer.body, attempts, qid=qid, secrets=self._client.secrets)
+        passing = answer.status == 429 or answer.status >= 500
+        return _Failed(str(answer), _retry_after(answer.headers)) if passing else Reply({}, str(answer), attempts)
 
 
-def _replaced(text: str, secrets: Iterable[str]) -> str:
-    for secret in secrets:
-        text = text.replace(secret, "***")
-    return text
-
-
-def _parts(url: str) -> SplitResult:
-    """An address in its parts; what is wrong with it is said without showing it."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise usage_error(f"{_EXPECTED}, got one with a wrong host or port") from None
-    if not parts.hostname or port == 0 or not url.isascii() or re.search(r"[\s\x00-\x1f\x7f]", url):
-        raise usage_error(f"{_EXPECTED}, got one without a host, or with blanks or letters that must be escaped")
-    return parts
+def _without_answer(broken: Broken, timeout: float, attempts: int) -> Reply | _Failed:
+    """What an exchange that gave no answer means for the question."""
+    match broken.kind:
+        case "late":
+            return Reply({}, late(timeout), attempts)
+        case "unreachable":
+            return _Failed(f"unreachable: {broken.detail}", unreachable=True)
+        case "broke":
+            return _Failed(f"died: the connection broke: {broken.detail}")
+        case "packed":
+            return Reply({}, f"bad reply: expected plain JSON, got it packed ({broken.detail})", attempts)
+        case "large":
+            return Reply({}, TOO_LARGE, attempts)
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -166,29 +110,30 @@ def _header(text: str) -> tuple[str, str]:
     if value is None:
         expected = "expected the name of an environment variable that is set"
         raise usage_error(f"--header {name}: {expected}, got one that is not")
-    if not value.isascii() or not value.isprintable() or value != value.strip() or not value:
+    if not sendable(value.strip()):
         raise usage_error(f"--header {name}: expected printable ASCII text in {variable}, got something else")
-    return name, value
+    return name, value.strip()
 
 
-def _secrets(parts: SplitResult, values: Iterable[str]) -> list[str]:
-    """What is never shown, the longest first: header values and their words, what the address carries."""
-    found = {word for value in values for word in (value, *(one for one in value.split() if len(one) >= _TELLING))}
-    if parts.username or parts.password:
-        user, password = unquote(parts.username or ""), unquote(parts.password or "")
-        found |= {password, base64.b64encode(f"{user}:{password}".encode()).decode(), parts.netloc.rpartition("@")[0]}
-    found |= {parts.query, *(value for _, value in parse_qsl(parts.query))}
-    return sorted({form for text in found - {""} for form in _written(text)}, key=lambda text: (-len(text), text))
+def _secrets(value: str) -> set[str]:
+    """What of a header is never shown: its value, the longer words and settings in it, what is packed in a Basic one.
 
-
-def _written(text: str) -> set[str]:
-    """A text as it may stand in an answer that is shown as it came: plain, or as JSON writes it.
-
-    >>> sorted(_written('a/"'))
-    ['a/"', 'a/\\\\"', 'a\\\\/\\\\"']
+    >>> sorted(_secrets("Bearer sk-12345")), sorted(_secrets("session=abcdefgh; a=b"))
+    (['Bearer sk-12345', 'sk-12345'], ['abcdefgh', 'session=abcdefgh;', 'session=abcdefgh; a=b'])
+    >>> sorted(_secrets("Basic bWU6c2VjcmV0"))
+    ['Basic bWU6c2VjcmV0', 'bWU6c2VjcmV0', 'me', 'me:secret', 'secret']
     """
-    quoted = msgspec.json.encode(text).decode()[1:-1]
-    return {text, quoted, quoted.replace("/", "\\/")}
+    words = value.split()
+    settings = [word.strip(";,").partition("=")[2].strip('"') for word in words]
+    found = {value, *(word for word in (*words, *settings) if len(word) >= TELLING)}
+    scheme, _, packed = value.partition(" ")
+    if scheme.lower() == "basic":
+        try:
+            userinfo = base64.b64decode(packed, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            return found
+        found |= {userinfo, *userinfo.partition(":")} - {"", ":"}
+    return found
 
 
 def _backoff(qid: str, attempt: int) -> float:
@@ -198,7 +143,7 @@ def _backoff(qid: str, attempt: int) -> float:
     return float(_BACKOFF * 2 ** (attempt - 1) * (1 + share / 2))
 
 
-def _retry_after(headers: Any) -> float:
+def _retry_after(headers: Mapping[str, str]) -> float:
     """Seconds that an answer asks to wait; 0 where it does not say."""
     text = headers.get("retry-after", "").strip()
     if re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
@@ -207,13 +152,3 @@ def _retry_after(headers: Any) -> float:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     except (TypeError, ValueError, OverflowError):
         return 0.0
-
-
-async def _start_of(answer: Any) -> bytes:
-    """The first bytes of a body, enough for a message."""
-    start = b""
-    async for piece in answer.aiter_raw():
-        start += piece
-        if len(start) >= 4 * _SHOWN:
-            break
-    return start[: 4 * _SHOWN]
