@@ -59,7 +59,7 @@ _SPECIAL = re.compile(
     re.VERBOSE,
 )
 """A word with any of this is shown as code. GitHub and GitLab look for mentions, references and addresses in the text
-that is left when backslashes and entities are gone, so that neither `\\@name` nor `&#64;name` helps; in code they do not
+that is left when backslashes and entities are gone, so neither `\\@name` nor `&#64;name` helps; in code they do not
 look (github/markup#1168, github/cmark-gfm#181). The word itself stays as it is, and can be searched for."""
 _OPENING = re.compile(r"[-+=]+|\d{1,9}[.)]|/\w\S*")
 """A first word that starts a list, a line or one of GitLab's quick actions."""
@@ -179,7 +179,7 @@ _STEERING = re.compile(
 )
 
 
-def json_text(value: Any) -> str:
+def json_text(value: Any, *, nan: bool = False) -> str:
     r"""A value as JSON for people and files, with escapes for what could steer a terminal or end a line.
 
     >>> print(json_text(["é \x9b \x1b"]), end="")
@@ -189,5 +189,5 @@ def json_text(value: Any) -> str:
     """
     import json
 
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=nan) + "\n"
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -11,6 +11,7 @@ from typing import Any
 from ragworthy import flow
 from ragworthy.cli import side
 from ragworthy.cli.guard import keep_apart, keep_inputs
+from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.load.defaults import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES
 from ragworthy.load.policy import find_policy, load_policy
@@ -149,7 +150,7 @@ def _items(given: argparse.Namespace, request: flow.Request) -> int:
     for name, form in targets.items():
         write_whole(Path(name), itemview.render(shown, form).encode())
     if not given.quiet:
-        print(itemview.render(shown, given.format, colour=_colour(given)), end="")
+        show(itemview.render(shown, given.format, colour=_colour(given)))
     good = sum(one.good for one in shown)
     code = Exit.SHIP if good == len(shown) else Exit.NO_SHIP
     if given.format == "text" or given.quiet:
@@ -188,7 +189,7 @@ def _retrieval_reference(given: argparse.Namespace) -> int:
         from ragworthy.files import write_whole
 
         write_whole(Path(name), text.encode())
-    print(text, end="")
+    show(text)
     return int(exit_code(verdict))
 
 
@@ -248,7 +249,7 @@ def publish(given: argparse.Namespace, run: flow.Run, receipt: tuple[Path, bytes
     if given.quiet:
         print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
     else:
-        print(writing.render(report, given.format, colour=_colour(given)), end="")
+        show(writing.render(report, given.format, colour=_colour(given)))
     return int(report["exit_code"])
 
 
@@ -277,7 +278,7 @@ def _progress() -> flow.Progress:
         if percent != shown and total > 4 << 20:
             shown = percent
             end = "\r\x1b[K" if percent == 100 else ""
-            print(f"\rreading traces {percent:3d} %{end}", end="", file=sys.stderr, flush=True)
+            show(f"\rreading traces {percent:3d} %{end}", file=sys.stderr, flush=True)
 
     return told
 
@@ -314,7 +315,7 @@ def _reference(given: argparse.Namespace) -> int:
         from ragworthy.files import write_whole
 
         write_whole(Path(name), text.encode())
-    print(text, end="")
+    show(text)
     return int(exit_code(Verdict.SHIP if passed else Verdict.NO_SHIP))
 
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from ragworthy.cli.arguments import parser
+from ragworthy.cli.say import print
 from ragworthy.errors import RagworthyError
 from ragworthy.names import VERSION, Exit
 

@@ -4,6 +4,7 @@ import json
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from ragworthy import safe
 from ragworthy.metrics import grading
 from ragworthy.metrics.context import Context
 from ragworthy.metrics.definition import Definition, Field, value_at
@@ -13,7 +14,7 @@ from ragworthy.metrics.kinds.texts import Listed
 from ragworthy.names import Label
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.show import columns_of, number, padded, plural, width_of
-from ragworthy.safe import Markdown, fill, row, uncommanded
+from ragworthy.safe import Markdown, fill, uncommanded
 from ragworthy.text import clip, visible
 
 WIDTH = 100
@@ -336,7 +337,7 @@ def markdown(view: View) -> str:
 
 
 def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    return [row(header), row((Markdown("---"),) * len(header)), *map(row, rows)]
+    return [safe.row(cells) for cells in (header, (Markdown("---"),) * len(header), *rows)]
 
 
 def _cells(view: View, field: FieldView) -> tuple[str, ...]:
