@@ -131,6 +131,18 @@ def row(cells: Iterable[str]) -> Markdown:
     return Markdown("| " + " | ".join(map(markdown, cells)) + " |")
 
 
+# SARIF
+
+
+def unlinked(text: str) -> str:
+    r"""A message of a SARIF file, in which `[text](place)` would be a link.
+
+    >>> print(unlinked("see [x](http://e.org)"))
+    see [x] (http://e.org)
+    """
+    return visible(text).replace("](", "] (")
+
+
 # table files
 
 _FORMULA = tuple("=+-@'\"＝＋－＠")

@@ -16,7 +16,7 @@ from ragworthy.load.questions import BrokenArray
 from ragworthy.load.sources import open_source
 from ragworthy.names import VERSION, Exit
 from ragworthy.report.show import plural
-from ragworthy.safe import json_text
+from ragworthy.safe import json_text, terminal
 
 _SHOWN = 50
 
@@ -103,7 +103,7 @@ def _as_text(linted: goldcare.Linted) -> str:
     notes = len(linted.findings) - warnings - linted.errors
     summary = f"{plural(linted.errors, 'error')}, {plural(warnings, 'warning')}, {plural(notes, 'note')}"
     lines.append(f"lint: {plural(linted.items, 'item')}, {summary} (exit {int(bool(linted.errors))})")
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(terminal, lines)) + "\n"
 
 
 def subset(given: argparse.Namespace) -> int:
