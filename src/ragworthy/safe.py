@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ragworthy.text import squeeze, visible
+from ragworthy.text import compiled, squeeze, visible
 
 # a terminal, and the log of a CI system
 
-_COMMAND = re.compile(r"#(?=#\w*\[)|^(?P<indent> *):(?=:)")
+_COMMAND = r"#(?=#\w*\[)|^(?P<indent> *):(?=:)"
 """What CI systems take for commands: `::error::` at the start of a line (GitHub), `##[error]` (GitHub), `##vso[…]`
 (Azure) and `##teamcity[…]` anywhere in it."""
 
@@ -34,7 +34,11 @@ def uncommanded(line: str) -> str:
     """
     if "##" not in line and "::" not in line:
         return line
-    return _COMMAND.sub(lambda found: r"\x23" if found["indent"] is None else rf"{found['indent']}\x3a", line)
+
+    def shown(found: re.Match[str]) -> str:
+        return r"\x23" if found["indent"] is None else rf"{found['indent']}\x3a"
+
+    return compiled(_COMMAND).sub(shown, line)
 
 
 # Markdown
@@ -46,26 +50,23 @@ class Markdown(str):
     __slots__ = ()
 
 
-_SPECIAL = re.compile(
-    r"""
+_SPECIAL = r"""
     [\\*\[\]{}\#@$~^]                  # emphasis, links, footnotes, mentions, issues, math, labels
     | (?<![^\W_])_ | _(?![^\W_])       # emphasis: inside of a word an underscore is just that
     | // | (?i:www\.)                  # addresses
     | [^\W_]\.[^\W\d_]{2}              # host names, which some viewers link, and with them file names and metric ids
-    | :\S*: | :[\w+-]+$                # emoji, with a colon of ours behind it too
+    | :\S*: | :[\w+-]+(?!\S)           # emoji, with a colon of ours behind it too
     | &\S | !\w | %[\w"] | == | \+\+   # entities, GitLab's epics, merge requests and milestones, marks
     | (?<![^\W_])(?:[0-9a-fA-F]{7,}(?![^\W_]) | (?i:gh|gl|ghsa|cve)-\w)  # commits, issues, advisories
-    """,
-    re.VERBOSE,
-)
+    """
 """A word with any of this is shown as code. GitHub and GitLab look for mentions, references and addresses in the text
 that is left when backslashes and entities are gone, so neither `\\@name` nor `&#64;name` helps; in code they do not
 look (github/markup#1168, github/cmark-gfm#181). The word itself stays as it is, and can be searched for."""
-_OPENING = re.compile(r"[-+=]+|\d{1,9}[.)]|/\w\S*")
+_OPENING = r"[-+=]+|\d{1,9}[.)]|/\w\S*"
 """A first word that starts a list, a line or one of GitLab's quick actions."""
 _BEFORE, _AFTER = "(\"'", ".,;:!?)\"'"
 """The punctuation of a sentence around a word."""
-_APART = re.compile(r"([|`<>]+|#(?=#\w*\[))")
+_APART = r"([|`<>]+|#(?=#\w*\[))"
 """Signs that are not left to a code span: a pipe ends a cell inside it too, and a backtick ends the span."""
 _SIGNS = str.maketrans({"|": r"\|", "`": "&#96;", "<": "&lt;", ">": "&gt;", "#": "&#35;", "&": "&amp;"})
 
@@ -78,7 +79,10 @@ def markdown(text: str) -> Markdown:
     """
     if isinstance(text, Markdown):
         return text
-    words = enumerate(visible(squeeze(text)).split(" "))
+    line = visible(squeeze(text))
+    if not compiled(_SPECIAL, re.VERBOSE).search(line) and not compiled(_OPENING).match(line):
+        return Markdown(line.translate(_SIGNS))
+    words = enumerate(line.split(" "))
     return Markdown(_together(_marked(word, first=nth == 0) for nth, word in words))
 
 
@@ -93,7 +97,8 @@ def code(text: str) -> Markdown:
 
 def _marked(word: str, *, first: bool) -> str:
     """A word of a sentence, as code if it needs it, without the punctuation around it."""
-    if not _SPECIAL.search(word) and not (first and _OPENING.fullmatch(word)):
+    special = compiled(_SPECIAL, re.VERBOSE).search(word) or (first and compiled(_OPENING).fullmatch(word))
+    if not special:
         return word.translate(_SIGNS)
     core = word.lstrip(_BEFORE).rstrip(_AFTER)
     if not core or "(" in core:
@@ -104,7 +109,7 @@ def _marked(word: str, *, first: bool) -> str:
 
 def _code(word: str) -> str:
     """A word as code, with the signs that no code can hold between the pieces."""
-    pieces = _APART.split(word)  # every second piece is such a sign
+    pieces = compiled(_APART).split(word)  # every second piece is such a sign
     return "".join(piece.translate(_SIGNS) if nth % 2 else f"`{piece}`" for nth, piece in enumerate(pieces) if piece)
 
 
@@ -180,15 +185,13 @@ def xml(text: str) -> str:
     a&lt;&quot;b&quot;&gt;]]&gt;\x00
     """
     shown = visible(text).translate(_XML)
-    return _COMMAND.sub(lambda found: found[0][:-1] + _XML_COMMAND[found[0][-1]], shown)
+    return compiled(_COMMAND).sub(lambda found: found[0][:-1] + _XML_COMMAND[found[0][-1]], shown)
 
 
 # JSON
 
-_STEERING = re.compile(
-    "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"  # controls, directions, line ends
-    r"|#(?=#\w*\[)"
-)
+_STEERING = r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]|#(?=#\w*\[)"
+"""Controls, directions, ends of lines, halves of characters; and commands of CI systems."""
 
 
 def json_text(value: Any, *, nan: bool = False) -> str:
@@ -202,4 +205,4 @@ def json_text(value: Any, *, nan: bool = False) -> str:
     import json
 
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=nan) + "\n"
-    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return compiled(_STEERING).sub(lambda found: f"\\u{ord(found[0]):04x}", text)
