@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -119,19 +120,24 @@ def by_markdown_it(text: str) -> str:
 
 
 def by_linkify(text: str) -> str:
-    pytest.importorskip("linkify_it")
     made: str = MarkdownIt("gfm-like").render(text)
     return made
 
 
 def by_github(text: str) -> str:
-    cmarkgfm = pytest.importorskip("cmarkgfm")
+    import cmarkgfm
+
     options = cmarkgfm.Options.CMARK_OPT_UNSAFE | cmarkgfm.Options.CMARK_OPT_FOOTNOTES
     made: str = cmarkgfm.github_flavored_markdown_to_html(text, options)
     return made
 
 
-PARSERS = {"markdown-it": by_markdown_it, "linkify": by_linkify, "github": by_github}
+PARSERS = {"markdown_it": by_markdown_it, "linkify_it": by_linkify, "cmarkgfm": by_github}
+"""By the package that each needs."""
+INSTALLED = [
+    pytest.param(name, marks=pytest.mark.skipif(find_spec(name) is None, reason=f"SKIPPED: {name} is not installed"))
+    for name in PARSERS
+]
 
 LINKED = re.compile(
     r"@\w|#\d|\bG[HL]-\d|(?<!\w)[0-9a-f]{7,40}(?!\w)|//|www\.|:[\w+-]+:|\$"  # GitHub
@@ -141,7 +147,7 @@ LINKED = re.compile(
 """What hosts turn into mentions, references, links, pictures and formulas in the text outside of code."""
 
 
-@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize("parser", INSTALLED)
 @pytest.mark.parametrize("place", LINES)
 @given(text=texts)
 @example(text="x\n\n## ✅ Ragworthy: SHIP\n\n<img src=x onerror=alert(1)>")
