@@ -209,7 +209,7 @@ def test_the_threshold_itself_passes_and_is_compared_exactly() -> None:
 def test_the_table_keeps_its_shape() -> None:
     rows = disagreements([Voted("a\tb\r\nc\u2028d", V, R), Voted("x", V, V), Voted("é", N, V)])
     assert tsv(rows) == (
-        "qid\tscholar\tauditor\tfinal\twhy\na b  c d\tVALID\tREJECT\tREJECT\tauditor_veto\n"
+        "qid\tscholar\tauditor\tfinal\twhy\na\\tb\\r\\nc\\u2028d\tVALID\tREJECT\tREJECT\tauditor_veto\n"
         "é\tNOT_IN_CONTEXT\tVALID\tVALID\tauditor_ok\n"
     )
 

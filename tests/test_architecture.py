@@ -12,7 +12,7 @@ import ragworthy
 SRC = Path(ragworthy.__file__).parent
 
 LAYERS: list[set[str]] = [
-    {"names", "errors", "text", "ids", "records", "files"},
+    {"names", "errors", "text", "safe", "ids", "records", "files"},
     {"metrics", "stats", "gates"},
     {"wire"},
     {"load"},
@@ -79,7 +79,7 @@ def test_every_module_has_a_layer() -> None:
 
 def test_the_bottom_layer_has_no_cycles() -> None:
     edges = {unit(p): {name for _, name in imported(p) if LEVEL.get(name) == 0} - {unit(p)} for p in modules()}
-    order = ["names", "text", "errors", "ids", "records", "files"]
+    order = ["names", "text", "safe", "errors", "ids", "records", "files"]
     for name in order:
         assert all(order.index(there) < order.index(name) for there in edges[name]), (name, edges[name])
 

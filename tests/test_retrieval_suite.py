@@ -845,7 +845,7 @@ def test_the_text_says_what_a_person_needs(tmp_path: Path) -> None:
 
 def test_the_markdown_says_what_a_reviewer_needs(tmp_path: Path) -> None:
     done = cli(tmp_path, [gold()], HALF, "--gates", "recall@5=0.95,triplet_rate=0.95", "--format", "markdown")
-    text = done.out.replace("\\", "")
+    text = done.out.replace("`", "")
     assert done.code == 1 and text.startswith("## ❌ Ragworthy: NO-SHIP\n")
     for wanted in (
         "| retrieval.recall@5 | ❌ fail | 0.8333 |",

@@ -334,7 +334,7 @@ def test_the_report_for_people_shows_the_comparison(tmp_path: Path) -> None:
             "lost relevant blocks in the first 5: 1 question: Q2",
             "9 of 12 queries identical",
         ):
-            assert wanted in text.replace("\\", ""), wanted
+            assert wanted in text.replace("`", ""), wanted
     assert done.out.endswith("verdict: NO-SHIP (exit 1)\n")
 
 

@@ -11,6 +11,7 @@ from ragworthy.load.inputs import plain_lines
 from ragworthy.metrics import reference as ref
 from ragworthy.metrics.wanted import place_of
 from ragworthy.names import Verdict
+from ragworthy.safe import json_text
 
 _STOPS = (TypeError, ValueError, AttributeError, LookupError, RecursionError, OverflowError, ZeroDivisionError)
 """How the sources' programs end on input that they were not made for."""
@@ -85,7 +86,7 @@ def retrieval_reference(gold: Path, traces: Path, corpus: Path | None, k: int) -
 
     try:
         found = page.score(plain_lines(gold), plain_lines(traces), k, section_of=section_of, gold_offsets=gold_offsets)
-        text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+        text = json_text(found, nan=True)
     except (TypeError, ValueError, AttributeError, LookupError, RecursionError, ZeroDivisionError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise usage_error(f"the reference evaluator stops on this input ({reason})", code="RW-U02") from None

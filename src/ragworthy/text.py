@@ -36,7 +36,7 @@ _WIDE_HINTS = (*_HINTS, "n’t", "无", "無", "未", "没", "沒", "不", "找"
 
 
 @cache
-def _pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+def compiled(text: str, flags: int = 0) -> re.Pattern[str]:
     """A pattern, compiled when it is first needed: the command line starts faster without them."""
     return re.compile(text, flags)
 
@@ -61,7 +61,7 @@ def trim_fold(text: str) -> str:
 
 def has_cjk(text: str) -> bool:
     """Whether the text holds a Chinese, Japanese or Korean character."""
-    return not text.isascii() and _pattern(_CJK).search(text) is not None
+    return not text.isascii() and compiled(_CJK).search(text) is not None
 
 
 def is_nfc(text: str) -> bool:
@@ -125,7 +125,7 @@ def looks_like_refusal(folded: str) -> bool:
         opening = " ".join(opening.split())
     for hint in _HINTS if opening.isascii() else _WIDE_HINTS:
         if hint in opening:
-            return _pattern(_REFUSAL_LIKE, re.VERBOSE).search(opening) is not None
+            return compiled(_REFUSAL_LIKE, re.VERBOSE).search(opening) is not None
     return False
 
 
@@ -183,7 +183,7 @@ def words(text: str) -> frozenset[str]:
     ['京城', '北京']
     """
     found: set[str] = set()
-    for word in _pattern(r"\w+").findall(unicodedata.normalize("NFKC", text).lower()):
+    for word in compiled(r"\w+").findall(unicodedata.normalize("NFKC", text).lower()):
         if has_cjk(word) and len(word) > 1:
             found.update(word[i : i + 2] for i in range(len(word) - 1))
         else:

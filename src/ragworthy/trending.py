@@ -10,6 +10,7 @@ from ragworthy.load.extras import Earlier, load_report, suites_in
 from ragworthy.metrics.drift import drift, variation
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.report import show
+from ragworthy.safe import terminal
 
 SCHEMA = "ragworthy.trend/1"
 """
@@ -148,6 +149,10 @@ def as_json(found: Trend) -> dict[str, Any]:
 
 def as_text(found: Trend) -> list[str]:
     """The trend as lines for people."""
+    return list(map(terminal, _told(found)))
+
+
+def _told(found: Trend) -> list[str]:
     lines = [f"{found.suite}: {show.plural(len(found.reports), 'report')}, {found.reports[0]} … {found.reports[-1]}"]
     if found.unlike:
         return [*lines, "not comparable", *(f"  {reason}" for reason in found.unlike)]

@@ -3,7 +3,7 @@
 import argparse
 
 from ragworthy.cli import driving, scoring
-from ragworthy.cli.parts import command, common, count, jobs, quiet, whole
+from ragworthy.cli.parts import Parser, command, common, count, jobs, quiet, whole
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, VERSION
 
 DESCRIPTION = "Decide whether a RAG pipeline may ship: scores, gates, one verdict, a receipt."
@@ -15,7 +15,7 @@ EPILOG = (
 
 def parser() -> argparse.ArgumentParser:
     """Every command and flag."""
-    top = argparse.ArgumentParser(prog="ragworthy", description=DESCRIPTION, epilog=EPILOG)
+    top: argparse.ArgumentParser = Parser(prog="ragworthy", description=DESCRIPTION, epilog=EPILOG)
     top.add_argument("--version", action="version", version=f"ragworthy {VERSION}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 

@@ -3,11 +3,12 @@
 import argparse
 from pathlib import Path
 
+from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.names import Exit
 from ragworthy.pipeline import Pipeline
 from ragworthy.running import knobs_of
-from ragworthy.text import visible
+from ragworthy.safe import json_text
 
 
 def ask(given: argparse.Namespace) -> int:
@@ -20,14 +21,12 @@ def ask(given: argparse.Namespace) -> int:
     except ValueError as error:
         raise usage_error(f"--knob: {error}") from None
     if given.format == "json":
-        import json
-
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        show(json_text(found))
         return int(Exit.SHIP)
-    print(visible(found["claim"]))
-    print(f"cites: {visible(', '.join(found['citations'])) or 'nothing'}")
-    print(visible(found["why"]))
+    print(found["claim"])
+    print(f"cites: {', '.join(found['citations']) or 'nothing'}")
+    print(found["why"])
     for one in found["sentences"]:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in one["features"].items())
-        print(visible(f"  {one['score']:.3f} ({parts})  {one['id']}: {one['text']}"))
+        print(f"  {one['score']:.3f} ({parts})  {one['id']}: {one['text']}")
     return int(Exit.SHIP)

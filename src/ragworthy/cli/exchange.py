@@ -9,6 +9,7 @@ import msgspec
 
 from ragworthy.adapters import trec, trec_records
 from ragworthy.cli.guard import keep_inputs
+from ragworthy.cli.say import print
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error, usage_error
 from ragworthy.files import write_whole
 from ragworthy.load.decode import read_items
@@ -16,7 +17,6 @@ from ragworthy.load.sources import open_source
 from ragworthy.names import Exit
 from ragworthy.records import RetrievalGold, RetrievalTrace
 from ragworthy.report.show import plural
-from ragworthy.text import visible
 
 
 def import_trec(given: argparse.Namespace) -> int:
@@ -66,7 +66,7 @@ def export_trec(given: argparse.Namespace) -> int:
         notes += trec_records.write_qrels(gold, Path(given.qrels_out))
         said.insert(0, f"qrels: {given.qrels_out}")
     for line in (*said, *(f"note: {note}" for note in notes)):
-        print(visible(line))
+        print(line)
     return int(Exit.SHIP)
 
 

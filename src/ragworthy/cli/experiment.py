@@ -10,17 +10,17 @@ from pathlib import Path
 from ragworthy import running
 from ragworthy.cli import run as single
 from ragworthy.cli.guard import keep_inputs
+from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.experiments import latency as sweeping
 from ragworthy.experiments import stability as varying
 from ragworthy.experiments.latency import Cell, Measured, Step, Sweep, Swept
 from ragworthy.names import Exit
-from ragworthy.report.show import plural
+from ragworthy.report.show import counted, plural
 from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.place import kept
 from ragworthy.runner.plan import Plan
 from ragworthy.running import HowMany
-from ragworthy.text import visible
 
 _EVERY = 0.2
 """So many seconds lie between two lines of progress."""
@@ -114,7 +114,7 @@ def _print_cell(cell: Measured) -> None:
     counts = f"{plural(cell.requests, 'request')}, {plural(cell.errors, 'error')}"
     print(f"{name}: {held}{counts}, at most {cell.most_in_flight:,} in flight")
     if cell.reasons:
-        print(visible("  errors: " + ", ".join(f"{reason} {n:,}" for reason, n in cell.reasons.items())))
+        print(f"  errors: {counted(cell.reasons)}")
     if cell.off is not None:
         side = "below" if cell.off < 0 else "above"
         print(
@@ -138,7 +138,7 @@ class _Shown:
         sweep = self._sweep
         configs = {cell.config_id: cell.knobs for cell in sweep.cells}
         for name, knobs in configs.items():
-            print(visible(f"{name}: {' '.join(f'{key}={value}' for key, value in knobs.items()) or 'no knobs'}"))
+            print(f"{name}: {' '.join(f'{key}={value}' for key, value in knobs.items()) or 'no knobs'}")
         loads = plural(len(sweep.cells) // len(configs), "load")
         print(f"{plural(len(configs), 'configuration')} × {loads} = {plural(len(sweep.cells), 'cell')}", end="")
         passes = f"{plural(sweep.questions, 'question')} × {sweep.passes:,}"
@@ -153,7 +153,7 @@ class _Shown:
         if self._live and (moment - self._last >= _EVERY or now.done == now.total):
             self._last = moment
             self._wrote = True
-            print(f"\r{line(now)}\x1b[K", end="", file=sys.stderr, flush=True)
+            show(f"\r{line(now)}\x1b[K", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         """Leave the line."""

@@ -6,6 +6,7 @@ import json
 from datetime import date
 from pathlib import Path
 
+from ragworthy.cli.say import print, show
 from ragworthy.errors import CATALOGUE, missing_extra, usage_error
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.names import DEFAULT_K, Exit
@@ -20,20 +21,21 @@ def explain(given: argparse.Namespace) -> int:
     if not topic:
         for metric in all_metrics().values():
             print(f"{metric.id + ('@k' if metric.at_k else ''):<26} {metric.definition}")
-        print(f"\n{len(CATALOGUE)} codes, from RW-F01 to RW-X70: ragworthy explain CODE")
+        print()
+        print(f"{len(CATALOGUE)} codes, from RW-F01 to RW-X70: ragworthy explain CODE")
         print(f"file formats: ragworthy explain schema {' | '.join(FORMATS)}")
         print("what a structured answer looks like: ragworthy explain definition")
     elif topic[0] == "schema":
-        print(json.dumps(schema(topic[1] if len(topic) > 1 else ""), indent=2))
+        show(json.dumps(schema(topic[1] if len(topic) > 1 else ""), indent=2) + "\n")
     elif code := _code(topic[0]):
         entry = CATALOGUE[code]
-        print(f"{code} {entry.name}\n  {entry.means}\n  {entry.do}")
+        show(f"{code} {entry.name}\n  {entry.means}\n  {entry.do}\n")
     elif topic[0] == "definition":
         from ragworthy.load.definition import bundled_text
 
-        print(bundled_text(), end="")
+        show(bundled_text())
     else:
-        print("\n\n".join(_metric(one) for one in _find(topic[0])))
+        show("\n\n".join(_metric(one) for one in _find(topic[0])) + "\n")
     return int(Exit.SHIP)
 
 
@@ -130,7 +132,8 @@ def doctor(given: argparse.Namespace) -> int:
         raise usage_error("doctor needs --gold and --trace together, or a policy")
     else:
         requests = flow.from_policy(load_policy(find_policy(given.config), today=date.min))
-    print("\n".join(examine(requests)))
+    for line in examine(requests):
+        print(line)
     return int(Exit.SHIP)
 
 
@@ -142,5 +145,5 @@ def completion(given: argparse.Namespace) -> int:
         raise missing_extra("shtab", "completion", "shell completion") from None
     from ragworthy.cli.arguments import parser
 
-    print(shtab.complete(parser(), given.shell))
+    show(shtab.complete(parser(), given.shell) + "\n")
     return int(Exit.SHIP)

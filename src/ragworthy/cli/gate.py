@@ -11,6 +11,7 @@ from typing import Any
 from ragworthy import flow
 from ragworthy.cli import side
 from ragworthy.cli.guard import check_files, keep_inputs
+from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.files import check_inside, check_ours, write_whole
 from ragworthy.load.checker import Checker
@@ -158,7 +159,7 @@ def _items(given: argparse.Namespace, request: flow.Request) -> int:
     for name, form in targets.items():
         write_whole(Path(name), itemview.render(shown, form).encode())
     if not given.quiet:
-        print(itemview.render(shown, given.format, colour=_colour(given)), end="")
+        show(itemview.render(shown, given.format, colour=_colour(given)))
     good = sum(one.good for one in shown)
     code = Exit.SHIP if good == len(shown) else Exit.NO_SHIP
     if given.format == "text" or given.quiet:
@@ -196,7 +197,7 @@ def _retrieval_reference(given: argparse.Namespace) -> int:
     text, verdict = retrieval_reference(Path(given.gold), Path(given.trace), corpus, k)
     for name in given.output:
         write_whole(Path(name), text.encode())
-    print(text, end="")
+    show(text)
     return int(exit_code(verdict))
 
 
@@ -262,7 +263,7 @@ def publish(given: argparse.Namespace, run: flow.Run, receipt: tuple[Path, bytes
     if given.quiet:
         print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
     else:
-        print(writing.render(report, given.format, colour=_colour(given)), end="")
+        show(writing.render(report, given.format, colour=_colour(given)))
     return int(report["exit_code"])
 
 
@@ -291,7 +292,7 @@ def _progress() -> flow.Progress:
         if percent != shown and total > 4 << 20:
             shown = percent
             end = "\r\x1b[K" if percent == 100 else ""
-            print(f"\rreading traces {percent:3d} %{end}", end="", file=sys.stderr, flush=True)
+            show(f"\rreading traces {percent:3d} %{end}", file=sys.stderr, flush=True)
 
     return told
 
@@ -327,5 +328,5 @@ def _reference(given: argparse.Namespace) -> int:
     text, passed = reference(Path(given.gold), Path(given.trace), k, given.gates[0] if given.gates else None)
     for name in given.output:
         write_whole(Path(name), text.encode())
-    print(text, end="")
+    show(text)
     return int(exit_code(Verdict.SHIP if passed else Verdict.NO_SHIP))

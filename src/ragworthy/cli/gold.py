@@ -1,14 +1,13 @@
 """`gold lint | subset | freeze | verify | rebind | diff`."""
 
 import argparse
-import json
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ragworthy import goldcare
 from ragworthy.cli.guard import keep_inputs
+from ragworthy.cli.say import print, show
 from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import lint as rules
@@ -17,7 +16,7 @@ from ragworthy.load.questions import BrokenArray
 from ragworthy.load.sources import open_source
 from ragworthy.names import VERSION, Exit
 from ragworthy.report.show import plural
-from ragworthy.text import visible
+from ragworthy.safe import json_text, terminal
 
 _SHOWN = 50
 
@@ -29,16 +28,16 @@ def lint(given: argparse.Namespace) -> int:
     except BrokenArray as error:
         linted = goldcare.Linted(goldcare.unreadable(error.problems), 0, given.gold)
     if given.format == "sarif":
-        text = json.dumps(rules.sarif(linted.findings, linted.label, VERSION), indent=2, ensure_ascii=False) + "\n"
+        text = json_text(rules.sarif(linted.findings, linted.label, VERSION))
     elif given.format == "json":
-        text = json.dumps(_as_json(linted), indent=2, ensure_ascii=False) + "\n"
+        text = json_text(_as_json(linted))
     else:
         text = _as_text(linted)
     if given.output:
         keep_inputs([given.output], [given.gold, given.corpus, given.definition])
         write_whole(Path(given.output), text.encode())
     else:
-        sys.stdout.write(text)
+        show(text)
     return int(Exit.NO_SHIP if linted.errors else Exit.SHIP)
 
 
@@ -104,7 +103,7 @@ def _as_text(linted: goldcare.Linted) -> str:
     notes = len(linted.findings) - warnings - linted.errors
     summary = f"{plural(linted.errors, 'error')}, {plural(warnings, 'warning')}, {plural(notes, 'note')}"
     lines.append(f"lint: {plural(linted.items, 'item')}, {summary} (exit {int(bool(linted.errors))})")
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(terminal, lines)) + "\n"
 
 
 def subset(given: argparse.Namespace) -> int:
@@ -148,10 +147,10 @@ def freeze(given: argparse.Namespace) -> int:
     entry = sealed["history"][-1]
     for kind in ("added", "removed", "changed"):
         for qid in entry.get(kind, [])[:_SHOWN]:
-            print(f"{kind}: {visible(qid)}")
+            print(f"{kind}: {qid}")
         if len(entry.get(kind, [])) > _SHOWN:
             print(f"{kind}: … and {len(entry[kind]) - _SHOWN:,} more")
-    names = visible(", ".join(given.signer))
+    names = ", ".join(given.signer)
     print(f"frozen: {plural(sealed['items'], 'item')}, sha256 {sealed['sha256']}, signed by {names}")
     for line in calibration:
         print(line)
@@ -185,7 +184,7 @@ def rebind(given: argparse.Namespace) -> int:
     corpora = [Path(one) if one else None for one in (given.old, given.new)]
     done = retrieval.rebind(Path(given.file), tables, target, old=corpora[0], new=corpora[1])
     for one in done.rebound.review[:_SHOWN]:
-        print(visible(f"review: {' '.join(filter(None, (one.qid, one.field, one.id)))}: {one.why}"))
+        print(f"review: {' '.join(filter(None, (one.qid, one.field, one.id)))}: {one.why}")
     if len(done.rebound.review) > _SHOWN:
         print(f"review: … and {len(done.rebound.review) - _SHOWN:,} more")
     print(f"{plural(len(done.rebound.items), 'record')}, {plural(len(done.rebound.log), 'value')} rewritten")
@@ -201,13 +200,13 @@ def verify(given: argparse.Namespace) -> int:
     seen = goldcare.verify(Path(given.gold), required=given.signer, lock=lock)
     for kind, qids in seen.moved.items():
         for qid in qids[:_SHOWN]:
-            print(f"{kind}: {visible(qid)}")
+            print(f"{kind}: {qid}")
         if len(qids) > _SHOWN:
             print(f"{kind}: … and {len(qids) - _SHOWN:,} more")
     for name in seen.unsigned:
-        print(f"not signed by {visible(name)}")
+        print(f"not signed by {name}")
     if seen.same and not seen.unsigned:
-        print(f"frozen: the gold set is the one signed by {visible(', '.join(seen.signers))} (exit 0)")
+        print(f"frozen: the gold set is the one signed by {', '.join(seen.signers)} (exit 0)")
         return int(Exit.SHIP)
     if not seen.same and seen.same_items:
         print("the items are the same, but the bytes of the file differ (order or spacing)")
@@ -221,11 +220,11 @@ def diff(given: argparse.Namespace) -> int:
     changes = goldcare.diff(Path(given.old), Path(given.new))
     if given.format == "json":
         listed = [change._asdict() | {"fields": list(change.fields)} for change in changes]
-        print(json.dumps({"schema": "ragworthy.gold-diff/1", "changes": listed}, indent=2, ensure_ascii=False))
+        show(json_text({"schema": "ragworthy.gold-diff/1", "changes": listed}))
         return int(Exit.SHIP)
     for change in changes:
         fields = f" ({', '.join(change.fields)})" if change.fields else ""
-        print(visible(f"{change.kind}: {change.qid}{fields}: {change.meaning}"))
+        print(f"{change.kind}: {change.qid}{fields}: {change.meaning}")
     counts = {kind: sum(change.kind == kind for change in changes) for kind in ("added", "removed", "changed")}
     scored = [change for change in changes if not change.meaning.startswith("not scored")]
     print(", ".join(f"{count} {kind}" for kind, count in counts.items()))

@@ -9,13 +9,15 @@ from typing import Any
 
 from ragworthy import indexing
 from ragworthy.cli.guard import keep_inputs, plain_lines
+from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.index.store import open_index
 from ragworthy.names import DEFAULT_K, Exit
 from ragworthy.report.show import plural
 from ragworthy.retrieving import How, search, traces, wordings, write_traces
-from ragworthy.text import clip, visible
+from ragworthy.safe import json_text
+from ragworthy.text import clip
 
 _SHOWN = 20
 _SNIPPET = 240
@@ -28,7 +30,7 @@ def build(given: argparse.Namespace) -> int:
     built = indexing.build(Path(given.docs), Path(given.out), dense=given.dense, limit=given.limit, ann=given.ann)
     manifest = built.manifest
     for note in built.notes[:_SHOWN]:
-        print(visible(f"note: {note.where}: {note.message}"), file=sys.stderr)
+        print(f"note: {note.where}: {note.message}", file=sys.stderr)
     if len(built.notes) > _SHOWN:
         print(f"note: … and {len(built.notes) - _SHOWN:,} more", file=sys.stderr)
     counts = manifest.counts
@@ -51,15 +53,15 @@ def search_index(given: argparse.Namespace) -> int:
         listed: list[dict[str, Any]] = [
             {"rank": hit.rank, "score": round(hit.score, 6), **msgspec.to_builtins(hit.chunk)} for hit in hits
         ]
-        print(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
+        show(json_text(listed))
         return int(Exit.SHIP)
     for hit in hits:
         chunk = hit.chunk
         begin, end = chunk.offsets or (0, 0)
-        print(visible(f"{hit.rank}. {chunk.name}  {hit.score:.4f}  {chunk.type or 'prose'}  bytes {begin}–{end}"))
+        print(f"{hit.rank}. {chunk.name}  {hit.score:.4f}  {chunk.type or 'prose'}  bytes {begin}–{end}")
         section = f"section {chunk.section_id}" if chunk.section_id else "no section"
-        print(visible(f"   {section}{f': {chunk.title}' if chunk.title else ''}"))
-        print(visible(f"   {clip(chunk.text, _SNIPPET)}"))
+        print(f"   {section}{f': {chunk.title}' if chunk.title else ''}")
+        print(f"   {clip(chunk.text, _SNIPPET)}")
     if not hits:
         print("nothing found")
     return int(Exit.SHIP)
@@ -72,7 +74,7 @@ def check(given: argparse.Namespace) -> int:
     if given.docs:
         faults += indexing.check_documents(Path(given.docs), index)
     for fault in faults[:_SHOWN]:
-        print(visible(f"{fault.where}: {fault.message} [{fault.code}]"))
+        print(f"{fault.where}: {fault.message} [{fault.code}]")
     if len(faults) > _SHOWN:
         print(f"… and {len(faults) - _SHOWN:,} more")
     counts = index.manifest.counts
@@ -84,7 +86,7 @@ def check(given: argparse.Namespace) -> int:
         fit = goldcare.fit(Path(given.gold), path)
         lost = len(fit.unknown)
         for line in fit.lines():
-            print(visible(line))
+            print(line)
         if given.calibrate:
             calibration = goldcare.calibrate(Path(given.gold), path, model=given.dense)
             for line in goldcare.calibration_lines(calibration):
@@ -109,7 +111,7 @@ def migrate(given: argparse.Namespace) -> int:
     sample = _cited(given.cited) if given.cited else None
     if given.output:
         write_whole(Path(given.output), table_bytes(table))
-    print(render(table, sample=sample, same_source=given.same_source), end="")
+    show(render(table, sample=sample, same_source=given.same_source))
     if given.output:
         print(f"table: {given.output}")
     checks = report(table, sample=sample, same_source=given.same_source)["checks"]
@@ -181,7 +183,7 @@ def diff(given: argparse.Namespace) -> int:
         queries = diffing.query_churn(pair, diffing.read_queries(Path(given.queries)), how)
     if not given.gold:
         for line in churn_lines(queries or {}, f"unlabelled queries of {given.queries}", _SHOWN):
-            print(visible(line))
+            print(line)
         print("no gold set: nothing was judged (exit 0)")
         return int(Exit.SHIP)
     gates: tuple[Gate, ...] = (*RETRIEVAL_GATES, LIVE_GATE)

@@ -8,6 +8,7 @@ from typing import Any
 from ragworthy import flow
 from ragworthy.cli.gate import finish, flags
 from ragworthy.cli.guard import keep_inputs
+from ragworthy.cli.say import show
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.gates import Gate
@@ -157,7 +158,7 @@ def _printed(given: argparse.Namespace, text: str, passed: bool) -> int:
     _check_reference(given)
     for name in given.output:
         write_whole(Path(name), text.encode())
-    print(text, end="")
+    show(text)
     return int(exit_code(Verdict.SHIP if passed else Verdict.NO_SHIP))
 
 

@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import NoReturn
 
 from ragworthy.cli.arguments import parser
+from ragworthy.cli.say import print
 from ragworthy.errors import RagworthyError, usage_error
 from ragworthy.files import remembering
 from ragworthy.names import VERSION, Exit
-from ragworthy.text import visible
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,7 +59,7 @@ def _failed(error: OSError) -> str:
 def _say(line: str) -> None:
     """A line on stderr; should that be closed or full, the exit code still tells."""
     with suppress(OSError, ValueError):
-        print(visible(line), file=sys.stderr, flush=True)
+        print(line, file=sys.stderr, flush=True)
 
 
 def _defect(error: Exception) -> int:

@@ -1,6 +1,17 @@
 """What many commands take. Imports nothing heavier than the argument parser."""
 
 import argparse
+from typing import NoReturn
+
+from ragworthy.safe import terminal
+
+
+class Parser(argparse.ArgumentParser):
+    """The argument parser; what it says of an argument cannot steer the terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end."""
+        super().error(terminal(message))
 
 
 def command(

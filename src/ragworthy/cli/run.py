@@ -7,14 +7,15 @@ from pathlib import Path
 
 from ragworthy import running
 from ragworthy.cli.guard import keep_inputs
+from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.names import Exit
-from ragworthy.report.show import plural
+from ragworthy.report.show import counted, plural
 from ragworthy.runner.contract import Options, Target
 from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.place import kept
 from ragworthy.running import Progress, Ran
-from ragworthy.text import clip, visible
+from ragworthy.text import clip
 
 _EVERY = 0.2
 """So many seconds lie between two lines of progress."""
@@ -66,8 +67,8 @@ def told(ran: Ran, out: Path, *, quiet: bool) -> int:
         sums = f"answered {counts.answered:,} + refused {counts.refused:,} + errored {counts.errored:,}"
         print(f"asked {counts.asked:,} = {sums}")
         if counts.reasons:
-            print(visible("errors: " + ", ".join(f"{reason} {n:,}" for reason, n in counts.reasons.items())))
-            print(visible(f"the first: {clip(counts.first or '', 300)}"))
+            print(f"errors: {counted(counts.reasons)}")
+            print(f"the first: {clip(counts.first or '', 300)}")
         if ran.finished:
             print(f"traces: {out / 'traces.jsonl'}")
     print(f"{ending} (exit {int(code)})")
@@ -111,7 +112,7 @@ class Shown:
         if self._live and (clock - self._last >= _EVERY or now.done == now.total):
             self._last = clock
             self._wrote = True
-            print(f"\r{line(now, clock - self._begun)}\x1b[K", end="", file=sys.stderr, flush=True)
+            show(f"\r{line(now, clock - self._begun)}\x1b[K", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         """Leave the line."""

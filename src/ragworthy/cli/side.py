@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ragworthy import flow
+from ragworthy.cli.say import print
 from ragworthy.errors import UsageError, usage_error
 from ragworthy.files import check_inside, check_ours, write_whole
 from ragworthy.load.settings import Agreement

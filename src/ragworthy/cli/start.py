@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ragworthy import flow, goldcare, receipts, starter
+from ragworthy.cli.say import print, show
 from ragworthy.load.policy import load_policy
 from ragworthy.names import Exit, Verdict
 from ragworthy.report import receipt
@@ -34,6 +35,11 @@ def demo(given: argparse.Namespace) -> int:
     return int(Exit.SHIP)
 
 
+def _section(title: str) -> None:
+    print(f"── {title}")
+    print()
+
+
 def _reports(given: argparse.Namespace) -> list[str]:
     return ["candidate", "regressed"] if given.recorded else ["pipeline", "shadow", "candidate", "regressed"]
 
@@ -49,8 +55,8 @@ def _recorded(folder: Path, given: argparse.Namespace) -> dict[str, Verdict]:
         _write(folder, name, run, requests)
         verdicts[name] = run.verdict
         if not given.quiet:
-            print(f"── {name}: {folder / f'runs/{name}.jsonl'}\n")
-            print(writing.render(run.report, "text"))
+            _section(f"{name}: {folder / f'runs/{name}.jsonl'}")
+            show(f"{writing.render(run.report, 'text')}\n")
     return {name: verdicts[name] for name in ("candidate", "regressed")}
 
 
@@ -65,10 +71,10 @@ def _pipeline(folder: Path, given: argparse.Namespace) -> Verdict:
     from ragworthy import demo as story
 
     if not given.quiet:
-        print("── built-in pipeline: both indexes, every suite\n")
+        _section("built-in pipeline: both indexes, every suite")
     made = story.pipeline(folder, lambda line: None if given.quiet else print(line, flush=True))
     if not given.quiet:
-        print(f"\n{writing.render(made.report, 'text')}")
+        show(f"\n{writing.render(made.report, 'text')}\n")
         for path in made.plots:
             print(f"plot: {path}")
     return made.verdict
@@ -94,8 +100,8 @@ def _shadow(folder: Path, given: argparse.Namespace) -> Verdict:
     run = flow.score_all(requests)
     _write(folder, "shadow", run, requests)
     if not given.quiet:
-        print(f"── shadow index: {laid.shadow_docs} against {laid.live_docs}\n")
+        _section(f"shadow index: {laid.shadow_docs} against {laid.live_docs}")
         print(f"all questions: {whole.verdict}: {'; '.join(whole.report['invalid'])}")
-        print(f"without {starter.RETIRED}, whose section the new documents no longer have:\n")
-        print(writing.render(run.report, "text"))
+        show(f"without {starter.RETIRED}, whose section the new documents no longer have:\n\n")
+        show(f"{writing.render(run.report, 'text')}\n")
     return run.verdict

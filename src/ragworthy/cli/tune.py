@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ragworthy.cli.guard import keep_inputs
 from ragworthy.cli.run import folder_of
+from ragworthy.cli.say import print
 from ragworthy.errors import usage_error
 from ragworthy.experiments import tune as tuning
 from ragworthy.experiments.tune import SCORED, TUNING

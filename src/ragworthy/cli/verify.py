@@ -5,10 +5,10 @@ from datetime import date
 from pathlib import Path
 
 from ragworthy import receipts
+from ragworthy.cli.say import print
 from ragworthy.gates import EACH, Judged, name_of
 from ragworthy.names import Exit, Verdict
 from ragworthy.report.show import plural
-from ragworthy.text import visible
 
 
 def verify(given: argparse.Namespace) -> int:
@@ -25,8 +25,8 @@ def verify(given: argparse.Namespace) -> int:
             code = Exit.NO_SHIP
             ending = f"verified, but the verdict rests on {plural(len(expired), 'waiver')} that expired since"
     for line in lines:
-        print(visible(line))
-    print(visible(f"{ending} (exit {int(code)})"))
+        print(line)
+    print(f"{ending} (exit {int(code)})")
     return int(code)
 
 

@@ -14,7 +14,8 @@ from ragworthy.metrics.redirects import (
     Table,
     redirect_coverage,
 )
-from ragworthy.text import clip, visible
+from ragworthy.safe import terminal
+from ragworthy.text import clip
 
 MOVES = ("shift", "split", "merge", "unmapped")
 ONE_TO_ONE_TARGET = Fraction("0.95")
@@ -154,7 +155,7 @@ def render(
         lines.append(f"    {clip(row['old_text'] or '', width)}")
     if len(risky) > most:
         lines.append(f"  … and {len(risky) - most:,} more")
-    return "".join(visible(line) + "\n" for line in lines)
+    return "".join(terminal(line) + "\n" for line in lines)
 
 
 def _check_line(check: dict[str, Any]) -> str:

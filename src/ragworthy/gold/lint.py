@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from ragworthy.errors import CATALOGUE, Problem
 from ragworthy.metrics import facts as f
 from ragworthy.records import Gold
+from ragworthy.safe import unlinked
 from ragworthy.text import clip, words
 
 NEAR = 0.8
@@ -187,6 +188,10 @@ def _ceil(value: float) -> int:
     return whole if whole == value else whole + 1
 
 
+def _message(problem: Problem) -> str:
+    return unlinked(": ".join(filter(None, (problem.field, problem.message))))
+
+
 def sarif(findings: Iterable[Finding], label: str, version: str) -> dict[str, Any]:
     """The findings in SARIF 2.1.0, as code hosts read it."""
     from urllib.parse import quote
@@ -218,7 +223,7 @@ def sarif(findings: Iterable[Finding], label: str, version: str) -> dict[str, An
                         "ruleId": finding.problem.code,
                         "ruleIndex": used.index(finding.problem.code),
                         "level": finding.level,
-                        "message": {"text": ": ".join(filter(None, (finding.problem.field, finding.problem.message)))},
+                        "message": {"text": _message(finding.problem)},
                         "locations": [
                             {
                                 "physicalLocation": {

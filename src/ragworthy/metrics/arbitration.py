@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from ragworthy import safe
 from ragworthy.records import NO_ANSWER, Pair, Vote
 
 VALID, NOT_IN_CONTEXT, REJECT, ABSTAIN = "VALID", "NOT_IN_CONTEXT", "REJECT", "ABSTAIN"
@@ -98,14 +99,9 @@ def disagreements(pairs: Iterable[Voted]) -> list[tuple[str, ...]]:
 
 
 def tsv(rows: Iterable[Iterable[str]], header: Iterable[str] = HEADER) -> str:
-    r"""Rows as a table with a header, separated by tabs; a tab or line end inside a field becomes a blank.
+    r"""Rows as a table with a header, separated by tabs.
 
     >>> tsv([("q\t1", "VALID", "REJECT", "REJECT", "auditor_veto")])
-    'qid\tscholar\tauditor\tfinal\twhy\nq 1\tVALID\tREJECT\tREJECT\tauditor_veto\n'
+    'qid\tscholar\tauditor\tfinal\twhy\nq\\t1\tVALID\tREJECT\tREJECT\tauditor_veto\n'
     """
-    return "".join("\t".join(map(_cell, row)) + "\n" for row in (header, *rows))
-
-
-def _cell(text: str) -> str:
-    """A field on one line: every sign that ends a line or a cell is a blank."""
-    return "".join(" " if sign in "\t\v\f\x1c\x1d\x1e\x85\u2028\u2029\r\n" else sign for sign in text)
+    return safe.tsv((header, *rows))

@@ -4,6 +4,7 @@ import json
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from ragworthy import safe
 from ragworthy.metrics import grading
 from ragworthy.metrics.context import Context
 from ragworthy.metrics.definition import Definition, Field, value_at
@@ -12,8 +13,8 @@ from ragworthy.metrics.kinds import COUNTS, Detail
 from ragworthy.metrics.kinds.texts import Listed
 from ragworthy.names import Label
 from ragworthy.records import StructuredGold, StructuredOutput
-from ragworthy.report.markdown import cell
 from ragworthy.report.show import columns_of, number, padded, plural, width_of
+from ragworthy.safe import Markdown, fill, uncommanded
 from ragworthy.text import clip, visible
 
 WIDTH = 100
@@ -225,7 +226,7 @@ def text(view: View, *, colour: bool = False) -> str:
     for field, row in zip(view.fields, rows[1:], strict=True):
         lines += ["", "  " + _paint(_columns(row, widths), _RED if field.lost else _GREEN, colour)]
         lines += _compared(field.details, colour)
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(uncommanded, lines)) + "\n"
 
 
 def _row(view: View, field: FieldView) -> tuple[str, ...]:
@@ -321,39 +322,38 @@ def _fitting(line: str, room: int) -> int:
 
 def markdown(view: View) -> str:
     """An item for a pull request: a table of the fields, then one of each comparison."""
-    lines = [f"### {_cell(view.qid)}: {points(view.score)} of 100, {_cell(_verdict(view))}", ""]
+    head = clip(view.qid, LONGEST), points(view.score), _verdict(view)
+    lines: list[str] = [fill("### {}: {} of 100, {}", *head), ""]
     for name, remark in _remarks(view):
-        lines += [f"**{name}:** {_cell(remark)}", ""]
+        lines += [fill("**{}:** {}", name, clip(remark, LONGEST)), ""]
     if view.raw is not None:
-        lines += [*_table(("what was written",), [(cell(view.raw) or "(nothing)",)]), ""]
+        lines += [*_table(("what was written",), [(view.raw if view.raw.strip() else "(nothing)",)]), ""]
     lines += _table(("field", "kind", "part", "weight", "lost", "counts"), [_cells(view, one) for one in view.fields])
     for field in view.fields:
         if field.details:
-            lines += ["", f"#### {_cell(field.name)} {_lost(field)}".rstrip(), "", *_comparison(field.details)]
+            title = f"{clip(field.name, LONGEST)} {_lost(field)}"
+            lines += ["", fill("#### {}", title), "", *_comparison(field.details)]
     return "\n".join(lines) + "\n"
 
 
-def _cell(given: str) -> str:
-    return cell(clip(given, LONGEST))
-
-
 def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """A table of cells that are safe already."""
-    return ["| " + " | ".join(row) + " |" for row in (header, ("---",) * len(header), *rows)]
+    return [safe.row(cells) for cells in (header, (Markdown("---"),) * len(header), *rows)]
 
 
 def _cells(view: View, field: FieldView) -> tuple[str, ...]:
     lost = _lost(field)
     if lost and field.lost == _dearest(view):
-        lost = f"**{lost}** dearest"
-    return _cell(field.name), _cell(field.kind), _part(field), number(field.weight), lost, _cell(_counted(field))
+        lost = Markdown(f"**{lost}** dearest")
+    name, kind = clip(field.name, LONGEST), clip(field.kind, LONGEST)
+    return name, kind, _part(field), number(field.weight), lost, _counted(field)
 
 
 def _comparison(details: list[Detail]) -> list[str]:
     rows: list[tuple[str, ...]] = []
     for one in details[:MOST]:
         sign = "=" if one.good else "+" if one.expected is None and one.got is not None else "-"
-        rows.append((sign, _cell(one.expected or ""), _cell(one.got or ""), _cell(one.note)))
+        texts = (clip(given or "", LONGEST) for given in (one.expected, one.got, one.note))
+        rows.append((Markdown(sign), *texts))
     if len(details) > MOST:
         rows.append(("…", "", "", f"{len(details) - MOST:,} more"))
     return _table(("", "expected", "got", "why"), rows)

@@ -1,29 +1,26 @@
 """JUnit XML: one test case a gate. Failure = quality, error = could not be scored, skipped = waived."""
 
-import re
 from collections import Counter
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 from ragworthy.metrics.registry import suite_of
 from ragworthy.report.show import gate_name
+from ragworthy.safe import xml
 from ragworthy.text import clip
-
-_CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(report: dict[str, Any]) -> str:
     """The gates as a test suite; what makes the evidence invalid beside them is an error case."""
     judged = [_judged(gate, report) for gate in report["gates"]]
     cases = [
-        f'    <testcase classname="ragworthy.gates" name={_attr(_title(gate))}>{body}</testcase>'
+        f'    <testcase classname="ragworthy.gates" name="{xml(_title(gate))}">{body}</testcase>'
         for gate, (_, body) in zip(report["gates"], judged, strict=True)
     ]
     kinds = Counter(kind for kind, _ in judged)
     for reason in report["invalid"]:
         if "was not measured" not in reason and "no trace" not in reason:
             kinds["error"] += 1
-            error = f'<error type="invalid" message={_attr(reason)}/>'
+            error = f'<error type="invalid" message="{xml(reason)}"/>'
             cases.append(f'    <testcase classname="ragworthy.evidence" name="evidence">{error}</testcase>')
     failed, broken, skipped = kinds["failure"], kinds["error"], kinds["skipped"]
     counts = f'tests="{len(cases)}" failures="{failed}" errors="{broken}" skipped="{skipped}"'
@@ -53,16 +50,16 @@ def _judged(gate: dict[str, Any], report: dict[str, Any]) -> tuple[str, str]:
     outcome = gate["outcome"]
     if "waiver" in gate:
         waived = f"waived until {gate['waiver']['expires']}: {gate['waiver']['reason']}"
-        return "skipped", f"<skipped message={_attr(waived)}/>"
+        return "skipped", f'<skipped message="{xml(waived)}"/>'
     if outcome == "fail" and not gate["metric"].endswith(".missing"):
         return (
             "failure",
-            f'<failure type="gate" message={_attr(detail)}>{_text(_offenders(report, gate))}</failure>',
+            f'<failure type="gate" message="{xml(detail)}">{_offenders(report, gate)}</failure>',
         )
     if outcome == "not_measured" and gate["optional"]:
-        return "skipped", f"<skipped message={_attr(detail)}/>"
+        return "skipped", f'<skipped message="{xml(detail)}"/>'
     if outcome != "pass":
-        return "error", f'<error type="{"missing" if outcome == "fail" else outcome}" message={_attr(detail)}/>'
+        return "error", f'<error type="{"missing" if outcome == "fail" else outcome}" message="{xml(detail)}"/>'
     return "pass", ""
 
 
@@ -77,13 +74,5 @@ def _offenders(report: dict[str, Any], gate: dict[str, Any]) -> str:
         ):
             continue
         claim = f"; claim: {clip(one['claim'] or '', 300)}" if one["claim"] is not None or suite == "answers" else ""
-        lines.append(f"{one['qid']} {one['label']} {one['stage']}: {one['why']}{claim}")
+        lines.append(xml(f"{one['qid']} {one['label']} {one['stage']}: {one['why']}{claim}"))
     return "\n".join(lines)
-
-
-def _text(text: str) -> str:
-    return escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
-
-
-def _attr(text: str) -> str:
-    return quoteattr(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))

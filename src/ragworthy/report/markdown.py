@@ -1,5 +1,6 @@
 """The report for a pull request: at most 60 KB, with a count of what was cut."""
 
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -7,6 +8,7 @@ from ragworthy.report.own import details, table
 from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
     cases,
+    counted,
     counts_line,
     gate_name,
     gate_notes,
@@ -20,7 +22,8 @@ from ragworthy.report.show import (
     shown_metrics,
     sliced,
 )
-from ragworthy.text import clip, visible
+from ragworthy.safe import Markdown, code, fill, row
+from ragworthy.text import clip
 
 LIMIT = 60_000
 _MARK = {"SHIP": "✅", "NO-SHIP": "❌", "INCONCLUSIVE": "❔", "INVALID": "⚠️"}
@@ -35,11 +38,8 @@ _OUTCOME = {
 def render(report: dict[str, Any], *, limit: int = LIMIT) -> str:
     """The report as Markdown. The decision and the gates always fit; rows at the end are cut first."""
     head = _head(report)
-    tail = [
-        "",
-        f"`ragworthy {report['tool']['version']}` · verdict **{report['verdict']}** (exit {report['exit_code']})",
-        "",
-    ]
+    tool = code(f"ragworthy {report['tool']['version']}")
+    tail = ["", fill("{} · verdict **{}** (exit {})", tool, report["verdict"], str(report["exit_code"])), ""]
     optional: list[list[str]] = []
     for suite, body in report["suites"].items():
         gated = limits(report)
@@ -66,10 +66,20 @@ def _fit(head: list[str], optional: list[list[str]], tail: list[str], limit: int
             "",
             f"_{plural(cut, 'more line')} cut to stay under {limit // 1000} KB; the JSON report has them all._",
         ]
-    text = "\n".join([*head, *kept, *tail])
-    if len(text.encode()) > limit:
-        text = text.encode()[: limit - 100].decode("utf-8", "ignore") + f"\n\n_cut at {limit // 1000} KB_\n"
-    return text
+    if _bytes([*head, *kept, *tail]) <= limit:
+        return "\n".join([*head, *kept, *tail])
+    return "\n".join([*_fitting([*head, *kept], limit - 100), "", f"_cut at {limit // 1000} KB_", ""])
+
+
+def _fitting(lines: list[str], left: int) -> list[str]:
+    """The lines that fit, whole: half a line may end inside of the code that keeps its text from being linked."""
+    fitting = []
+    for line in lines:
+        size = len(line.encode()) + 1
+        if size <= left:
+            fitting.append(line)
+            left -= size
+    return fitting
 
 
 def _bytes(lines: list[str]) -> int:
@@ -77,39 +87,27 @@ def _bytes(lines: list[str]) -> int:
 
 
 def _head(report: dict[str, Any]) -> list[str]:
-    lines = [f"## {_MARK[report['verdict']]} Ragworthy: {report['verdict']}", ""]
-    notes = [f"- {note}" for note in partial_notes(report)]
-    notes += [f"- not valid: {cell(reason)}" for reason in report["invalid"]]
+    lines: list[str] = [fill("## {} Ragworthy: {}", _MARK[report["verdict"]], report["verdict"]), ""]
+    notes = [fill("- {}", note) for note in partial_notes(report)]
+    notes += [fill("- not valid: {}", reason) for reason in report["invalid"]]
     lines += [*notes, ""] if notes else []
-    lines += [
-        "| gate | outcome | value | cases | 95 % interval | threshold | margin |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     for gate in report["gates"]:
         shown = gate["shown"]
         name = gate_name(gate).replace("[", " [")
         outcome = "⏸ waived" if "waiver" in gate else _OUTCOME[gate["outcome"]]
-        cells = (
-            name,
-            outcome,
-            shown["value"],
-            shown["cases"],
-            shown["interval"],
-            shown["rule"],
-            shown["margin"],
-        )
-        lines.append("| " + " | ".join(cell(one) for one in cells) + " |")
-    lines.append("")
+        rows.append((name, outcome, *(shown[key] for key in ("value", "cases", "interval", "rule", "margin"))))
+    lines += [*_table(("gate", "outcome", "value", "cases", "95 % interval", "threshold", "margin"), rows), ""]
     for gate in report["gates"]:
-        lines += [f"- {_named(gate)}: {cell(note)}" for note in gate_notes(gate)]
+        lines += [fill("- {}: {}", _named(gate), note) for note in gate_notes(gate)]
     if report["next"]:
         lines += ["", "**What to do next**", ""]
-        lines += [f"- **{cell(step['pattern'])}**: {cell(step['do'])}" for step in report["next"]]
+        lines += [fill("- **{}**: {}", step["pattern"], step["do"]) for step in report["next"]]
     return [*lines, ""]
 
 
 def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
-    lines = [f"### {suite}", "", f"{counts_line(suite, body['counts'])}.", ""]
+    lines: list[str] = [fill("### {}", suite), "", fill("{}.", counts_line(suite, body["counts"])), ""]
     header, ranked = grid(body, gated)
     if ranked:
         lines += [*_table(header, ranked), ""]
@@ -123,39 +121,34 @@ def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]])
         rows.append((name, value, rests_on, metric["undefined"] or interval))
     lines += [*_table(("metric", "value", "cases", "95 % interval"), rows), ""]
     if body["labels"]:
-        labels = ", ".join(f"{label} {count:,}" for label, count in body["labels"].items())
-        lines += [f"Labels: {labels}", ""]
+        lines += [fill("Labels: {}", counted(body["labels"])), ""]
     if body["stages"]:
-        stages = ", ".join(f"{stage} {count:,}" for stage, count in body["stages"].items())
-        lines += [f"Stages to blame: {stages}", ""]
-    lines += [f"- {cell(line)}" for line in details(suite, body)]
+        lines += [fill("Stages to blame: {}", counted(body["stages"])), ""]
+    lines += [fill("- {}", line) for line in details(suite, body)]
     header, own = table(suite, body)
     if own:
         lines += ["", *_table(header, own), ""]
     if body.get("live"):
         lines += ["", *_table(DELTA_HEADER, delta_rows(body["live"])), ""]
-        lines += [f"- {cell(line)}" for line in live_lines(body["live"])]
+        lines += [fill("- {}", line) for line in live_lines(body["live"])]
     return lines if not lines[-1] else [*lines, ""]
 
 
-def _named(gate: dict[str, Any]) -> str:
-    """A gate in a sentence: its id as code, its slice as text, which may hold anything."""
-    slice_ = f" {cell(gate['slice'])}" if gate["slice"] else ""
-    return f"`{gate_name(gate | {'slice': None})}`{slice_}"
+def _named(gate: dict[str, Any]) -> Markdown:
+    """A gate in a sentence: its id as code, its slice as text."""
+    name = code(gate_name(gate | {"slice": None}))
+    return fill("{} {}", name, gate["slice"]) if gate["slice"] else name
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    return lines + ["| " + " | ".join((row[0], *map(cell, row[1:]))) + " |" for row in rows]
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [row(header), "|---" * len(header) + "|", *map(row, rows)]
 
 
 def _offenders(body: dict[str, Any]) -> list[str]:
     if not body["offenders"]:
         return []
-    header, row = _ANSWERED if "score" in body["offenders"][0] else _CLAIMED
-    cells = [[cell(text) for text in row(one)] for one in body["offenders"]]
-    lines = [f"### Worst offenders{of_all(body)}", "", "| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    return [*lines, *("| " + " | ".join(one) + " |" for one in cells), ""]
+    header, cells = _ANSWERED if "score" in body["offenders"][0] else _CLAIMED
+    return [f"### Worst offenders{of_all(body)}", "", *_table(header, map(cells, body["offenders"])), ""]
 
 
 def _claimed(one: dict[str, Any]) -> tuple[str, ...]:
@@ -192,44 +185,27 @@ def _ids(given: Any) -> str:
 
 
 def _warnings(body: dict[str, Any]) -> list[str]:
-    if not body["warnings"]:
-        return []
-    lines = ["### Warnings", ""]
+    lines: list[str] = []
     for warning in body["warnings"]:
-        where = f"`{cell(warning['where'])}`: " if warning["where"] else ""
-        lines.append(f"- {where}{cell(warning['message'])} ({warning['code']})")
-    return [*lines, ""]
+        said = fill("{} ({})", warning["message"], warning["code"])
+        lines.append(fill("- {}: {}", code(warning["where"]), said) if warning["where"] else fill("- {}", said))
+    return ["### Warnings", "", *lines, ""] if lines else []
 
 
 def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
     if not body["slices"]:
         return []
     names = [name for name, metric in body["metrics"].items() if is_rate(metric) and not metric["undefined"]]
-    lines = ["### Slices", "", "| slice | " + " | ".join(name.partition(".")[2] for name in names) + " |"]
-    lines.append("|---" * (len(names) + 1) + "|")
-    for group, metrics in body["slices"].items():
-        values = [sliced(metrics[name], gated.get(name, [])) for name in names]
-        lines.append(f"| {cell(group)} | " + " | ".join(values) + " |")
-    return [*lines, ""]
+    rows = [
+        (group, *(sliced(metrics[name], gated.get(name, [])) for name in names))
+        for group, metrics in body["slices"].items()
+    ]
+    return ["### Slices", "", *_table(("slice", *(name.partition(".")[2] for name in names)), rows), ""]
 
 
 def _inputs(body: dict[str, Any]) -> list[str]:
-    lines = ["### Inputs", ""]
+    lines: list[str] = ["### Inputs", ""]
     for one in body["inputs"]:
-        lines.append(
-            f"- {one['role']} `{cell(one['path'])}`: {plural(one['records'], 'record')}, sha256 `{one['sha256']}`"
-        )
-    return [*lines, f"- gold set: {body['frozen']}", ""]
-
-
-def cell(text: str) -> str:
-    """Text that stays inside its table cell and is never read as Markdown or HTML.
-
-    >>> cell("a|b <script> *x*")
-    'a\\\\|b &lt;script&gt; \\\\*x\\\\*'
-    """
-    line = visible(" ".join(str(text).split()))
-    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    for sign in "\\`*_[]|~#@!":
-        line = line.replace(sign, f"\\{sign}")
-    return line
+        records = plural(one["records"], "record")
+        lines.append(fill("- {} {}: {}, sha256 {}", one["role"], code(one["path"]), records, code(one["sha256"])))
+    return [*lines, fill("- gold set: {}", body["frozen"]), ""]

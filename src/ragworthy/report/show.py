@@ -104,6 +104,15 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def counted(counts: dict[str, int]) -> str:
+    """Names, each with its count.
+
+    >>> counted({"OK": 1200, "ERROR": 3})
+    'OK 1,200, ERROR 3'
+    """
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
 def cases(num: int | None, den: int | None, n: int | None) -> str:
     """What a value rests on: the counts of a ratio, or the number of cases of a mean.
 

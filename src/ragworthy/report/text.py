@@ -7,6 +7,7 @@ from ragworthy.report.own import details, table
 from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
     cases,
+    counted,
     counts_line,
     gate_name,
     gate_notes,
@@ -22,6 +23,7 @@ from ragworthy.report.show import (
     sliced,
     width_of,
 )
+from ragworthy.safe import terminal
 from ragworthy.text import clip, visible
 
 MOST_COLUMNS = 5
@@ -32,23 +34,26 @@ _OUTCOMES = {"pass": "32", "fail": "31", "undecided": "33", "not_measured": "35"
 
 
 def render(report: dict[str, Any], *, colour: bool = False) -> str:
-    """The whole report as text; the last line is the verdict and the exit code."""
-    lines = [_paint(report["verdict"], _COLOURS[report["verdict"]], colour) + _headline(report), ""]
-    for reason in report["invalid"]:
-        lines.append(f"  not valid: {visible(reason)}")
+    """The whole report as text; the last line is the verdict and the exit code.
+
+    Whatever a line holds of the data, nothing in it steers a terminal; colours are added when that is done.
+    """
+    lines = [report["verdict"] + _headline(report), "", *(f"  not valid: {reason}" for reason in report["invalid"])]
     if report["invalid"]:
         lines.append("")
-    lines += _gates(report["gates"], colour)
+    first = len(lines) + 1  # after the header of the gates
+    lines += _gates(report["gates"])
     for suite, body in report["suites"].items():
         lines += _suite(suite, body, limits(report))
     if report["next"]:
-        lines += [
-            "What to do next",
-            *[f"  {visible(step['pattern'])}: {visible(step['do'])}" for step in report["next"]],
-            "",
-        ]
+        lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in report["next"]), ""]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
-    return "\n".join(lines) + "\n"
+    shown = list(map(terminal, lines))
+    if colour:
+        shown[0] = _painted(shown[0], report["verdict"], _COLOURS[report["verdict"]])
+        for nth, gate in enumerate(report["gates"], first):
+            shown[nth] = _painted(shown[nth], f" {_outcome(gate)}", _OUTCOMES[gate["outcome"]])
+    return "\n".join(shown) + "\n"
 
 
 def _headline(report: dict[str, Any]) -> str:
@@ -56,8 +61,8 @@ def _headline(report: dict[str, Any]) -> str:
 
 
 def _decided(report: dict[str, Any]) -> str:
-    failing = [_name(gate) for gate in report["gates"] if gate["outcome"] == "fail" and "waiver" not in gate]
-    undecided = [_name(gate) for gate in report["gates"] if gate["outcome"] == "undecided" and "waiver" not in gate]
+    failing = [gate_name(gate) for gate in report["gates"] if gate["outcome"] == "fail" and "waiver" not in gate]
+    undecided = [gate_name(gate) for gate in report["gates"] if gate["outcome"] == "undecided" and "waiver" not in gate]
     if report["verdict"] == "SHIP":
         waived = sum("waiver" in gate for gate in report["gates"])
         held = plural(len(report["gates"]) - waived, "gate holds", "gates hold")
@@ -69,35 +74,34 @@ def _decided(report: dict[str, Any]) -> str:
     return ": the evidence cannot carry a verdict"
 
 
-def _paint(text: str, code: str, colour: bool) -> str:
-    return f"\x1b[1;{code}m{text}\x1b[0m" if colour else text
+def _painted(line: str, word: str, code: str) -> str:
+    """The line with a word of it in colour, where it is first."""
+    bare = word.lstrip()
+    blanks = word.removesuffix(bare)
+    return line.replace(word, f"{blanks}\x1b[1;{code}m{bare}\x1b[0m", 1)
+
+
+def _outcome(gate: dict[str, Any]) -> str:
+    return "waived" if "waiver" in gate else str(gate["outcome"])
 
 
 def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
     """Rows in columns, two blanks apart."""
+    rows = [tuple(map(visible, row)) for row in rows]  # before anything is measured
     widths = [max(width_of(row[i]) for row in (header, *rows)) for i in range(len(header))]
     cells = [[padded(cell, width) for cell, width in zip(row, widths, strict=True)] for row in (header, *rows)]
     return ["  " + "  ".join(row).rstrip() for row in cells]
 
 
-def _name(gate: dict[str, Any]) -> str:
-    return visible(gate_name(gate))
-
-
-def _gates(gates: list[dict[str, Any]], colour: bool) -> list[str]:
+def _gates(gates: list[dict[str, Any]]) -> list[str]:
     header = ("gate", "outcome", "value", "cases", "95 % interval", "threshold", "margin")
     rows = []
     for gate in gates:
         shown = gate["shown"]
-        outcome = "waived" if "waiver" in gate else gate["outcome"]
-        rows.append((_name(gate), outcome, *(shown[key] for key in ("value", "cases", "interval", "rule", "margin"))))
-    lines = _table(header, rows)
-    if colour:
-        for nth, gate in enumerate(gates, 1):
-            word = rows[nth - 1][1]
-            lines[nth] = lines[nth].replace(f" {word}", f" {_paint(word, _OUTCOMES[gate['outcome']], colour)}", 1)
-    lines.append("")
-    notes = [f"  {_name(gate)}: {visible(note)}" for gate in gates for note in gate_notes(gate)]
+        numbers = (shown[key] for key in ("value", "cases", "interval", "rule", "margin"))
+        rows.append((gate_name(gate), _outcome(gate), *numbers))
+    lines = [*_table(header, rows), ""]
+    notes = [f"  {gate_name(gate)}: {note}" for gate in gates for note in gate_notes(gate)]
     return [*lines, *notes, ""] if notes else lines
 
 
@@ -114,15 +118,15 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -
     )
     lines.append("")
     if body["labels"]:
-        lines.append("  " + ", ".join(f"{label} {count:,}" for label, count in body["labels"].items()))
+        lines.append(f"  {counted(body['labels'])}")
     if body["stages"]:
-        lines.append("  stages to blame: " + ", ".join(f"{stage} {count:,}" for stage, count in body["stages"].items()))
-    lines += [f"  {visible(line)}" for line in details(suite, body)]
+        lines.append(f"  stages to blame: {counted(body['stages'])}")
+    lines += [f"  {line}" for line in details(suite, body)]
     if lines[-1]:
         lines.append("")
     header, rows = table(suite, body)
     if rows:
-        lines += [*_table(header, [tuple(map(visible, row)) for row in rows]), ""]
+        lines += [*_table(header, rows), ""]
     lines += _slices(body, gated)
     if body.get("live"):
         lines += _live(body["live"])
@@ -134,8 +138,8 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -
     if body["warnings"]:
         lines.append("Warnings")
         for warning in body["warnings"]:
-            where = f"{visible(warning['where'])}: " if warning["where"] else ""
-            lines.append(f"  {where}{visible(warning['message'])} [{warning['code']}]")
+            where = f"{warning['where']}: " if warning["where"] else ""
+            lines.append(f"  {where}{warning['message']} [{warning['code']}]")
         lines.append("")
     return lines
 
@@ -143,7 +147,7 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -
 def _live(live: dict[str, Any]) -> list[str]:
     """The comparison with the index in use."""
     lines = [*_table(DELTA_HEADER, delta_rows(live)), ""]
-    return lines + [f"  {visible(line)}" for line in live_lines(live)] + [""]
+    return lines + [f"  {line}" for line in live_lines(live)] + [""]
 
 
 def _metric(name: str, metric: dict[str, Any], thresholds: list[Fraction]) -> tuple[str, str, str, str]:
@@ -162,7 +166,7 @@ def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]
     if not body["slices"] or not names:
         return []
     rows = [
-        (visible(group), *(sliced(metrics[name], gated.get(name, [])) for name in names))
+        (group, *(sliced(metrics[name], gated.get(name, [])) for name in names))
         for group, metrics in body["slices"].items()
         if any(metrics[name]["undefined"] is None for name in names)
     ]
@@ -173,13 +177,13 @@ def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]
 
 def _offender(one: dict[str, Any]) -> list[str]:
     score = f"  {one['score']:g} of 100" if one.get("score") is not None else ""
-    lines = [f"  {visible(one['qid'])}  {one['label']}{score}  ({one['stage']}: {visible(one['why'])})"]
+    lines = [f"  {one['qid']}  {one['label']}{score}  ({one['stage']}: {one['why']})"]
     if "score" in one:
         return lines + _answered(one)
     if one["question"]:
-        lines.append(f"      question   {visible(clip(one['question'], 100))}")
+        lines.append(f"      question   {clip(one['question'], 100)}")
     if one["claim"] is not None:
-        lines.append(f"      claim      {visible(clip(one['claim'], 100))}")
+        lines.append(f"      claim      {clip(one['claim'], 100)}")
     if one["claim"] is not None or one["citations"]:
         lines.append(f"      cites      {ids(one['citations'])}")
     if one["claim"] is None and not one["retrieved_ids"] and not one["gold_citations"]:
@@ -194,7 +198,7 @@ def _answered(one: dict[str, Any]) -> list[str]:
     lines = []
     for name, text in (("question", one["question"]), ("answer", one["claim"])):
         if text:
-            lines.append(f"      {name:<9}  {visible(clip(text, 100))}")
+            lines.append(f"      {name:<9}  {clip(text, 100)}")
     for name, key in (("cites", "citations"), ("gold", "gold_citations"), ("retrieved", "retrieved_ids")):
         if one[key]:
             lines.append(f"      {name:<9}  {ids(one[key])}")
@@ -204,7 +208,7 @@ def _answered(one: dict[str, Any]) -> list[str]:
 def ids(given: Any, most: int = 8) -> str:
     """A list of ids on one line."""
     if not isinstance(given, list):
-        return visible(clip(str(given), 80))
-    shown = [visible(clip(str(one), 40)) for one in given[:most]]
+        return clip(str(given), 80)
+    shown = [clip(str(one), 40) for one in given[:most]]
     more = f" … {len(given) - most} more" if len(given) > most else ""
     return (", ".join(shown) or "none") + more

@@ -1,12 +1,12 @@
 """Formats by name and by file suffix, and the files they become."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole, write_with
+from ragworthy.safe import json_text
 
 SUFFIXES = {
     ".json": "json",
@@ -21,7 +21,7 @@ SUFFIXES = {
 def render(report: dict[str, Any], form: str, *, colour: bool = False) -> str:
     """The report in one of the formats text, json, markdown, junit."""
     if form == "json":
-        return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(report)
     if form == "markdown":
         from ragworthy.report import markdown
 
@@ -48,7 +48,7 @@ def write(path: Path, report: dict[str, Any], rows: Callable[[], Any]) -> None:
     """Write the report, or its rows, in the format of the file's suffix."""
     form = form_of(path)
     if form != "rows":
-        write_whole(path, render(report, form).encode("utf-8", "backslashreplace"))
+        write_whole(path, render(report, form).encode())
         return
     from ragworthy.report import rows as writers
 
