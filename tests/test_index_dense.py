@@ -76,7 +76,7 @@ def test_the_same_vectors_give_the_same_graph(tmp_path: Path) -> None:
     for name in ("one", "two"):
         dense.save_graph(dense.build_graph(vectors), tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    loaded = dense.load_graph(tmp_path / "one", vectors.shape)
+    loaded = dense.load_graph((tmp_path / "one").read_bytes(), vectors)
     queries = vectors_of(5, 8)
     assert dense.approximate(loaded, vectors, queries, 5, in_order(2000)) == dense.approximate(
         dense.build_graph(vectors), vectors, queries, 5, in_order(2000)

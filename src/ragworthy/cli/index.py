@@ -11,6 +11,7 @@ from ragworthy.cli.guard import keep_inputs, plain_lines
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.index.store import open_index
+from ragworthy.index.swap import real
 from ragworthy.names import DEFAULT_K, Exit
 from ragworthy.report.show import plural
 from ragworthy.retrieving import How, search, traces, wordings, write_traces
@@ -22,7 +23,7 @@ _SNIPPET = 240
 
 def build(given: argparse.Namespace) -> int:
     """Documents to an index."""
-    if Path(given.docs).resolve() in Path(given.out).resolve().parents:
+    if real(Path(given.docs)) in real(Path(given.out)).parents:
         raise usage_error("--out: expected a folder outside of --docs, got one inside")
     built = indexing.build(Path(given.docs), Path(given.out), dense=given.dense, limit=given.limit, ann=given.ann)
     manifest = built.manifest
