@@ -185,10 +185,11 @@ class Index:
 
     def _near(self, queries: Sequence[str], count: int) -> list[ranking.Ranked]:
         """By distance of meaning; a question in capitals is read in lower case, which is what models know."""
+        vectors, graph = self.vectors, self._graph if self.manifest.index_type == "hnsw" else None
         asked = self.embedder().embed([query.lower() if query.isupper() else query for query in queries])
-        if self.manifest.index_type == "hnsw":
-            return dense.approximate(self._graph, self.vectors, asked, count, self._places)
-        return dense.exact(self.vectors, asked, count, self._places)
+        if graph is not None:
+            return dense.approximate(graph, vectors, asked, count, self._places)
+        return dense.exact(vectors, asked, count, self._places)
 
     def _embedding(self) -> mf.Embedding:
         if self.manifest.embedding is None:
