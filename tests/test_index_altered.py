@@ -37,9 +37,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "docs").mkdir()
     for name, text in DOCS.items():
         (root / "docs" / name).write_text(text)
-    graph = ("--ann", "hnsw")
-    pytest.importorskip("faiss", reason="SKIPPED: faiss is not installed")
-    assert run_cli("index", "build", "--docs", root / "docs", "--out", root / "index", *graph).code == 0
+    library()
+    assert run_cli("index", "build", "--docs", root / "docs", "--out", root / "index", "--ann", "hnsw").code == 0
     write_jsonl(
         root / "gold.jsonl",
         [{"qid": "Q1", "paraphrases": [QUERY, "Which doors close?", "When do doors close?"], "relevant": [DOORS]}],
@@ -167,6 +166,8 @@ def test_scores_that_cannot_be_those_of_words(
         assert problem.endswith("[RW-I02]")
     done = run_cli("index", "ask", index, QUERY)
     assert said(done) == problem
+    done = run_cli("index", "check", index)
+    assert done.code == 1 and f"/index/{problem}\n" in done.out
 
 
 @pytest.mark.parametrize(
@@ -219,11 +220,14 @@ LEAD_NOWHERE = ("a graph with links that lead nowhere", "something that is not a
 """What we say, and what we say when the library notices it first, as newer versions do."""
 
 
+def library() -> Any:
+    return pytest.importorskip("faiss", reason="SKIPPED: faiss is not installed")
+
+
 @contextlib.contextmanager
 def graph_of(index: Path) -> Iterator[Any]:
     """The graph of an index, to be altered and saved again."""
-    import faiss
-
+    faiss = library()
     graph = faiss.deserialize_index(np.fromfile(index / "hnsw.faiss", dtype=np.uint8))
     yield graph
     (index / "hnsw.faiss").write_bytes(faiss.serialize_index(graph).tobytes())
@@ -233,13 +237,14 @@ def graph_of(index: Path) -> Iterator[Any]:
 def refused_graph(index: Path) -> str:
     assert run_cli("index", "search", index, QUERY, "--mode", "bm25").code == 0
     found = {searched(index, mode) for mode in ("dense", "hybrid")}
+    checked = run_cli("index", "check", index)
+    assert checked.code == 1 and all(f"/index/{problem}\n" in checked.out for problem in found)
     assert len(found) == 1
     return found.pop().removeprefix("hnsw.faiss: expected a file as it was built, got: ").removesuffix(" [RW-I02]")
 
 
 def test_a_graph_of_another_kind(index: Path) -> None:
-    import faiss
-
+    faiss = library()
     vectors = np.load(index / "vectors.npy")
     other = faiss.IndexHNSWFlat(256, 32, faiss.METRIC_L2)
     other.add(vectors)
@@ -248,7 +253,7 @@ def test_a_graph_of_another_kind(index: Path) -> None:
     rough = faiss.IndexHNSWSQ(256, faiss.ScalarQuantizer.QT_8bit, 32, faiss.METRIC_INNER_PRODUCT)
     rough.train(vectors)
     rough.add(vectors)
-    made = {"a graph of another kind": [other], "something that is not a graph": [flat, rough]}
+    made: dict[str, list[Any]] = {"a graph of another kind": [other], "something that is not a graph": [flat, rough]}
     for message, graphs in made.items():
         for graph in graphs:
             (index / "hnsw.faiss").write_bytes(faiss.serialize_index(graph).tobytes())
@@ -257,8 +262,7 @@ def test_a_graph_of_another_kind(index: Path) -> None:
 
 
 def test_a_graph_of_other_vectors(index: Path) -> None:
-    import faiss
-
+    faiss = library()
     vectors = np.load(index / "vectors.npy")
     for rows, message in (
         (vectors[::-1].copy(), "a graph of other vectors"),
@@ -287,8 +291,7 @@ def test_a_graph_of_other_vectors(index: Path) -> None:
     ],
 )
 def test_a_graph_with_links_that_lead_nowhere(index: Path, field: str, place: int, value: int) -> None:
-    import faiss
-
+    faiss = library()
     with graph_of(index) as graph:
         array = faiss.vector_to_array(getattr(graph.hnsw, field))
         array[place] = value

@@ -100,7 +100,7 @@ class _Chunks(PlainFile):
 def chunk_source(given: Any) -> Source:
     """The chunks behind a path, for whoever needs their texts only: of an index no other file is looked at."""
     path = _index_at(given)
-    if path is None:
+    if path is None or not (path / MANIFEST).is_file():
         return open_source("corpus", given)
     from ragworthy.index.folder import open_folder
 

@@ -1,11 +1,12 @@
 """Whether an index holds together: ids, offsets, counts, vectors."""
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ragworthy.errors import Problem
+from ragworthy.errors import DataError, Problem
 from ragworthy.index.manifest import CHUNKS, NAME, VECTORS, index_hash
 from ragworthy.index.ranking import Floats
 from ragworthy.records import Chunk
@@ -77,7 +78,8 @@ def check(index: "Index") -> list[Finding]:
 
     home = index.root / CHUNKS
     found = chunk_findings(index.written_chunks, text_of, lambda number, _: f"{home}:{number}")
-    return found + _named(index) + _counts(index) + _vectors(index)
+    found += _named(index) + _counts(index) + _vectors(index)
+    return found or _unsearchable(index)  # searching needs sound chunks and vectors
 
 
 def _named(index: "Index") -> list[Finding]:
@@ -115,6 +117,17 @@ def _counts(index: "Index") -> list[Finding]:
         message = f"expected a vector for each of the {len(index.written_chunks)} chunks, got {vectors}"
         found.append(Finding(Problem("RW-I11", message, where, "counts.vectors")))
     return found
+
+
+def _unsearchable(index: "Index") -> list[Finding]:
+    """What keeps an index from being searched; a graph can be looked at only where its library is installed."""
+    try:
+        _ = index.lexical
+        if index.manifest.index_type == "hnsw" and find_spec("faiss") is not None:
+            _ = index.graph
+    except DataError as error:
+        return [Finding(problem) for problem in error.problems]
+    return []
 
 
 def _vectors(index: "Index") -> list[Finding]:

@@ -185,7 +185,7 @@ class Index:
 
     def _near(self, queries: Sequence[str], count: int) -> list[ranking.Ranked]:
         """By distance of meaning; a question in capitals is read in lower case, which is what models know."""
-        vectors, graph = self.vectors, self._graph if self.manifest.index_type == "hnsw" else None
+        vectors, graph = self.vectors, self.graph if self.manifest.index_type == "hnsw" else None
         asked = self.embedder().embed([query.lower() if query.isupper() else query for query in queries])
         if graph is not None:
             return dense.approximate(graph, vectors, asked, count, self._places)
@@ -225,7 +225,8 @@ class Index:
         return ranking.places(self.chunks)
 
     @cached_property
-    def _graph(self) -> Any:
+    def graph(self) -> Any:
+        """The graph over the vectors, of the library that made it."""
         return self._part(GRAPH, lambda data: dense.load_graph(data, self.vectors))
 
     def _part(self, name: str, make: Callable[[bytes], Made]) -> Made:
