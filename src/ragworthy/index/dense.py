@@ -99,7 +99,7 @@ def load_graph(data: bytes, vectors: Floats) -> Any:
         raise ValueError("a graph without its vectors")
     if not np.array_equal(faiss.rev_swig_ptr(storage.get_xb(), vectors.size), vectors.reshape(-1)):
         raise ValueError("a graph of other vectors")
-    _check_links(faiss, graph.hnsw, len(vectors))
+    check_links(faiss, graph.hnsw, len(vectors))
     return graph
 
 
@@ -128,7 +128,7 @@ def _limited(faiss: Any, size: int) -> Iterator[None]:
         faiss.set_deserialization_vector_byte_limit(before)
 
 
-def _check_links(faiss: Any, hnsw: Any, size: int) -> None:
+def check_links(faiss: Any, hnsw: Any, size: int) -> None:
     """Refuse links that lead nowhere, or to a level on which the other end is not."""
     names = ("levels", "offsets", "neighbors", "cum_nneighbor_per_level")
     levels, offsets, links, slots = (faiss.vector_to_array(getattr(hnsw, name)) for name in names)
