@@ -158,8 +158,12 @@ def test_a_suite_does_not_take_what_a_crash_left(home: Path) -> None:
     killed_between_the_renames(home, NEW)
     gold = home / "g.jsonl"
     gold.write_text('{"qid": "q", "answerable": true, "gold_claim_substr": ["handbook"], "gold_citations": ["a"]}\n')
-    done = run_cli("score", "answers", "--gold", gold, "--trace", gold, "--corpus", home / "idx")
-    assert done.code == 2 and "[RW-F01]" in done.err
+    for suite in ("answers", "agreement"):
+        for corpus in (home / "idx", home / "idx" / "manifest.json"):
+            done = run_cli("score", suite, "--gold", gold, "--trace", gold, "--corpus", corpus)
+            assert done.code == 2 and done.err.startswith(
+                f"{corpus}: expected a file, got nothing at this path [RW-F01]"
+            )
 
 
 def test_an_index_put_in_the_place_of_a_lost_one_is_the_one_that_is_read(home: Path) -> None:

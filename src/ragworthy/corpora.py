@@ -73,13 +73,15 @@ def corpus_file(path: Path) -> Path:
 def _index_at(given: Any) -> Path | None:
     """The folder of an index, where it or its manifest was given."""
     path = Path(given) if isinstance(given, (str, Path)) else None
-    if path is not None and path.name == MANIFEST:
+    if path is not None and path.name == MANIFEST and path.is_file():
         return path.parent
     return path if path is not None and path.is_dir() else None
 
 
 class _Chunks(PlainFile):
     """The chunks of an index. They are hashed while they are read, so that what was decoded is what was checked."""
+
+    splits = False
 
     def __init__(self, folder: "Folder") -> None:
         folder.check_size(CHUNKS)
