@@ -61,10 +61,14 @@ def dying(step):
     build("the new text")
 
 
+notes = []
+
+
 def seen():
     """What a reader finds: the text, after every file was checked; or the code of the error."""
+    notes.clear()
     try:
-        index = store.open_index(out)
+        index = store.open_index(out, say=notes.append)
         assert store.check(index) == []
         return index.chunks[0].text
     except DataError as error:
@@ -80,7 +84,9 @@ for step in range(1000):
     build("the old text")
     assert left_behind() == [], left_behind()
     status = os.waitpid(in_child(lambda: dying(step)), 0)[1]
-    states.append({"killed": os.WIFSIGNALED(status), "seen": seen(), "there": out.exists(), "left": left_behind()})
+    state = {"killed": os.WIFSIGNALED(status), "seen": seen(), "there": out.exists(), "left": left_behind()}
+    inside = [sorted(path.name for path in (folder / name).iterdir()) for name in state["left"]]
+    states.append(state | {"notes": list(notes), "inside": inside})
     if not os.WIFSIGNALED(status):
         break
 
@@ -111,9 +117,18 @@ def test_a_killed_build_leaves_the_old_index_or_the_new_one(story: dict[str, obj
     turned = [state["seen"] == "the new text" for state in states]
     assert turned == sorted(turned)  # old up to one step, new from there on
     assert states[0]["seen"] == "the old text"
-    assert states[-1] == {"killed": False, "seen": "the new text", "there": True, "left": []}
-    # The kill between the two renames is among them: nothing at the place itself, and still an index to read.
-    assert [state["left"] for state in states if not state["there"]] == [[".ix.new", ".ix.old"]]
+    last = {"killed": False, "seen": "the new text", "there": True, "left": [], "notes": [], "inside": []}
+    assert states[-1] == last
+    assert all(len(state["left"]) <= 1 for state in states)
+    assert all(name.startswith(".ragworthy-build-") for state in states for name in state["left"])
+    # The kill between the two renames is among them: nothing at the place itself, and still an index to read, with a
+    # note that says so. Nobody is told anything in all other cases.
+    away = [state for state in states if not state["there"]]
+    assert [state["inside"] for state in away] == [[["mark", "new", "old"]]]
+    assert [state["seen"] for state in away] == ["the old text"]
+    assert [len(state["notes"]) for state in away] == [1]
+    assert " is away: a build was cut off" in away[0]["notes"][0]
+    assert sum(len(state["notes"]) for state in states) == 1
 
 
 def test_builds_that_meet_wait_for_each_other(story: dict[str, object]) -> None:
@@ -144,7 +159,7 @@ def test_a_rename_that_fails_puts_the_old_folder_back(tmp_path: Path, monkeypatc
     real = Path.rename
 
     def rename(self: Path, to: Path) -> Path:
-        if self.name == ".ix.new":
+        if self.name == "new":
             raise OSError(28, "No space left on device")
         return real(self, to)
 

@@ -1,7 +1,9 @@
 """Dense search: exact against numpy, the graph against exact."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,11 +78,39 @@ def test_the_same_vectors_give_the_same_graph(tmp_path: Path) -> None:
     for name in ("one", "two"):
         dense.save_graph(dense.build_graph(vectors), tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    loaded = dense.load_graph(tmp_path / "one", vectors.shape)
+    loaded = dense.load_graph((tmp_path / "one").read_bytes(), vectors)
     queries = vectors_of(5, 8)
     assert dense.approximate(loaded, vectors, queries, 5, in_order(2000)) == dense.approximate(
         dense.build_graph(vectors), vectors, queries, 5, in_order(2000)
     )
+
+
+def test_links_are_looked_at_before_the_library_follows_them() -> None:
+    """Newer versions of the library refuse such files themselves; older ones read beyond their memory."""
+    faiss: Any = pytest.importorskip("faiss", reason="SKIPPED: faiss is not installed")
+    vectors = vectors_of(2000, 7)
+
+    def altered(field: str, change: Callable[[Any], object]) -> None:
+        graph = dense.build_graph(vectors)
+        values = faiss.vector_to_array(getattr(graph.hnsw, field))
+        change(values)
+        faiss.copy_array_to_vector(values, getattr(graph.hnsw, field))
+        dense.check_links(faiss, graph.hnsw, 2000)
+
+    graph = dense.build_graph(vectors)
+    levels, offsets = (faiss.vector_to_array(getattr(graph.hnsw, name)) for name in ("levels", "offsets"))
+    low, high = int(np.argmin(levels)), int(np.argmax(levels))
+    assert (levels[low], levels[high]) == (1, 3)
+    upper = int(offsets[high]) + 2 * dense.LINKS  # where the links of the second level begin
+    dense.check_links(faiss, graph.hnsw, 2000)
+    altered("neighbors", lambda values: values.__setitem__(upper, -1))  # no link there: that is allowed
+    changes: list[tuple[str, int, int]] = [
+        ("neighbors", upper, low), ("neighbors", 0, 2000), ("neighbors", 0, -2), ("levels", low, 2), ("levels", low, 0),
+        ("levels", low, 99), ("offsets", 5, 2**63), ("offsets", 2000, 7), ("cum_nneighbor_per_level", 1, 10**9),
+    ]  # fmt: skip
+    for field, place, value in changes:
+        with pytest.raises(ValueError, match="a graph with links that lead nowhere"):
+            altered(field, lambda values, place=place, value=value: values.__setitem__(place, value))  # type: ignore[misc]
 
 
 def test_a_graph_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,9 @@
 import importlib
 import math
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworthy.index import lexical, ranking
+from ragworthy.index.manifest import LEXICAL, SCORES
 from ragworthy.index.tokens import analyse, query_terms
 from ragworthy.records import Chunk
 
@@ -25,6 +28,15 @@ TEXTS = [
 
 def chunks_of(texts: list[str]) -> list[Chunk]:
     return [Chunk(chunk_id=f"d#{n}", section_id=f"s{n}", text=text) for n, text in enumerate(texts)]
+
+
+def loaded(folder: Path, size: int) -> lexical.Lexical:
+    """What `save` wrote, read from a folder."""
+
+    def read(name: str, make: Callable[[bytes], Any]) -> Any:
+        return make((folder / name).read_bytes())
+
+    return lexical.load(read, size)
 
 
 def by_hand(texts: list[str], query: str) -> list[float]:
@@ -92,7 +104,7 @@ def test_ties_go_by_section_then_by_id_in_natural_order() -> None:
 def test_texts_without_any_word(tmp_path: Path) -> None:
     chunks = chunks_of(["!!!", "..."])
     lexical.save(lexical.build(chunks), tmp_path)
-    assert lexical.load(tmp_path, 2).search("wing", 3, ranking.places(chunks)) == []
+    assert loaded(tmp_path, 2).search("wing", 3, ranking.places(chunks)) == []
 
 
 def test_what_is_saved_is_read_back_and_the_bytes_are_the_same_twice(tmp_path: Path) -> None:
@@ -100,20 +112,22 @@ def test_what_is_saved_is_read_back_and_the_bytes_are_the_same_twice(tmp_path: P
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         lexical.save(lexical.build(chunks), tmp_path / name)
-    for name in lexical.FILES:
+    for name in LEXICAL:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    loaded, places = lexical.load(tmp_path / "one", len(chunks)), ranking.places(chunks)
+    again, places = loaded(tmp_path / "one", len(chunks)), ranking.places(chunks)
     for query in ("wing heating", "elevator"):
-        assert loaded.search(query, 3, places) == lexical.build(chunks).search(query, 3, places)
+        assert again.search(query, 3, places) == lexical.build(chunks).search(query, 3, places)
 
 
 def test_arrays_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     lexical.save(lexical.build(chunks_of(TEXTS)), tmp_path)
-    with pytest.raises(ValueError, match="positions outside the 2 chunks"):
-        lexical.load(tmp_path, 2)
-    np.save(tmp_path / lexical.FILES[0], np.zeros(3, dtype="<f4"))
-    with pytest.raises(ValueError, match="arrays of different lengths"):
-        lexical.load(tmp_path, len(TEXTS))
+    with pytest.raises(ValueError, match="values up to 3, where none may be above 2"):
+        loaded(tmp_path, 3)
+    with pytest.raises(ValueError, match="ranges that are not those of words in 1 chunks"):
+        loaded(tmp_path, 1)
+    np.save(tmp_path / SCORES, np.zeros(3, dtype="<f4"))
+    with pytest.raises(ValueError, match="3 values where 21 belong"):
+        loaded(tmp_path, len(TEXTS))
 
 
 def test_nothing_is_printed_or_logged(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:

@@ -99,7 +99,7 @@ CATALOGUE: dict[str, Code] = {
     # indexes
     "RW-I01": Code("not_an_index", "The folder is not an index.", "Build one with 'ragworthy index build --docs DIR --out DIR'."),
     "RW-I02": Code("index_altered", "A file of the index is missing or was changed after the build.", "Build the index again."),
-    "RW-I03": Code("index_manifest", "The manifest of the index cannot be read.", "Build the index again."),
+    "RW-I03": Code("index_manifest", "The manifest of the index cannot be read, or does not list what an index needs.", "Build the index again."),
     "RW-I04": Code("model_unavailable", "The embedding model cannot be used.", "Install it, or build with --dense none."),
     "RW-I06": Code("chunk_repeated", "Two chunks have the same id.", "Make every block id unique; the collision rate must be 0."),
     "RW-I07": Code("chunk_bytes", "The text of a chunk is not the slice of the canonical text that its offsets name.", "Build the index again, or mend the offsets in the block file."),

@@ -1,7 +1,6 @@
 """`index build | search | check | diff | migrate` and `retrieve`."""
 
 import argparse
-import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.index.store import open_index
+from ragworthy.index.swap import real
 from ragworthy.names import DEFAULT_K, Exit
 from ragworthy.report.show import plural
 from ragworthy.retrieving import How, search, traces, wordings, write_traces
@@ -25,7 +25,7 @@ _SNIPPET = 240
 
 def build(given: argparse.Namespace) -> int:
     """Documents to an index."""
-    if Path(os.path.realpath(given.docs)) in Path(os.path.realpath(given.out)).parents:
+    if real(Path(given.docs)) in real(Path(given.out)).parents:
         raise usage_error("--out: expected a folder outside of --docs, got one inside")
     built = indexing.build(Path(given.docs), Path(given.out), dense=given.dense, limit=given.limit, ann=given.ann)
     manifest = built.manifest

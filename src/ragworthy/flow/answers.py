@@ -14,7 +14,7 @@ from ragworthy.flow import Progress, Request, evidence
 from ragworthy.load.defaults import MISSING_GATE, SCU_GATE
 from ragworthy.load.extras import Pack, load_chunks, load_lock, load_pack, load_report
 from ragworthy.load.inputs import Inputs, lines, repeated_questions, stop_on_flaws
-from ragworthy.load.sources import Source, open_source
+from ragworthy.load.sources import open_source
 from ragworthy.metrics import facts as f
 from ragworthy.metrics.registry import Metric, MetricName, find
 from ragworthy.records import Gold, Measured, Tally, Trace
@@ -80,15 +80,11 @@ def pack_path(request: Request, name: str) -> Path:
     return request.packs.get(name) or (request.policy.parent if request.policy else Path()) / name
 
 
-def _corpus(given: Any) -> Source:
-    from ragworthy.corpora import chunks_of
-
-    return open_source("corpus", chunks_of(given))
-
-
 def _open(request: Request) -> Inputs:
+    from ragworthy.corpora import chunk_source
+
     gold, traces = open_source("gold", request.gold), open_source("trace", request.traces)
-    corpus = _corpus(request.corpus) if request.corpus is not None else None
+    corpus = chunk_source(request.corpus) if request.corpus is not None else None
     lock_path = evidence.lock_of(request)
     return Inputs(
         gold=gold,

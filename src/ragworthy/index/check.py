@@ -1,12 +1,14 @@
 """Whether an index holds together: ids, offsets, counts, vectors."""
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ragworthy.errors import Problem
-from ragworthy.index.manifest import index_hash
+from ragworthy.errors import DataError, Problem
+from ragworthy.index.manifest import CHUNKS, NAME, VECTORS, index_hash
+from ragworthy.index.ranking import Floats
 from ragworthy.records import Chunk
 
 if TYPE_CHECKING:
@@ -74,16 +76,17 @@ def check(index: "Index") -> list[Finding]:
             cache[doc_id] = index.canonical(doc_id)
         return cache[doc_id]
 
-    home = index.root / "chunks.jsonl"
-    found = chunk_findings(index.chunks, text_of, lambda number, _: f"{home}:{number}")
-    return found + _named(index) + _counts(index) + _vectors(index)
+    home = index.root / CHUNKS
+    found = chunk_findings(index.written_chunks, text_of, lambda number, _: f"{home}:{number}")
+    found += _named(index) + _counts(index) + _vectors(index)
+    return found or _unsearchable(index)  # searching needs sound chunks and vectors
 
 
 def _named(index: "Index") -> list[Finding]:
     """Whether the hash in the manifest is that of what the manifest and the chunks say."""
     manifest = index.manifest
     actual = index_hash(
-        index.chunks,
+        index.written_chunks,
         index_type=manifest.index_type,
         normaliser=manifest.text_preproc.normaliser,
         analyzer=manifest.analyzer,
@@ -93,16 +96,16 @@ def _named(index: "Index") -> list[Finding]:
     if actual == manifest.index_hash:
         return []
     message = f"expected {actual}, which the chunks and settings give, got {manifest.index_hash}"
-    return [Finding(Problem("RW-I03", message, str(index.root / "manifest.json"), "index_hash"))]
+    return [Finding(Problem("RW-I03", message, str(index.root / NAME), "index_hash"))]
 
 
 def _counts(index: "Index") -> list[Finding]:
     counts = index.manifest.counts
-    where = str(index.root / "manifest.json")
-    vectors = len(index.vectors) if index.manifest.embedding else 0
+    where = str(index.root / NAME)
+    vectors = len(index.written_vectors) if index.manifest.embedding else 0
     expected = {
         "documents": (counts.documents, len(index.manifest.documents)),
-        "chunks": (counts.chunks, len(index.chunks)),
+        "chunks": (counts.chunks, len(index.written_chunks)),
         "vectors": (counts.vectors, vectors),
     }
     found = [
@@ -110,22 +113,38 @@ def _counts(index: "Index") -> list[Finding]:
         for name, (said, actual) in expected.items()
         if said != actual
     ]
-    if index.manifest.embedding and vectors != len(index.chunks):
-        message = f"expected a vector for each of the {len(index.chunks)} chunks, got {vectors}"
+    if index.manifest.embedding and vectors != len(index.written_chunks):
+        message = f"expected a vector for each of the {len(index.written_chunks)} chunks, got {vectors}"
         found.append(Finding(Problem("RW-I11", message, where, "counts.vectors")))
     return found
+
+
+def _unsearchable(index: "Index") -> list[Finding]:
+    """What keeps an index from being searched; a graph can be looked at only where its library is installed."""
+    try:
+        _ = index.lexical
+        if index.manifest.index_type == "hnsw" and find_spec("faiss") is not None:
+            _ = index.graph
+    except DataError as error:
+        return [Finding(problem) for problem in error.problems]
+    return []
 
 
 def _vectors(index: "Index") -> list[Finding]:
     if index.manifest.embedding is None:
         return []
-    lengths = np.linalg.norm(index.vectors, axis=1)
-    wrong = np.flatnonzero((np.abs(lengths - 1) > _UNIT) & (lengths != 0) | ~np.isfinite(lengths))
-    where = str(index.root / "vectors.npy")
+    where, chunks = str(index.root / VECTORS), index.written_chunks
     return [
         Finding(
-            Problem("RW-I12", f"expected unit length, got {lengths[row]:.4f}", where, f"row {row}"),
-            index.chunks[row].name if row < len(index.chunks) else "",
+            Problem("RW-I12", f"expected unit length, got {length:.4f}", where, f"row {row}"),
+            chunks[row].name if row < len(chunks) else "",
         )
-        for row in wrong
+        for row, length in not_unit(index.written_vectors)
     ]
+
+
+def not_unit(vectors: Floats) -> list[tuple[int, float]]:
+    """The rows that are neither zeros nor of unit length, with their lengths."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64, casting="safe"))
+    wrong = np.flatnonzero(~(np.abs(lengths - 1) <= _UNIT) & (lengths != 0))
+    return [(int(row), float(lengths[row])) for row in wrong]

@@ -1,21 +1,32 @@
 """Lexical search: BM25 scores computed once for every token and chunk, added up for a question."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
+from ragworthy.index.arrays import read_array
 from ragworthy.index.extra import need
+from ragworthy.index.manifest import POSTINGS, SCORES, STARTS, WORDS
 from ragworthy.index.ranking import Doubles, Floats, Ints, Ranked, at_least, best, rounded
 from ragworthy.index.tokens import analyse, query_terms
 from ragworthy.records import Chunk
 
 METHOD, K1, B = "lucene", 1.2, 0.75
 """Lucene's formula with Lucene's own parameters."""
-FILES = ("bm25.scores.npy", "bm25.chunks.npy", "bm25.starts.npy", "bm25.words.json")
+_MOST = float(np.finfo(np.float32).max)
+Made = TypeVar("Made")
+
+
+class Reader(Protocol):
+    """Reads a file of an index; whatever `make` refuses with a ValueError is an error about that file."""
+
+    def __call__(self, name: str, make: Callable[[bytes], Made]) -> Made:
+        """What `make` makes of the bytes of the file."""
 
 
 class Lexical(NamedTuple):
@@ -70,19 +81,33 @@ def build(chunks: Sequence[Chunk]) -> Lexical:
 
 def save(lexical: Lexical, folder: Path) -> None:
     """Write the arrays and the words."""
-    arrays = (lexical.scores.astype("<f4"), lexical.chunks.astype("<i4"), lexical.starts.astype("<i8"))
-    for name, array in zip(FILES, arrays, strict=False):
+    arrays = {SCORES: lexical.scores.astype("<f4"), POSTINGS: lexical.chunks.astype("<i4")}
+    for name, array in (arrays | {STARTS: lexical.starts.astype("<i8")}).items():
         np.save(folder / name, array, allow_pickle=False)
-    (folder / FILES[-1]).write_bytes(msgspec.json.encode(list(lexical.words)))
+    (folder / WORDS).write_bytes(msgspec.json.encode(list(lexical.words)))
 
 
-def load(folder: Path, size: int) -> Lexical:
-    """Read what `save` wrote; a ValueError says what does not fit together."""
-    scores, chunks, starts = (np.load(folder / name, allow_pickle=False) for name in FILES[:3])
-    vocabulary = msgspec.json.decode((folder / FILES[-1]).read_bytes(), type=list[str])
-    if len(starts) != len(vocabulary) + 1 or not len(scores) == len(chunks) == starts[-1]:
-        raise ValueError("arrays of different lengths")
-    if len(chunks) and not 0 <= chunks.min() <= chunks.max() < size:
-        raise ValueError(f"positions outside the {size} chunks")
-    words = {word: number for number, word in enumerate(vocabulary)}
+def load(read: Reader, size: int) -> Lexical:
+    """What `save` wrote for so many chunks."""
+    words = read(WORDS, _words)
+    starts = read(STARTS, lambda data: _starts(data, len(words), size))
+    count = int(starts[-1])
+    scores = read(SCORES, lambda data: read_array(data, "<f4", (count,), low=0, high=_MOST))
+    chunks = read(POSTINGS, lambda data: read_array(data, "<i4", (count,), low=0, high=size - 1))
     return Lexical(scores, chunks.astype(np.intp), starts.astype(np.intp), words, size)
+
+
+def _words(data: bytes) -> dict[str, int]:
+    vocabulary = msgspec.json.decode(data, type=list[str])
+    words = {word: number for number, word in enumerate(vocabulary)}
+    if len(words) != len(vocabulary):
+        raise ValueError("words that are listed twice")
+    return words
+
+
+def _starts(data: bytes, words: int, size: int) -> NDArray[np.int64]:
+    """Where the range of each word begins; no word is in more chunks than there are."""
+    starts = read_array(data, "<i8", (words + 1,), low=0, rising=True)
+    if starts[0] != 0 or np.diff(starts, prepend=0).max() > size:
+        raise ValueError(f"ranges that are not those of words in {size} chunks")
+    return starts

@@ -1,20 +1,23 @@
 """Indexes on disk: opening one, reading its parts when they are needed, searching it."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
-import numpy as np
 
 from ragworthy.errors import data_error, usage_error
-from ragworthy.files import sha256_of
-from ragworthy.index import dense, embed, fuse, lexical, ranking, swap
+from ragworthy.index import dense, embed, fuse, ranking
 from ragworthy.index import manifest as mf
-from ragworthy.index.check import Finding, check
+from ragworthy.index.arrays import read_array
+from ragworthy.index.check import Finding, check, not_unit
 from ragworthy.index.embed import Embedder
+from ragworthy.index.folder import Folder, Say, open_folder, print_note
+from ragworthy.index.lexical import Lexical
+from ragworthy.index.lexical import load as load_lexical
 from ragworthy.index.manifest import CHUNKS, GRAPH, VECTORS, Manifest, drift
 from ragworthy.index.tokens import ANALYZER
 from ragworthy.index.write import CanonicalText, build
@@ -30,7 +33,24 @@ PERMIT = "RAGWORTHY_EMBED_URL"
 Mode = Literal["bm25", "dense", "hybrid"]
 Fusion = Literal["rrf", "intersection", "union"]
 _FUSIONS = {"rrf": fuse.rrf, "intersection": fuse.intersection, "union": fuse.union}
-Read = TypeVar("Read")
+Made = TypeVar("Made")
+
+
+class _Fitting:
+    """A model whose vectors can be held against those of an index."""
+
+    def __init__(self, model: Embedder, dimension: int, where: str) -> None:
+        self.name, self.weights, self.dimension = model.name, model.weights, dimension
+        self._model = model
+        self._where = where
+
+    def embed(self, texts: Sequence[str]) -> ranking.Floats:
+        """One row for each text, as the model gives it."""
+        rows = self._model.embed(texts)
+        if rows.shape[1] != self.dimension:
+            message = f"expected a model with {self.dimension} numbers in a vector, got one with {rows.shape[1]}"
+            raise data_error("RW-I04", message, where=self._where, field="embedding.dimension")
+        return rows
 
 
 class Hit(NamedTuple):
@@ -41,45 +61,40 @@ class Hit(NamedTuple):
     rank: int
 
 
-def open_index(path: Path, *, verify: bool = True) -> "Index":
-    """The index in this folder; `verify` reads every file and compares it with the manifest."""
-    home = swap.standing(path)
-    where = str(path)
-    if not home.exists():
-        raise data_error("RW-I01", "expected an index, got nothing at this path", where=where)
-    if not home.is_dir():
-        raise data_error("RW-I01", "expected an index, got a file", where=where)
-    if not (home / mf.NAME).is_file():
-        raise data_error("RW-I01", f"expected an index, got a folder without {mf.NAME}", where=where)
-    manifest = mf.read(home / mf.NAME)
-    for name, file in manifest.files.items():
-        _check_file(home / name, file, verify)
-    return Index(home, manifest)
+def open_index(path: Path, *, verify: bool = True, say: Say = print_note) -> "Index":
+    """The index in this folder; `verify` reads every file and compares it with the manifest.
 
-
-def _check_file(path: Path, file: mf.File, verify: bool) -> None:
-    if not path.is_file():
-        raise data_error("RW-I02", "expected a file, got nothing at this path", where=str(path))
-    size = path.stat().st_size
-    if size != file.bytes:
-        raise data_error("RW-I02", f"expected {file.bytes} bytes, got {size}", where=str(path))
-    if verify and (actual := sha256_of(path)) != file.sha256:
-        message = f"expected SHA-256 {file.sha256[:12]}…, got {actual[:12]}…"
-        raise data_error("RW-I02", message, where=str(path))
+    `say` gets a note where a build that was cut off left the index aside.
+    """
+    folder = open_folder(path, say)
+    folder.check(verify=verify)
+    return Index(folder, verify=verify)
 
 
 class Index:
-    """A built, searchable corpus; each part is read when it is first needed."""
+    """A built, searchable corpus; each part is read when it is first needed, and then used only if it makes sense."""
 
-    def __init__(self, root: Path, manifest: Manifest) -> None:
-        self.root = root
-        self.manifest = manifest
+    def __init__(self, folder: Folder, *, verify: bool = True) -> None:
+        self.folder = folder
+        self.root = folder.root
+        self.manifest: Manifest = folder.manifest
+        self._verify = verify
 
     @cached_property
     def chunks(self) -> list[Chunk]:
-        """Every chunk, in reading order."""
-        decoder = msgspec.json.Decoder(Chunk)
-        return self._read(CHUNKS, lambda path: decoder.decode_lines(path.read_bytes()))
+        """Every chunk, in reading order; each has an id of its own, and bytes inside a document."""
+        chunks, said = self.written_chunks, self.manifest.counts.chunks
+        if len(chunks) != said:
+            message = f"expected {said}, got {len(chunks)}"
+            raise data_error("RW-I11", message, where=str(self.root / mf.NAME), field="counts.chunks")
+        with self._as_built(CHUNKS):
+            _check_chunks(chunks, {document.doc_id: document.bytes for document in self.manifest.documents})
+        return chunks
+
+    @cached_property
+    def written_chunks(self) -> list[Chunk]:
+        """The chunks as the file has them, sound or not."""
+        return self._part(CHUNKS, msgspec.json.Decoder(Chunk).decode_lines)
 
     @cached_property
     def by_id(self) -> dict[str, Chunk]:
@@ -88,16 +103,35 @@ class Index:
 
     @cached_property
     def vectors(self) -> ranking.Floats:
-        """The vector of each chunk's text, memory-mapped."""
+        """The vector of each chunk's text, memory-mapped; each of unit length, or zeros."""
+        vectors = self.written_vectors
+        where = str(self.root / VECTORS)
+        if len(vectors) != len(self.chunks):
+            message = f"expected a vector for each of the {len(self.chunks)} chunks, got {len(vectors)}"
+            raise data_error("RW-I02", message, where=where)
+        for row, length in not_unit(vectors)[:1]:
+            raise data_error("RW-I12", f"expected unit length, got {length:.4f}", where=where, field=f"row {row}")
+        return vectors
+
+    @cached_property
+    def written_vectors(self) -> ranking.Floats:
+        """The vectors as the file has them, sound or not."""
         dimension = self._embedding().dimension
-        return self._read(VECTORS, lambda path: _array(path, dimension))
+        with self._as_built(VECTORS):
+            return read_array(self.root / VECTORS, "<f4", (None, dimension))
+
+    @cached_property
+    def lexical(self) -> Lexical:
+        """The words of the chunks with their scores."""
+        self._check_field("analyzer", self.manifest.analyzer, ANALYZER)
+        return load_lexical(self._part, len(self.chunks))
 
     def canonical(self, doc_id: str) -> bytes:
         """The canonical text of a document."""
         file = self._canonical.get(doc_id)
         if file is None:
             raise usage_error(f'expected a document of the index, got "{doc_id}"')
-        return self._read(file, Path.read_bytes)
+        return self.folder.read(file, verify=self._verify)
 
     def embedder(self) -> Embedder:
         """The model that made the vectors, and no other."""
@@ -141,7 +175,7 @@ class Index:
 
     def _ranked(self, queries: Sequence[str], count: int, mode: str, fusion: str) -> list[ranking.Ranked]:
         if mode == "bm25":
-            return [self._lexical.search(query, count, self._places) for query in queries]
+            return [self.lexical.search(query, count, self._places) for query in queries]
         if mode == "dense":
             return self._near(queries, count)
         if mode != "hybrid":
@@ -151,13 +185,11 @@ class Index:
 
     def _near(self, queries: Sequence[str], count: int) -> list[ranking.Ranked]:
         """By distance of meaning; a question in capitals is read in lower case, which is what models know."""
+        vectors, graph = self.vectors, self.graph if self.manifest.index_type == "hnsw" else None
         asked = self.embedder().embed([query.lower() if query.isupper() else query for query in queries])
-        if len(self.vectors) != len(self.chunks):
-            message = f"expected a vector for each of the {len(self.chunks)} chunks, got {len(self.vectors)}"
-            raise data_error("RW-I02", message, where=str(self.root / VECTORS))
-        if self.manifest.index_type == "hnsw":
-            return dense.approximate(self._graph, self.vectors, asked, count, self._places)
-        return dense.exact(self.vectors, asked, count, self._places)
+        if graph is not None:
+            return dense.approximate(graph, vectors, asked, count, self._places)
+        return dense.exact(vectors, asked, count, self._places)
 
     def _embedding(self) -> mf.Embedding:
         if self.manifest.embedding is None:
@@ -182,7 +214,7 @@ class Index:
         if model.weights != wanted.weights:
             message = f"expected weights {wanted.weights[:12]}…, got {model.weights[:12]}…"
             raise data_error("RW-I04", message, where=str(self.root / mf.NAME), field="embedding.weights")
-        return model
+        return _Fitting(model, wanted.dimension, str(self.root / mf.NAME))
 
     @cached_property
     def _canonical(self) -> dict[str, str]:
@@ -193,31 +225,44 @@ class Index:
         return ranking.places(self.chunks)
 
     @cached_property
-    def _lexical(self) -> lexical.Lexical:
-        self._check_field("analyzer", self.manifest.analyzer, ANALYZER)
-        return self._read(lexical.FILES[0], lambda path: lexical.load(path.parent, len(self.chunks)))
+    def graph(self) -> Any:
+        """The graph over the vectors, of the library that made it."""
+        return self._part(GRAPH, lambda data: dense.load_graph(data, self.vectors))
 
-    @cached_property
-    def _graph(self) -> Any:
-        return self._read(GRAPH, lambda path: dense.load_graph(path, self.vectors.shape))
+    def _part(self, name: str, make: Callable[[bytes], Made]) -> Made:
+        """What `make` makes of a file."""
+        data = self.folder.read(name, verify=self._verify)
+        with self._as_built(name):
+            return make(data)
 
-    def _read(self, name: str, read: Callable[[Path], Read]) -> Read:
-        """What `read` makes of a file; a file that it cannot read was altered."""
-        path = self.root / name
+    @contextmanager
+    def _as_built(self, name: str) -> Iterator[None]:
+        """Say of a file that makes no sense that it was altered."""
         try:
-            return read(path)
+            yield
+        except RecursionError:
+            message = "JSON nested too deeply"
         except OSError as error:
-            message = f"expected a readable file, got: {error.strerror or error}"
+            message = error.strerror or str(error)
         except (ValueError, msgspec.MsgspecError) as error:
-            message = f"expected a file as it was built, got: {error}"
-        raise data_error("RW-I02", message, where=str(path))
+            message = str(error)
+        else:
+            return
+        raise data_error("RW-I02", f"expected a file as it was built, got: {message}", where=str(self.root / name))
 
 
-def _array(path: Path, dimension: int) -> ranking.Floats:
-    array: ranking.Floats = np.load(path, mmap_mode="r", allow_pickle=False)
-    if array.ndim != 2 or array.shape[1] != dimension or array.dtype != np.float32:
-        raise ValueError(f"{array.dtype} of shape {array.shape} for vectors of dimension {dimension}")
-    return array
+def _check_chunks(chunks: Sequence[Chunk], lengths: Mapping[str, int]) -> None:
+    """Refuse chunks that no build writes: each has an id of its own, and a range of bytes inside its document."""
+    if not chunks:
+        raise ValueError("no chunk")
+    seen: set[str] = set()
+    for line, chunk in enumerate(chunks, 1):
+        if not chunk.name or chunk.name in seen:
+            raise ValueError(f'a chunk without an id of its own in line {line}: "{chunk.name}"')
+        seen.add(chunk.name)
+        begin, end = chunk.offsets or (0, 0)
+        if not 0 <= begin < end <= lengths.get(chunk.doc_id or "", 0):
+            raise ValueError(f"a chunk without bytes of its document in line {line}")
 
 
 def _positions(ranked: ranking.Ranked) -> list[int]:

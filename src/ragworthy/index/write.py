@@ -52,13 +52,13 @@ def build(
     notes: Sequence[str] = (),
 ) -> mf.Manifest:
     """Make an index of the chunks at `out`; what stood there stays until the new index is whole."""
-    home = out.resolve()
+    home = swap.real(out)  # a link stays, and the index behind it is replaced
     _check_replaceable(home, out)
     parts = _computed(chunks, documents, embedder, ann)
     chunked = mf.Chunker(version=chunker, limit=limit)
     preproc = mf.TextPreproc(unicode_norm="NFC", lowercase=False, language=None, normaliser=normaliser)
     try:
-        with swap.replacing(home) as folder:
+        with swap.replacing(home, lambda: _check_replaceable(home, out)) as folder:
             files = _write(folder, parts)
             manifest = _manifest(folder, parts, files, chunked, preproc, notes)
             (folder / mf.NAME).write_bytes(mf.encode(manifest))
@@ -90,12 +90,12 @@ def _write(folder: Path, parts: _Parts) -> list[str]:
     """Write everything but the manifest; gives the names of the canonical files back."""
     (folder / mf.CHUNKS).write_bytes(msgspec.json.Encoder().encode_lines(parts.chunks))
     files = _canonical_files(parts.documents)
-    (folder / "canonical").mkdir()
+    (folder / mf.CANONICAL).mkdir()
     for document, file in zip(parts.documents, files, strict=True):
         (folder / file).write_bytes(document.text.encode())
     lexical.save(parts.words, folder)
     if parts.vectors is not None:
-        np.save(folder / mf.VECTORS, parts.vectors.astype("<f4"), allow_pickle=False)
+        np.save(folder / mf.VECTORS, np.ascontiguousarray(parts.vectors, dtype="<f4"), allow_pickle=False)
     if parts.graph is not None:
         dense.save_graph(parts.graph, folder / mf.GRAPH)
     return files
@@ -143,15 +143,18 @@ def _manifest(
 def _check_replaceable(home: Path, out: Path) -> None:
     """Refuse to replace anything but an index as it was built, or an empty folder."""
     where = str(out)
-    if not home.exists():
-        return
-    if not home.is_dir():
-        raise data_error("RW-I09", "expected an index or nothing, got a file", where=where)
-    inside = sorted(path.relative_to(home).as_posix() for path in home.rglob("*") if not path.is_dir())
+    try:
+        if not os.path.lexists(home):
+            return
+        if not home.is_dir():
+            raise data_error("RW-I09", "expected an index or nothing, got a file", where=where)
+        inside = sorted(path.relative_to(home).as_posix() for path in home.rglob("*"))
+    except OSError as error:
+        raise data_error("RW-I09", f"expected an index or nothing, got: {error.strerror}", where=where) from None
     if not inside:
         return
     try:
-        known = {*mf.read(home / mf.NAME).files, mf.NAME}
+        known = {*mf.read(home / mf.NAME).files, mf.NAME, mf.CANONICAL.rstrip("/")}
     except DataError:
         raise data_error(
             "RW-I09", f"expected an index or nothing, got a folder with {inside[0]}", where=where
@@ -184,7 +187,7 @@ def _canonical_files(documents: Sequence[CanonicalText]) -> list[str]:
     names = []
     for number, document in enumerate(documents):
         slug = re.sub(r"[^a-z0-9]+", "-", document.doc_id.lower()).strip("-")[:40].strip("-")
-        names.append(f"canonical/{number:04d}{'-' if slug else ''}{slug}.txt")
+        names.append(f"{mf.CANONICAL}{number:04d}{'-' if slug else ''}{slug}.txt")
     return names
 
 

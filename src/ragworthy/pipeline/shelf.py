@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ragworthy.ids import natural, stable
-from ragworthy.index import lexical
 from ragworthy.index.embed import distance
 from ragworthy.index.ranking import DECIMALS, Floats
 from ragworthy.index.store import Index, open_index
@@ -44,10 +43,10 @@ class Shelf:
 
     def weight(self, term: str) -> float:
         """How much a term says: ln(1 + (N − n + 0.5) / (n + 0.5)), where n of the N chunks hold it."""
-        number = self._lexical.words.get(term)
-        starts = self._lexical.starts
+        number = self.index.lexical.words.get(term)
+        starts = self.index.lexical.starts
         holding = 0 if number is None else int(starts[number + 1] - starts[number])
-        return math.log(1 + (self._lexical.size - holding + 0.5) / (holding + 0.5))
+        return math.log(1 + (self.index.lexical.size - holding + 0.5) / (holding + 0.5))
 
     def parts(self, chunk: Chunk) -> Parts:
         """The chunk taken apart."""
@@ -84,10 +83,6 @@ class Shelf:
     def names(self) -> frozenset[str]:
         """The ids of all chunks, without revisions."""
         return frozenset(stable(chunk.name) for chunk in self.index.chunks)
-
-    @cached_property
-    def _lexical(self) -> lexical.Lexical:
-        return lexical.load(self.index.root, len(self.index.chunks))
 
     @cached_property
     def _sections(self) -> dict[tuple[str | None, str | None], list[Chunk]]:
