@@ -120,16 +120,12 @@ def run(name: str, interpreter: str, which: str, built: Built, *, smoke: bool) -
     print(f"\n== {name} ==", flush=True)
     folder = HOME / f"{Path(interpreter).name}-{which}"
     python = folder / "bin" / "python"
-    chosen = HOME / f"{folder.name}.txt"
-    resolution = "lowest-direct" if which == "oldest" else "highest"
-    wheels = ("--only-binary", ":all:")
-    uv("venv", "--quiet", "--clear", "--python", interpreter, folder)
-    project = ("--extra", "all", built.source / "pyproject.toml")
-    uv("pip", "compile", "-q", "--upgrade", "--python", python, "--resolution", resolution, *wheels, *project, "-o", chosen)
-    tools = ("-r", built.source / "requirements-test.txt")
-    uv("pip", "install", "-q", "--python", python, "-c", chosen, *wheels, *tools, f"ragworthy[all] @ {built.wheel.as_uri()}")
-    versions = pins(chosen.read_text(encoding="utf-8"))
-    print(", ".join(f"{one.name} {versions[canonicalize_name(one.name)]}" for one in dependencies()), flush=True)
+    try:
+        uv("venv", "--quiet", "--clear", "--python", interpreter, folder)
+        versions = install(python, which, built)
+    except subprocess.CalledProcessError as error:
+        return Outcome(name, True, f"FAILED: uv {error.cmd[1]} ended with {error.returncode}")
+    print(", ".join(f"{name} {version}" for name, version in versions.items()), flush=True)
     if which == "oldest" and (wrong := wrong_bounds(versions, interpreter)):
         return Outcome(name, True, "FAILED: " + "; ".join(wrong))
     tests = [f"tests/{file}" for file in SMOKE.values()] if smoke else ["tests"]
@@ -137,6 +133,21 @@ def run(name: str, interpreter: str, which: str, built: Built, *, smoke: bool) -
     command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
     code = subprocess.run(command, cwd=built.source, env=environment).returncode
     return Outcome(name, code != 0, "passed" if code == 0 else f"FAILED: pytest ended with {code}")
+
+
+def install(python: Path, which: str, built: Built) -> dict[str, Version]:
+    """Install the wheel and the test tools; give the versions of our dependencies, which are chosen without the tools."""
+    chosen = python.parents[1] / f"{which}.txt"
+    resolution = "lowest-direct" if which == "oldest" else "highest"
+    common = ("--quiet", "--python", python, "--only-binary", ":all:")
+    project = ("--extra", "all", built.source / "pyproject.toml")
+    uv("pip", "compile", *common, "--resolution", resolution, *project, "-o", chosen)
+    pinned = pins(chosen.read_text(encoding="utf-8"))
+    versions = {requirement.name: pinned[canonicalize_name(requirement.name)] for requirement in dependencies()}
+    chosen.write_text("".join(f"{name}=={version}\n" for name, version in versions.items()), encoding="utf-8")
+    tools = built.source / "requirements-test.txt"
+    uv("pip", "install", *common, "-c", chosen, "-r", tools, f"ragworthy[all] @ {built.wheel.as_uri()}")
+    return versions
 
 
 def uv(*arguments: str | Path) -> None:
@@ -170,7 +181,7 @@ def wrong_bounds(versions: dict[str, Version], interpreter: str) -> list[str]:
         return []
     found = []
     for requirement in dependencies():
-        installed = versions[canonicalize_name(requirement.name)]
+        installed = versions[requirement.name]
         if installed != lower_bound(requirement):
             found.append(f"pyproject.toml says {requirement}, the oldest that can be installed is {installed}")
     return found

@@ -7,8 +7,23 @@ from importlib import import_module
 from typing import NoReturn
 
 from ragworthy.cli.arguments import parser
-from ragworthy.errors import RagworthyError
+from ragworthy.errors import RagworthyError, missing_extra
 from ragworthy.names import VERSION, Exit
+
+PACKAGES = {
+    "bm25s": "bm25s",
+    "markdown_it": "markdown-it-py",
+    "msgspec": "msgspec",
+    "numpy": "numpy",
+    "rapidfuzz": "rapidfuzz",
+    "rfc8785": "rfc8785",
+    "safetensors": "safetensors",
+    "selectolax": "selectolax",
+    "tokenizers": "tokenizers",
+    "wordllama": "wordllama",
+    "zstandard": "zstandard",
+}
+"""The packages that every installation has, by the name under which they are imported."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,6 +45,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return int(Exit.INTERRUPTED)
+    except ModuleNotFoundError as error:
+        package = PACKAGES.get((error.name or "").partition(".")[0])
+        if package is None:
+            return _defect(error)
+        print(*missing_extra(package, "", "ragworthy").lines(), sep="\n", file=sys.stderr)
+        return int(Exit.USAGE)
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a user
         return _defect(error)
 
