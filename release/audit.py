@@ -18,8 +18,9 @@ PINS = ROOT / "requirements-runtime.txt"
 def main() -> int:
     """Exit 1 for a vulnerability; 0 for none, and for a service that cannot be reached."""
     tool = Path(sys.executable).parent / "pip-audit"
-    command = [tool, "--requirement", PINS, "--disable-pip", "--no-deps", "--format", "json", "--progress-spinner", "off"]
-    done = subprocess.run([*command, *sys.argv[1:]], capture_output=True, encoding="utf-8")
+    pinned = ["--requirement", str(PINS), "--disable-pip", "--no-deps"]
+    command = [str(tool), *pinned, "--format", "json", "--progress-spinner", "off", *sys.argv[1:]]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
     try:
         found = json.loads(done.stdout)["dependencies"]
     except ValueError:  # the tool printed no report: it could not even ask

@@ -130,13 +130,13 @@ def run(name: str, interpreter: str, which: str, built: Built, *, smoke: bool) -
         return Outcome(name, True, "FAILED: " + "; ".join(wrong))
     tests = [f"tests/{file}" for file in SMOKE.values()] if smoke else ["tests"]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
+    command = [str(python), "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
     code = subprocess.run(command, cwd=built.source, env=environment).returncode
     return Outcome(name, code != 0, "passed" if code == 0 else f"FAILED: pytest ended with {code}")
 
 
 def install(python: Path, which: str, built: Built) -> dict[str, Version]:
-    """Install the wheel and the test tools; give the versions of our dependencies, which are chosen without the tools."""
+    """Install the wheel and the test tools; the versions of our dependencies, in which the tools have no say."""
     chosen = python.parents[1] / f"{which}.txt"
     resolution = "lowest-direct" if which == "oldest" else "highest"
     common = ("--quiet", "--python", python, "--only-binary", ":all:")
