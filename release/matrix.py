@@ -11,10 +11,9 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -53,11 +52,11 @@ class Built(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How one run ended; `failed` is False for a run that was skipped."""
+    """How one run ended, and why where it did not pass."""
 
     name: str
-    failed: bool
-    told: str
+    result: Literal["passed", "FAILED", "SKIPPED"]
+    why: str = ""
 
 
 def main() -> int:
@@ -68,19 +67,16 @@ def main() -> int:
     parser.add_argument("--python", action="append", choices=supported(), help="this Python only; may be repeated")
     given = parser.parse_args()
     built = build()
-    outcomes = []
-    for version in given.python or supported():
-        interpreter = interpreter_of(version)
-        for which in given.which:
-            name = f"Python {version}, {which} dependencies"
-            if interpreter is None:
-                outcomes.append(Outcome(name, False, f"SKIPPED: Python {version} is not on this machine"))
-            else:
-                outcomes.append(run(name, interpreter, which, built, smoke=given.smoke))
+    outcomes = [
+        run(version, which, built, smoke=given.smoke)
+        for version in given.python or supported()
+        for which in given.which
+    ]
     print("\n== Summary ==")
     for outcome in outcomes:
-        print(f"{outcome.name}: {outcome.told}")
-    return int(any(outcome.failed for outcome in outcomes))
+        print(": ".join(part for part in outcome if part))
+    results = {outcome.result for outcome in outcomes}
+    return int("FAILED" in results or "passed" not in results)
 
 
 def supported() -> list[str]:
@@ -91,6 +87,8 @@ def supported() -> list[str]:
 
 def interpreter_of(version: str) -> str | None:
     """An interpreter of this version that starts. A shim of pyenv may not, so look where it would lead, too."""
+    if sys.version_info[:2] == Version(version).release:
+        return sys.executable
     name = f"python{version}"
     on_path = shutil.which(name)
     if on_path is None:
@@ -107,32 +105,36 @@ def build() -> Built:
     shutil.rmtree(HOME / "built", ignore_errors=True)
     uv("build", "--quiet", "--sdist", "--out-dir", HOME / "built", ROOT)
     (packed,) = (HOME / "built").glob("*.tar.gz")
-    with tarfile.open(packed) as archive:
-        archive.extractall(HOME / "built", filter="data")
+    shutil.unpack_archive(packed, HOME / "built")
     source = packed.with_name(packed.name.removesuffix(".tar.gz"))
     uv("build", "--quiet", "--wheel", "--out-dir", HOME / "built", source)
     (wheel,) = (HOME / "built").glob("*.whl")
     return Built(source, wheel)
 
 
-def run(name: str, interpreter: str, which: str, built: Built, *, smoke: bool) -> Outcome:
+def run(version: str, which: str, built: Built, *, smoke: bool) -> Outcome:
     """Install into a fresh environment, check what was installed, run the tests."""
+    name = f"Python {version}, {which} dependencies"
     print(f"\n== {name} ==", flush=True)
-    folder = HOME / f"{Path(interpreter).name}-{which}"
+    interpreter = interpreter_of(version)
+    if interpreter is None:
+        return Outcome(name, "SKIPPED", f"Python {version} is not on this machine")
+    folder = HOME / f"{version}-{which}"
     python = folder / "bin" / "python"
     try:
         uv("venv", "--quiet", "--clear", "--python", interpreter, folder)
         versions = install(python, which, built)
     except subprocess.CalledProcessError as error:
-        return Outcome(name, True, f"FAILED: uv {error.cmd[1]} ended with {error.returncode}")
-    print(", ".join(f"{name} {version}" for name, version in versions.items()), flush=True)
-    if which == "oldest" and (wrong := wrong_bounds(versions, interpreter)):
-        return Outcome(name, True, "FAILED: " + "; ".join(wrong))
+        return Outcome(name, "FAILED", f"uv {error.cmd[1]} ended with {error.returncode}")
+    print(", ".join(f"{package} {installed}" for package, installed in versions.items()), flush=True)
+    # Later Pythons may lack the wheels of old versions, so only the first one can prove a bound.
+    if which == "oldest" and version == supported()[0] and (wrong := wrong_bounds(versions)):
+        return Outcome(name, "FAILED", "; ".join(wrong))
     tests = [f"tests/{file}" for file in SMOKE.values()] if smoke else ["tests"]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     command = [str(python), "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
     code = subprocess.run(command, cwd=built.source, env=environment).returncode
-    return Outcome(name, code != 0, "passed" if code == 0 else f"FAILED: pytest ended with {code}")
+    return Outcome(name, "FAILED", f"pytest ended with {code}") if code else Outcome(name, "passed")
 
 
 def install(python: Path, which: str, built: Built) -> dict[str, Version]:
@@ -175,16 +177,13 @@ def pins(text: str) -> dict[str, Version]:
     return {canonicalize_name(name): Version(version.strip()) for name, _, version in lines}
 
 
-def wrong_bounds(versions: dict[str, Version], interpreter: str) -> list[str]:
-    """Bounds that promise a version nobody can install, on the oldest Python; later ones may lack old wheels."""
-    if not interpreter.endswith(f"python{supported()[0]}"):
-        return []
-    found = []
-    for requirement in dependencies():
-        installed = versions[requirement.name]
-        if installed != lower_bound(requirement):
-            found.append(f"pyproject.toml says {requirement}, the oldest that can be installed is {installed}")
-    return found
+def wrong_bounds(versions: dict[str, Version]) -> list[str]:
+    """Bounds that promise a version which cannot be installed with the others."""
+    return [
+        f"pyproject.toml says {requirement}, the oldest that can be installed is {versions[requirement.name]}"
+        for requirement in dependencies()
+        if versions[requirement.name] != lower_bound(requirement)
+    ]
 
 
 if __name__ == "__main__":
