@@ -1,10 +1,15 @@
-# Two commands on a fresh machine: `make demo` and `make test`. Everything is installed into .venv with plain pip.
+# Two commands on a fresh machine: `make demo` and `make test`. Everything is installed into .venv with plain pip;
+# the tools for releases have a .venv-release of their own.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -m ragworthy
+RELEASE := .venv-release
+PIP := -m pip install --quiet --disable-pip-version-check
+LINTED := src tests benchmarks docs release
 
 .PHONY: demo test check format bench fuzz docs clean
+.PHONY: test-oldest test-newest test-matrix test-smoke dist dist-check sbom audit lock
 
 demo: $(VENV)/.demo
 	$(RUN) demo --out demo-out
@@ -13,13 +18,13 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 -q
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check src tests benchmarks docs
-	$(BIN)/ruff format --check src tests benchmarks docs
+	$(BIN)/ruff check $(LINTED)
+	$(BIN)/ruff format --check $(LINTED)
 	$(BIN)/mypy
 
 format: $(VENV)/.dev
-	$(BIN)/ruff check --fix src tests benchmarks docs
-	$(BIN)/ruff format src tests benchmarks docs
+	$(BIN)/ruff check --fix $(LINTED)
+	$(BIN)/ruff format $(LINTED)
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/answers.py
@@ -33,17 +38,53 @@ fuzz: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py
 
-$(VENV)/.demo: pyproject.toml
+# The tests with the oldest and the newest dependencies that pyproject.toml allows, on every Python of this machine.
+# `make test-smoke` runs the part that uses the dependencies most.
+WHICH ?= oldest newest
+test-matrix: $(RELEASE)/.ready
+	$(RELEASE)/bin/python release/matrix.py $(WHICH)
+
+test-oldest test-newest: $(RELEASE)/.ready
+	$(RELEASE)/bin/python release/matrix.py $(@:test-%=%)
+
+test-smoke: $(RELEASE)/.ready
+	$(RELEASE)/bin/python release/matrix.py $(WHICH) --smoke
+
+# The wheel and the source distribution of the last commit, in dist/.
+dist: $(RELEASE)/.ready
+	release/dist.sh
+
+dist-check: $(RELEASE)/.ready
+	release/reproduce.sh
+
+sbom: dist
+	$(RELEASE)/bin/python release/sbom.py dist/ragworthy-*.whl
+
+# AUDIT takes options of pip-audit, for example another service.
+audit: $(RELEASE)/.ready
+	$(RELEASE)/bin/python release/audit.py $(AUDIT)
+
+# The newest versions that fit together, for Python 3.11 and later. Run the tests before you commit them.
+lock: $(RELEASE)/.ready
+	$(RELEASE)/bin/uv pip compile --quiet --no-config --upgrade --universal --python-version 3.11 --extra all \
+		--custom-compile-command "make lock" pyproject.toml -o requirements-runtime.txt
+
+$(VENV)/.demo: pyproject.toml requirements-runtime.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[http,plot]"
+	$(BIN)/python $(PIP) -c requirements-runtime.txt -e ".[http,plot]"
 	$(BIN)/python -m compileall -q src
 	touch $@
 
-$(VENV)/.dev: pyproject.toml requirements-dev.txt
+$(VENV)/.dev: pyproject.toml requirements-runtime.txt requirements-test.txt requirements-dev.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt -e ".[all]"
+	$(BIN)/python $(PIP) -r requirements-dev.txt -e ".[all]"
 	$(BIN)/python -m compileall -q src
+	touch $@
+
+$(RELEASE)/.ready: requirements-release.txt
+	test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python $(PIP) -r requirements-release.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

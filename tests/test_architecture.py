@@ -185,13 +185,6 @@ def test_public_names_are_sorted_complete_and_there() -> None:
         _ = ragworthy.nothing
 
 
-def test_the_version_is_said_once() -> None:
-    import tomllib
-
-    project = tomllib.loads((SRC.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
-    assert project["project"]["version"] == ragworthy.__version__
-
-
 def test_every_metric_describes_itself() -> None:
     from ragworthy.metrics.registry import all_metrics
 

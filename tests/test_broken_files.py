@@ -841,10 +841,10 @@ def test_an_output_format_that_is_not_known(attempt: Attempt, tmp_path: Path) ->
 
 def test_an_extra_that_is_not_installed(attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    expected = said("gold-text.parquet: reading Parquet needs pyarrow: pip install 'ragworthy[parquet]' [RW-F15]")
+    expected = said("gold-text.parquet: reading Parquet needs pyarrow: pip install pyarrow (extra: parquet) [RW-F15]")
     assert attempt(*command("gold-text.parquet")) == (2, "", expected)
     target = tmp_path / "rows.parquet"
-    expected = said("writing Parquet needs pyarrow: pip install 'ragworthy[parquet]' [RW-F15]")
+    expected = said("writing Parquet needs pyarrow: pip install pyarrow (extra: parquet) [RW-F15]")
     assert attempt(*command("gold.jsonl"), "--rows", target) == (2, "", expected)
     assert list(tmp_path.iterdir()) == []
 

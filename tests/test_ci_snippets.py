@@ -29,6 +29,8 @@ pytestmark = pytest.mark.skipif(not BASH or not GIT, reason="needs bash and git"
 PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
 GITHUB, GITLAB = ".github/workflows/ragworthy.yml", ".gitlab-ci.yml"
 SCRIPT, PRE_COMMIT, PRE_PUSH = "scripts/gate.sh", ".pre-commit-config.yaml", ".git/hooks/pre-push"
+REQUIREMENT = "ragworthy @ git+https://git.example.com/ragworthy.git@COMMIT"
+"""What the jobs install: placeholders for the address and the commit."""
 FILES = ("report.md", "last_report.json", "junit.xml", "receipt.json")
 EXIT = {"SHIP": 0, "NO-SHIP": 1, "INVALID": 4}
 
@@ -257,7 +259,7 @@ def test_github_job(project: Project) -> None:
     check_result(project, done)
     check_files(project)
     check_post(project, "gh")
-    assert project.asked("pip") == "install ragworthy\n"
+    assert project.asked("pip") == f"install {REQUIREMENT}\n"
     assert project.asked("gh").startswith("pr comment 17 --body")
     assert [one.action.partition("@")[0] for one in used] == [
         "actions/checkout",
@@ -326,7 +328,7 @@ def test_gitlab_job(project: Project) -> None:
     check_files(project)
     check_post(project, "curl")
     assert not after.failed, after.log
-    assert project.asked("pip") == "install ragworthy\n"
+    assert project.asked("pip") == f"install {REQUIREMENT}\n"
     asked = project.asked("curl")
     assert asked.strip().endswith("https://gitlab.example.com/api/v4/projects/7/merge_requests/17/notes")
     assert "--header PRIVATE-TOKEN: secret" in asked
@@ -370,7 +372,7 @@ def test_plain_script(project: Project) -> None:
 def test_pre_commit_hook(project: Project) -> None:
     (hook,) = yaml.safe_load(snippets()[PRE_COMMIT])["repos"][0]["hooks"]
     assert hook["language"] == "python"
-    assert hook["additional_dependencies"] == ["ragworthy"]
+    assert hook["additional_dependencies"] == [REQUIREMENT]
     assert hook["pass_filenames"] is False
     for watched in ("ragworthy.toml", "gold/answers.jsonl", "gold/answers.lock", "runs/latest/traces.jsonl"):
         assert re.search(hook["files"], watched)

@@ -117,7 +117,7 @@ def test_a_graph_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(MissingExtra) as caught:
         dense.build_graph(vectors_of(3, 9))
-    assert caught.value.lines()[0] == "an HNSW index needs faiss-cpu: pip install 'ragworthy[hnsw]' [RW-F15]"
+    assert caught.value.lines()[0] == "an HNSW index needs faiss-cpu: pip install faiss-cpu (extra: hnsw) [RW-F15]"
 
 
 def test_the_graph_is_for_many_vectors_or_on_demand() -> None:

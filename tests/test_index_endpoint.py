@@ -251,7 +251,7 @@ def test_a_model_name_may_hold_an_at_sign() -> None:
 
 def test_it_needs_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingExtra, match=r"an embedding endpoint needs httpx: pip install 'ragworthy\[http\]'"):
+    with pytest.raises(MissingExtra, match=r"an embedding endpoint needs httpx: pip install httpx \(extra: http\)"):
         embed.load("openai:m@http://h/v1")
 
 

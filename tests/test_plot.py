@@ -175,7 +175,7 @@ def test_without_the_extra_the_error_names_it(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(MissingExtra) as caught:
         write_plot(tmp_path / "plot.svg", worked())
     assert str(caught.value).splitlines()[0] == (
-        "drawing needs vl-convert-python: pip install 'ragworthy[plot]' [RW-F15]"
+        "drawing needs vl-convert-python: pip install vl-convert-python (extra: plot) [RW-F15]"
     )
     assert list(tmp_path.iterdir()) == []
 

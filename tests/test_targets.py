@@ -495,7 +495,7 @@ def test_http_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(MissingExtra) as caught:
         open_target("http://127.0.0.1:9/", Options())
-    assert caught.value.problems[0].message == "an HTTP target needs httpx: pip install 'ragworthy[http]'"
+    assert caught.value.problems[0].message == "an HTTP target needs httpx: pip install httpx (extra: http)"
 
 
 # commands

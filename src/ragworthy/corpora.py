@@ -65,11 +65,6 @@ def corpus_files(path: Path, role: str = "corpus") -> dict[str, Path]:
     return {role: index / MANIFEST, f"{role}/{CHUNKS}": index / CHUNKS}
 
 
-def corpus_file(path: Path) -> Path:
-    """The one file that stands for the corpus in a receipt."""
-    return corpus_files(path)["corpus"]
-
-
 def _index_at(given: Any) -> Path | None:
     """The folder of an index, where it or its manifest was given."""
     path = Path(given) if isinstance(given, (str, Path)) else None

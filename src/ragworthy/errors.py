@@ -41,7 +41,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-F12": Code("bad_compression", "The compressed file is damaged or cut off.", "Compress it again."),
     "RW-F13": Code("bad_parquet", "The Parquet file cannot be read.", "Check that it is a whole Parquet file."),
     "RW-F14": Code("cannot_write", "The output cannot be written.", "Check the folder, its permissions and the free space; the old file is untouched."),
-    "RW-F15": Code("extra_missing", "An optional part is not installed.", "Install it with the pip line shown."),
+    "RW-F15": Code("extra_missing", "A package that this needs is not installed.", "Install it with the pip line shown."),
     "RW-F16": Code("changed_meanwhile", "An input changed while it was being read.", "Let the writer finish, then run again."),
     "RW-F17": Code("unknown_format", "The output format is not known.", "Use .json .md .xml .txt .jsonl or .parquet."),
     "RW-F18": Code("not_a_file", "A pipe or a device stands where a file is expected.", "Save what comes out of it to a file first, and name that."),
@@ -308,7 +308,9 @@ def usage_error(message: str, *, code: str = "RW-U01") -> UsageError:
 
 
 def missing_extra(package: str, extra: str, needed_for: str) -> MissingExtra:
-    """The error for a package that is not installed; without an extra it belongs to every installation."""
-    how = f"'ragworthy[{extra}]'" if extra else package
-    message = f"{needed_for} needs {package}: pip install {how}"
-    return MissingExtra([Problem("RW-F15", message)])
+    """The error for a package that is not installed; without an extra it belongs to every installation.
+
+    The line names the package and not `ragworthy[extra]`: that would ask an index for ragworthy, which is on none.
+    """
+    part_of = f" (extra: {extra})" if extra else ""
+    return MissingExtra([Problem("RW-F15", f"{needed_for} needs {package}: pip install {package}{part_of}")])

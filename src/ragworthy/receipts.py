@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy import flow
-from ragworthy.corpora import corpus_file
+from ragworthy.corpora import corpus_files
 from ragworthy.errors import RagworthyError, data_error, usage_error
 from ragworthy.flow.answers import pack_path
 from ragworthy.flow.evidence import lock_of
@@ -58,7 +58,7 @@ def _files(request: flow.Request) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for role, path in given.items():
         if isinstance(path, (str, Path)):
-            found[role] = corpus_file(Path(path)) if role.endswith("corpus") else Path(path)
+            found |= corpus_files(Path(path), role) if role.endswith("corpus") else {role: Path(path)}
         elif path is not None:
             raise usage_error(f"a receipt needs files: {role} was given as records")
     for nth, table in enumerate(request.redirects):

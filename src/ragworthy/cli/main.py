@@ -9,9 +9,25 @@ from typing import NoReturn
 
 from ragworthy.cli.arguments import parser
 from ragworthy.cli.say import print
-from ragworthy.errors import RagworthyError, usage_error
+from ragworthy.errors import RagworthyError, missing_extra, usage_error
 from ragworthy.files import remembering
 from ragworthy.names import VERSION, Exit
+
+PACKAGES = {
+    "bm25s": "bm25s",
+    "markdown_it": "markdown-it-py",
+    "msgspec": "msgspec",
+    "numpy": "numpy",
+    "rapidfuzz": "rapidfuzz",
+    "regex": "regex",
+    "rfc8785": "rfc8785",
+    "safetensors": "safetensors",
+    "selectolax": "selectolax",
+    "tokenizers": "tokenizers",
+    "wordllama": "wordllama",
+    "zstandard": "zstandard",
+}
+"""The packages that every installation has, by the name under which they are imported."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,6 +55,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _say("interrupted")
         return int(Exit.INTERRUPTED)
+    except ModuleNotFoundError as error:
+        package = PACKAGES.get((error.name or "").partition(".")[0])
+        if package is None:
+            return _defect(error)
+        for line in missing_extra(package, "", "ragworthy").lines():
+            _say(line)
+        return int(Exit.USAGE)
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a user
         return _defect(error)
 
