@@ -1176,7 +1176,7 @@ GOOD = F(95)
 
 def test_labels_of_items() -> None:
     reasons = [
-        ("", "timeout", Outcome.PROVIDER_ERROR),
+        ("", "timeout", Outcome.ERROR),
         ("{", None, Outcome.NOT_JSON),
         ("no", None, Outcome.NOT_JSON),
         (f"```{json.dumps(answer())}```", None, Outcome.WRAPPED),

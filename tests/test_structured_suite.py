@@ -161,7 +161,7 @@ def test_w38_with_weights_of_ones_own(tmp_path: Path) -> None:
 # means, percentiles and ledgers
 
 FAILURES: list[tuple[Row, str, str, str, str]] = [
-    (output(2, error="time out"), "provider_error", "time out", "PROVIDER_ERROR", "pipeline"),
+    (output(2, error="time out"), "provider_error", "time out", "ERROR", "pipeline"),
     (output(3, '{"target_audience": "x'), "truncated_json", "the object has no end", "NOT_JSON", "generation"),
     (output(4, "I cannot say."), "parse_failed", "no JSON object", "NOT_JSON", "generation"),
     (

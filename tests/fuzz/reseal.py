@@ -14,6 +14,8 @@ def _derived(path: Path) -> bytes | None:
         return None
     try:
         given, _, _ = receipt.read(path)
+        if given is None:  # of another version
+            return None
         requests = _requests(given, path.parent)
         return receipts.make(flow.score_all(requests), requests, path.parent) + b"\n"
     except Exception:  # noqa: BLE001 - a request that makes no sense may raise anything here; verify must not
