@@ -1,5 +1,17 @@
-"""`python -m ragworthy`."""
+"""`python -m ragworthy`, and the console script."""
 
-from ragworthy.cli.main import entry
+import signal
+from typing import NoReturn
 
-entry()
+
+def entry() -> NoReturn:
+    """Start the command line. Until it can say "interrupted" in words, Ctrl-C ends the process without any."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody has it ignored: leave it so
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from ragworthy.cli import main
+
+    main.entry()
+
+
+if __name__ == "__main__":
+    entry()

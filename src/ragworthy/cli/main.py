@@ -1,6 +1,7 @@
 """Parse, dispatch, and turn every ending into an exit code. Imports nothing heavier than the argument parser."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -33,12 +34,16 @@ PACKAGES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
-    given = parser().parse_args(words)
-    module, _, function = given.run.partition(":")
     try:
+        given = parser().parse_args(words)
+        module, _, function = given.run.partition(":")
         _check_words(words)
+        command = getattr(import_module(f"ragworthy.cli.{module}"), function)
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            # From here on Ctrl-C is ours. In the middle of an import it could be lost, or show a traceback.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         with remembering():
-            return int(getattr(import_module(f"ragworthy.cli.{module}"), function)(given))
+            return int(command(given))
     except RagworthyError as error:
         for line in error.lines():
             _say(line)
@@ -112,6 +117,7 @@ def entry() -> NoReturn:
         code = main()
     except SystemExit as ended:  # --help, --version, and a command line that does not parse
         code = ended.code if isinstance(ended.code, int) else int(Exit.SHIP)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; a second Ctrl-C must not end it in a traceback
     try:
         sys.stdout.flush()
     except BrokenPipeError:
