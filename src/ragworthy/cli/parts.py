@@ -1,7 +1,8 @@
 """What many commands take. Imports nothing heavier than the argument parser."""
 
 import argparse
-from typing import NoReturn
+import sys
+from typing import Any, NoReturn
 
 from ragworthy.safe import terminal
 
@@ -12,6 +13,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and end."""
         super().error(terminal(message))
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Help and version: a disk that is full is an error, which the usual parser would hide."""
+        if message:
+            (file or sys.stderr).write(message)
 
 
 def command(
