@@ -1,6 +1,7 @@
 """What is opened and what is written: regular files only, with limits; nothing that was read is replaced."""
 
 import gzip
+import hashlib
 import json
 import os
 import shutil
@@ -280,8 +281,18 @@ def test_what_was_read_is_not_replaced_even_where_no_command_looked_first() -> N
             with pytest.raises(UsageError, match="expected a new file, got one that is read"):
                 files.write_whole(Path(name), b"report")
         files.write_whole(Path("in.txt"), b"renewed", renews=True)
+        assert files.sha256_of(Path("in.txt")) == hashlib.sha256(b"renewed").hexdigest()
     files.write_whole(Path("in.txt"), b"later")  # another command may
     assert Path("in.txt").read_text() == "later"
+
+
+def test_what_is_pinned_is_what_was_read() -> None:
+    Path("policy.toml").write_bytes(b"read")
+    with files.remembering():
+        files.read_bytes(Path("policy.toml"))
+        Path("policy.toml").write_bytes(b"changed by somebody since")
+        assert files.sha256_of(Path("policy.toml")) == hashlib.sha256(b"read").hexdigest()
+    assert files.sha256_of(Path("policy.toml")) == hashlib.sha256(b"changed by somebody since").hexdigest()
 
 
 def test_a_python_result_never_replaces_what_it_was_made_from() -> None:

@@ -39,6 +39,10 @@ class Read:
         """The hash of the bytes that were read in one piece, should the file have changed since."""
         return self._hashes.get(os.path.realpath(path))
 
+    def forget(self, path: Path) -> None:
+        """What is at a path was written anew: the hash of what was read there is that of an earlier file."""
+        self._hashes.pop(os.path.realpath(path), None)
+
     def check_free(self, path: Path, status: os.stat_result) -> None:
         """Refuse to write where something was read."""
         if (status.st_dev, status.st_ino) in self._places:
@@ -199,6 +203,8 @@ def write_with(path: Path, write: Callable[[Path], None], *, renews: bool = Fals
             beside.chmod(0o666 & ~_umask())
             _sync(beside)
             beside.replace(target)
+            if (read := _READ.get()) is not None:
+                read.forget(target)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise data_error("RW-F14", f"cannot be written: {reason}", where=str(path)) from None
