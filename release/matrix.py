@@ -32,6 +32,7 @@ SMOKE = {
     "numpy": "test_trec.py",
     "pyarrow": "test_api.py",
     "rapidfuzz": "test_stability.py",
+    "regex": "test_worked_answers.py",
     "rfc8785": "test_receipt.py",
     "safetensors": "test_index_store.py",
     "selectolax": "test_corpus_html.py",

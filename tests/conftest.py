@@ -16,6 +16,8 @@ from ragworthy.cli.main import main
 sys.modules.setdefault("conftest", sys.modules[__name__])
 
 ROOT = Path(__file__).parents[1]
+collect_ignore = ["servers/rude_callables.py"]
+"""Modules that do harm when they are imported, on purpose."""
 
 Row = dict[str, Any]
 

@@ -369,7 +369,11 @@ def test_rows_of_trec_files_have_every_number_that_the_summary_has(lab: Path) ->
 def test_the_receipt_of_trec_files_verifies_and_notices_changes(lab: Path) -> None:
     assert score(lab, "--gates", "recall@5=0.5", "--k", "2,5", "--receipt", lab / "receipt.json").code == 0
     done = run_cli("verify", lab / "receipt.json")
-    assert done == Done(0, "verified: SHIP re-derives byte for byte from 2 inputs (exit 0)\n", "")
+    lines = [
+        "gate: retrieval.recall@5 >= 0.5: pass (0.6667)",
+        "verified: SHIP re-derives byte for byte from 2 inputs (exit 0)",
+    ]
+    assert (done.code, done.out.splitlines(), done.err) == (0, lines, "")
     for name, role in (("q.txt", "gold"), ("r.txt", "trace")):
         kept = (lab / name).read_bytes()
         (lab / name).write_bytes(kept + b"\n")

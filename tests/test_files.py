@@ -340,7 +340,7 @@ def test_a_link_is_followed_and_stays_a_link() -> None:
     Path("loop").symlink_to("loop")
     with pytest.raises(DataError, match="loop: cannot be written: Too many levels of symbolic links"):
         files.write_whole(Path("loop"), b"x")
-    with pytest.raises(DataError, match="real: cannot be written: it is a folder"):
+    with pytest.raises(DataError, match="real: cannot be written: Is a directory"):
         files.write_whole(Path("real"), b"x")
     assert sorted(path.name for path in Path().iterdir()) == ["loop", "real", "report.json"]
 
@@ -418,3 +418,17 @@ def test_traces_without_names_still_have_their_line_named() -> None:
     records = [record for block in source.blocks() for record in decoder.records(block)]
     assert len(records) + len(decoder.faults) == 2
     assert source.lines_at(fault.offset for fault in decoder.faults) == {17: 5}
+
+
+def test_a_machine_without_memory_is_named_and_is_no_defect() -> None:
+    with Path("q.json").open("wb") as file:
+        file.write(b"[")
+        file.truncate(900 << 20)  # an array that is read in one piece
+    limited = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (900 << 20, 900 << 20)); "
+        "from ragworthy.cli.main import entry; entry()"
+    )
+    command = ["score", "structured", "--questions", "q.json", "--outputs", "q.json"]
+    done = subprocess.run([sys.executable, "-c", limited, *command], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("got no more memory [RW-F21]\n")

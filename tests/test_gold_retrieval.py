@@ -786,7 +786,7 @@ def test_errors_of_rebind_leave_the_old_files(moved: Moved, tmp_path: Path) -> N
     assert done.code == 2 and "[RW-M0" in done.err
     gold.write_text('{"qid": "Q1", "relevant": ["a"]}\nnot json\n')
     done = rebind(gold, out, moved.tables[0])
-    assert done.code == 2 and done.err.startswith(f"{gold}:2: expected a JSON object, got: ")
+    assert done.code == 2 and done.err.startswith(f"{gold}:2: expected a JSON object, got ")
     assert out.read_text() == "old\n" and not (tmp_path / "new.log.jsonl").exists()
 
 

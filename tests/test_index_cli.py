@@ -710,7 +710,7 @@ def test_cited_ids_must_be_there(world: World, moved: Path, tmp_path: Path) -> N
     refused(done, "RW-F04", f"{path}: expected records that cite blocks, got none")
     path.write_text('{"qid": "Q1", "relevant": ["a"]}\n[1]\n')
     done = run_cli("index", "migrate", world.plain, moved, "--cited", path)
-    assert done.code == 2 and done.err.startswith(f"{path}:2: expected a JSON object, got: ")
+    assert done.code == 2 and done.err.startswith(f"{path}:2: expected a JSON object, got ")
 
 
 def test_the_table_cannot_be_written(world: World, tmp_path: Path) -> None:

@@ -205,12 +205,13 @@ COMMANDS = {
     "msgspec": "gate",
     "numpy": "score retrieval --qrels qrels.txt --run run.txt",
     "rapidfuzz": "score stability --gold gold/answers.jsonl --runs runs.jsonl",
+    "regex": "score answers --gold gold/answers.jsonl --trace runs/latest/traces.jsonl --rule-pack wfgy-neg-4",
     "rfc8785": "gate",
     "safetensors": INDEX,
     "selectolax": "index build --docs doc.html --out out",
     "tokenizers": INDEX,
     "wordllama": INDEX,
-    "zstandard": "score answers --gold gold.jsonl.zst --trace runs/latest/answers.jsonl",
+    "zstandard": "score answers --gold gold.jsonl.zst --trace runs/latest/traces.jsonl",
 }
 """For each package a command that cannot do without it."""
 

@@ -75,7 +75,7 @@ def test_a_stdout_that_is_closed_by_its_number_takes_the_summary_with_it(tmp_pat
     done = ran(tmp_path, "rude_callables:ask", ["first?", "closes_by_number", "last?"])
     assert errors(tmp_path) == [None, None, None]
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "cannot write: Bad file descriptor [RW-F14]\n"
+    assert done.stderr == "cannot be read or written: Bad file descriptor [RW-F14]\n"
 
 
 def test_a_module_that_ends_the_program_cannot_be_imported(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_everything_the_commands_print_goes_through_the_safe_print() -> None:
     for path in sorted(source.rglob("*.py")):
         name = path.relative_to(source).as_posix()
         text = path.read_text(encoding="utf-8")
-        if name == "cli/say.py" or ("print(" not in text and ".write(" not in text):
+        if name in ("cli/say.py", "safe.py") or ("print(" not in text and ".write(" not in text):
             continue
         nodes = list(ast.walk(ast.parse(text)))
         imported = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "ragworthy.cli.say"]

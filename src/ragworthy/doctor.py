@@ -86,10 +86,11 @@ def _answers(request: flow.Request) -> list[str]:
     run = flow.score(request._replace(allow_gold_errors=True))
     suite = run.report["suites"]["answers"]
     counts = suite["counts"]
+    errors = f"{counts['errored']:,} errored, " if counts["errored"] else ""
     lines = [
         f"{plural(counts['gold'], 'question')}: {counts['answerable']:,} answerable, {counts['unanswerable']:,} not",
         f"{plural(suite['inputs'][1]['records'], 'trace')}: {counts['answered']:,} answered, "
-        f"{counts['refused']:,} refused, {counts['errored']:,} errored, {counts['missing']:,} missing, "
+        f"{counts['refused']:,} refused, {errors}{counts['missing']:,} missing, "
         f"{counts['duplicate_traces']:,} replaced, {counts['orphan_traces']:,} of no question",
         "",
         "What can be measured",

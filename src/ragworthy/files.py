@@ -4,6 +4,7 @@ What is opened must be a regular file, and is remembered until the command ends.
 at all, never in the place of something that was read, and never in the place of a device or a pipe.
 """
 
+import errno
 import hashlib
 import os
 import stat
@@ -217,7 +218,7 @@ def check_writable(path: Path, *, renews: bool = False) -> os.stat_result | None
     """Refuse a path that must not be written to; gives what is there, None for a new file."""
     try:
         status = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -225,7 +226,8 @@ def check_writable(path: Path, *, renews: bool = False) -> os.stat_result | None
     if (read := _READ.get()) is not None and not renews:
         read.check_free(path, status)
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISCHR(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
-        raise data_error("RW-F14", f"cannot be written: it is {_kind(status.st_mode)}", where=str(path))
+        reason = os.strerror(errno.EISDIR) if stat.S_ISDIR(status.st_mode) else f"it is {_kind(status.st_mode)}"
+        raise data_error("RW-F14", f"cannot be written: {reason}", where=str(path))
     return status
 
 

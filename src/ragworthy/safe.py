@@ -5,6 +5,7 @@ its log, forge a heading, a link or a mention, become a formula, or break a file
 """
 
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -206,3 +207,8 @@ def json_text(value: Any, *, nan: bool = False) -> str:
 
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=nan) + "\n"
     return compiled(_STEERING).sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def tell(line: str) -> None:
+    """A line for the person at the terminal, from where no command prints."""
+    sys.stderr.write(f"{terminal(line)}\n")

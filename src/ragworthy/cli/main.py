@@ -35,15 +35,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
     try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered in words
         given = parser().parse_args(words)
         module, _, function = given.run.partition(":")
         _check_words(words)
-        command = getattr(import_module(f"ragworthy.cli.{module}"), function)
-        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-            # From here on Ctrl-C is ours. In the middle of an import it could be lost, or show a traceback.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         with remembering():
-            return int(command(given))
+            return int(getattr(import_module(f"ragworthy.cli.{module}"), function)(given))
     except RagworthyError as error:
         for line in error.lines():
             _say(line)

@@ -162,7 +162,8 @@ def _value(name: MetricName, counts: Counter[f.Facts]) -> g.Value:
     if metric.kind == "count":
         return value._replace(den=None, most=den)
     if den == 0:
-        return value._replace(undefined=metric.undefined)
+        apart = " that did not end in an error" if any(facts.errored for facts in counts) else ""
+        return value._replace(undefined=f"{metric.undefined}{apart}")
     return value._replace(interval=wilson(num, den))
 
 

@@ -70,7 +70,8 @@ def subset(path: Path, out: Path, *, size: int, seed: int, definition: Path | No
         source.check_unchanged()
     parent = {"file": path.name, "sha256": sha256, "items": len(questions), "distinct": drawn.distinct}
     rows = [msgspec.json.format(lines[place], indent=0) for place in drawn.places]
-    write_whole(out, drawing.document(rows, seed=seed, size=size, strata=fields.strata, parent=parent))
+    made = drawing.document(rows, seed=seed, size=size, strata=fields.strata, parent=parent)
+    write_whole(out, made, renews=out.exists())  # an earlier subset was read, to see that it is one
     return Written(drawn, len(questions), sha256)
 
 

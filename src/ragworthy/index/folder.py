@@ -4,7 +4,6 @@ Nothing here needs NumPy, so that whoever wants only the chunks does not load it
 """
 
 import hashlib
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -13,14 +12,14 @@ from ragworthy.errors import DataError, data_error
 from ragworthy.files import sha256_of
 from ragworthy.index import manifest as mf
 from ragworthy.index import swap
-from ragworthy.text import visible
+from ragworthy.safe import tell
 
 Say = Callable[[str], object]
 
 
 def print_note(note: str) -> None:
     """Tell the person at the terminal."""
-    print(visible(f"note: {note}"), file=sys.stderr)
+    tell(f"note: {note}")
 
 
 class Folder(NamedTuple):

@@ -41,7 +41,7 @@ def chr(facts: Facts) -> bool | None:
     short=("under",),
     cases="unanswerable questions",
     event="answered",
-    undefined="no unanswerable question got an answer or a refusal",
+    undefined="no unanswerable question",
     source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def under_refusal(facts: Facts) -> bool | None:
@@ -54,7 +54,7 @@ def under_refusal(facts: Facts) -> bool | None:
     short=("over",),
     cases="answerable questions",
     event="refused",
-    undefined="no answerable question got an answer or a refusal",
+    undefined="no answerable question",
     source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def over_refusal(facts: Facts) -> bool | None:

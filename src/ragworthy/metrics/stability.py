@@ -57,6 +57,11 @@ class Question(NamedTuple):
         """No run at all."""
         return not self.runs
 
+    @property
+    def errored(self) -> bool:
+        """Nothing but errors."""
+        return bool(self.runs) and all(run.errored for run in self.runs)
+
 
 def canon(text: str) -> str:
     """A claim as it is compared: NFKC, lower case, without punctuation of any script, single blanks.

@@ -14,7 +14,7 @@ import msgspec
 from ragworthy.errors import DataError, data_error
 from ragworthy.files import read_bytes, sha256_of, write_whole
 from ragworthy.names import VERSION, Verdict
-from ragworthy.records import explained
+from ragworthy.records import SchemaOnly, explained
 from ragworthy.report.findings import Part
 from ragworthy.text import clip
 
@@ -160,7 +160,6 @@ class Receipt(msgspec.Struct, frozen=True):
 class _Head(msgspec.Struct, frozen=True):
     """As much of a receipt as every version has."""
 
-    schema: str
     tool: _Tool
 
 
@@ -174,12 +173,15 @@ def read(path: Path) -> tuple[Receipt | None, dict[str, Any], bytes]:
     data = read_bytes(path)
     where = str(path)
     try:
-        head = msgspec.json.decode(data, type=_Head)
-        if head.schema != SCHEMA:
-            raise data_error("RW-R01", f'expected "{SCHEMA}", got "{head.schema}"', where=where, field="schema")
-        ours = head.tool.version == VERSION
-        receipt, body = msgspec.json.decode(data, type=Receipt) if ours else None, json.loads(data)
+        schema = msgspec.json.decode(data, type=SchemaOnly).schema
+        if schema != SCHEMA:
+            raise data_error("RW-R01", f'expected "{SCHEMA}", got "{schema}"', where=where, field="schema")
+        body = json.loads(data)
         canonical = rfc8785.dumps(body)
+        if data != canonical + b"\n":
+            raise data_error("RW-R02", "expected canonical JSON, got bytes that were edited", where=where)
+        ours = msgspec.json.decode(data, type=_Head).tool.version == VERSION
+        receipt = msgspec.json.decode(data, type=Receipt) if ours else None
     except msgspec.MsgspecError as error:
         field, message = explained(error)
         if b"\\ud" in data.lower() and "truncated" in message:
@@ -188,8 +190,6 @@ def read(path: Path) -> tuple[Receipt | None, dict[str, Any], bytes]:
         raise data_error("RW-R01", message, where=where, field=field) from None
     except (rfc8785.CanonicalizationError, ValueError, RecursionError) as error:
         raise data_error("RW-R01", f"expected a receipt, got: {error}", where=where) from None
-    if data != canonical + b"\n":
-        raise data_error("RW-R02", "expected canonical JSON, got bytes that were edited", where=where)
     return receipt, body, canonical
 
 

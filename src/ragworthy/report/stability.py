@@ -94,11 +94,9 @@ def _invalid(found: Steady) -> list[str]:
     """Why the evidence cannot carry a verdict."""
     counts = _counts(found)
     reasons = model.mostly_errors(counts["errored_runs"], counts["counted_runs"], "runs")
-    missing = found.values[None, "stability.missing"].num
-    if missing:
+    if missing := counts["missing"]:
         reasons.append(f"{show.plural(missing, 'question has', 'questions have')} no run")
-    if found.frozen.state == "broken":
-        reasons.append(found.frozen.reason)
+    reasons += [found.frozen.reason] if found.frozen.state == "broken" else []
     return reasons + model.unmeasured(found.judged)
 
 
@@ -108,7 +106,7 @@ def _counts(found: Steady) -> dict[str, int]:
     runs = [run for question in questions for run in question.runs]
     refused = sum(bool(one.runs) and all(run.refused for run in one.runs) for one in questions)
     missing = sum(one.missing for one in questions)
-    errored = sum(bool(one.runs) and all(run.errored for run in one.runs) for one in questions)
+    errored = sum(one.errored for one in questions)
     return {
         "gold": len(questions),
         "answered": len(questions) - refused - missing - errored,
@@ -137,7 +135,7 @@ def _ledger(found: Steady, name: str) -> dict[str, int]:
             ledger["missing"] += 1
         elif word is not None:
             ledger["scored"] += 1
-        elif all(run.errored for run in one.question.runs):
+        elif one.question.errored:
             ledger["errored"] += 1
         elif all(run.refused for run in one.question.runs) and one.question.answerable:
             ledger["refused"] += 1
