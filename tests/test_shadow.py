@@ -881,7 +881,8 @@ def test_the_receipt_re_derives_and_every_changed_input_is_noticed(policy: Path)
         path.write_bytes(kept)
     # a file of the index that the receipt does not list: the manifest vouches for it
     path = next((folder / "shadow/canonical").iterdir())
-    path.write_bytes(path.read_bytes().upper())
+    kept = path.read_bytes()
+    path.write_bytes(kept.upper())
     done = run_cli("verify", receipt)
     assert done.code == 1 and "[RW-I02]" in done.out
     path.write_bytes(kept)
