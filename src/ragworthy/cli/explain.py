@@ -5,6 +5,7 @@ import inspect
 import json
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from ragworthy.errors import CATALOGUE, missing_extra, usage_error
 from ragworthy.metrics.registry import Metric, all_metrics
@@ -94,7 +95,7 @@ def schema(name: str) -> dict[str, object]:
     kinds: dict[str, type] = dict(zip(FORMATS, types, strict=True))
     if name not in kinds:
         raise usage_error(f'expected one of {", ".join(kinds)}, got "{name}"')
-    made: dict[str, object] = msgspec.json.schema(kinds[name])
+    made: dict[str, object] = _null_last(msgspec.json.schema(kinds[name]))
     head: dict[str, object] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"ragworthy.{name}/1"}
     own = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": (), "reply": ()}
     own |= {"gold.structured": ("id", "qid"), "outputs.structured": ("id", "qid")}
@@ -102,6 +103,13 @@ def schema(name: str) -> dict[str, object]:
     if aliases:
         head["anyOf"] = [{"required": [alias]} for alias in aliases]
     return head | made
+
+
+def _null_last(part: Any) -> Any:
+    """The same schema with `null` as the last of several choices: releases of msgspec differ in its place."""
+    if isinstance(part, list):
+        return sorted(map(_null_last, part), key=lambda choice: choice == {"type": "null"})
+    return {key: _null_last(value) for key, value in part.items()} if isinstance(part, dict) else part
 
 
 def doctor(given: argparse.Namespace) -> int:
