@@ -95,7 +95,7 @@ def schema(name: str) -> dict[str, object]:
     kinds: dict[str, type] = dict(zip(FORMATS, types, strict=True))
     if name not in kinds:
         raise usage_error(f'expected one of {", ".join(kinds)}, got "{name}"')
-    made: dict[str, object] = _null_last(msgspec.json.schema(kinds[name]))
+    made: dict[str, object] = _steady(msgspec.json.schema(kinds[name]))
     head: dict[str, object] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"ragworthy.{name}/1"}
     own = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": (), "reply": ()}
     own |= {"gold.structured": ("id", "qid"), "outputs.structured": ("id", "qid")}
@@ -105,11 +105,19 @@ def schema(name: str) -> dict[str, object]:
     return head | made
 
 
-def _null_last(part: Any) -> Any:
-    """The same schema with `null` as the last of several choices: releases of msgspec differ in its place."""
+def _steady(part: Any) -> Any:
+    """The same schema on every Python and with every msgspec.
+
+    They differ in where `null` stands among several choices, and in how far the lines of a docstring are indented.
+    """
     if isinstance(part, list):
-        return sorted(map(_null_last, part), key=lambda choice: choice == {"type": "null"})
-    return {key: _null_last(value) for key, value in part.items()} if isinstance(part, dict) else part
+        return sorted(map(_steady, part), key=lambda choice: choice == {"type": "null"})
+    if not isinstance(part, dict):
+        return part
+    steady = {key: _steady(value) for key, value in part.items()}
+    if isinstance(told := steady.get("description"), str):
+        steady["description"] = inspect.cleandoc(told)
+    return steady
 
 
 def doctor(given: argparse.Namespace) -> int:
