@@ -5,6 +5,7 @@ import inspect
 import json
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from ragworthy.cli.say import print, show
 from ragworthy.errors import CATALOGUE, missing_extra, usage_error
@@ -96,7 +97,7 @@ def schema(name: str) -> dict[str, object]:
     kinds: dict[str, type] = dict(zip(FORMATS, types, strict=True))
     if name not in kinds:
         raise usage_error(f'expected one of {", ".join(kinds)}, got "{name}"')
-    made: dict[str, object] = msgspec.json.schema(kinds[name])
+    made: dict[str, object] = _steady(msgspec.json.schema(kinds[name]))
     head: dict[str, object] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"ragworthy.{name}/1"}
     own = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": (), "reply": ()}
     own |= {"gold.structured": ("id", "qid"), "outputs.structured": ("id", "qid")}
@@ -104,6 +105,21 @@ def schema(name: str) -> dict[str, object]:
     if aliases:
         head["anyOf"] = [{"required": [alias]} for alias in aliases]
     return head | made
+
+
+def _steady(part: Any) -> Any:
+    """The same schema on every Python and with every msgspec.
+
+    They differ in where `null` stands among several choices, and in how far the lines of a docstring are indented.
+    """
+    if isinstance(part, list):
+        return sorted(map(_steady, part), key=lambda choice: choice == {"type": "null"})
+    if not isinstance(part, dict):
+        return part
+    steady = {key: _steady(value) for key, value in part.items()}
+    if isinstance(told := steady.get("description"), str):
+        steady["description"] = inspect.cleandoc(told)
+    return steady
 
 
 def doctor(given: argparse.Namespace) -> int:
