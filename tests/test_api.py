@@ -224,3 +224,10 @@ def test_written_traces_score(tmp_path: Path) -> None:
 def test_python_dash_m_runs(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "ragworthy", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"ragworthy {rw.__version__}\n"
+
+
+@pytest.mark.parametrize(("name", "what"), [("refusals", "texts"), ("rule_packs", "packs"), ("slices", "fields")])
+def test_one_text_where_several_are_expected_is_not_taken_apart(name: str, what: str) -> None:
+    given: dict[str, Any] = {name: "I don't know."}
+    with pytest.raises(rw.RagworthyError, match=f'{name}: expected several {what}, got the text "I don\'t know."'):
+        rw.score("answers", gold=GOLD, traces=[], **given)

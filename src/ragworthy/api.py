@@ -184,8 +184,9 @@ def score(
     for name, one in (("definition", definition), ("subset", subset), ("provenance", provenance), ("prices", prices)):
         if one is not None and not isinstance(one, (str, Path)):
             raise usage_error(f"{name}: expected a path, got {type(one).__name__}")
-    if isinstance(slices, str):
-        raise usage_error(f'slices: expected several fields, got the text "{slices}"')
+    for name, several in (("slices", slices), ("refusals", refusals), ("rule_packs", rule_packs)):
+        if isinstance(several, str):  # which Python would take apart into its letters
+            raise usage_error(f'{name}: expected several {_SEVERAL[name]}, got the text "{several}"')
     files = {"gold": gold, "traces": traces, "corpus": corpus}
     votes = {**files, "pairs": pairs, "scholar": scholar, "auditor": auditor, "raters": raters, "operators": operators}
     common: dict[str, Any] = {"short_substr": short_substr, "refusals": tuple(refusals), "slices": tuple(slices)}
@@ -236,6 +237,7 @@ def score(
         return Result(flow.score(request), read)
 
 
+_SEVERAL = {"slices": "fields", "refusals": "texts", "rule_packs": "packs"}
 _EVERY = {"suite", "gates", "slices", "evidence", "baseline", "lock", "unfrozen", "allow_gold_errors", "jobs"}
 _ANSWERED = {"gold", "refusals", "short_substr"}
 _TAKEN = {

@@ -94,7 +94,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-D02": Code("document_repeated", "Two documents have the same id.", "Give every document its own path."),
     "RW-D03": Code("no_documents", "There is no document with text.", "Check the folder: .md .markdown .html .htm .txt and .jsonl files are read."),
     "RW-D04": Code("document_too_large", "A document is larger than 32 MiB.", "Split it: no reader finds a sentence in 32 MiB either."),
-    "RW-D05": Code("document_record", "A document or block record has the wrong shape.", "A document is {path, text}; a block is {doc_id, type, text}, with section_id and offsets where they are known."),
+    "RW-D05": Code("document_record", "A document or block record has the wrong shape.", "A document is {path, text}; a block is {chunk_id, text}, with doc_id, section_id, type and offsets where they are known."),
     "RW-D06": Code("document_id", "A document id cannot be used.", "Ids are non-empty and hold no '|' and no control characters."),
     # indexes
     "RW-I01": Code("not_an_index", "The folder is not an index.", "Build one with 'ragworthy index build --docs DIR --out DIR'."),
