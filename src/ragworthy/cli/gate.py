@@ -227,15 +227,25 @@ def flags(given: argparse.Namespace) -> dict[str, Any]:
 
 def finish(given: argparse.Namespace, requests: Sequence[flow.Request], receipt: Path | None) -> int:
     """Score, write every file that was asked for, print."""
-    from ragworthy import receipts
-
     outputs = [*given.output, given.rows, str(receipt) if receipt else None, *side.paths(given, requests)]
-    keep_inputs(outputs, [*receipts.files(requests).values(), *named_files(given), *_folders(requests)])
-    check_files(outputs)
+    if any(outputs):
+        _guard(given, requests, outputs)
     run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
-    made = receipts.make(run, requests, receipt.parent) if receipt is not None else None
+    made = None
+    if receipt is not None:
+        from ragworthy import receipts
+
+        made = receipts.make(run, requests, receipt.parent)
     side.write(given, requests, run)
     return publish(given, run, (receipt, made) if receipt is not None and made is not None else None)
+
+
+def _guard(given: argparse.Namespace, requests: Sequence[flow.Request], outputs: Sequence[str | None]) -> None:
+    """Refuse outputs that would replace what is read, before anything is scored."""
+    from ragworthy import receipts
+
+    keep_inputs(outputs, [*receipts.files(requests).values(), *named_files(given), *_folders(requests)])
+    check_files(outputs)
 
 
 def named_files(given: argparse.Namespace) -> list[str]:
