@@ -384,3 +384,109 @@ def test_a_result_is_no_truth_value() -> None:
     result = rw.score("answers", gold=suite.inputs["gold"], traces=suite.garbage["wrong answers"])
     with pytest.raises(TypeError, match="neither true nor false"):
         assert result
+
+
+# what tried to get round it
+
+
+def _half() -> list[str]:
+    """Answers of which half are wrong: precision 0.5 or so."""
+    suite = SUITES["answers"]()
+    rows = [row if n % 2 else row | _said("garbage", "d#1") for n, row in enumerate(suite.good)]
+    return _lay(suite, rows)
+
+
+LOOSE = '[[gate]]\nmetric = "precision"\nmin = 0.3\n'
+
+
+def test_gates_given_twice_add_up() -> None:
+    flags = _half()
+    for words in (["--gates", "precision=0.8", "over=0.1"], ["--gates", "precision=0.8", "--gates", "over=0.1"]):
+        assert run_cli("score", "answers", "-q", *flags, *words).code == 1, words
+    done = run_cli("score", "answers", "-q", *flags, "--gates", "precision=0.8", "--gates", "precision=0.1")
+    assert (done.code, "expected each name once, got it twice [RW-P10]" in done.err) == (2, True)
+    suite = SUITES["stability"]()
+    flags = _lay(suite, suite.garbage["turns"])
+    for words in (["--limits", "ned50=0.01,acr=0.9"], ["--limits", "ned50=0.01", "--limits", "acr=0.9"]):
+        assert run_cli("score", "stability", "-q", *flags, *words).code == 1, words
+    assert run_cli("score", "stability", "-q", *flags, "--limits", "acr=0.9", "--limits", "acr=0.1").code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("g.toml", f'evidence = "interval"\n{LOOSE}', "evidence: expected nothing but version and [[gate]]"),
+        ("g.toml", f'freeze = {{signers = ["Z"]}}\n{LOOSE}', "freeze: expected nothing but version and [[gate]]"),
+        ("g.json", '{"precision": 0.8, "precision": 0.3}', 'the key "precision" twice'),
+        ("g.json", '{"gate": [{"metric": "precision", "min": 0.8, "min": 0.3}]}', 'the key "min" twice'),
+        ("g.json", '{"gate": [], "gate": [{"metric": "precision", "min": 0.3}]}', 'the key "gate" twice'),
+        ("g.json", '{"precision": 1e9999999999999999999}', "[RW-F07]"),
+        ("g.json", '{"precision": 1e-9999999999999999999}', "[RW-F07]"),
+    ],
+)  # fmt: skip
+def test_a_file_of_gates_that_says_more_than_gates_is_refused(name: str, text: str, said: str) -> None:
+    flags = _half()
+    Path(name).write_text(text)
+    done = run_cli("score", "answers", "-q", *flags, "--gates", name)
+    assert (done.code, said in done.err) == (2, True), done
+
+
+def test_runs_without_an_answer_are_errors_of_latency_too() -> None:
+    suite = SUITES["latency"]()
+    null = [row | {"answer_json": None} if n < 5 else row for n, row in enumerate(suite.good)]
+    flags = _lay(suite, null)
+    done = run_cli("score", "latency", "--format", "json", *flags, "--gates", "p95=500")
+    report = json.loads(done.out)
+    assert (done.code, report["suites"]["latency"]["metrics"]["latency.errors"]["num"]) == (4, 5)
+    assert "5 of 8 runs" in report["invalid"][0]
+    one = [row | {"answer_json": None} if n == 0 else row for n, row in enumerate(suite.good)]
+    assert run_cli("score", "latency", "-q", *_lay(suite, one)).code == 1
+    times = [{key: row[key] for key in ("qid", "e2e_ms")} for row in suite.good]
+    assert run_cli("score", "latency", "-q", *_lay(suite, times), "--gates", "p95=500").code == 0  # times alone
+
+
+def test_an_error_is_no_way_to_hide_a_hard_negative() -> None:
+    suite = SUITES["retrieval"]()
+    bad = suite.garbage["the hard negative"]
+    gates = ("--gates", "negative_first@5=0.1", "negatives@5=0.1")
+    hidden = [row | {"error": "timeout"} if row["qid"] in ("Q1", "Q2") else suite.good[n] for n, row in enumerate(bad)]
+    shown = [row if row["qid"] in ("Q1", "Q2") else suite.good[n] for n, row in enumerate(bad)]
+    for rows in (shown, hidden):
+        assert run_cli("score", "retrieval", "-q", *_lay(suite, rows), *gates).code == 1
+    report = json.loads(run_cli("score", "retrieval", "--format", "json", *_lay(suite, hidden), *gates).out)
+    counts = report["suites"]["retrieval"]["counts"]
+    assert (counts["errored"], counts["errored_runs"]) == (2, 12)
+
+
+def test_errors_count_against_the_distance_of_claims_and_are_no_answers() -> None:
+    suite = SUITES["stability"]()
+    rows = [row | ERROR if row["qid"] in ANSWERABLE[:3] or (row["qid"] not in ANSWERABLE and row["seed"] == 0) else row
+            for row in suite.good]  # fmt: skip
+    done = run_cli("score", "stability", "--format", "json", *_lay(suite, rows), "--gates", "ned50=0.2")
+    report = json.loads(done.out)
+    assert (done.code, report["gates"][0]["value"]) == (1, 0.6)
+    counts = report["suites"]["stability"]["counts"]
+    assert [counts[name] for name in ("answered", "refused", "missing", "errored")] == [2, 3, 0, 3]
+
+
+def test_min_n_holds_for_counts_and_for_questions_too() -> None:
+    suite = SUITES["stability"]()
+    _lay(suite, suite.good)
+    for rule in ("max = 0\nmin_n = 30", 'must_pass = ["q1"]\nmin_n = 30'):
+        table = f'[[gate]]\nmetric = "stability.failing_questions"\n{rule}\n'
+        Path("ragworthy.toml").write_text(_section("stability", suite) + table)
+        assert run_cli("gate", "-q").code == 3, rule
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"num": -8}, {"num": 0, "den": 0}, {"num": 4}, {"value": 0.1}, {"exact": "1/10", "num": None, "den": None}],
+)
+def test_a_baseline_that_contradicts_itself_is_not_believed(change: Row) -> None:
+    suite = SUITES["answers"]()
+    run_cli("score", "answers", "-q", *_lay(suite, suite.good), "-o", "base.json")
+    report = json.loads(Path("base.json").read_text())
+    report["suites"]["answers"]["metrics"]["answers.precision"] |= change
+    Path("base.json").write_text(json.dumps(report))
+    done = run_cli("score", "answers", "-q", *_half(), "--baseline", "base.json")
+    assert (done.code, "[RW-B01]" in done.err) == (2, True), done

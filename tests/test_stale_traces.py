@@ -80,3 +80,17 @@ def test_the_times_of_files_do_not_matter() -> None:
         os.utime(path, (1_000_000_000 - nth, 1_000_000_000 - nth))
     assert run_cli("gate", "-q").code == 0
     assert run_cli("verify", ".ragworthy/receipt.json").code == 0
+
+
+def test_traces_that_somebody_put_in_the_place_of_those_of_a_run_are_refused() -> None:
+    Path("mine_flaky.py").write_text("def answer(**asked):\n    raise RuntimeError('no')\n")
+    assert run_cli(*RUN, "mine_flaky:answer").code == 1
+    shutil.copy("recorded.jsonl", "runs/latest/traces.jsonl")
+    done = run_cli("gate", "-q")
+    assert (done.code, "expected what the run in this folder wrote, got other bytes" in done.err) == (2, True)
+
+
+def test_a_run_that_died_before_its_first_line_has_not_ended() -> None:
+    Path("runs/latest/run.json").unlink()
+    Path("runs/latest/journal.jsonl").write_bytes(b"")
+    assert run_cli("gate", "-q").code == 2

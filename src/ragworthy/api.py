@@ -178,6 +178,9 @@ def score(
     ):
         if value not in choices:
             raise usage_error(f"{name}: expected {' or '.join(choices)}, got {value!r}")
+    for name in ("unfrozen", "allow_gold_errors", "repair", "scu"):
+        if not isinstance(asked[name], bool):
+            raise usage_error(f"{name}: expected True or False, got {asked[name]!r}")
     _check_taken(suite, asked)
     ks = _depths(suite, k)
     gold, traces = (gold if questions is None else questions), _first(outputs, runs, traces)

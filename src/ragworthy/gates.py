@@ -183,6 +183,8 @@ def _judge_each(gate: Gate, value: Value, each: Mapping[tuple[str, str], bool | 
     failing = tuple(qid for qid in gate.must_pass if each.get((gate.metric, qid)) is not good)
     if failing:
         return Judged(gate, Outcome.FAIL, f"must pass, but do not: {', '.join(failing)}", value, failing=failing)
+    if few := _too_few(gate, value):
+        return Judged(gate, Outcome.UNDECIDED, few, value)
     return Judged(gate, Outcome.PASS, f"all {len(gate.must_pass)} questions that must pass do", value)
 
 
@@ -208,11 +210,18 @@ def _for_a_person(gate: Gate, number: Fraction | None) -> bool:
     return low <= number <= high
 
 
+def _too_few(gate: Gate, value: Value) -> str | None:
+    """Why there are too few cases to decide; a count has as many as were looked at."""
+    cases = value.size if value.size is not None else value.most
+    if cases is None or cases >= gate.min_n:
+        return None
+    return f"{cases} {value.cases} are fewer than min_n = {gate.min_n}"
+
+
 def _compare(gate: Gate, value: Value, baseline: Fraction | None) -> tuple[Outcome, str]:
     number, limit = value.exact or Fraction(0), Fraction(gate.threshold)
-    cases = value.size
-    if cases is not None and cases < gate.min_n:
-        return Outcome.UNDECIDED, f"{cases} {value.cases} are fewer than min_n = {gate.min_n}"
+    if few := _too_few(gate, value):
+        return Outcome.UNDECIDED, few
     lost = None if baseline is None else _lost(gate, value, baseline)
     if _for_a_person(gate, number if baseline is None else lost):
         return Outcome.UNDECIDED, f"in the review band {' … '.join(gate.review or ())}: a person decides"

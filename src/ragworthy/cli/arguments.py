@@ -186,7 +186,9 @@ def _index_pairs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     one.add_argument("--gold", metavar="FILE", help="a retrieval gold set")
     one.add_argument("--queries", metavar="FILE", help="real queries without labels, one a line or as JSONL")
     one.add_argument("--k", default=RETRIEVAL_K, metavar="K", help=f"how many results count (default: {RETRIEVAL_K})")
-    one.add_argument("--gates", nargs="+", metavar="NAME=VALUE", help="gates (default: those of the canary)")
+    one.add_argument(
+        "--gates", nargs="+", action="extend", metavar="NAME=VALUE", help="gates (default: those of the canary)"
+    )
     one.add_argument("--delta-s", choices=("auto", "calibrated", "raw", "recorded"), default="auto",
                      help="where distances come from")  # fmt: skip
     _asked(one)

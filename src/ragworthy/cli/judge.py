@@ -134,6 +134,8 @@ def _limits(given: list[str]) -> tuple[str, ...]:
         if not sign:
             check.say("RW-P10", "", f'expected name=value, got "{item}"')
             continue
+        if name in pairs:
+            check.say("RW-P10", name, "expected each name once, got it twice")
         try:
             pairs[name] = Decimal(text)
         except InvalidOperation:

@@ -50,7 +50,8 @@ def common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
 
 def scored(one: argparse.ArgumentParser, example: str, *, refusals: bool = True) -> None:
     """What every suite takes."""
-    one.add_argument("--gates", nargs="+", metavar="NAME=VALUE", help=f"gates, e.g. {example}, or a TOML file")
+    one.add_argument("--gates", nargs="+", action="extend", metavar="NAME=VALUE",
+                     help=f"gates, e.g. {example}, or a TOML file")  # fmt: skip
     one.add_argument("--profile", choices=("default", "reference"), default="default",
                      help="reference: print what the sources' own scorer prints")  # fmt: skip
     one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run")

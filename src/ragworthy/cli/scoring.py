@@ -59,7 +59,7 @@ def stability(one: argparse.ArgumentParser) -> None:
     """Flags of the stability suite."""
     one.add_argument("--gold", required=True, metavar="FILE", help="the gold set of the answers")
     one.add_argument("--runs", required=True, metavar="FILE", help="the runs: seeds, jitters, paraphrases (.jsonl)")
-    one.add_argument("--limits", nargs="+", default=[], metavar="NAME=VALUE",
+    one.add_argument("--limits", nargs="+", action="extend", default=[], metavar="NAME=VALUE",
                      help="what each question must hold, e.g. acr=0.95,css=0.70,ned50=0.20")  # fmt: skip
     one.add_argument("--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters")
     scored(one, "failing_questions=0")

@@ -58,7 +58,7 @@ class Group(NamedTuple):
     @property
     def errors(self) -> int:
         """How many runs ended with an error."""
-        return sum(one.timed.run.error is not None for one in self.samples)
+        return sum(one.errored for one in self.samples)
 
     @property
     def held(self) -> float | None:

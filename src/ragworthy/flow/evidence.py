@@ -1,6 +1,7 @@
 """What every suite asks of its files: the lock and its signatures, the baseline, and what the report says of them."""
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -33,7 +34,7 @@ def lock_of(request: Request) -> Path | None:
     """The lock file of the gold set: the one named, else the one beside it when there is one."""
     if request.lock is None and isinstance(request.gold, (str, Path)) and Path(request.gold).is_file():
         beside = default_lock(Path(request.gold))
-        return beside if beside.exists() else None
+        return beside if os.path.lexists(beside) else None  # a link that leads nowhere is an error, not no lock
     return request.lock
 
 

@@ -172,8 +172,12 @@ class _Number(msgspec.Struct, frozen=True):
     written: str | None = msgspec.field(default=None, name="exact")
 
     def __post_init__(self) -> None:
-        if any(abs(one or 0) > _LARGEST for one in (self.num, self.den)):
+        if not all(one is None or 0 <= one <= _LARGEST for one in (self.num, self.den)):
             raise ValueError("expected a count, got a number that counts nothing")
+        if self.value is None or (self.num is None and self.written is None):
+            return
+        if self.den == 0 or self.exact is None or abs(float(self.exact) - self.value) > 1e-9 * max(1, abs(self.value)):
+            raise ValueError("expected a value that follows from its counts, got another one")
 
     @property
     def exact(self) -> Fraction | None:

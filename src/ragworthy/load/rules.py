@@ -166,8 +166,8 @@ def load_gate_file(
         import json
 
         try:
-            table = json.loads(read_text(path), parse_float=Decimal)
-        except (ValueError, RecursionError) as error:
+            table = json.loads(read_text(path), parse_float=Decimal, object_pairs_hook=_once)
+        except (ValueError, ArithmeticError, RecursionError) as error:
             raise data_error("RW-F07", f"expected JSON, got: {error}", where=where) from None
         if not isinstance(table, dict):
             raise policy_error("RW-P03", "expected an object", where=where)
@@ -175,7 +175,8 @@ def load_gate_file(
         table = load_toml(path)
     check = Checker(where)
     if "gate" in table:
-        check.known({key: 1 for key in table if key != "version"}, "", "")
+        for key in table.keys() - {"version", "gate"}:  # a policy read as gates would lose all that it says besides
+            check.say("RW-P02", key, "expected nothing but version and [[gate]] in a file of gates, got another key")
         gates = parse_gates(check, table["gate"], "gate", default_k=default_k, evidence=evidence, known=known)
     else:
         gates = named_gates(check, table, default_k=default_k, evidence=evidence, suite=suite, known=known)
@@ -183,6 +184,15 @@ def load_gate_file(
     if not gates:
         raise policy_error("RW-P10", "expected at least one gate, got none", where=where)
     return gates
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object in which no key stands twice: the last one would win without a word."""
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        twice = next(key for nth, (key, _) in enumerate(pairs) if key in dict(pairs[:nth]))
+        raise ValueError(f'the key "{twice}" twice')
+    return table
 
 
 def named_gates(

@@ -105,6 +105,11 @@ class Question(NamedTuple):
         return cls(runs, tuple(runs[key] for key in sorted(runs)) or (absent,))
 
     @property
+    def errored(self) -> bool:
+        """Nothing but errors."""
+        return bool(self.runs) and all(one.errored for one in self.facts)
+
+    @property
     def counted(self) -> bool:
         """Whether convergence can be told: answers, three wordings and two seeds, and not one run missing."""
         seeds = {seed for _, seed in self.runs}

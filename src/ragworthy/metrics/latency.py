@@ -47,6 +47,11 @@ class Sample(NamedTuple):
     tokens: tuple[int, int] | str
     """Tokens of cited gold chunks and of all its context, or why they are not known."""
 
+    @property
+    def errored(self) -> bool:
+        """Whether it ended in an error, or without an answer where runs hold answers."""
+        return self.timed.run.error is not None or (self.facts is not None and self.facts.errored)
+
 
 def stage_name(written: str) -> str:
     """The one name of a stage.
@@ -169,5 +174,5 @@ def tail(sample: Sample) -> Fraction:
     source="Ragworthy: what fails fast is not fast",
 )
 def errors(sample: Sample) -> bool:
-    """Share of the runs that ended in an error, whatever they took."""
-    return sample.timed.run.error is not None
+    """Share of the runs that ended in an error, or without an answer where others have one, whatever they took."""
+    return sample.errored

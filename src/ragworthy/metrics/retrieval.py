@@ -291,8 +291,8 @@ def collapsed(question: Question) -> bool | None:
     source="ProblemMap GlobalFixMap/Chunking/eval_rag_precision_recall.md, hard negatives",
 )
 def negatives(facts: Facts, *, k: int) -> bool | None:
-    """Share of questions with a hard negative among the first k returned."""
-    return 0 < facts.negative <= k if facts.answerable and facts.negatives else None
+    """Share of questions with a hard negative among the first k returned; an error counts as one."""
+    return facts.errored or 0 < facts.negative <= k if facts.answerable and facts.negatives else None
 
 
 @metric(
@@ -306,9 +306,11 @@ def negatives(facts: Facts, *, k: int) -> bool | None:
     source="ProblemMap GlobalFixMap/Chunking/eval_rag_precision_recall.md, hard negatives",
 )
 def negative_first(facts: Facts, *, k: int) -> bool | None:
-    """Share of questions where a hard negative is ranked above the first relevant block."""
+    """Share of questions where a hard negative is ranked above the first relevant block; an error counts as one."""
     if not facts.answerable or not facts.negatives:
         return None
+    if facts.errored:
+        return True
     first = facts.relevant[0] if facts.relevant and facts.relevant[0] <= k else k + 1
     return 0 < facts.negative <= k and facts.negative < first
 

@@ -62,6 +62,11 @@ class Question(NamedTuple):
         """Nothing but errors."""
         return bool(self.runs) and all(run.errored for run in self.runs)
 
+    @property
+    def refused(self) -> bool:
+        """Nothing but refusals, errors apart."""
+        return not self.errored and bool(self.runs) and all(run.refused or run.errored for run in self.runs)
+
 
 def canon(text: str) -> str:
     """A claim as it is compared: NFKC, lower case, without punctuation of any script, single blanks.
@@ -198,7 +203,7 @@ def css(question: Question) -> Fraction | None:
 )
 def ned50(question: Question) -> Fraction | None:
     """Mean over answerable questions of the median edit distance between two claims, as a share of the longer."""
-    claims = [run.claim for run in question.runs if run.claim is not None]
+    claims = [run.claim for run in question.runs if run.claim is not None or run.errored]
     if not question.answerable or len(claims) < 2:
         return None
     known: dict[tuple[str, str], Fraction] = {}
@@ -207,10 +212,12 @@ def ned50(question: Question) -> Fraction | None:
     return (distances[below] + distances[below + odd]) / 2
 
 
-def _apart(one: str, other: str, known: dict[tuple[str, str], Fraction]) -> Fraction:
-    """The edit distance of two claims over the length of the longer."""
+def _apart(one: str | None, other: str | None, known: dict[tuple[str, str], Fraction]) -> Fraction:
+    """The edit distance of two claims over the length of the longer; an error (None) is like nothing."""
     from rapidfuzz.distance import Levenshtein
 
+    if one is None or other is None:
+        return Fraction(1)
     if one == other:
         return Fraction(0)
     pair = (one, other) if one < other else (other, one)

@@ -286,7 +286,7 @@ def rows(found: Swept) -> Iterator[dict[str, Any]]:
                 "answered": any(one.shipped for one in facts),
                 "refused": any(one.refused for one in facts),
                 "missing": not runs,
-                "errored": any(one.timed.run.error is not None for one in runs),
+                "errored": any(one.errored for one in runs),
                 "always_good": bool(facts) and what in HARMLESS,
             },
             "runs": len(runs),

@@ -84,7 +84,8 @@ def _counts(found: Retrieved) -> dict[str, int]:
         "runs": arm.runs,
         "answered": sum(any(facts.answered for facts in one.question.facts) for one in arm.asked),
         "missing": sum(not one.question.runs for one in arm.asked),
-        "errored": arm.errored,
+        "errored": sum(one.question.errored for one in arm.asked),
+        "errored_runs": arm.errored,
         "answerable": sum(one.wanted.answerable for one in arm.asked),
         "unanswerable": sum(not one.wanted.answerable for one in arm.asked),
         "incomplete": sum(one.question.asked and not one.question.counted for one in arm.asked),
@@ -102,7 +103,7 @@ def _ledger(found: Retrieved, name: MetricName) -> dict[str, int]:
         ledger["expected"] += 1
         if not one.question.runs:
             ledger["missing"] += 1
-        elif all(facts.errored for facts in one.question.facts):
+        elif one.question.errored:
             ledger["errored"] += 1
         elif word is not None and not undefined:
             ledger["scored"] += 1

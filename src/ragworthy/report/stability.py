@@ -104,7 +104,7 @@ def _counts(found: Steady) -> dict[str, int]:
     """Questions first, then runs: all = counted + noop + duplicate + warm-up."""
     questions = [one.question for one in found.asked]
     runs = [run for question in questions for run in question.runs]
-    refused = sum(bool(one.runs) and all(run.refused for run in one.runs) for one in questions)
+    refused = sum(one.refused for one in questions)
     missing = sum(one.missing for one in questions)
     errored = sum(one.errored for one in questions)
     return {

@@ -22,10 +22,17 @@ def check_beside(traces: Path, gold: Path) -> None:
     summary = _summary(folder / SUMMARY)
     if (folder / FILE).is_file():
         _check_ended(folder / FILE, summary)
+    if traces.name == TRACES and summary.get("traces_sha256") not in (None, _hash(traces)):
+        message = "expected what the run in this folder wrote, got other bytes: run again, or take another folder"
+        raise data_error("RW-J08", message, where=str(traces))
     overtaken = bool(summary) and traces.name != TRACES and (folder / TRACES).is_file() and gold.is_file()
     if overtaken and summary.get("gold", {}).get("sha256") == sha256_of(gold):
         message = f"expected {TRACES}, which the run in this folder wrote over the same gold set, got another file"
         raise data_error("RW-J08", message, where=str(traces))
+
+
+def _hash(path: Path) -> str | None:
+    return sha256_of(path) if path.is_file() else None
 
 
 def _summary(path: Path) -> dict[str, Any]:
@@ -45,6 +52,8 @@ def _check_ended(journal: Path, summary: dict[str, Any]) -> None:
         first = file.read(_STEP).partition(b"\n")[0]
         file.seek(0)
         lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_STEP), b""))
+    if not first:
+        raise _unfinished(journal, "no reply")
     try:
         header = msgspec.json.decode(first, type=Header)
     except (msgspec.MsgspecError, UnicodeDecodeError):

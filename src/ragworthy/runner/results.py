@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.files import write_whole, write_with
+from ragworthy.files import sha256_of, write_whole, write_with
 from ragworthy.names import REFUSAL
 from ragworthy.runner.contract import Target, about, reason_of
 from ragworthy.runner.journal import Entry, Journal
@@ -93,6 +93,7 @@ def write(folder: Path, plan: Plan, target: Target, journal: Journal) -> Counts:
         "config_id": plan.config_id,
         "counts": {name: getattr(counts, name) for name in ("asked", "answered", "refused", "errored")},
         "reasons": counts.reasons,
+        "traces_sha256": sha256_of(folder / TRACES),
     }
     write_whole(folder / SUMMARY, msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
     return counts
