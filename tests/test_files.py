@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -432,3 +432,103 @@ def test_a_machine_without_memory_is_named_and_is_no_defect() -> None:
     done = subprocess.run([sys.executable, "-c", limited, *command], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.endswith("got no more memory [RW-F21]\n")
+
+
+# what a second look found
+
+
+def test_a_run_does_not_remove_what_it_reads() -> None:
+    starter.init(Path())
+    shutil.copy("runs/latest/traces.jsonl", "recorded.jsonl")
+    shutil.copy("gold/answers.jsonl", "runs/latest/timings.jsonl")
+    before = {path: path.read_bytes() for path in sorted(Path().rglob("*")) if path.is_file()}
+    latest = ("--out", "runs/latest")
+    for words in (
+        ("run", "--target", "replay:runs/latest/traces.jsonl", "--gold", "gold/answers.jsonl", *latest),
+        ("run", "--target", "replay:recorded.jsonl", "--gold", "runs/latest/timings.jsonl", *latest),
+        ("run", "--target", "replay:recorded.jsonl", "--gold", "gold/answers.jsonl", "--knobs",
+         "runs/latest/timings.jsonl", *latest),
+        ("experiment", "stability", "--target", "replay:runs/latest/traces.jsonl", "--gold", "gold/answers.jsonl",
+         *latest),
+    ):  # fmt: skip
+        done = run_cli(*words)
+        assert (done.code, "got one that is read" in done.err) == (2, True), (words, done)
+        assert {path: path.read_bytes() for path in sorted(Path().rglob("*")) if path.is_file()} == before, words
+
+
+@pytest.mark.parametrize("profile", ["default", "reference"])
+def test_the_usual_place_of_the_table_of_disagreements_replaces_nothing(profile: str) -> None:
+    row = {"qid": "$(touch PWNED)", "scholar": {"label": "VALID"}, "auditor": {"label": "REJECT"}}
+    write_jsonl(Path("pairs.jsonl"), [row])
+    Path("home").mkdir()
+    Path("home/.bashrc").write_text("alias a=b\n")
+    Path("repo/runs").mkdir(parents=True)
+    os.chdir("repo")
+    table = Path("runs/consistency_disagreements.tsv")
+    words = ("score", "agreement", "--pairs", "../pairs.jsonl", "--profile", profile)
+    table.symlink_to("../../home/.bashrc")
+    assert run_cli(*words).code == 2
+    table.unlink()
+    table.write_text("precious\n")
+    assert (run_cli(*words).code, table.read_text()) == (2, "precious\n")
+    table.unlink()
+    assert run_cli(*words).code == run_cli(*words).code == 1
+    assert table.read_text().startswith("qid\t")
+    assert Path("../home/.bashrc").read_text() == "alias a=b\n"
+
+
+def test_commands_that_name_files_themselves_replace_only_their_own() -> None:
+    Path("d").mkdir()
+    Path("d/chunks.jsonl").write_text("mine\n")
+    done = run_cli("demo", "-q", "--recorded", "--out", "d")
+    assert (done.code, "[RW-U03]" in done.err, Path("d/chunks.jsonl").read_text()) == (2, True, "mine\n")
+    assert run_cli("demo", "-q", "--recorded", "--out", "e").code == 0
+    assert run_cli("demo", "-q", "--recorded", "--out", "e").code == 0
+    _laid()
+    for version in ("old", "new"):
+        run_cli("index", "build", "--docs", "docs", "--out", version, "--dense", "none")
+    run_cli("index", "migrate", "old", "new", "-o", "table.json")
+    rebind = ("gold", "rebind", "rg.jsonl", "--redirects", "table.json", "-o", "out.jsonl")
+    Path("out.log.jsonl").write_text("mine\n")
+    done = run_cli(*rebind)
+    assert (done.code, "[RW-U03]" in done.err, Path("out.log.jsonl").read_text()) == (2, True, "mine\n")
+    Path("out.log.jsonl").unlink()
+    assert run_cli(*rebind).code == run_cli(*rebind).code
+    assert Path("out.log.jsonl").exists()
+
+
+def test_an_index_is_not_built_from_itself() -> None:
+    _laid()
+    run_cli("index", "build", "--docs", "docs", "--out", "live", "--dense", "none")
+    before = {path: path.read_bytes() for path in Path("live").rglob("*") if path.is_file()}
+    for docs in ("live", "live/canonical", "live/chunks.jsonl"):
+        done = run_cli("index", "build", "--docs", docs, "--out", "live", "--dense", "none")
+        assert (done.code, "expected documents outside of --out" in done.err) == (2, True), docs
+    assert {path: path.read_bytes() for path in Path("live").rglob("*") if path.is_file()} == before
+
+
+def test_a_journal_is_not_written_through_a_link_that_leads_to_nothing() -> None:
+    _laid()
+    Path("out").mkdir()
+    Path("out/journal.jsonl").symlink_to("../.bash_aliases")
+    done = run_cli("run", "-q", "--target", "replay:t.jsonl", "--gold", "g.jsonl", "--out", "out")
+    assert (done.code, "it is a link that leads to nothing [RW-F14]" in done.err) == (2, True)
+    assert not Path(".bash_aliases").exists()
+
+
+@pytest.mark.parametrize("kind", ["values", "nulls", "rows"])
+def test_values_that_cost_no_bytes_in_a_parquet_file_are_counted(kind: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    count = 5_000_000
+    whole = pyarrow.array([0, count], pyarrow.int32())
+    columns: dict[str, Callable[[], Any]] = {
+        "values": lambda: [["x" * 6] * count],
+        "nulls": lambda: pyarrow.ListArray.from_arrays(whole, pyarrow.nulls(count, pyarrow.string())),
+        "rows": lambda: pyarrow.nulls(count, pyarrow.string()),
+    }
+    parquet.write_table(pyarrow.table({"gold_claim_substr": columns[kind]()}), "bomb.parquet", compression="zstd")
+    assert Path("bomb.parquet").stat().st_size < 100_000
+    done = run_cli("gold", "lint", "bomb.parquet")
+    assert (done.code, "[RW-F20]" in done.err) == (2, True), done

@@ -233,7 +233,8 @@ def check_writable(path: Path, *, renews: bool = False) -> os.stat_result | None
 
 def check_inside(path: Path, folder: Path, what: str) -> None:
     """Refuse a path that nobody typed (a policy names it) when it, or a link on the way, leads out of the folder."""
-    if "\0" in str(path) or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+    real, home = Path(os.path.realpath(path)) if "\0" not in str(path) else None, os.path.realpath(folder)
+    if real is None or not real.is_relative_to(home) or ".git" in real.relative_to(home).parts:
         message = f"{path}: expected {what} inside {folder}, got a path that leads out of it"
         raise usage_error(message, code="RW-U03")
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ragworthy import running
 from ragworthy.cli import run as single
-from ragworthy.cli.guard import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.experiments import latency as sweeping
@@ -17,6 +16,7 @@ from ragworthy.experiments import stability as varying
 from ragworthy.experiments.latency import Cell, Measured, Step, Sweep, Swept
 from ragworthy.names import Exit
 from ragworthy.report.show import counted, plural
+from ragworthy.runner import results
 from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.place import kept
 from ragworthy.runner.plan import Plan
@@ -29,7 +29,7 @@ _FASTEST = 10_000.0
 
 def stability(given: argparse.Namespace) -> int:
     """Ask every question in every variation, and say how to score what came back."""
-    keep_inputs([given.out], [given.gold, given.knobs, given.pipeline])
+    single.guard_run(given, results.FILES)
     with kept(single.folder_of(given.out)) as out:
         file = Path(given.knobs) if given.knobs else None
         knobs = running.knobs_of(file, given.knob)
@@ -58,7 +58,7 @@ def stability(given: argparse.Namespace) -> int:
 
 def latency(given: argparse.Namespace) -> int:
     """Measure every configuration under every load, and say how to score what came back."""
-    keep_inputs([given.out], [given.gold, given.knobs, given.pipeline])
+    single.guard_run(given, (sweeping.RUNS, sweeping.SUMMARY))
     with kept(single.folder_of(given.out)) as out:
         file = Path(given.knobs) if given.knobs else None
         configurations = sweeping.configurations(file, given.knob)

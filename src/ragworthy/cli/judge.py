@@ -9,6 +9,7 @@ from ragworthy import flow
 from ragworthy.cli.gate import finish, flags
 from ragworthy.cli.guard import keep_inputs
 from ragworthy.cli.say import show
+from ragworthy.cli.side import TABLE, check_unnamed
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.gates import Gate
@@ -101,6 +102,8 @@ def _agreement_reference(given: argparse.Namespace, form: str) -> int:
         raise usage_error("--profile reference reads --pairs, or --scholar and --auditor")
     _check_reference(given)
     keep_inputs([*given.output, given.tsv], [given.pairs, given.scholar, given.auditor])
+    if given.tsv == TABLE:
+        check_unnamed(Path(given.tsv), Path())
     first = Path(given.pairs or given.scholar)
     text, passed, table = agreement_reference(first, Path(given.auditor) if given.auditor else None)
     if table:

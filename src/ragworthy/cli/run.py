@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from ragworthy import running
@@ -11,8 +12,10 @@ from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.names import Exit
 from ragworthy.report.show import counted, plural
+from ragworthy.runner import results
 from ragworthy.runner.contract import Options, Target
 from ragworthy.runner.journal import AGAIN
+from ragworthy.runner.journal import FILE as JOURNAL
 from ragworthy.runner.place import kept
 from ragworthy.running import Progress, Ran
 from ragworthy.text import clip
@@ -23,7 +26,7 @@ _EVERY = 0.2
 
 def run(given: argparse.Namespace) -> int:
     """Ask every question, and say what became of them."""
-    keep_inputs([given.out], [given.gold])
+    guard_run(given, results.FILES)
     with kept(folder_of(given.out)) as out:
         file = Path(given.knobs) if given.knobs else None
         knobs = running.knobs_of(file, given.knob)
@@ -37,6 +40,13 @@ def run(given: argparse.Namespace) -> int:
         finally:
             shown.end()
     return told(ran, Path(given.out), quiet=given.quiet)
+
+
+def guard_run(given: argparse.Namespace, written: Iterable[str]) -> None:
+    """Refuse a folder in which the results of a run would take the place of what it reads."""
+    replayed = given.target.partition(":")[2] if given.target.startswith("replay:") else None
+    outputs = [str(Path(given.out) / name) for name in (*written, JOURNAL)]
+    keep_inputs([given.out, *outputs], [given.gold, given.knobs, given.pipeline, replayed])
 
 
 def folder_of(text: str) -> Path:

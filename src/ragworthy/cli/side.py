@@ -52,9 +52,19 @@ def _table(request: flow.Request) -> Path | None:
     if not isinstance(request.settings, Agreement) or request.settings.tsv is None:
         return None
     path = Path(request.settings.tsv)
-    if request.policy is None:
-        return path
-    path = request.policy.parent / path
-    check_inside(path, request.policy.parent, "agreement.tsv")
-    check_ours(path, lambda data: data.startswith(b"qid\t"))
+    if request.policy is not None:
+        path = request.policy.parent / path
+        check_unnamed(path, request.policy.parent)
+    elif str(path) == TABLE:
+        check_unnamed(path, Path())
     return path
+
+
+TABLE = "runs/consistency_disagreements.tsv"
+"""Where the sources' own program writes the table when nobody says."""
+
+
+def check_unnamed(path: Path, folder: Path) -> None:
+    """Refuse a table in a place that nobody typed, unless that is in the folder and free, or holds such a table."""
+    check_inside(path, folder, "the table of disagreements")
+    check_ours(path, lambda data: data.startswith(b"qid\t"))

@@ -15,7 +15,7 @@ from ragworthy.load.sources import open_source
 from ragworthy.metrics import facts as f
 from ragworthy.pipeline import Pipeline
 from ragworthy.pipeline.knobs import Knobs
-from ragworthy.pipeline.tuning import NAME, dump, tunable
+from ragworthy.pipeline.tuning import MARK, NAME, dump, tunable
 from ragworthy.records import Gold
 from ragworthy.text import fold, piece_occurs
 
@@ -109,10 +109,19 @@ def tune(
         },
         "curve": {"points": [one.table() for one in curve(outcomes)]},
     }
+    _check_out(out)
     write_whole(out / TUNING, b"".join(case.raw for case in tuning))
     write_whole(out / SCORED, b"".join(case.raw for case in scored))
     write_whole(out / NAME, dump(chosen.threshold, chosen_knobs, origin, tables))
     return Tuned(chosen, len(tuning), len(scored), _unanswerable(tuning), out)
+
+
+def _check_out(out: Path) -> None:
+    """Refuse a folder with files of these names that no earlier tuning wrote."""
+    ours = (out / NAME).is_file() and (out / NAME).read_bytes().startswith(MARK)
+    there = [out / name for name in (NAME, TUNING, SCORED) if (out / name).exists()]
+    if there and not ours:
+        raise usage_error(f"{there[0]}: expected a new folder, got one with this file", code="RW-U03")
 
 
 def _tunable(knobs: Mapping[str, Any]) -> Knobs:

@@ -13,7 +13,7 @@ from ragworthy.corpora import Corpus, load_corpus, text_hash
 from ragworthy.corpus.lines import read_lines
 from ragworthy.engine.calibration import calibrate as calibration_of
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
-from ragworthy.files import write_whole
+from ragworthy.files import check_ours, write_whole
 from ragworthy.gold import lint_retrieval as rules
 from ragworthy.gold.rebind import Rebound, rebind_gold, rebind_traces
 from ragworthy.goldcare import Linted, retrieval_questions, sound, unreadable, write_lock
@@ -259,6 +259,8 @@ def rebind(path: Path, tables: Sequence[Table], out: Path, *, old: Path | None, 
         if version is not None and version not in redirects.versions[:-1]:
             message = f'expected a version that the tables lead from, got "{version}"'
             raise data_error("RW-M04", message, where=f"{path}: record {nth}", field="index_hash")
+    if not records:
+        raise data_error("RW-F04", "expected records, got none", where=str(path))
     is_gold = any("relevant" in record or "gold_citations" in record for record in records)
     rewrite = rebind_gold if is_gold else rebind_traces
     rebound = rewrite(records, redirects, newest.live, old_sections=sections[0], new_sections=sections[1])
@@ -267,6 +269,8 @@ def rebind(path: Path, tables: Sequence[Table], out: Path, *, old: Path | None, 
             record["index_hash"] = redirects.versions[-1]  # whose ids these are now
     encode = msgspec.json.Encoder().encode
     files = rebound_files(out)
+    for implied in files[1:]:  # named by nobody: only an earlier log or review list is replaced
+        check_ours(implied, lambda data: not data or data.startswith(b'{"qid":'))
     rows = (rebound.items, [one.row() for one in rebound.log], [one.row() for one in rebound.review])
     for target, lines in zip(files, rows, strict=True):
         write_whole(target, b"".join(encode(line) + b"\n" for line in lines))

@@ -24,6 +24,8 @@ _LOOKED_AT = 16_384
 _ROWS = 2048
 _MOST_ROWS = 64 << 20
 """Rows of a Parquet file are looked at in large batches and unpacked in small ones, of 64 MiB or so."""
+_VALUE = 64
+"""What a value takes in memory, however short it is."""
 
 
 class Block(NamedTuple):
@@ -220,6 +222,8 @@ class ParquetFile(FileSource):
         texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         shared = parquet.ParquetFile(self.path, read_dictionary=texts)
         most = unpack.most_unpacked(self.size)
+        if _VALUE * _values(stored.metadata) > most:
+            raise unpack.too_much(self.given, most)
         seen = 0
         for group in range(stored.num_row_groups):
             if seen + stored.metadata.row_group(group).total_byte_size > most:
@@ -233,6 +237,12 @@ class ParquetFile(FileSource):
                 rows = min(rows, max(1, batch.num_rows * _MOST_ROWS // max(size, 1)))
             for batch in stored.iter_batches(batch_size=rows, row_groups=[group]):
                 yield batch.to_pylist()
+
+
+def _values(metadata: Any) -> int:
+    """How many values a Parquet file holds, in all columns; nulls and empty texts cost no bytes, but memory."""
+    groups = (metadata.row_group(nth) for nth in range(metadata.num_row_groups))
+    return sum(group.column(nth).num_values for group in groups for nth in range(group.num_columns))
 
 
 def unpacked_size(array: Any) -> int:

@@ -14,6 +14,8 @@ from ragworthy.pipeline.knobs import Knobs, read
 
 SCHEMA = "ragworthy.pipeline/1"
 NAME = "pipeline.toml"
+MARK = b"# Written by 'ragworthy experiment tune'."
+"""How a tuning file of ours begins."""
 _FIXED = frozenset(("answerer", "threshold", "temperature", "timings"))
 """Knobs that a tuning file does not set: it is about the extractive answerer and asks no address."""
 
@@ -70,7 +72,7 @@ def _error(path: Path, message: str, field: str = "") -> DataError:
 def dump(threshold: float, knobs: Knobs, origin: dict[str, Any], tables: dict[str, Any]) -> bytes:
     """The bytes of a tuning file: the threshold, where it comes from, its knobs, then whatever was measured."""
     chosen = {name: value for name, value in knobs._asdict().items() if name not in _FIXED and value is not None}
-    lines = ["# Written by 'ragworthy experiment tune'. The questions it was tuned on must not be scored."]
+    lines = [f"{MARK.decode()} The questions it was tuned on must not be scored."]
     top = {"schema": SCHEMA, "threshold": threshold, **origin}
     lines += [f"{name} = {_value(value)}" for name, value in top.items()]
     for title, table in {"knobs": chosen, **tables}.items():

@@ -14,6 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from ragworthy.errors import DataError, data_error, usage_error
+from ragworthy.files import check_writable
 from ragworthy.runner.contract import Replied, Reply
 from ragworthy.text import described
 
@@ -84,6 +85,9 @@ class Journal:
         self._kind = kind
         self._places: dict[int, tuple[int, int]] = {}
         self._size = 0
+        if self.path.is_symlink() and not self.path.exists():
+            message = "cannot be written: it is a link that leads to nothing"
+            raise data_error("RW-F14", message, where=str(self.path))
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._handle = os.open(self.path, _FLAGS, 0o666)
@@ -259,6 +263,7 @@ def clear(folder: Path, names: tuple[str, ...]) -> None:
     for path in (folder / name for name in names):
         try:
             if not path.is_dir():
+                check_writable(path)  # never what this run has read
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise data_error("RW-F14", f"cannot be removed: {error.strerror}", where=str(path)) from None
