@@ -455,7 +455,7 @@ def test_an_error_is_no_way_to_hide_a_hard_negative() -> None:
         assert run_cli("score", "retrieval", "-q", *_lay(suite, rows), *gates).code == 1
     report = json.loads(run_cli("score", "retrieval", "--format", "json", *_lay(suite, hidden), *gates).out)
     counts = report["suites"]["retrieval"]["counts"]
-    assert (counts["errored"], counts["errored_runs"]) == (2, 12)
+    assert (counts["errored_questions"], counts["errored"]) == (2, 12)
 
 
 def test_errors_count_against_the_distance_of_claims_and_are_no_answers() -> None:

@@ -590,7 +590,7 @@ def test_what_came_before_an_error_is_no_answer() -> None:
     assert body_of(done)["counts"]["errored_runs"] == 1
     question = question_of(gold(), [runs[0], runs[1] | {"error": "timeout"}])
     assert suite.css(question) == suite.iaa(question) == 0  # nothing is cited or said there
-    assert suite.ned50(question) is None
+    assert suite.ned50(question) == 1  # an error is like nothing
     closed = [run("q2", seed, "not in context") for seed in (0, 1)]
     assert scored([none()], closed).verdict == "SHIP"
     assert scored([none()], [closed[0], closed[1] | {"error": "timeout"}]).verdict == "NO-SHIP"

@@ -132,15 +132,16 @@ def _tiny() -> tuple[str, str]:
     return "\n".join(chosen) + "\n", "\n".join(lines) + "\n"
 
 
-def demo(folder: Path) -> Laid:
-    """Lay down the whole bundled example: its gold set, both recorded runs and a policy for each.
-
-    A folder with anything in it is taken only when it holds an earlier demo.
-    """
+def check_demo(folder: Path) -> None:
+    """Refuse a folder with anything in it, unless that is an earlier demo."""
     there = folder / "gold.jsonl"
     ours = there.is_file() and there.read_bytes() == example("gold.jsonl").encode()
     if folder.is_dir() and any(folder.iterdir()) and not ours:
         raise usage_error(f"{folder}: expected a new folder, or one with an earlier demo, got another", code="RW-U03")
+
+
+def demo(folder: Path) -> Laid:
+    """Lay down the whole bundled example: its gold set, both recorded runs and a policy for each."""
     runs = ("candidate", "regressed")
     files = {folder / "gold.jsonl": example("gold.jsonl"), folder / "chunks.jsonl": example("chunks.jsonl")}
     for run in runs:

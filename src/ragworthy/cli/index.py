@@ -11,6 +11,7 @@ from ragworthy.cli.guard import keep_inputs, plain_lines
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
+from ragworthy.index.manifest import NAME as MANIFEST
 from ragworthy.index.store import open_index
 from ragworthy.index.swap import real
 from ragworthy.names import DEFAULT_K, Exit
@@ -27,7 +28,7 @@ def build(given: argparse.Namespace) -> int:
     """Documents to an index."""
     if real(Path(given.docs)) in real(Path(given.out)).parents:
         raise usage_error("--out: expected a folder outside of --docs, got one inside")
-    if real(Path(given.docs)).is_relative_to(real(Path(given.out))):
+    if real(Path(given.docs)).is_relative_to(real(Path(given.out))) and (Path(given.out) / MANIFEST).is_file():
         raise usage_error("--docs: expected documents outside of --out, which is replaced, got them inside")
     built = indexing.build(Path(given.docs), Path(given.out), dense=given.dense, limit=given.limit, ann=given.ann)
     manifest = built.manifest

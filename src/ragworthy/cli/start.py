@@ -25,6 +25,7 @@ def init(given: argparse.Namespace) -> int:
 def demo(given: argparse.Namespace) -> int:
     """Gate both recorded runs, a new index, and the built-in pipeline on it; write the reports, and show them."""
     folder = Path(given.out)
+    starter.check_demo(folder)
     verdicts = _recorded(folder, given)
     if not given.recorded:
         verdicts["shadow index"] = _shadow(folder, given)

@@ -231,7 +231,7 @@ def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None
 
 def _gaps(output: StructuredOutput) -> tuple[str, ...]:
     """What an output lacks that a scorer needs."""
-    if output.error not in (None, ""):
+    if output.error:
         return ()
     chunks = output.context or []
     there = {

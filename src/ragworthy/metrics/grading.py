@@ -86,7 +86,7 @@ def read(definition: Definition, output: StructuredOutput | None, *, repair: boo
     """
     if output is None:
         return Known(None, Failure.MISSING, "no output")
-    if output.error not in (None, ""):
+    if output.error:
         return Known(None, Failure.PROVIDER_ERROR, told(output.error))
     if output.raw is None:
         return Known(None, Failure.PARSE_FAILED, "no raw text")

@@ -266,8 +266,7 @@ def rcr(question: Question) -> tuple[int, int] | None:
     """Share of runs that refuse, or answer, as most runs of their question; says nothing of which is right."""
     if question.missing:
         return None
-    refused = sum(run.refused for run in question.runs)
-    errored = sum(run.errored for run in question.runs)
+    refused, errored = (sum(getattr(run, name) for run in question.runs) for name in ("refused", "errored"))
     return max(refused, len(question.runs) - refused - errored), len(question.runs)
 
 

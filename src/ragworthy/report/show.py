@@ -148,7 +148,8 @@ def counts_line(suite: str, counts: dict[str, Any]) -> str:
     else:
         runs = ""
         fate = f"{counts['answered']:,} answered, {counts['refused']:,} refused, {counts['missing']:,} missing"
-    errors = f", {counts['errored']:,} errored" if counts.get("errored") else ""
+    errored = counts.get("errored_questions", counts.get("errored", 0))  # of retrieval `errored` counts runs
+    errors = f", {errored:,} errored" if errored else ""
     return f"{plural(counts['gold'], 'question')} ({sides}){runs}, {fate}{errors}"
 
 
