@@ -277,7 +277,7 @@ BAD_LINES: list[tuple[bytes, str, str]] = [
         'expected a JSON object, got {"id": "Q2", "meta": {"a": NaN}} (invalid character (byte 27))',
     ),
     (
-        b'{"id": "Q2", "meta": {"a": ' + b"[" * 5000 + b"]" * 5000 + b"}}",
+        b'{"id": "Q2", "meta": {"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
         "RW-F11",
         "expected a flat record, got JSON nested too deeply",
     ),
@@ -803,7 +803,7 @@ def test_a_subset_may_hold_all_there_are(tmp_path: Path) -> None:
 
 
 def test_a_subset_whose_parent_cannot_be_read_is_no_defect_of_ours(tmp_path: Path) -> None:
-    for broken in (b'{"id": "Q1",', b'{"id": "\xff"}', b'{"id": "Q1", "x": ' + b"[" * 5000 + b"]" * 5000 + b"}"):
+    for broken in (b'{"id": "Q1",', b'{"id": "\xff"}', b'{"id": "Q1", "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"):
         (tmp_path / "q.jsonl").write_bytes(broken)
         parent = {"file": "q.jsonl", "sha256": hashlib.sha256(broken).hexdigest(), "items": 1, "distinct": 1}
         header = {"schema": "ragworthy.subset/1", "algorithm": "x", "seed": 1, "size": 1, "strata": []}
