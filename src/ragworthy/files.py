@@ -241,6 +241,10 @@ def check_inside(path: Path, folder: Path, what: str) -> None:
 
 def check_ours(path: Path, marks: Callable[[bytes], bool]) -> None:
     """Refuse to replace a file that nobody named on the command line, unless its first bytes show that it is ours."""
+    if path.is_symlink() and not path.exists():
+        raise usage_error(
+            f"{path}: expected a new file, or one of ours, got a link that leads to nothing", code="RW-U03"
+        )
     if path.is_file():
         with path.open("rb") as file:
             if marks(file.read(_HASH_BLOCK)):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.errors import DataError, Problem
-from ragworthy.files import write_whole
+from ragworthy.files import check_inside, check_ours, write_whole
 from ragworthy.gold import lint as rules
 from ragworthy.gold import lint_retrieval as retrieval_rules
 from ragworthy.gold import lint_structured as structured_rules
@@ -146,6 +146,9 @@ def freeze(
     source = open_gold(path)
     hashes = {item.qid: sealing.item_hash(item.value) for item in sound(source)}
     target = lock or lock_path(path)
+    if lock is None:  # nobody named it: it stays beside the gold set, and replaces nothing but a lock
+        check_inside(target, path.parent, "the lock")
+        check_ours(target, lambda data: b"ragworthy.lock/" in data)
     previous = msgspec.to_builtins(load_lock(target)) if target.exists() else None
     sealed = sealing.seal(
         gold=path.name,
