@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import ragworthy
 from answers import machine
-from ragworthy import indexing
 from ragworthy.experiments.tune import tune
+from ragworthy.index import build as indexing
 from ragworthy.index import embed, store
 from ragworthy.pipeline import Pipeline
 from ragworthy.records import Chunk

@@ -84,8 +84,8 @@ def generate(folder: Path, queries: int, seed: int = 7) -> Pair:
 
 
 def _ours(pair: Pair) -> Callable[[], tuple[dict[str, float], Callable[[], Values]]]:
-    from ragworthy.adapters.trec import read_qrels, read_run
-    from ragworthy.metrics.ranking import score
+    from ragworthy.trec.ranking import score
+    from ragworthy.trec.read import read_qrels, read_run
 
     def work() -> tuple[dict[str, float], Callable[[], Values]]:
         ranked = score(read_qrels(pair.qrels), read_run(pair.run), KS)

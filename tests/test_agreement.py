@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from conftest import run_cli, write_jsonl
 from ragworthy import flow
-from ragworthy.load.defaults import AGREEMENT_GATES
-from ragworthy.load.settings import Agreement
 from ragworthy.metrics.agreement import kappa
-from ragworthy.metrics.arbitration import FLAGS, LABELS, Final, Voted, arbitrate, disagreements, tsv
+from ragworthy.metrics.facts.arbitration import FLAGS, LABELS, Final, Voted, arbitrate, disagreements, tsv
+from ragworthy.policy.defaults import AGREEMENT_GATES
+from ragworthy.policy.settings import Agreement
 from ragworthy.records import Pair, Vote
-from ragworthy.report.agreement import tsv_of
 from ragworthy.report.show import counts_line
+from ragworthy.suites.agreement.describe import tsv_of
 
 Row = dict[str, Any]
 V, N, R, A = LABELS

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conftest import run_cli, write_jsonl
-from ragworthy.metrics import reference_agreement as program
+from ragworthy.reference import agreement as program
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "reference_runs" / "agreement"
 Row = dict[str, Any]

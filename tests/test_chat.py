@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from conftest import Cli, write_jsonl
-from ragworthy import indexing
 from ragworthy.errors import DataError, UsageError
+from ragworthy.index import build as indexing
 from ragworthy.pipeline import Pipeline
 from ragworthy.pipeline.chat import MOST_BYTES, Chat, _keys, checked, prompt
 from ragworthy.records import Chunk

@@ -238,7 +238,7 @@ def test_a_defect_shows_no_traceback(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from ragworthy import starter
-    from ragworthy.flow import answers
+    from ragworthy.suites.answers import suite as answers
 
     def broken(*_: object) -> None:
         raise ZeroDivisionError("on purpose")

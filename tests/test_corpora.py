@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from conftest import Done, run_cli, write_jsonl
-from ragworthy.corpora import chunk_source, corpus_files, load_corpus
 from ragworthy.errors import DataError
+from ragworthy.index.blocks import chunk_source, corpus_files, load_corpus
 from ragworthy.load.extras import load_chunks
 
 PIECES = ("ten seconds", "linen bag")

@@ -21,7 +21,14 @@ from conftest import ROOT
 from ragworthy import starter
 from ragworthy.cli.arguments import parser
 from ragworthy.errors import CATALOGUE
-from ragworthy.load.defaults import (
+from ragworthy.load.keys import KEYS
+from ragworthy.metrics.facts.jitters import JITTERS, apply
+from ragworthy.metrics.facts.raters import Mark, Rating
+from ragworthy.metrics.registry import SUITES, all_metrics, find
+from ragworthy.names import Exit, Label, Outcome, Stage, Verdict
+from ragworthy.pipeline.extract import WEIGHTS
+from ragworthy.pipeline.knobs import Knobs
+from ragworthy.policy.defaults import (
     AGREEMENT_GATES,
     DEFAULT_GATES,
     LATENCY_GATES,
@@ -29,14 +36,7 @@ from ragworthy.load.defaults import (
     REGRESSION,
     RETRIEVAL_GATES,
 )
-from ragworthy.load.keys import KEYS
-from ragworthy.load.policy import parse_policy
-from ragworthy.metrics.jitters import JITTERS, apply
-from ragworthy.metrics.raters import Mark, Rating
-from ragworthy.metrics.registry import SUITES, all_metrics, find
-from ragworthy.names import Exit, Label, Outcome, Stage, Verdict
-from ragworthy.pipeline.extract import WEIGHTS
-from ragworthy.pipeline.knobs import Knobs
+from ragworthy.policy.read import parse_policy
 from ragworthy.records import (
     Chunk,
     Gold,
@@ -414,7 +414,7 @@ def test_console_examples(page: str, tmp_path: Path) -> None:
 
 def test_the_example_metric_of_the_guide_works() -> None:
     """The function of CONTRIBUTING.md, without registering it."""
-    from ragworthy.metrics import facts
+    from ragworthy.metrics.facts import answers as facts
 
     (block,) = re.findall(r"^   ```python\n(.*?)^   ```$", TEXTS["CONTRIBUTING.md"], re.M | re.S)
     code = re.sub(r"@metric\(.*?\n\)\n", "", re.sub(r"^   ", "", block, flags=re.M), flags=re.S)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from conftest import run_cli, write_jsonl
 from ragworthy.gates import DROP, WORSE, Baseline, Gate, Value, judge
-from ragworthy.load.defaults import LATENCY_GUARD, REGRESSION
-from ragworthy.metrics.drift import declines, drift, slope, variation
+from ragworthy.history.drift import declines, drift, slope, variation
 from ragworthy.metrics.registry import find
+from ragworthy.policy.defaults import LATENCY_GUARD, REGRESSION
 
 FRACTIONS = st.fractions(min_value=-5, max_value=5, max_denominator=1000)
 

@@ -10,9 +10,9 @@ import pytest
 
 import ragworthy
 from conftest import run_cli
-from ragworthy import indexing
+from ragworthy.index import build as indexing
 from ragworthy.index.store import Index, open_index
-from ragworthy.metrics.redirects import Redirect, Table
+from ragworthy.metrics.facts.redirects import Redirect, Table
 
 EXAMPLES = Path(ragworthy.__file__).parent / "examples"
 GOLD = EXAMPLES / "retrieval_gold.jsonl"

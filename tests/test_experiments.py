@@ -25,7 +25,7 @@ from ragworthy.experiments import latency, stability
 from ragworthy.ids import config_id
 from ragworthy.records import Run
 from ragworthy.runner.contract import Options
-from ragworthy.running import open_target
+from ragworthy.runner.run import open_target
 
 SERVERS = Path(__file__).parent / "servers"
 LINES = f"cmd:{sys.executable} {SERVERS / 'line_target.py'}"

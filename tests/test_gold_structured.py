@@ -25,7 +25,7 @@ from ragworthy.load import questions
 from ragworthy.load.definition import bundled
 from ragworthy.load.questions import read_subset
 from ragworthy.metrics.definition import Definition, Field
-from ragworthy.metrics.expected import problem_of, problems_of
+from ragworthy.metrics.facts.expected import problem_of, problems_of
 from ragworthy.metrics.kinds.grounding import Grounding
 from ragworthy.metrics.kinds.texts import Keywords, Label, Listed
 from ragworthy.metrics.kinds.values import Boolean, Enum, Number
@@ -788,7 +788,7 @@ def test_the_kinds_that_lint_looks_into_are_those_of_the_bundled_definition() ->
 
 
 def test_a_subset_drawn_from_a_file_that_changes_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ragworthy.goldcare import structured
+    from ragworthy.gold import structured
 
     write(various())
 

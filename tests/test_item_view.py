@@ -23,7 +23,7 @@ from ragworthy.metrics.kinds.grounding import Grounding
 from ragworthy.metrics.kinds.texts import Keywords, Label, Listed
 from ragworthy.metrics.kinds.values import Boolean, Date, Enum, Number
 from ragworthy.records import ContextChunk, StructuredGold, StructuredOutput
-from ragworthy.report import item
+from ragworthy.suites.structured import item
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "graphrag" / "dev"
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworthy.errors import UsageError
-from ragworthy.metrics.jitters import JITTERS, VERSION_IDS, apply, run_id, varied
+from ragworthy.metrics.facts.jitters import JITTERS, VERSION_IDS, apply, run_id, varied
 from ragworthy.records import Run
 
 STEADY = settings(deadline=None, derandomize=True, database=None)

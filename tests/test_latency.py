@@ -19,10 +19,10 @@ from ragworthy import flow
 from ragworthy import gates as g
 from ragworthy.errors import PolicyError
 from ragworthy.ids import config_id
-from ragworthy.load.defaults import LATENCY_GATES
-from ragworthy.load.settings import Latency, default_gates
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.names import Outcome
+from ragworthy.policy.defaults import LATENCY_GATES
+from ragworthy.policy.settings import Latency, default_gates
 from ragworthy.records import Run
 
 Row = dict[str, Any]
@@ -784,7 +784,7 @@ def test_cost_for_each_correct_answer() -> None:
     assert Fraction(metrics["cost.per_correct"]["exact"]) == Fraction("0.0005655")
     assert done.verdict == "SHIP"
     assert codes(done)["RW-W64"] == "120 USD are projected for the month, the cap is 100 USD"
-    from ragworthy.report.latency_advice import details
+    from ragworthy.suites.latency.advice import details
 
     assert details(body(done))[-2:] == [
         "cost: 0.02262 USD for 50 runs, 0.0005655 USD for each correct one",

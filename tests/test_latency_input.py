@@ -16,10 +16,10 @@ from conftest import write_jsonl
 from ragworthy.errors import DataError
 from ragworthy.ids import config_id
 from ragworthy.load.gold import read_gold
-from ragworthy.load.latency import Runs, knobs_of, read_runs
 from ragworthy.load.sources import open_source
-from ragworthy.metrics.facts import Rules
+from ragworthy.metrics.facts.answers import Rules
 from ragworthy.records import Run
+from ragworthy.suites.latency.read import Runs, knobs_of, read_runs
 
 HEADER = "ts,qid,e2e_ms,retrieval_ms,rerank_ms,llm_ms,guard_ms,knobs\n"
 

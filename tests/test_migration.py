@@ -22,7 +22,7 @@ from ragworthy.corpus.migration import migrate, read_table, table_bytes
 from ragworthy.corpus.migration_report import confidence, high_risk, render, report
 from ragworthy.corpus.shingles import Form, ShingleIndex, enough_shared, grams
 from ragworthy.errors import DataError
-from ragworthy.metrics.redirects import SCHEMA, DocumentRedirects, Redirect, Redirects, Table, redirect_coverage
+from ragworthy.metrics.facts.redirects import SCHEMA, DocumentRedirects, Redirect, Redirects, Table, redirect_coverage
 from ragworthy.records import Chunk
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "docs_ingest"

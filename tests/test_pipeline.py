@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import ragworthy
 from conftest import run_cli
-from ragworthy import indexing
 from ragworthy.errors import DataError
+from ragworthy.index import build as indexing
 from ragworthy.index import fuse
 from ragworthy.index.store import Index, open_index
 from ragworthy.pipeline import Pipeline, extract, refuse, retrieve

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from conftest import run_cli, write_jsonl
 from ragworthy.errors import DataError, MissingExtra, UsageError
 from ragworthy.ids import config_id
-from ragworthy.report.plot import HEIGHT, WIDTH, Box, Frame, spec, write_plot
+from ragworthy.suites.latency.plot import HEIGHT, WIDTH, Box, Frame, spec, write_plot
 
 Body = dict[str, Any]
 WORKED = (("A", 900, 0.80), ("B", 1200, 0.86), ("C", 1200, 0.84), ("D", 1500, 0.85), ("E", 2100, 0.90))

@@ -11,8 +11,8 @@ from conftest import run_cli as ragworthy
 from conftest import write_jsonl
 from ragworthy import starter
 from ragworthy.gates import Gate
-from ragworthy.load.policy import Policy, load_policy
-from ragworthy.load.settings import Answers, Retrieval
+from ragworthy.policy.read import Policy, load_policy
+from ragworthy.policy.settings import Answers, Retrieval
 
 TODAY = date(2026, 6, 30)
 SUITE = 'version = 1\n[answers]\ngold = "gold.jsonl"\ntraces = "traces.jsonl"\n'

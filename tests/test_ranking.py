@@ -13,10 +13,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ragworthy.adapters.trec import read_qrels, read_run
 from ragworthy.ids import natural
-from ragworthy.metrics import ranking
-from ragworthy.metrics.ranking import Ranked, Texts, hashes, natural_order, same, score, texts_of
+from ragworthy.trec import ranking
+from ragworthy.trec.ranking import Ranked, Texts, hashes, natural_order, same, score, texts_of
+from ragworthy.trec.read import read_qrels, read_run
 
 KS = (1, 2, 3, 5, 10)
 Judged = list[tuple[str, str, int]]

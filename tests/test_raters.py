@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import run_cli, write_jsonl
-from ragworthy.metrics import raters as r
-from ragworthy.report.agreement import details
+from ragworthy.metrics.facts import raters as r
 from ragworthy.report.show import counts_line
+from ragworthy.suites.agreement.describe import details
 
 Row = dict[str, Any]
 

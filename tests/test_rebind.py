@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworthy.gold.rebind import Change, Review, rebind_gold, rebind_traces
-from ragworthy.metrics.redirects import SCHEMA, DocumentRedirects, Part, Redirect, Redirects, Table
+from ragworthy.metrics.facts.redirects import SCHEMA, DocumentRedirects, Part, Redirect, Redirects, Table
 
 Row = dict[str, Any]
 

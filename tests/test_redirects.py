@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworthy.errors import DataError
-from ragworthy.metrics.redirects import (
+from ragworthy.metrics.facts.redirects import (
     SCHEMA,
     DocumentRedirects,
     Part,

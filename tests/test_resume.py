@@ -16,10 +16,10 @@ from typing import NamedTuple
 import pytest
 
 from conftest import G1, G2, G3, T1, T2, T3, Cli, write_jsonl
-from ragworthy import running
+from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options
 from ragworthy.runner.journal import Header, Journal
-from ragworthy.running import RunOptions
+from ragworthy.runner.run import RunOptions
 
 SERVERS = Path(__file__).parent / "servers"
 KILLS = 20

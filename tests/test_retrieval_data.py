@@ -18,8 +18,8 @@ import pytest
 import ragworthy as rw
 from conftest import Done, run_cli, write_jsonl
 from ragworthy.api import Number
-from ragworthy.flow.shadow import churn
-from ragworthy.retrieving import wordings as read_wordings
+from ragworthy.runner.retrieve import wordings as read_wordings
+from ragworthy.suites.retrieval.shadow import churn
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="SKIPPED: ../shared/data is absent")

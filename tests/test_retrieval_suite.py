@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import ragworthy as rw
 from conftest import Done, run_cli, write_jsonl
 from ragworthy.errors import CATALOGUE
-from ragworthy.metrics.convergence import Seen, mark, run_marks
+from ragworthy.metrics.facts.convergence import Seen, mark, run_marks
 from ragworthy.names import Verdict
 
 Row = dict[str, Any]

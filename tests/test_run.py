@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from conftest import G1, G2, G3, T1, T2, T3, Cli, Row, write_jsonl
-from ragworthy import running
 from ragworthy.errors import DataError, UsageError
 from ragworthy.ids import config_id
+from ragworthy.runner import run as running
 
 SERVERS = Path(__file__).parent / "servers"
 

@@ -20,11 +20,11 @@ from conftest import Row, run_cli, write_jsonl
 from ragworthy import flow
 from ragworthy.errors import DataError, PolicyError
 from ragworthy.gates import EACH, MAX, MIN, Gate
-from ragworthy.load.defaults import STABILITY_GATES
-from ragworthy.load.settings import Stability
-from ragworthy.metrics import facts as f
 from ragworthy.metrics import stability as suite
+from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.registry import all_metrics
+from ragworthy.policy.defaults import STABILITY_GATES
+from ragworthy.policy.settings import Stability
 from ragworthy.records import Gold, Run
 
 STEADY = settings(deadline=None, derandomize=True, database=None)

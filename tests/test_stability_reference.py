@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conftest import Row, run_cli, write_jsonl
-from ragworthy.metrics.reference_stability import DEFAULT_LIMITS, canon, score
+from ragworthy.reference.stability import DEFAULT_LIMITS, canon, score
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "reference_runs" / "stability"
 CASES = range(5)

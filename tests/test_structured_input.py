@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import ragworthy as rw
 from conftest import run_cli, write_jsonl
 from ragworthy.errors import CATALOGUE, RagworthyError, UsageError
-from ragworthy.flow import provenance
 from ragworthy.load.definition import bundled_text
 from ragworthy.metrics.definition import ABSENT
 from ragworthy.names import Verdict
+from ragworthy.suites.structured import provenance
 from structured_case import (
     CONTEXT,
     ELSEWHERE,

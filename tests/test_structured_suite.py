@@ -844,9 +844,9 @@ def test_the_same_bytes_under_any_hash_seed(flags: tuple[str, ...], tmp_path: Pa
 
 
 def test_one_process_and_several_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ragworthy.engine import structured as engine
+    from ragworthy.suites.structured import mark as engine
 
-    monkeypatch.setattr("ragworthy.engine.fork.SMALL", 0)
+    monkeypatch.setattr("ragworthy.suites.fork.SMALL", 0)
     asked = write_jsonl(tmp_path / "q.jsonl", noisy(40)[0])
     written = write_jsonl(tmp_path / "o.jsonl", noisy(40)[1])
     parts: list[int] = []
@@ -877,7 +877,7 @@ def test_one_process_and_several_give_the_same(tmp_path: Path, monkeypatch: pyte
 
 
 def test_what_counts_is_the_last_across_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragworthy.engine.fork.SMALL", 0)
+    monkeypatch.setattr("ragworthy.suites.fork.SMALL", 0)
     outputs = [output(n, "no", meta=None, context=[]) for n in range(1, 21)] + both(20)[1]
     asked = write_jsonl(tmp_path / "q.jsonl", both(20)[0])
     for order, mean in ((outputs, 100), (outputs[::-1], 0)):

@@ -15,10 +15,10 @@ import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ragworthy.adapters import fields
-from ragworthy.adapters.trec import read_qrels, read_run, read_topics, to_records, write_qrels, write_run
 from ragworthy.errors import DataError
-from ragworthy.metrics.ranking import Ranked, score
+from ragworthy.trec import fields
+from ragworthy.trec.ranking import Ranked, score
+from ragworthy.trec.read import read_qrels, read_run, read_topics, to_records, write_qrels, write_run
 
 Row = dict[str, Any]
 KS = (1, 3, 5, 10)

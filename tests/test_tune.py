@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import ragworthy
 from conftest import run_cli
-from ragworthy import indexing
 from ragworthy.errors import DataError, UsageError
 from ragworthy.experiments.tune import Case, Outcome, Point, best, curve, judge, point, split, tune
+from ragworthy.index import build as indexing
 from ragworthy.pipeline import Pipeline
 from ragworthy.pipeline.knobs import Knobs
 from ragworthy.pipeline.tuning import dump, load

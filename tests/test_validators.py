@@ -9,12 +9,12 @@ import pytest
 from conftest import G1, G2, T1, T2, run_cli, write_jsonl
 from ragworthy.load.gold import name_of
 from ragworthy.load.sources import open_source
-from ragworthy.load.votes import read_asked
 from ragworthy.metrics.agreement import kappa
-from ragworthy.metrics.arbitration import arbitrate, voted_of
-from ragworthy.metrics.facts import Rules
-from ragworthy.metrics.validators import content_words, validators
+from ragworthy.metrics.facts.answers import Rules
+from ragworthy.metrics.facts.arbitration import arbitrate, voted_of
 from ragworthy.records import Answer, Gold, Pair, Trace
+from ragworthy.suites.agreement.validators import content_words, validators
+from ragworthy.suites.agreement.votes import read_asked
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 GOLD = Gold(answerable=True, qid="q", gold_claim_substr=["rejects null keys"], gold_citations=["d#2"])

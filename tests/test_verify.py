@@ -12,7 +12,7 @@ import rfc8785
 
 from conftest import Done, run_cli
 from ragworthy import flow, receipts, starter
-from ragworthy.load.policy import load_policy
+from ragworthy.policy.read import load_policy
 from ragworthy.report import receipt
 
 Row = dict[str, Any]

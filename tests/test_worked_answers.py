@@ -12,7 +12,7 @@ import pytest
 
 from conftest import G1, G2, G3, T1, T2, T3, Done, Row, run_cli, write_jsonl
 from ragworthy.load.extras import load_pack
-from ragworthy.metrics.constraints import contradicted
+from ragworthy.metrics.facts.constraints import contradicted
 
 EXAMPLE_GOLD = [G1(), G2(), G3()]
 EXAMPLE_TRACES = [T1(), T2(), T3()]

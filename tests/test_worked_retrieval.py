@@ -12,12 +12,12 @@ from conftest import Done, run_cli, write_jsonl
 from ragworthy import gates as g
 from ragworthy.ids import parse, section_of, stable, tree_distance
 from ragworthy.index.embed import delta_s
-from ragworthy.load.defaults import LIVE_GATE, RETRIEVAL_GATES
-from ragworthy.metrics.churn import kendall_tau_b
-from ragworthy.metrics.convergence import Seen, flip_rate, mark, run_marks
-from ragworthy.metrics.distance import band, exact, verdict
-from ragworthy.metrics.runs import gap
+from ragworthy.metrics.facts.convergence import Seen, flip_rate, mark, run_marks
+from ragworthy.metrics.facts.distance import band, exact, verdict
+from ragworthy.metrics.facts.runs import gap
 from ragworthy.names import Outcome, Verdict
+from ragworthy.policy.defaults import LIVE_GATE, RETRIEVAL_GATES
+from ragworthy.suites.retrieval.churn import kendall_tau_b
 
 Row = dict[str, Any]
 

@@ -11,11 +11,13 @@ from ragworthy import flow
 from ragworthy.errors import usage_error
 from ragworthy.files import Read, remembering
 from ragworthy.load.checker import Checker
-from ragworthy.load.defaults import LIVE_GATE
-from ragworthy.load.gate_checks import Known
-from ragworthy.load.policy import find_policy
-from ragworthy.load.rules import parse_gate_text, parse_ks
-from ragworthy.load.settings import (
+from ragworthy.metrics import registry
+from ragworthy.names import DEFAULT_K, REFUSAL, Verdict
+from ragworthy.policy.defaults import LIVE_GATE
+from ragworthy.policy.gate_checks import Known
+from ragworthy.policy.gate_text import parse_gate_text, parse_ks
+from ragworthy.policy.read import find_policy
+from ragworthy.policy.settings import (
     DELTA_S,
     RETRIEVAL_KS,
     SUITE_OF,
@@ -31,8 +33,6 @@ from ragworthy.load.settings import (
     form_of,
     parse_limits,
 )
-from ragworthy.metrics import registry
-from ragworthy.names import DEFAULT_K, REFUSAL, Verdict
 from ragworthy.report import write as writing
 
 

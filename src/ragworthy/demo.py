@@ -5,17 +5,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworthy import flow, receipts, running, starter
+from ragworthy import flow, receipts, starter
 from ragworthy.corpus.migration import read_table
 from ragworthy.experiments import latency, stability
 from ragworthy.experiments.tune import SCORED, tune
 from ragworthy.files import write_whole
-from ragworthy.goldcare import retrieval as care
-from ragworthy.load.policy import load_policy
+from ragworthy.gold import retrieval as care
 from ragworthy.names import Verdict
 from ragworthy.pipeline.tuning import NAME as TUNING
+from ragworthy.policy.read import load_policy
 from ragworthy.report import receipt
 from ragworthy.report import write as writing
+from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options, Target
 from ragworthy.runner.journal import FILE as JOURNAL
 
@@ -168,7 +169,7 @@ def _plots(folder: Path, report: dict[str, Any]) -> list[Path]:
 
     if find_spec("vl_convert") is None:
         return []
-    from ragworthy.report.plot import write_plot
+    from ragworthy.suites.latency.plot import write_plot
 
     plots = [folder / f"latency.{suffix}" for suffix in ("svg", "png")]
     for path in plots:

@@ -9,7 +9,7 @@ from ragworthy import flow
 from ragworthy.gates import MAX, MIN, name_of
 from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source, open_source
-from ragworthy.metrics import facts as f
+from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Trace
 from ragworthy.report.show import counts_line, number_of, percent, plural, shown_metrics
 from ragworthy.stats import cases_needed

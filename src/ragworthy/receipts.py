@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy import flow
-from ragworthy.corpora import corpus_files
 from ragworthy.errors import RagworthyError, data_error, usage_error
-from ragworthy.flow.answers import pack_path
-from ragworthy.flow.evidence import lock_of
 from ragworthy.gates import Gate
 from ragworthy.ids import natural
+from ragworthy.index.blocks import corpus_files
 from ragworthy.load.extras import BUNDLED_PACKS
-from ragworthy.load.policy import load_policy
-from ragworthy.load.settings import SUITE_OF, Answers
-from ragworthy.metrics.redirects import Table
+from ragworthy.metrics.facts.redirects import Table
 from ragworthy.names import VERSION
+from ragworthy.policy.read import load_policy
+from ragworthy.policy.settings import SUITE_OF, Answers
 from ragworthy.report import receipt
+from ragworthy.suites.answers.suite import pack_path
+from ragworthy.suites.common import lock_of
 from ragworthy.text import described
 
 

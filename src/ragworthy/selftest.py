@@ -8,11 +8,11 @@ import msgspec
 
 from ragworthy import flow
 from ragworthy.gates import name_of
-from ragworthy.load.settings import Answers
-from ragworthy.metrics.raters import Rating
+from ragworthy.metrics.facts.raters import Rating
+from ragworthy.metrics.facts.wanted import Wanted
 from ragworthy.metrics.registry import all_metrics
-from ragworthy.metrics.wanted import Wanted
 from ragworthy.names import REFUSAL, Outcome
+from ragworthy.policy.settings import Answers
 from ragworthy.records import (
     NO_ANSWER,
     Answer,

@@ -10,8 +10,8 @@ from fuzz.case import Case
 from fuzz.edits import Files, edited
 from fuzz.room import Ending, Room, Snapshot, run
 from fuzz.scenarios import scenario
-from ragworthy.engine import fork
 from ragworthy.load import sources
+from ragworthy.suites import fork
 
 
 class Judged(NamedTuple):

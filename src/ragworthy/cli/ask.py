@@ -7,7 +7,7 @@ from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.names import Exit
 from ragworthy.pipeline import Pipeline
-from ragworthy.running import knobs_of
+from ragworthy.runner.run import knobs_of
 from ragworthy.safe import json_text
 
 

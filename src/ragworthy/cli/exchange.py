@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from ragworthy.adapters import trec, trec_records
 from ragworthy.cli.guard import keep_inputs
 from ragworthy.cli.say import print
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error, usage_error
@@ -17,6 +16,8 @@ from ragworthy.load.sources import open_source
 from ragworthy.names import Exit
 from ragworthy.records import RetrievalGold, RetrievalTrace
 from ragworthy.report.show import plural
+from ragworthy.trec import read as trec
+from ragworthy.trec import records as trec_records
 
 
 def import_trec(given: argparse.Namespace) -> int:

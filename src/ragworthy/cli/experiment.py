@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ragworthy import running
 from ragworthy.cli import run as single
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
@@ -17,10 +16,11 @@ from ragworthy.experiments.latency import Cell, Measured, Step, Sweep, Swept
 from ragworthy.names import Exit
 from ragworthy.report.show import counted, plural
 from ragworthy.runner import results
+from ragworthy.runner import run as running
 from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.place import kept
 from ragworthy.runner.plan import Plan
-from ragworthy.running import HowMany
+from ragworthy.runner.run import HowMany
 
 _EVERY = 0.2
 """So many seconds lie between two lines of progress."""

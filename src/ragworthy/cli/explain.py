@@ -51,7 +51,7 @@ def _find(name: str) -> list[Metric]:
         metric for metric in all_metrics().values() if base in (metric.id, metric.id.partition(".")[2], *metric.short)
     ]
     if not found:
-        from ragworthy.load.gate_checks import unknown_metric
+        from ragworthy.policy.gate_checks import unknown_metric
 
         raise usage_error(f"{unknown_metric(name)}, and no code either")
     return found
@@ -76,7 +76,7 @@ def schema(name: str) -> dict[str, object]:
     import msgspec
 
     from ragworthy.load.extras import Lock
-    from ragworthy.metrics.redirects import Table
+    from ragworthy.metrics.facts.redirects import Table
     from ragworthy.records import (
         Chunk,
         Gold,
@@ -126,10 +126,10 @@ def doctor(given: argparse.Namespace) -> int:
     """Say what files can and cannot show."""
     from ragworthy import flow
     from ragworthy.doctor import examine
-    from ragworthy.goldcare import suite_of
-    from ragworthy.load.policy import find_policy, load_policy
+    from ragworthy.gold.commands import suite_of
     from ragworthy.load.questions import open_questions
-    from ragworthy.load.settings import Answers, Retrieval, Settings, Structured, default_gates
+    from ragworthy.policy.read import find_policy, load_policy
+    from ragworthy.policy.settings import Answers, Retrieval, Settings, Structured, default_gates
 
     if given.gold and given.trace:
         usual: dict[str, Settings] = {

@@ -15,11 +15,11 @@ from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.files import check_inside, check_ours, write_whole
 from ragworthy.load.checker import Checker
-from ragworthy.load.defaults import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES
-from ragworthy.load.policy import find_policy, load_policy
-from ragworthy.load.rules import parse_gate_text, parse_ks
-from ragworthy.load.settings import Answers, Retrieval, Structured, default_gates
 from ragworthy.names import DEFAULT_K, REFUSAL, RETRIEVAL_K, Exit, Verdict, exit_code
+from ragworthy.policy.defaults import DEFAULT_GATES, LIVE_GATE, RETRIEVAL_GATES
+from ragworthy.policy.gate_text import parse_gate_text, parse_ks
+from ragworthy.policy.read import find_policy, load_policy
+from ragworthy.policy.settings import Answers, Retrieval, Structured, default_gates
 from ragworthy.report import write as writing
 
 
@@ -146,7 +146,7 @@ def score_structured(given: argparse.Namespace) -> int:
 
 def _items(given: argparse.Namespace, request: flow.Request) -> int:
     """Show single items, expected against got; exit 0 only when all of them are good."""
-    from ragworthy import itemview
+    from ragworthy.suites.structured import look as itemview
 
     if given.format not in ("text", "markdown") or given.rows or given.receipt:
         raise usage_error("--item: shows items as text or markdown, and writes no rows or receipts")

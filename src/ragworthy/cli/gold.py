@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ragworthy import goldcare
 from ragworthy.cli.guard import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
+from ragworthy.gold import commands
 from ragworthy.gold import lint as rules
 from ragworthy.load.extras import load_lock, lock_path
 from ragworthy.load.questions import BrokenArray
@@ -27,7 +27,7 @@ def lint(given: argparse.Namespace) -> int:
     try:
         linted = _linted(Path(given.gold), given)
     except BrokenArray as error:
-        linted = goldcare.Linted(goldcare.unreadable(error.problems), 0, given.gold)
+        linted = commands.Linted(commands.unreadable(error.problems), 0, given.gold)
     if given.format == "sarif":
         text = json_text(rules.sarif(linted.findings, linted.label, VERSION))
     elif given.format == "json":
@@ -42,23 +42,23 @@ def lint(given: argparse.Namespace) -> int:
     return int(Exit.NO_SHIP if linted.errors else Exit.SHIP)
 
 
-def _linted(path: Path, given: argparse.Namespace) -> goldcare.Linted:
+def _linted(path: Path, given: argparse.Namespace) -> commands.Linted:
     """What the lint of the right suite finds; a definition says that answers are structured."""
-    suite = "structured" if given.definition else goldcare.suite_of(goldcare.open_gold(path))
+    suite = "structured" if given.definition else commands.suite_of(commands.open_gold(path))
     if suite == "retrieval":
-        from ragworthy.goldcare import retrieval
+        from ragworthy.gold import retrieval
 
         return retrieval.lint(path, Path(given.corpus) if given.corpus else None)
     if given.corpus:
         raise usage_error("--corpus: only a retrieval gold set is held against a corpus")
     if suite == "structured":
-        from ragworthy.goldcare import structured
+        from ragworthy.gold import structured
 
         return structured.lint(path, Path(given.definition) if given.definition else None)
-    return goldcare.lint(path, short_words=given.short_substr == "word")
+    return commands.lint(path, short_words=given.short_substr == "word")
 
 
-def _as_json(linted: goldcare.Linted) -> dict[str, object]:
+def _as_json(linted: commands.Linted) -> dict[str, object]:
     return {
         "schema": "ragworthy.lint/1",
         "items": linted.items,
@@ -80,7 +80,7 @@ def _as_json(linted: goldcare.Linted) -> dict[str, object]:
     }
 
 
-def _as_text(linted: goldcare.Linted) -> str:
+def _as_text(linted: commands.Linted) -> str:
     lines: list[str] = []
     shown: dict[str, int] = {}
     for finding in linted.findings:
@@ -109,7 +109,7 @@ def _as_text(linted: goldcare.Linted) -> str:
 
 def subset(given: argparse.Namespace) -> int:
     """Draw a smaller question set that stands for the whole."""
-    from ragworthy.goldcare import structured
+    from ragworthy.gold import structured
 
     target = Path(given.output)
     keep_inputs([given.output], [given.questions, given.definition])
@@ -144,7 +144,7 @@ def freeze(given: argparse.Namespace) -> int:
     before = lock or (lock_path(path) if path.is_file() else None)
     if not extra and before is not None and before.exists() and load_lock(before).calibration is not None:
         calibration = ["the calibration of the earlier lock is gone: freeze with --corpus to make one"]
-    sealed = goldcare.freeze(path, signers=given.signer, reason=given.reason, now=now, lock=lock, extra=extra)
+    sealed = commands.freeze(path, signers=given.signer, reason=given.reason, now=now, lock=lock, extra=extra)
     entry = sealed["history"][-1]
     for kind in ("added", "removed", "changed"):
         for qid in entry.get(kind, [])[:_SHOWN]:
@@ -163,9 +163,9 @@ def _extra(path: Path, given: argparse.Namespace) -> tuple[dict[str, Any], list[
     """What the lock of a retrieval gold set keeps besides, and the same in words."""
     if not given.corpus:
         return {}, []
-    if goldcare.suite_of(open_source("gold", path)) != "retrieval":
+    if commands.suite_of(open_source("gold", path)) != "retrieval":
         raise usage_error("--corpus: only a retrieval gold set is calibrated")
-    from ragworthy.goldcare import retrieval
+    from ragworthy.gold import retrieval
 
     extra, found = retrieval.lock_extra(path, Path(given.corpus), given.dense)
     return extra, retrieval.calibration_lines(found) if found is not None else []
@@ -174,7 +174,7 @@ def _extra(path: Path, given: argparse.Namespace) -> tuple[dict[str, Any], list[
 def rebind(given: argparse.Namespace) -> int:
     """Rewrite a gold set or traces for a new index; exit 1 when somebody has to look."""
     from ragworthy.corpus.migration import read_table
-    from ragworthy.goldcare import retrieval
+    from ragworthy.gold import retrieval
 
     target = Path(given.output)
     if os.path.realpath(given.file) in {os.path.realpath(path) for path in retrieval.rebound_files(target)}:
@@ -200,7 +200,7 @@ def rebind(given: argparse.Namespace) -> int:
 def verify(given: argparse.Namespace) -> int:
     """Say whether a gold set is the frozen one."""
     lock = Path(given.lock) if given.lock else None
-    seen = goldcare.verify(Path(given.gold), required=given.signer, lock=lock)
+    seen = commands.verify(Path(given.gold), required=given.signer, lock=lock)
     for kind, qids in seen.moved.items():
         for qid in qids[:_SHOWN]:
             print(f"{kind}: {qid}")
@@ -220,7 +220,7 @@ def verify(given: argparse.Namespace) -> int:
 
 def diff(given: argparse.Namespace) -> int:
     """Say what changed between two gold sets."""
-    changes = goldcare.diff(Path(given.old), Path(given.new))
+    changes = commands.diff(Path(given.old), Path(given.new))
     if given.format == "json":
         listed = [change._asdict() | {"fields": list(change.fields)} for change in changes]
         show(json_text({"schema": "ragworthy.gold-diff/1", "changes": listed}))

@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ragworthy import indexing
 from ragworthy.cli.guard import keep_inputs, plain_lines
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
+from ragworthy.index import build as indexing
 from ragworthy.index.manifest import NAME as MANIFEST
 from ragworthy.index.store import open_index
 from ragworthy.index.swap import real
 from ragworthy.names import DEFAULT_K, Exit
 from ragworthy.report.show import plural
-from ragworthy.retrieving import How, search, traces, wordings, write_traces
+from ragworthy.runner.retrieve import How, search, traces, wordings, write_traces
 from ragworthy.safe import json_text
 from ragworthy.text import clip
 
@@ -84,17 +84,17 @@ def check(given: argparse.Namespace) -> int:
     print(f"{plural(counts.documents, 'document')}, {plural(counts.chunks, 'chunk')}: {plural(len(faults), 'fault')}")
     lost = 0
     if given.gold:
-        from ragworthy.goldcare import retrieval as goldcare
+        from ragworthy.gold import retrieval
 
-        fit = goldcare.fit(Path(given.gold), path)
+        fit = retrieval.fit(Path(given.gold), path)
         lost = len(fit.unknown)
         for line in fit.lines():
             print(line)
         if given.calibrate:
-            calibration = goldcare.calibrate(Path(given.gold), path, model=given.dense)
-            for line in goldcare.calibration_lines(calibration):
+            calibration = retrieval.calibrate(Path(given.gold), path, model=given.dense)
+            for line in retrieval.calibration_lines(calibration):
                 print(line)
-            lock = goldcare.store_calibration(Path(given.gold), calibration, path)
+            lock = retrieval.store_calibration(Path(given.gold), calibration, path)
             print(f"calibration stored in {lock}" if lock else "not stored: the gold set has no lock; freeze it first")
     elif given.calibrate:
         raise usage_error("--calibrate needs --gold")
@@ -127,7 +127,7 @@ def migrate(given: argparse.Namespace) -> int:
 
 def _cited(path: str) -> list[str]:
     """The ids that traces or a gold set cite, for redirect coverage."""
-    from ragworthy.goldcare.retrieval import cited_ids
+    from ragworthy.gold.retrieval import cited_ids
 
     return cited_ids(Path(path))
 
@@ -166,13 +166,13 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def diff(given: argparse.Namespace) -> int:
     """The shadow index against the live one."""
-    from ragworthy import diffing
     from ragworthy.cli.gate import depths, flags, named_files, publish
+    from ragworthy.experiments import index_diff as diffing
     from ragworthy.gates import Gate
-    from ragworthy.load.defaults import LIVE_GATE, RETRIEVAL_GATES
-    from ragworthy.load.rules import parse_gate_text
-    from ragworthy.load.settings import Retrieval
-    from ragworthy.report.retrieved import churn_lines
+    from ragworthy.policy.defaults import LIVE_GATE, RETRIEVAL_GATES
+    from ragworthy.policy.gate_text import parse_gate_text
+    from ragworthy.policy.settings import Retrieval
+    from ragworthy.suites.retrieval.lines import churn_lines
 
     if not given.gold and not given.queries:
         raise usage_error("expected --gold, --queries or both")

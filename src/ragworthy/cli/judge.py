@@ -14,8 +14,9 @@ from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.gates import Gate
 from ragworthy.load.checker import Checker, written
-from ragworthy.load.rules import parse_gate_text
-from ragworthy.load.settings import (
+from ragworthy.names import REFUSAL, Verdict, exit_code
+from ragworthy.policy.gate_text import parse_gate_text
+from ragworthy.policy.settings import (
     FORMS,
     SUITE_OF,
     Agreement,
@@ -26,7 +27,6 @@ from ragworthy.load.settings import (
     form_of,
     parse_limits,
 )
-from ragworthy.names import REFUSAL, Verdict, exit_code
 
 
 def stability(given: argparse.Namespace) -> int:

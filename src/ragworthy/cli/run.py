@@ -6,18 +6,18 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from ragworthy import running
 from ragworthy.cli.guard import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.names import Exit
 from ragworthy.report.show import counted, plural
 from ragworthy.runner import results
+from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options, Target
 from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.journal import FILE as JOURNAL
 from ragworthy.runner.place import kept
-from ragworthy.running import Progress, Ran
+from ragworthy.runner.run import Progress, Ran
 from ragworthy.text import clip
 
 _EVERY = 0.2

@@ -9,7 +9,7 @@ from ragworthy import flow
 from ragworthy.cli.say import print
 from ragworthy.errors import UsageError, usage_error
 from ragworthy.files import check_inside, check_ours, write_whole
-from ragworthy.load.settings import Agreement
+from ragworthy.policy.settings import Agreement
 
 
 def paths(given: argparse.Namespace, requests: Sequence[flow.Request]) -> list[str | None]:
@@ -26,7 +26,7 @@ def write(given: argparse.Namespace, requests: Sequence[flow.Request], run: flow
     """Write them."""
     suites = run.report["suites"]
     for name in getattr(given, "plot", []):
-        from ragworthy.report.plot import write_plot
+        from ragworthy.suites.latency.plot import write_plot
 
         try:
             write_plot(Path(name), suites["latency"])
@@ -35,12 +35,12 @@ def write(given: argparse.Namespace, requests: Sequence[flow.Request], run: flow
     for request in requests:
         table = _table(request)
         if table is not None:
-            from ragworthy.report.agreement import tsv_of
+            from ragworthy.suites.agreement.describe import tsv_of
 
             write_whole(table, tsv_of(suites["agreement"]).encode())
     pairs = getattr(given, "pairs_out", None)
     if pairs:
-        from ragworthy.flow.agreement import pairs_of
+        from ragworthy.suites.agreement.suite import pairs_of
 
         write_whole(Path(pairs), pairs_of(requests[0]))
 

@@ -4,10 +4,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ragworthy import flow, goldcare, receipts, starter
+from ragworthy import flow, receipts, starter
 from ragworthy.cli.say import print, show
-from ragworthy.load.policy import load_policy
+from ragworthy.gold import commands
 from ragworthy.names import Exit, Verdict
+from ragworthy.policy.read import load_policy
 from ragworthy.report import receipt
 from ragworthy.report import write as writing
 
@@ -48,7 +49,7 @@ def _reports(given: argparse.Namespace) -> list[str]:
 def _recorded(folder: Path, given: argparse.Namespace) -> dict[str, Verdict]:
     """The recorded runs of the bundled example, the good one and the careless one."""
     laid = starter.demo(folder)
-    goldcare.freeze(laid.gold, signers=["demo"], reason="the bundled gold set", now="2026-01-01T00:00:00Z")
+    commands.freeze(laid.gold, signers=["demo"], reason="the bundled gold set", now="2026-01-01T00:00:00Z")
     verdicts: dict[str, Verdict] = {}
     for name in ("regressed", "candidate"):
         requests = flow.from_policy(load_policy(folder / f"{name}.toml", today=None), keep_rows=True)
@@ -83,11 +84,11 @@ def _pipeline(folder: Path, given: argparse.Namespace) -> Verdict:
 
 def _shadow(folder: Path, given: argparse.Namespace) -> Verdict:
     """Build both indexes, ask them the same questions, and compare."""
-    from ragworthy import indexing
     from ragworthy.corpus.migration import table_bytes
     from ragworthy.files import write_whole
+    from ragworthy.index import build as indexing
     from ragworthy.index.store import open_index
-    from ragworthy.retrieving import How, traces, wordings, write_traces
+    from ragworthy.runner.retrieve import How, traces, wordings, write_traces
 
     laid = starter.shadow(folder)
     for name, docs in (("live", laid.live_docs), ("shadow", laid.shadow_docs)):

@@ -13,7 +13,7 @@ from ragworthy.experiments.tune import SCORED, TUNING
 from ragworthy.names import Exit
 from ragworthy.pipeline.tuning import NAME
 from ragworthy.report.show import plural
-from ragworthy.running import knobs_of
+from ragworthy.runner.run import knobs_of
 
 
 def tune(given: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from ragworthy.corpus.shingles import Form, Shingle, enough_shared
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
 from ragworthy.files import read_text
 from ragworthy.ids import natural
-from ragworthy.metrics.redirects import SCHEMA, Best, DocumentRedirects, Part, Redirect, Run, Table
+from ragworthy.metrics.facts.redirects import SCHEMA, Best, DocumentRedirects, Part, Redirect, Run, Table
 from ragworthy.records import Chunk, explained
 from ragworthy.text import clip
 

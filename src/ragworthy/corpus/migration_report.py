@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy.ids import natural, stable
-from ragworthy.metrics.redirects import (
+from ragworthy.metrics.facts.redirects import (
     RISKY_BELOW,
     DocumentRedirects,
     Redirect,

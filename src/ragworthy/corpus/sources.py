@@ -5,10 +5,10 @@ from pathlib import Path, PurePosixPath
 
 from ragworthy import ids
 from ragworthy.corpus.blocks import LARGEST, block_record, file_name, grouped, is_block
-from ragworthy.corpus.lines import read_lines
 from ragworthy.corpus.model import BlockRecord, SourceDocument
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
 from ragworthy.files import check_readable, read_bytes
+from ragworthy.load.lines import read_lines
 from ragworthy.text import described
 
 KINDS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": "text"}

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy import running
 from ragworthy.errors import DataError, data_error, usage_error
 from ragworthy.files import write_whole, write_with
 from ragworthy.ids import config_id
+from ragworthy.runner import run as running
 from ragworthy.runner.contract import Ask, Target, about, reason_of
 from ragworthy.runner.drive import on_signals
 from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, Kind, check_free, clear

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworthy import running
 from ragworthy.errors import usage_error
+from ragworthy.runner import run as running
 from ragworthy.runner.contract import Target
 from ragworthy.runner.plan import Plan
-from ragworthy.running import HowMany, Ran, RunOptions
+from ragworthy.runner.run import HowMany, Ran, RunOptions
 
 SEEDS = (0, 1, 2, 3, 4)
 JITTERS = ("none", "ws", "punct", "syn")

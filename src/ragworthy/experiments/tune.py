@@ -12,7 +12,7 @@ from ragworthy.ids import stable
 from ragworthy.load.decode import items_of, numbered
 from ragworthy.load.gold import name_of, problems_of
 from ragworthy.load.sources import open_source
-from ragworthy.metrics import facts as f
+from ragworthy.metrics.facts import answers as f
 from ragworthy.pipeline import Pipeline
 from ragworthy.pipeline.knobs import Knobs
 from ragworthy.pipeline.tuning import MARK, NAME, dump, tunable

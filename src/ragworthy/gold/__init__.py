@@ -1,1 +1,1 @@
-"""The gold set's own quality: lint, freeze, differences. Pure; `goldcare` reads and writes."""
+"""The gold set's own quality: lint, freeze, differences. Pure; `commands` reads and writes."""

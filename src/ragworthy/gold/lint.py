@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy.errors import CATALOGUE, Problem
-from ragworthy.metrics import facts as f
+from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold
 from ragworthy.safe import unlinked
 from ragworthy.text import clip, words

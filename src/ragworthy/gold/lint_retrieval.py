@@ -1,4 +1,4 @@
-"""What is wrong or doubtful about a retrieval gold set. Pure; `goldcare` reads and writes."""
+"""What is wrong or doubtful about a retrieval gold set. Pure; `commands` reads and writes."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from ragworthy.errors import Problem
 from ragworthy.gold.lint import Finding, finding, identities
 from ragworthy.ids import section_key, stable, tree_distance
-from ragworthy.metrics.convergence import PARAPHRASES
-from ragworthy.metrics.distance import BLOCK
-from ragworthy.metrics.wanted import Place
+from ragworthy.metrics.facts.convergence import PARAPHRASES
+from ragworthy.metrics.facts.distance import BLOCK
+from ragworthy.metrics.facts.wanted import Place
 from ragworthy.records import RetrievalGold
 from ragworthy.text import trim_fold
 

@@ -1,4 +1,4 @@
-"""What is wrong or doubtful about a set of questions with structured answers. Pure; `goldcare` reads and writes."""
+"""What is wrong or doubtful about a set of questions with structured answers. Pure; `commands` reads and writes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from ragworthy.gold import lint as common
 from ragworthy.gold.lint import Finding, finding
 from ragworthy.gold.seal import item_hash
 from ragworthy.metrics.definition import ABSENT, Definition, Field, value_at
-from ragworthy.metrics.expected import expected_value, place_of, problems_of
+from ragworthy.metrics.facts.expected import expected_value, place_of, problems_of
 from ragworthy.metrics.kinds.texts import Keywords, Listed, keywords
 from ragworthy.records import StructuredGold
 from ragworthy.text import described, is_nfc, squeeze

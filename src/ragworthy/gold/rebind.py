@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ragworthy.ids import parse, section_key, stable
-from ragworthy.metrics.redirects import Followed, Offsets, Redirects
+from ragworthy.metrics.facts.redirects import Followed, Offsets, Redirects
 
 GONE = "gone:"
 ID_LISTS = ("relevant", "negatives", "gold_citations")

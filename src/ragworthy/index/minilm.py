@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ragworthy.index.embed import unit_rows
-from ragworthy.index.extra import need
+from ragworthy.index.optional import need
 from ragworthy.index.ranking import Floats
 from ragworthy.index.wordllama import checked, package_folder
 

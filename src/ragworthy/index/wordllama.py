@@ -14,7 +14,7 @@ import numpy as np
 
 from ragworthy.errors import data_error, missing_extra
 from ragworthy.index.embed import unit_rows
-from ragworthy.index.extra import need
+from ragworthy.index.optional import need
 from ragworthy.index.ranking import Floats
 
 WEIGHTS = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"

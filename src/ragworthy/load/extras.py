@@ -15,7 +15,7 @@ from ragworthy.gates import Baseline
 from ragworthy.load.checker import load_toml
 from ragworthy.load.decode import Decoder, Fault, record_offsets
 from ragworthy.load.sources import Source
-from ragworthy.metrics.constraints import Contradictions, Pattern
+from ragworthy.metrics.facts.constraints import Contradictions, Pattern
 from ragworthy.records import Chunk, SchemaOnly, explained
 from ragworthy.stats import exact, ratio
 from ragworthy.text import described, fold

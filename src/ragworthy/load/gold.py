@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.load.decode import Item, read_items
 from ragworthy.load.sources import Source
-from ragworthy.metrics import facts as f
+from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Trace
 
 

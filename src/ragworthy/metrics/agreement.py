@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ragworthy.metrics import raters as r
-from ragworthy.metrics.arbitration import Voted
+from ragworthy.metrics.facts import raters as r
+from ragworthy.metrics.facts.arbitration import Voted
 from ragworthy.metrics.registry import metric
 
 SOURCE = "ProblemMap eval/eval_cross_agent_consistency.md §3"

@@ -3,7 +3,7 @@
 The value of a rate is the share of True among the questions that are not None; a count is the number of True.
 """
 
-from ragworthy.metrics.facts import Facts
+from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.registry import metric
 from ragworthy.names import Label, Stage
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ragworthy.metrics.facts import Facts
+from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.registry import metric
 from ragworthy.records import Run
 

@@ -7,9 +7,9 @@ import math
 from fractions import Fraction
 from functools import lru_cache, partial
 
-from ragworthy.metrics.convergence import CHAOS, FORWARD, Question, mark, run_marks
+from ragworthy.metrics.facts.convergence import CHAOS, FORWARD, Question, mark, run_marks
+from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import metric
-from ragworthy.metrics.runs import Facts
 from ragworthy.names import Label, Stage
 
 _CASES, _NO_CASES = "answerable questions", "no answerable question with relevant blocks"

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from ragworthy.metrics import facts as f
+from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.registry import metric
 from ragworthy.names import MIN_SUBSTR, Label, Stage
 from ragworthy.records import Gold, Run, Trace

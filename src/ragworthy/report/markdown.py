@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.own import details, table
-from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
     cases,
     counted,
@@ -23,6 +21,8 @@ from ragworthy.report.show import (
     sliced,
 )
 from ragworthy.safe import Markdown, code, fill, row
+from ragworthy.suites.own import details, table
+from ragworthy.suites.retrieval.lines import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.text import clip
 
 LIMIT = 60_000

@@ -7,7 +7,7 @@ from typing import Any
 from ragworthy import gates as g
 from ragworthy.names import VERSION, Outcome, exit_code
 from ragworthy.report import show
-from ragworthy.report.findings import Part
+from ragworthy.report.part import Part
 from ragworthy.stats import cases_needed
 
 SCHEMA = "ragworthy.report/1"

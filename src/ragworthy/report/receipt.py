@@ -15,7 +15,7 @@ from ragworthy.errors import DataError, data_error
 from ragworthy.files import read_bytes, sha256_of, write_whole
 from ragworthy.names import VERSION, Verdict
 from ragworthy.records import SchemaOnly, explained
-from ragworthy.report.findings import Part
+from ragworthy.report.part import Part
 from ragworthy.text import clip
 
 SCHEMA = "ragworthy.receipt/1"

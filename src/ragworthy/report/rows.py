@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from ragworthy.errors import missing_extra
-from ragworthy.metrics import facts as f
 from ragworthy.metrics.answers import blame, label
+from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.registry import MetricName
 from ragworthy.names import HARMLESS
 

@@ -3,8 +3,6 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.own import details, table
-from ragworthy.report.retrieved import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.report.show import (
     cases,
     counted,
@@ -24,6 +22,8 @@ from ragworthy.report.show import (
     width_of,
 )
 from ragworthy.safe import terminal
+from ragworthy.suites.own import details, table
+from ragworthy.suites.retrieval.lines import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.text import clip, visible
 
 MOST_COLUMNS = 5

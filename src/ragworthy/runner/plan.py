@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.ids import config_id
-from ragworthy.metrics import jitters as changes
+from ragworthy.metrics.facts import jitters as changes
 from ragworthy.runner.contract import Ask
 
 

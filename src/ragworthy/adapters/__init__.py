@@ -1,1 +1,0 @@
-"""Files of other tools: read strictly, converted to our records and back."""

@@ -1,0 +1,129 @@
+"""A shadow index against the live one: the same questions to both, scored side by side."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy import flow
+from ragworthy.errors import data_error
+from ragworthy.files import read_text
+from ragworthy.gates import Gate
+from ragworthy.index import build as indexing
+from ragworthy.index.manifest import drift
+from ragworthy.index.store import Index, open_index
+from ragworthy.load.decode import read_items
+from ragworthy.load.extras import load_lock, lock_path
+from ragworthy.load.sources import open_source
+from ragworthy.metrics.facts.redirects import Redirects, Table, inverted
+from ragworthy.policy.settings import Retrieval
+from ragworthy.records import RetrievalGold
+from ragworthy.runner.retrieve import How, search, traces, wordings
+from ragworthy.suites.retrieval.shadow import churn
+
+
+class Pair(NamedTuple):
+    """Both indexes, and the redirects from one to the other."""
+
+    live: Index
+    shadow: Index
+    live_path: Path
+    shadow_path: Path
+    table: Table
+
+    @property
+    def drift(self) -> list[str]:
+        """Every setting in which the two differ."""
+        return drift(self.live.manifest, self.shadow.manifest)
+
+
+def open_pair(live: Path, shadow: Path) -> Pair:
+    """Open both, and work out where the blocks of the live index have gone."""
+    return Pair(open_index(live), open_index(shadow), live, shadow, indexing.redirects(live, shadow))
+
+
+def gold_is_of(pair: Pair, gold: Path) -> str:
+    """Whose ids a gold set has: its lock or its items may say; else the index that knows more of them, live first."""
+    beside = lock_path(gold)
+    corpus = load_lock(beside).corpus if beside.exists() else None
+    items, _ = read_items(open_source("gold", gold), RetrievalGold)
+    sides = {pair.live.manifest.index_hash: "live", pair.shadow.manifest.index_hash: "shadow"}
+    said = [corpus.get("index_hash") if corpus else None, *(item.value.get("index_hash") for item in items[:1])]
+    for index_hash in said:
+        if index_hash in sides:
+            return sides[index_hash]
+    names = [name for item in items for name in item.record.relevant or []]
+    known = [sum(name in index.by_id for name in names) for index in (pair.live, pair.shadow)]
+    return "live" if known[0] >= known[1] else "shadow"
+
+
+def compare(
+    pair: Pair, gold: Path, *, how: How, gates: tuple[Gate, ...], settings: Retrieval, **options: Any
+) -> flow.Run:
+    """Ask both indexes every paraphrase of the gold set, and score the shadow against the live one."""
+    asked = wordings(gold)
+    arms = [list(traces(index, asked, how)) for index in (pair.live, pair.shadow)]
+    redirects: dict[str, Any] = {"redirects": (pair.table,)}
+    if gold_is_of(pair, gold) == "shadow":
+        redirects = {"live_redirects": (inverted(pair.table),)}
+    models = [index.manifest.embedding for index in (pair.live, pair.shadow)]
+    if models[0] != models[1] and settings.delta_s == "auto" and not _calibrated(gold):
+        settings = settings._replace(delta_s="raw")  # one model for both sides, not the one each was built with
+    request = flow.Request(
+        gold=gold,
+        traces=arms[1],
+        live=arms[0],
+        corpus=pair.shadow_path,
+        live_corpus=pair.live_path,
+        settings=settings,
+        gates=gates,
+        **redirects,
+        **options,
+    )
+    return flow.score(request)
+
+
+def _calibrated(gold: Path) -> bool:
+    beside = lock_path(gold)
+    return beside.exists() and load_lock(beside).calibration is not None
+
+
+class _Query(msgspec.Struct, frozen=True):
+    query: str | None = None
+    question: str | None = None
+    q: str | None = None
+    qid: str | None = None
+
+
+def read_queries(path: Path) -> list[tuple[str, str]]:
+    """Unlabelled queries as (name, text): one a line, plain or as JSON objects with `query`."""
+    found = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        text = line.strip()
+        if not text:
+            continue
+        name = f"line {number}"
+        if text.startswith("{"):
+            try:
+                record = msgspec.json.decode(text, type=_Query)
+            except msgspec.MsgspecError as error:
+                message = f"expected a query or an object with query, got: {error}"
+                raise data_error("RW-F07", message, where=f"{path}:{number}") from None
+            name, text = record.qid or name, record.query or record.question or record.q or ""
+        if not text:
+            raise data_error("RW-F07", "expected a query, got none", where=f"{path}:{number}", field="query")
+        found.append((name, text))
+    if not found:
+        raise data_error("RW-F04", "expected queries, got none", where=str(path))
+    return found
+
+
+def query_churn(pair: Pair, queries: Sequence[tuple[str, str]], how: How) -> dict[str, Any]:
+    """How much the results of unlabelled queries change; ids of the live index are followed to the shadow's."""
+    redirects = Redirects.from_tables([pair.table])
+    texts = [text for _, text in queries]
+    before = [[hit.chunk.name for hit in hits] for hits in search(pair.live, texts, how)]
+    after = [[hit.chunk.name for hit in hits] for hits in search(pair.shadow, texts, how)]
+    now = [[next(iter(redirects.resolve(name)), name) for name in names] for names in before]
+    return churn([(name, text, one, other) for (name, text), one, other in zip(queries, now, after, strict=True)])

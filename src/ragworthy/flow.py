@@ -1,0 +1,169 @@
+"""Read this first: load → measure → summarise → judge → report, for one suite and for a whole policy."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ragworthy import gates as g
+from ragworthy.errors import policy_error
+from ragworthy.load.extras import suites_in
+from ragworthy.names import Verdict
+from ragworthy.policy.gate_checks import check_gates
+from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
+from ragworthy.policy.settings import (
+    SUITE_OF,
+    Agreement,
+    Latency,
+    Retrieval,
+    Settings,
+    Stability,
+    Structured,
+    check_settings,
+)
+from ragworthy.report import model
+from ragworthy.report.part import Part
+from ragworthy.suites.request import Progress as Progress
+from ragworthy.suites.request import Request as Request
+
+if TYPE_CHECKING:
+    pass
+
+
+class Run(NamedTuple):
+    """What came out: the report, and what each suite contributed to it."""
+
+    report: dict[str, Any]
+    parts: list[Part]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The one verdict."""
+        return Verdict(self.report["verdict"])
+
+    @property
+    def judged(self) -> list[g.Judged]:
+        """Every gate's outcome, in the order of the report."""
+        return [one for part in self.parts for one in part.judged]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Every question's row, suite by suite, in gold order."""
+        if len(self.parts) == 1:
+            return self.parts[0].rows()
+        return ({**row, "suite": part.suite} for part in self.parts for row in part.rows())
+
+
+def gate(path: Path, *, today: date | None, **options: Any) -> Run:
+    """Run every suite of a policy file."""
+    requests = from_policy(load_policy(path, today=today), **options)
+    check_stale(requests)
+    return score_all(requests)
+
+
+def score(request: Request, progress: Progress | None = None) -> Run:
+    """Score one suite."""
+    return score_all([request], progress)
+
+
+def score_all(requests: Sequence[Request], progress: Progress | None = None) -> Run:
+    """Score every suite, and come to one verdict.
+
+    Each suite's own module has the same few steps: open, measure, summarise, judge, describe.
+    """
+    for request in requests:
+        check_request(request)
+    parts: list[Part] = [
+        import_module(f"ragworthy.suites.{request.suite}.suite").score(request, progress) for request in requests
+    ]
+    return Run(model.assemble(parts), parts)
+
+
+def check_stale(requests: Sequence[Request]) -> None:
+    """Refuse a policy whose answers were overtaken by a run in the same folder."""
+    from ragworthy.runner.beside import check_beside
+
+    for request in requests:
+        files = (request.gold, request.traces)
+        if request.suite in ("answers", "stability") and all(isinstance(one, (str, Path)) for one in files):
+            check_beside(Path(request.traces), Path(request.gold))
+
+
+def check_request(request: Request) -> None:
+    """Refuse gates and settings that cannot be meant, wherever they come from."""
+    where = str(request.policy) if request.policy is not None else ""
+    if request.trec and request.suite != "retrieval":
+        raise policy_error("RW-P03", f"expected the suite retrieval for TREC files, got {request.suite}", where=where)
+    if not request.gates and not request.trec:
+        raise policy_error("RW-P11", "expected at least one gate, got none", where=where, field="gate")
+    check_settings(request.settings, where)
+    known = None
+    if request.definition is not None:
+        from ragworthy.load.definition import metrics_in
+
+        known = metrics_in(request.definition)
+    check_gates(request.gates, request.suite, where, known)
+
+
+def from_policy(policy: Policy, **options: Any) -> list[Request]:
+    """What a policy asks for: one request for each suite it has a section for."""
+    if not policy.suites:
+        raise policy_error("RW-P12", "expected a section for a suite, got none", where=str(policy.path))
+    asked = [_request(policy, settings)._replace(**options) for settings in policy.suites]
+    if policy.baseline is None:
+        return asked
+    known = suites_in(resolve(policy, policy.baseline))
+    return [one.with_known(known) for one in asked]
+
+
+def _request(policy: Policy, settings: Settings) -> Request:
+    def path(written: str | None) -> Path | None:
+        return resolve(policy, written) if written else None
+
+    suite = SUITE_OF[type(settings)]
+    request = Request(
+        gold=None,
+        traces=None,
+        settings=settings,
+        gates=tuple(gate for gate in policy.gates if suite_of(gate) == suite),
+        waivers=policy.waivers,
+        baseline=path(policy.baseline),
+        lock=path(settings.lock),
+        signers=policy.signers,
+        policy=policy.path,
+        today=policy.today,
+        regression=policy.regression,
+    )
+    if isinstance(settings, Agreement):
+        return request._replace(**votes({name: path(getattr(settings, name)) for name in VOTES}))
+    if isinstance(settings, Structured):
+        return request._replace(
+            gold=path(settings.questions),
+            traces=path(settings.outputs),
+            definition=path(settings.definition),
+            subset=path(settings.subset),
+            made=path(settings.provenance),
+        )
+    if isinstance(settings, (Stability, Latency)):
+        request = request._replace(gold=path(settings.gold), traces=path(settings.runs))
+        if isinstance(settings, Latency):
+            request = request._replace(prices=path(settings.prices), corpus=path(settings.corpus))
+        return request
+    request = request._replace(gold=path(settings.gold), traces=path(settings.traces), corpus=path(settings.corpus))
+    if isinstance(settings, Retrieval):
+        tables = tuple(resolve(policy, one) for one in settings.redirects)
+        request = request._replace(live=path(settings.live), live_corpus=path(settings.live_corpus), redirects=tables)
+    return request
+
+
+VOTES = ("pairs", "scholar", "auditor", "gold", "traces", "corpus", "raters", "operators")
+"""The files that votes can come from, by name."""
+
+
+def votes(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The files of the agreement suite as a request has them: the votes (or traces) first, the auditor's second."""
+    first = next(
+        (given[name] for name in ("pairs", "scholar", "traces", "raters", "operators") if given.get(name) is not None),
+        None,
+    )
+    return {"gold": given.get("gold"), "traces": first, "second": given.get("auditor"), "corpus": given.get("corpus")}

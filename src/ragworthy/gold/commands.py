@@ -1,0 +1,195 @@
+"""The gold commands: read, then lint, freeze, verify or compare, then write."""
+
+import json
+from collections.abc import Container, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy.errors import DataError, Problem
+from ragworthy.files import check_inside, check_ours, write_whole
+from ragworthy.gold import lint as rules
+from ragworthy.gold import lint_retrieval as retrieval_rules
+from ragworthy.gold import lint_structured as structured_rules
+from ragworthy.gold import seal as sealing
+from ragworthy.load.decode import lines_of, read_items
+from ragworthy.load.extras import load_lock, lock_path
+from ragworthy.load.questions import open_questions, read_questions
+from ragworthy.load.sources import Source, open_source
+from ragworthy.metrics.facts import answers as f
+from ragworthy.records import Gold, RetrievalGold
+
+Question = rules.Question | retrieval_rules.Question | structured_rules.Question
+_TELLING = {
+    "relevant": "retrieval",
+    "gold_citations": "answers",
+    "gold_claim_substr": "answers",
+    "expected": "structured",
+    "anchor_section": "retrieval",
+    "paraphrases": "retrieval",
+    "answerable": "answers",
+}
+"""Which suite a field shows an item to be of, surest first."""
+
+
+def suite_of(source: Source) -> str:
+    """Which suite a gold set is for, by the fields of the first item that tells."""
+    for block in source.blocks():
+        for line in lines_of(block.data):
+            suite = _suite(line)
+            if suite is not None:
+                return suite
+    return "answers"
+
+
+def _suite(line: bytes) -> str | None:
+    fields: Container[str]
+    try:
+        item = msgspec.json.decode(line)
+        fields = item if isinstance(item, dict) else ()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # damaged: what can be seen of it must do
+        fields = tuple(field for field in (*_TELLING, "question") if f'"{field}"'.encode() in line)
+    telling = next((field for field in _TELLING if field in fields), None)
+    if telling == "paraphrases" and "question" in fields:
+        return "answers"  # an unanswerable question in several wordings
+    return _TELLING[telling] if telling is not None else None
+
+
+def open_gold(path: Path) -> Source:
+    """A gold file of any suite; only questions with structured answers may be an array."""
+    source = open_questions("gold", path)
+    return source if suite_of(source) == "structured" else open_source("gold", path)
+
+
+def _questions(source: Source) -> tuple[list[rules.Question], list[Problem]]:
+    items, problems = read_items(source, Gold)
+    return [rules.Question(*item) for item in items], problems
+
+
+def retrieval_questions(source: Source) -> tuple[list[retrieval_rules.Question], list[Problem]]:
+    """The items of a retrieval gold set that can be read, and what is wrong with the others."""
+    items, problems = read_items(source, RetrievalGold)
+    return [retrieval_rules.Question(*item) for item in items], problems
+
+
+def structured_questions(source: Source) -> tuple[list[structured_rules.Question], list[Problem]]:
+    """The questions of a structured set that can be read, and what is wrong with the others."""
+    items, problems = read_questions(source)
+    return [structured_rules.Question(*item) for item in items], problems
+
+
+def sound(source: Source) -> Sequence[Question]:
+    """The items of a file, which must all be readable and have unique ids."""
+    suite = suite_of(source)
+    if suite == "structured":
+        return sound_questions(source)
+    questions: Sequence[Question]
+    questions, problems = (retrieval_questions if suite == "retrieval" else _questions)(source)
+    problems += [finding.problem for finding in rules.identities(questions, source.given)]
+    if problems:
+        raise DataError(problems[:20], len(problems))
+    return questions
+
+
+def sound_questions(source: Source) -> list[structured_rules.Question]:
+    """The questions of a structured set, which must all be readable and have unique ids."""
+    questions, problems = structured_questions(source)
+    problems += [finding.problem for finding in structured_rules.identities(questions, source.given)]
+    if problems:
+        raise DataError(problems[:20], len(problems))
+    return questions
+
+
+class Linted(NamedTuple):
+    """What the lint found, and in what."""
+
+    findings: list[rules.Finding]
+    items: int
+    label: str
+    rescued: int = 0
+    distinct: structured_rules.Distinct | None = None
+    """How many different questions a structured set has."""
+
+    @property
+    def errors(self) -> int:
+        """How many findings stop scoring."""
+        return sum(finding.level == "error" for finding in self.findings)
+
+
+def lint(path: Path, *, short_words: bool) -> Linted:
+    """Every finding about a gold file, unreadable lines included."""
+    source = open_source("gold", path)
+    questions, problems = _questions(source)
+    findings = unreadable(problems) + rules.lint(questions, source.given, short_words=short_words)
+    findings.sort(key=lambda finding: (finding.line, finding.problem.code))
+    flags = [f.gold_flags(f.Rules(short_words=short_words))(question.gold) for question in questions]
+    rescued = sum(bool(one & f.ONLY_SHORT and one & f.RESCUABLE) for one in flags)
+    return Linted(findings, len(questions) + len({problem.where for problem in problems}), source.given, rescued)
+
+
+def unreadable(problems: Sequence[Problem]) -> list[rules.Finding]:
+    """Lines that hold no item, as findings."""
+    return [rules.Finding("error", problem, int(problem.where.rpartition(":")[2]), "") for problem in problems]
+
+
+def freeze(
+    path: Path,
+    *,
+    signers: list[str],
+    reason: str,
+    now: str,
+    lock: Path | None = None,
+    extra: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Seal a gold file; the lock is written beside it, with the calibration and the corpus where there are some."""
+    source = open_gold(path)
+    hashes = {item.qid: sealing.item_hash(item.value) for item in sound(source)}
+    target = lock or lock_path(path)
+    if lock is None:  # nobody named it: it stays beside the gold set, and replaces nothing but a lock
+        check_inside(target, path.parent, "the lock")
+        check_ours(target, lambda data: b"ragworthy.lock/" in data)
+    previous = msgspec.to_builtins(load_lock(target)) if target.exists() else None
+    sealed = sealing.seal(
+        gold=path.name,
+        sha256=source.sha256(),
+        items=hashes,
+        signers=signers,
+        reason=reason,
+        frozen_at=now,
+        previous=previous,
+    ) | (extra or {})
+    write_lock(target, sealed)
+    return sealed | {"path": target}
+
+
+def write_lock(target: Path, sealed: dict[str, Any]) -> None:
+    """Write a lock file, whole or not at all."""
+    write_whole(target, (json.dumps(sealed, indent=1, ensure_ascii=False) + "\n").encode(), renews=True)
+
+
+class Verified(NamedTuple):
+    """Whether a gold file is the frozen one."""
+
+    same: bool
+    same_items: bool
+    moved: dict[str, list[str]]
+    signers: list[str]
+    unsigned: list[str]
+
+
+def verify(path: Path, *, required: Sequence[str] = (), lock: Path | None = None) -> Verified:
+    """Compare a gold file with its lock."""
+    source = open_gold(path)
+    sealed = load_lock(lock or lock_path(path))
+    hashes = {item.qid: sealing.item_hash(item.value) for item in sound(source)}
+    moved = sealing.lock_changes(sealed.item_sha256, hashes)
+    unsigned = [name for name in required if name not in sealed.signers]
+    same = source.sha256() == sealed.sha256
+    return Verified(same, not any(moved.values()), moved, sealed.signers, unsigned)
+
+
+def diff(old: Path, new: Path) -> list[sealing.Change]:
+    """What changed between two gold files."""
+    sides = [{item.qid: item.value for item in sound(open_gold(path))} for path in (old, new)]
+    return sealing.changes(*sides)

@@ -1,0 +1,289 @@
+"""The retrieval gold set beside its corpus: lint, calibration, fit, and rewriting it for a new index."""
+
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import cycle
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
+from ragworthy.files import check_ours, write_whole
+from ragworthy.gold import lint_retrieval as rules
+from ragworthy.gold.calibration import calibrate as calibration_of
+from ragworthy.gold.commands import Linted, retrieval_questions, sound, unreadable, write_lock
+from ragworthy.gold.rebind import Rebound, rebind_gold, rebind_traces
+from ragworthy.ids import stable
+from ragworthy.index.blocks import Corpus, load_corpus, text_hash
+from ragworthy.index.embed import load, text_distances
+from ragworthy.load.extras import load_lock, lock_path
+from ragworthy.load.lines import read_lines
+from ragworthy.load.sources import open_source
+from ragworthy.metrics.facts.distance import Calibration, exact
+from ragworthy.metrics.facts.redirects import Redirects, Table
+from ragworthy.report.show import lost_ids
+
+DEFAULT_MODEL = "wordllama"
+UNRELATED = 10
+"""How many blocks of other documents each question is held against."""
+SEED = "ragworthy.calibration/1"
+
+
+class _Pairs(NamedTuple):
+    """Texts whose distances calibrate a model; `first` has every wording with the first relevant block, by question."""
+
+    relevant: list[tuple[str, str]]
+    first: list[tuple[str, str]]
+    unrelated: list[tuple[str, str]]
+    negatives: list[tuple[str, str]]
+    qids: list[str]
+    """The question of each pair in `first`."""
+
+
+def lint(path: Path, corpus: Path | None, model: str = DEFAULT_MODEL) -> Linted:
+    """Every finding about a retrieval gold file, against the corpus where one is given."""
+    source = open_source("gold", path)
+    questions, problems = retrieval_questions(source)
+    known = None
+    if corpus is not None:
+        there = load_corpus(corpus)
+        known = _known(there, _distances(questions, there, model))
+    findings = unreadable(problems) + rules.lint(questions, source.given, known)
+    findings.sort(key=lambda one: (one.line, one.problem.code))
+    return Linted(findings, len(questions) + len({problem.where for problem in problems}), source.given, 0)
+
+
+def _known(corpus: Corpus, distances: dict[str, Fraction]) -> rules.Known:
+    sections = frozenset((place.doc, place.section) for place in corpus.places.values())
+    return rules.Known(corpus.places, distances, corpus.lengths, sections)
+
+
+def _distances(questions: Sequence[rules.Question], corpus: Corpus, model: str) -> dict[str, Fraction]:
+    """How far each question is from its first relevant block, on the calibrated scale where there is one."""
+    pairs = _pairs(questions, corpus)
+    if not pairs.first or not pairs.unrelated:
+        return {}
+    scale, first = _calibrated(pairs, model)
+    if not scale.separates:
+        return {}
+    return {qid: sum(map(scale.of, some), Fraction(0)) / len(some) for qid, some in first.items()}
+
+
+def _pairs(questions: Sequence[rules.Question], corpus: Corpus) -> _Pairs:
+    """Question and text, for relevant blocks, blocks of other documents (a seeded sample) and hard negatives."""
+    everything = list(corpus.texts)
+    pairs = _Pairs([], [], [], [], [])
+    for question in questions:
+        gold = question.gold
+        wordings = [text for text in gold.paraphrases or [] if text.strip()]
+        names = [name for name in map(stable, gold.relevant or []) if name in corpus.texts]
+        if not wordings or not names:
+            continue
+        negatives = [name for name in map(stable, gold.negatives or []) if name in corpus.texts]
+        for wording in wordings:
+            pairs.qids.append(question.qid)
+            pairs.first.append((wording, corpus.texts[names[0]]))
+            pairs.relevant.extend((wording, corpus.texts[name]) for name in names)
+            pairs.negatives.extend((wording, corpus.texts[name]) for name in negatives)
+        docs = {corpus.places[name].doc for name in names}
+        draw = random.Random(f"{SEED}:{question.qid}")  # noqa: S311 - a seeded sample, nothing secret
+        drawn = (everything[draw.randrange(len(everything))] for _ in range(20 * UNRELATED))
+        strangers = [name for name in drawn if corpus.places[name].doc not in docs][:UNRELATED]
+        asked = cycle(wordings)
+        pairs.unrelated.extend((next(asked), corpus.texts[name]) for name in strangers)
+    return pairs
+
+
+def _calibrated(pairs: _Pairs, model: str) -> tuple[Calibration, dict[str, list[Fraction]]]:
+    """The calibration, and the raw distances of every wording to the first relevant block, by question."""
+    embedder = load(model)
+    groups = (pairs.relevant, pairs.first, pairs.unrelated, pairs.negatives)
+    flat = [pair for group in groups for pair in group]
+    raw = [exact(float(value)) for value in text_distances(embedder, *map(list, zip(*flat, strict=True)))]
+    values: list[list[Fraction]] = []
+    for group in groups:
+        values.append(raw[: len(group)])
+        raw = raw[len(group) :]
+    relevant, first, unrelated, negatives = values
+    by_question: dict[str, list[Fraction]] = {}
+    for qid, value in zip(pairs.qids, first, strict=True):
+        by_question.setdefault(qid, []).append(value)
+    found = calibration_of(
+        embedder.name,
+        embedder.weights,
+        relevant=relevant,
+        first=list(by_question.values()),
+        unrelated=unrelated,
+        negatives=negatives,
+    )
+    return found, by_question
+
+
+def calibrate(gold: Path, corpus: Path, model: str = DEFAULT_MODEL) -> Calibration:
+    """What distances of this model mean on this gold set and corpus."""
+    source = open_source("gold", gold)
+    questions, problems = retrieval_questions(source)
+    if problems:
+        raise DataError(problems[:MOST_PROBLEMS], len(problems))
+    pairs = _pairs(questions, load_corpus(corpus))
+    if not pairs.first:
+        message = "expected questions with relevant blocks of this corpus, got none"
+        raise data_error("RW-G13", message, where=source.given)
+    if not pairs.unrelated:
+        message = "expected a corpus of at least two documents: unrelated text comes from another one"
+        raise data_error("RW-D03", message, where=str(corpus))
+    return _calibrated(pairs, model)[0]
+
+
+def calibration_lines(found: Calibration) -> list[str]:
+    """The calibration in words."""
+    lines = [
+        f"ΔS of {found.model}: relevant text r90 = {float(found.r90):.4f} ({found.relevant_pairs:,} pairs), "
+        f"unrelated text n10 = {float(found.n10):.4f} ({found.unrelated_pairs:,} pairs)",
+        f"perfect retrieval: raw median {float(found.perfect_raw.median):.4f}, p90 {float(found.perfect_raw.p90):.4f}",
+    ]
+    if found.auc is not None:
+        lines.append(f"AUC of relevant blocks against hard negatives: {found.auc:.4f}")
+    if found.separates:
+        median, p90 = float(found.perfect.median), float(found.perfect.p90)
+        lines.append(f"calibrated: perfect retrieval has median {median:.4f}, p90 {p90:.4f}")
+    else:
+        lines.append("this model does not tell relevant from unrelated text here: ΔS gates will not be measured")
+    return lines
+
+
+def lock_extra(gold: Path, corpus: Path | None, model: str) -> tuple[dict[str, Any], Calibration | None]:
+    """What a lock keeps of the corpus: which one it was, and the calibration."""
+    if corpus is None:
+        return {}, None
+    found = calibrate(gold, corpus, model)
+    return {"calibration": found.as_json(), "corpus": _remembered(gold, load_corpus(corpus))}, found
+
+
+def _remembered(gold: Path, corpus: Corpus) -> dict[str, Any]:
+    """Which corpus a gold set was frozen on, and the text of every relevant block as a hash."""
+    questions, _ = retrieval_questions(open_source("gold", gold))
+    names = dict.fromkeys(stable(name) for one in questions for name in one.gold.relevant or [])
+    return {
+        "index_hash": corpus.index_hash,
+        "normaliser": corpus.normaliser,
+        "sha256": corpus.sha256,
+        "blocks": {name: text_hash(corpus.texts[name]) for name in names if name in corpus.texts},
+    }
+
+
+def store_calibration(gold: Path, found: Calibration, corpus: Path) -> Path | None:
+    """Put a calibration into the lock beside a gold set; None where there is no lock."""
+    target = lock_path(gold)
+    if not target.exists():
+        return None
+    sealed: dict[str, Any] = msgspec.to_builtins(load_lock(target))
+    write_lock(target, sealed | {"calibration": found.as_json(), "corpus": _remembered(gold, load_corpus(corpus))})
+    return target
+
+
+class Fit(NamedTuple):
+    """Whether an index has the blocks that a gold set asks for."""
+
+    total: int
+    unknown: list[str]
+    covered: int
+    sections: int
+
+    def lines(self) -> list[str]:
+        """The fit in words."""
+        lines = []
+        if self.unknown:
+            lines.append(lost_ids(len(self.unknown), self.total, ", ".join(self.unknown[:3])))
+        else:
+            lines.append(f"gold: all {self.total:,} ids are in this index")
+        if self.covered:
+            lines.append(f"gold: {self.covered:,} of {self.sections:,} sections are asked about")
+        return lines
+
+
+def fit(gold: Path, corpus: Path) -> Fit:
+    """Hold a gold set against an index."""
+    source = open_source("gold", gold)
+    items = sound(source)
+    questions = [one for one in items if isinstance(one, rules.Question)]
+    there = load_corpus(corpus)
+    names = [stable(name) for one in questions for name in one.gold.relevant or []]
+    names += [stable(name) for one in items for name in getattr(one.gold, "gold_citations", None) or []]
+    if not names:
+        raise data_error("RW-F04", "expected records that cite blocks, got none", where=str(gold))
+    unknown = [name for name in dict.fromkeys(names) if name not in there.places]
+    covered, sections = rules.section_coverage(questions, _known(there, {}))
+    return Fit(len(dict.fromkeys(names)), unknown, covered, sections)
+
+
+def cited_ids(path: Path) -> list[str]:
+    """Every block id that a gold set or traces name as evidence, in order."""
+    found: dict[str, None] = {}
+    for record in _records(path):
+        for key in ("relevant", "gold_citations"):
+            found |= dict.fromkeys(name for name in record.get(key) or [] if isinstance(name, str))
+        for one in record.get("answer_citations") or []:
+            name = one.get("id") if isinstance(one, dict) else one
+            found |= {name: None} if isinstance(name, str) else {}
+    if not found:
+        raise data_error("RW-F04", "expected records that cite blocks, got none", where=str(path))
+    return list(found)
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    problems: list[Problem] = []
+    records = [line.record for line in read_lines(path, problems)]
+    if problems:
+        raise DataError(problems[:MOST_PROBLEMS], len(problems))
+    return records
+
+
+class Rewritten(NamedTuple):
+    """What rewriting gave, and where it was written."""
+
+    rebound: Rebound
+    files: list[Path]
+
+
+def rebind(path: Path, tables: Sequence[Table], out: Path, *, old: Path | None, new: Path | None) -> Rewritten:
+    """Rewrite a gold set or traces for the newest version: new files, a log and a review list; the old file stays."""
+    records = _records(path)
+    redirects = Redirects.from_tables(tables)
+    newest = next(table for table in tables if table.to_version == redirects.versions[-1])
+    sections = [_sections(one) for one in (old, new)]
+    for nth, record in enumerate(records, 1):
+        version = record.get("index_hash")
+        if version is not None and version not in redirects.versions[:-1]:
+            message = f'expected a version that the tables lead from, got "{version}"'
+            raise data_error("RW-M04", message, where=f"{path}: record {nth}", field="index_hash")
+    if not records:
+        raise data_error("RW-F04", "expected records, got none", where=str(path))
+    is_gold = any("relevant" in record or "gold_citations" in record for record in records)
+    rewrite = rebind_gold if is_gold else rebind_traces
+    rebound = rewrite(records, redirects, newest.live, old_sections=sections[0], new_sections=sections[1])
+    for record in rebound.items:
+        if is_gold or record.get("index_hash") in redirects.versions[:-1]:
+            record["index_hash"] = redirects.versions[-1]  # whose ids these are now
+    encode = msgspec.json.Encoder().encode
+    files = rebound_files(out)
+    for implied in files[1:]:  # named by nobody: only an earlier log or review list is replaced
+        check_ours(implied, lambda data: not data or data.startswith(b'{"qid":'))
+    rows = (rebound.items, [one.row() for one in rebound.log], [one.row() for one in rebound.review])
+    for target, lines in zip(files, rows, strict=True):
+        write_whole(target, b"".join(encode(line) + b"\n" for line in lines))
+    return Rewritten(rebound, files)
+
+
+def rebound_files(out: Path) -> list[Path]:
+    """What rewriting writes: the records, the log and the review list."""
+    return [out, out.with_suffix(".log.jsonl"), out.with_suffix(".review.jsonl")]
+
+
+def _sections(corpus: Path | None) -> dict[str, str]:
+    if corpus is None:
+        return {}
+    places = load_corpus(corpus).places
+    return {name: place.section for name, place in places.items() if place.section is not None}

@@ -1,0 +1,146 @@
+"""The corpus as scoring sees it: where every block stands, and its text; from an index, or from a chunk file.
+
+Whatever is read of an index was compared with its manifest before, and what is decoded are the bytes that were hashed.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ragworthy.corpus.normalise import count_tokens
+from ragworthy.ids import section_key, stable
+from ragworthy.load.extras import read_chunks
+from ragworthy.load.sources import Block, FileSource, PlainFile, Source, open_source
+from ragworthy.metrics.facts.wanted import Place, Section, kind_of, place_of
+from ragworthy.records import Chunk
+
+if TYPE_CHECKING:
+    from ragworthy.index.folder import Folder
+
+MANIFEST, CHUNKS = "manifest.json", "chunks.jsonl"
+"""Files of an index; the package `index` itself, which needs NumPy, is imported only where there is one."""
+
+
+class Corpus(NamedTuple):
+    """Every block by id, and what is known of the index it came from."""
+
+    places: dict[str, Place]
+    texts: dict[str, str]
+    lengths: dict[str, int]
+    sections: dict[tuple[str, str], int]
+    """The tokens of each section, by document and path."""
+    label: str
+    sha256: str
+    index_hash: str | None = None
+    normaliser: str | None = None
+    source: Source | None = None
+
+    def place(self, name: str) -> Place:
+        """Where a block stands: what the corpus says, else what its id says."""
+        return self.places.get(name) or place_of(name)
+
+    def tokens(self, section: Section, *, subtree: bool = False) -> int:
+        """How many tokens a section has, over all documents it may be in."""
+        if not subtree and section.docs:
+            return sum(self.sections.get((doc, section.path), 0) for doc in section.docs)
+        return sum(
+            count for (doc, path), count in self.sections.items() if section.holds(Place(doc or None, path), subtree)
+        )
+
+
+def text_hash(text: str) -> str:
+    """The hash by which a lock remembers the text of a block."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def corpus_files(path: Path, role: str = "corpus") -> dict[str, Path]:
+    """Every file that decides what is read of a corpus, by the role that a receipt gives it.
+
+    The manifest of an index stands for the whole, and names all other files with their hashes.
+    """
+    index = _index_at(path)
+    if index is None:
+        return {role: path}
+    return {role: index / MANIFEST, f"{role}/{CHUNKS}": index / CHUNKS}
+
+
+def _index_at(given: Any) -> Path | None:
+    """The folder of an index, where it or its manifest was given."""
+    path = Path(given) if isinstance(given, (str, Path)) else None
+    if path is not None and path.name == MANIFEST and path.is_file():
+        return path.parent
+    return path if path is not None and path.is_dir() else None
+
+
+class _Chunks(PlainFile):
+    """The chunks of an index. They are hashed while they are read, so that what was decoded is what was checked."""
+
+    splits = False
+
+    def __init__(self, folder: "Folder") -> None:
+        folder.check_size(CHUNKS)
+        super().__init__("corpus", folder.root / CHUNKS)
+        self._folder = folder
+
+    def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
+        digest = hashlib.sha256()
+        for block in super().blocks():
+            digest.update(block.data)
+            yield block
+        self._folder.check_hash(CHUNKS, digest.hexdigest())
+
+    def sha256(self) -> str:
+        return self._folder.manifest.files[CHUNKS].sha256
+
+
+def chunk_source(given: Any) -> Source:
+    """The chunks behind a path, for whoever needs their texts only: of an index no other file is looked at."""
+    path = _index_at(given)
+    if path is None or not (path / MANIFEST).is_file():
+        return open_source("corpus", given)
+    from ragworthy.index.folder import open_folder
+
+    return _Chunks(open_folder(path))
+
+
+def load_corpus(given: Any) -> Corpus:
+    """The corpus behind a path: an index, its manifest, or a file of chunks."""
+    path = _index_at(given)
+    if path is not None:
+        from ragworthy.index.store import open_index
+
+        index = open_index(path)
+        manifest = index.manifest
+        lengths = {one.doc_id: one.bytes for one in manifest.documents}
+        found = _corpus(index.chunks, path.name, index.folder.sha256)
+        return found._replace(
+            lengths=found.lengths | lengths,
+            index_hash=manifest.index_hash,
+            normaliser=manifest.text_preproc.normaliser,
+        )
+    source = open_source("corpus", given)
+    corpus = _corpus(read_chunks(source), source.label, source.sha256())._replace(source=source)
+    if isinstance(source, FileSource):
+        source.check_unchanged()
+    return corpus
+
+
+def _corpus(chunks: Iterable[Chunk], label: str, sha256: str) -> Corpus:
+    corpus = Corpus({}, {}, {}, {}, label, sha256)
+    for chunk in chunks:
+        name = stable(chunk.name)
+        parsed = place_of(name)
+        doc = chunk.doc_id or parsed.doc
+        section = section_key(chunk.section_id).rpartition("|s=")[2] if chunk.section_id else parsed.section
+        tokens = chunk.tokens if chunk.tokens is not None else count_tokens(chunk.text)
+        span = chunk.offsets if chunk.offsets and chunk.offsets[0] < chunk.offsets[1] else None
+        kind = kind_of(chunk.type) or parsed.type or "prose"
+        page = parsed.section if parsed.section != section else None
+        corpus.places[name] = Place(doc, section, kind, span, tokens, page)
+        corpus.texts[name] = chunk.text
+        if span is not None and doc is not None:
+            corpus.lengths[doc] = max(corpus.lengths.get(doc, 0), span[1])
+        key = (doc or "", section or "")
+        corpus.sections[key] = corpus.sections.get(key, 0) + tokens
+    return corpus

@@ -1,0 +1,1 @@
+"""What is established about questions, runs and votes; metrics are functions of it."""

@@ -1,0 +1,374 @@
+"""What is established about one question of the answers suite, once, as a set of flags.
+
+The flags of a question are its row. A count per distinct flag set is the tally, which merges exactly, and every
+metric in `answers.py` is a pure function of the flags.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from ragworthy.metrics.facts.constraints import Contradictions, kept
+from ragworthy.names import MIN_SUBSTR, REFUSAL
+from ragworthy.records import Gold, Trace
+from ragworthy.text import can_count_when_short, clip, fold, is_nfc, looks_like_refusal, piece_occurs, trim_fold
+
+# What the metrics count.
+ANSWERABLE = 1 << 0
+PRESENT = 1 << 1
+REFUSED = 1 << 2
+ERRORED = 1 << 3
+CLAIM = 1 << 4
+CONTAINS = 1 << 5
+WELL_FORMED = 1 << 6
+IN_SCOPE = 1 << 7
+HIT = 1 << 8
+CONSTRAINED = 1 << 9
+KEPT = 1 << 10
+EVIDENCE = 1 << 11
+SUPPORTABLE = 1 << 12
+SUPPORTED = 1 << 13
+RETRIEVED = 1 << 14
+
+# What is only worth a warning or a lint error.
+VACUOUS = 1 << 16
+SHORT_ENTRY = 1 << 17
+NOT_NFC = 1 << 18
+NOT_EXACT = 1 << 19
+REFUSED_CITING = 1 << 20
+NEAR_REFUSAL = 1 << 21
+REPEATED = 1 << 22
+NO_RETRIEVED = 1 << 23
+UNKNOWN_CHUNK = 1 << 24
+NO_CITATIONS = 1 << 25
+ONLY_SHORT = 1 << 26
+RESCUABLE = 1 << 27
+STRAY_GOLD = 1 << 28
+NO_QUESTION = 1 << 29
+NESTED_CITATION = 1 << 30
+
+MANY = 32
+"""From so many citations on, what was retrieved is looked up in a set."""
+
+# Two flags for each k: all gold citations in the first k, any of them.
+_TOP = 32
+
+LINT = {
+    NO_CITATIONS: (
+        "RW-G06",
+        "gold_citations",
+        "expected at least one id for an answerable question, got none",
+    ),
+    ONLY_SHORT: (
+        "RW-G07",
+        "gold_claim_substr",
+        "expected an entry of 5 characters or more, got only shorter ones",
+    ),
+    STRAY_GOLD: (
+        "RW-G08",
+        "answerable",
+        "expected no gold text or citations for an unanswerable question, got some",
+    ),
+}
+"""Gold errors that stop scoring, unless they are allowed."""
+
+
+class Rules(NamedTuple):
+    """How claims are compared; part of the policy and of the receipt."""
+
+    ks: tuple[int, ...] = (5,)
+    refusals: tuple[str, ...] = (REFUSAL,)
+    short_words: bool = False
+    scu: bool = False
+    contradictions: Contradictions = ()
+    chunks: Mapping[str, str] | None = None
+
+
+class Facts(NamedTuple):
+    """The flags of one question, unpacked for the metrics to read."""
+
+    answerable: bool
+    present: bool
+    refused: bool
+    errored: bool
+    claim: bool
+    contains: bool
+    well_formed: bool
+    in_scope: bool
+    hit: bool
+    constrained: bool
+    kept: bool
+    evidence: bool
+    supportable: bool
+    supported: bool
+    retrieved: bool
+    all_in_top: frozenset[int]
+    any_in_top: frozenset[int]
+
+    @property
+    def missing(self) -> bool:
+        """No trace at all."""
+        return not self.present
+
+    @property
+    def shipped(self) -> bool:
+        """There is an answer: a trace that neither refuses nor ends in an error."""
+        return self.present and not self.refused and not self.errored
+
+    @property
+    def tried(self) -> bool:
+        """There should be an answer: one was shipped, or an error stands in its place."""
+        return self.present and not self.refused
+
+
+def unpack(flags: int, ks: tuple[int, ...]) -> Facts:
+    """The facts behind a flag set.
+
+    >>> unpack(ANSWERABLE | PRESENT | REFUSED, (5,)).shipped
+    False
+    """
+    ticked = [bool(flags >> bit & 1) for bit in range(15)]
+    all_in = frozenset(k for i, k in enumerate(ks) if flags >> (_TOP + 2 * i) & 1)
+    any_in = frozenset(k for i, k in enumerate(ks) if flags >> (_TOP + 2 * i + 1) & 1)
+    return Facts._make((*ticked, all_in, any_in))
+
+
+def gold_flags(rules: Rules) -> Callable[[Gold], int]:
+    """A function that tells what a gold item alone establishes: the whole row of a question without a trace.
+
+    >>> item = Gold(answerable=True, qid="q", question="?", gold_claim_substr=["1990"], gold_citations=["d#1"])
+    >>> bool(gold_flags(Rules())(item) & ONLY_SHORT), bool(gold_flags(Rules(short_words=True))(item) & ONLY_SHORT)
+    (True, False)
+    """
+    short_words = rules.short_words
+
+    def flags_of(gold: Gold) -> int:
+        pieces, cited, question = gold.gold_claim_substr, gold.gold_citations, gold.question
+        if gold.answerable:
+            flags = ANSWERABLE | EVIDENCE if cited else ANSWERABLE | NO_CITATIONS
+            if not pieces:
+                flags |= VACUOUS
+            elif len(pieces) != 1 or len(pieces[0]) < MIN_SUBSTR or not pieces[0].isascii() or pieces[0].isspace():
+                flags |= _piece_flags(pieces, short_words)
+        elif pieces or cited:
+            flags = STRAY_GOLD | EVIDENCE if cited else STRAY_GOLD
+        else:
+            flags = 0
+        if gold.constraints:
+            flags |= CONSTRAINED
+        if not question:
+            flags |= NO_QUESTION
+        elif not question.isascii() and not is_nfc(question):
+            flags |= NOT_NFC
+        return flags
+
+    return flags_of
+
+
+def _piece_flags(pieces: list[str], short_words: bool) -> int:
+    flags = 0
+    folded = [fold(piece) for piece in pieces]
+    folded = ["" if piece.isspace() else piece for piece in folded]  # blanks occur in every claim
+    if any(len(piece) < MIN_SUBSTR for piece in folded):
+        flags |= SHORT_ENTRY
+    if all(len(piece) < MIN_SUBSTR for piece in folded):
+        rescuable = any(can_count_when_short(piece) for piece in folded)
+        if rescuable:
+            flags |= RESCUABLE
+        if not (rescuable and short_words):
+            flags |= ONLY_SHORT
+    if not all(is_nfc(piece) for piece in pieces):
+        flags |= NOT_NFC
+    return flags
+
+
+def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
+    """A function that establishes what a trace adds to the facts of its question, under these rules.
+
+    It runs once for every trace, so the usual shapes (one piece, one citation) take the shortest way through it.
+    """
+    k, one_k = rules.ks[0], len(rules.ks) == 1
+    several = _several_tops(rules.ks)
+    in_top = PRESENT | RETRIEVED | 1 << _TOP | 1 << (_TOP + 1)
+    some_in_top = PRESENT | RETRIEVED | 1 << (_TOP + 1)
+    in_list = PRESENT | RETRIEVED
+    right = CLAIM | CONTAINS | WELL_FORMED | IN_SCOPE | HIT | KEPT
+    contained, in_scope, hit = CLAIM | CONTAINS, WELL_FORMED | IN_SCOPE, WELL_FORMED | IN_SCOPE | HIT
+    both = CONTAINS | HIT
+    exact = rules.refusals
+    refusals = frozenset(trim_fold(text) for text in rules.refusals)
+    longest = max(map(len, refusals), default=0)
+    short_words, scu, contradictions, chunks = rules.short_words, rules.scu, rules.contradictions, rules.chunks
+    plain = not scu and chunks is None
+    errored = PRESENT | ERRORED | SUPPORTABLE
+
+    def flags_of(gold: Gold, trace: Trace) -> int:
+        retrieved, wanted = trace.retrieved_ids, gold.gold_citations
+        answer = trace.answer_json
+        if answer is None or trace.error is not None:
+            # Whatever came before an error is no answer and no evidence: the question is a case of every rate that it
+            # could have counted for, and counts for none.
+            return errored if gold.answerable and chunks is not None else PRESENT | ERRORED
+        if not retrieved:
+            flags = PRESENT | NO_RETRIEVED if retrieved is None else PRESENT
+            retrieved = []
+        elif not wanted:
+            flags = PRESENT
+        elif one_k and len(wanted) == 1:
+            one = wanted[0]
+            flags = in_top if one in retrieved[:k] else in_list if one in retrieved else PRESENT
+        elif one_k and len(wanted) == 2:
+            top = retrieved[:k]
+            one, other = wanted
+            if one in top:
+                flags = in_top if other in top else some_in_top
+            elif other in top:
+                flags = some_in_top
+            else:
+                flags = in_list if one in retrieved or other in retrieved else PRESENT
+        else:
+            flags = PRESENT | several(wanted, retrieved)
+        claim, cited = answer.claim, answer.citations
+        if claim in exact:
+            return flags | REFUSED | REFUSED_CITING if cited else flags | REFUSED
+        pieces = gold.gold_claim_substr
+        text = claim.strip() if claim else ""
+        if text.isascii():
+            if (
+                plain
+                and pieces
+                and wanted
+                and len(text) > longest
+                and len(piece := pieces[0]) >= 5
+                and piece in text
+                and not piece.isspace()
+                and type(cited) is list
+                and len(cited) == 1
+                and (one := cited[0]) in wanted
+                and one in retrieved
+                and gold.answerable
+            ):
+                return flags | right
+            text = text.lower()
+        else:
+            text = fold(text)
+        if len(text) <= longest and text in refusals:
+            return flags | REFUSED | NOT_EXACT | REFUSED_CITING if cited else flags | REFUSED | NOT_EXACT
+        if text:
+            if not pieces:
+                flags |= contained
+            else:
+                for piece in pieces:
+                    folded = piece.lower() if piece.isascii() else fold(piece)
+                    if len(folded) >= 5 and folded in text and not folded.isspace():
+                        flags |= contained
+                        break
+                else:
+                    found = short_words and piece_occurs(pieces, text, short_words=True)
+                    flags |= contained if found else CLAIM
+        if type(cited) is list and len(cited) == 1 and (one := cited[0]) in retrieved:
+            flags |= hit if wanted and one in wanted else in_scope
+        else:
+            flags |= _citation_flags(cited, wanted, retrieved)
+        if not scu or not gold.constraints or kept(gold.constraints, answer.constraints_echo, text, contradictions):
+            flags |= KEPT
+        if chunks is not None:
+            flags |= _support(gold, cited, chunks, short_words)
+        if (flags & both != both or not gold.answerable) and looks_like_refusal(text):
+            flags |= NEAR_REFUSAL
+        return flags
+
+    return flags_of
+
+
+NO_ANSWER_AT_ALL = "the trace has no answer_json"
+
+
+def is_error(trace: Trace) -> bool:
+    """Whether a trace holds an error, or no answer at all, where an answer should be."""
+    return trace.error is not None or trace.answer_json is None
+
+
+def said_error(trace: Trace) -> str:
+    """What an errored trace says went wrong, on one line.
+
+    >>> said_error(Trace(error={"code": 500})), said_error(Trace())
+    ('{"code":500}', 'the trace has no answer_json')
+    """
+    if trace.error is None:
+        return NO_ANSWER_AT_ALL
+    text = trace.error if isinstance(trace.error, str) else msgspec.json.encode(trace.error).decode()
+    return clip(text, _LONGEST_ERROR) or "an error without a text"
+
+
+_LONGEST_ERROR = 300
+
+
+def _several_tops(ks: tuple[int, ...]) -> Callable[[list[str], list[str]], int]:
+    """The flags of several k, or of several gold citations."""
+    tops = [(k, 1 << (_TOP + 2 * i), 1 << (_TOP + 2 * i + 1)) for i, k in enumerate(ks)]
+
+    def flags_of(wanted: list[str], retrieved: list[str]) -> int:
+        flags = 0
+        for k, all_in, any_in in tops:
+            top: Collection[str] = retrieved[:k]
+            if len(wanted) >= MANY:
+                top = frozenset(top)
+            found = 0
+            for one in wanted:
+                if one in top:
+                    found += 1
+            if found:
+                flags |= any_in if found < len(wanted) else all_in | any_in
+        if flags:
+            return flags | RETRIEVED
+        everything: Collection[str] = retrieved if len(wanted) < MANY else frozenset(retrieved)
+        for one in wanted:
+            if one in everything:
+                return RETRIEVED
+        return 0
+
+    return flags_of
+
+
+def _citation_flags(cited: object, wanted: list[str] | None, retrieved: list[str]) -> int:
+    """Whether citations are a list of ids, all retrieved, one of them gold."""
+    if cited is None:
+        return WELL_FORMED | IN_SCOPE
+    if not isinstance(cited, list):
+        return IN_SCOPE
+    flags = WELL_FORMED | IN_SCOPE
+    found = 0
+    # Short lists are searched fastest as they are; a reply with ten thousand ids would take minutes that way.
+    known = retrieved if len(cited) < MANY else frozenset(retrieved)
+    for one in cited:
+        if type(one) is not str:
+            flags &= ~(IN_SCOPE | WELL_FORMED)
+            if type(one) in (dict, list):
+                flags |= NESTED_CITATION
+        elif one in known:
+            if wanted and one in wanted:
+                found = HIT
+        else:
+            flags &= ~IN_SCOPE
+    if flags & IN_SCOPE:
+        flags |= found
+    if len(cited) > 1 and flags & WELL_FORMED and len(set(cited)) < len(cited):
+        flags |= REPEATED
+    return flags
+
+
+def _support(gold: Gold, cited: object, chunks: Mapping[str, str], short_words: bool) -> int:
+    """Whether the text of a cited chunk holds a gold piece that counts."""
+    if not gold.answerable:
+        return 0
+    pieces = gold.gold_claim_substr or []
+    flags = SUPPORTABLE
+    for one in cited if isinstance(cited, list) else ():
+        text = chunks.get(one) if isinstance(one, str) else None
+        if text is None:
+            flags |= UNKNOWN_CHUNK
+        elif piece_occurs(pieces, text, short_words=short_words):
+            flags |= SUPPORTED
+    return flags

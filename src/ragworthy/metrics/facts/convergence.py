@@ -1,0 +1,137 @@
+"""λ: whether the runs of one question lead to the same place, over its wordings and seeds."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+from ragworthy.ids import natural
+from ragworthy.metrics.facts.runs import Facts
+
+FORWARD, BACKWARD, SPLIT, CHAOS = "→", "←", "<>", "×"
+MARKS = (FORWARD, BACKWARD, SPLIT, CHAOS)
+"""Convergent, collapsed to nothing, divided, and without any agreement."""
+PARAPHRASES, SEEDS = 3, 2
+"""What a question needs before its convergence counts."""
+
+_SPELLINGS = {
+    FORWARD: ("→", "->", "convergent", "forward", "â†’", "‚Üí"),
+    BACKWARD: ("←", "<-", "divergent", "collapse", "â†", "‚Üê", "â†\x90"),
+    SPLIT: ("<>", "recursive", "transitional"),
+    CHAOS: ("×", "x", "chaotic", "Ã—", "√ó"),
+}
+_MARK_OF = {spelling: mark for mark, spellings in _SPELLINGS.items() for spelling in spellings}
+
+RunKey = tuple[int, int]
+"""Paraphrase and seed."""
+
+
+class Seen(NamedTuple):
+    """What one run cites first (its section, or nothing), and all the ids it cites."""
+
+    key: str
+    ids: tuple[str, ...]
+
+
+def declared(state: str | None) -> str | None:
+    """The mark behind a spelling that a trace may carry; None for one that means nothing.
+
+    >>> declared("convergent"), declared("â†’"), declared("x"), declared("?")
+    ('→', '→', '×', None)
+    """
+    return None if state is None else _MARK_OF.get(state.strip().lower(), _MARK_OF.get(state.strip()))
+
+
+def mark(runs: Sequence[Seen]) -> str:
+    """The mark of a question.
+
+    >>> same, other, none = Seen("4.2", ("a",)), Seen("4.1", ("b",)), Seen("", ())
+    >>> mark([same] * 6), mark([same] * 5 + [other]), mark([none] * 6), mark([none] * 3 + [same] * 3)
+    ('→', '<>', '←', '←')
+    """
+    keys = [run.key for run in runs]
+    empty = keys.count("")
+    if empty == len(keys):
+        return BACKWARD
+    if len(set(keys)) == 1:
+        return FORWARD
+    if 2 * empty >= len(keys):
+        return BACKWARD
+    filled = [set(run.ids) for run in runs if run.ids]
+    alone = all(count == 1 for key, count in Counter(keys).items() if key)
+    if alone and len(filled) > 1 and all(one.isdisjoint(other) for one, other in combinations(filled, 2)):
+        return CHAOS
+    return SPLIT
+
+
+def run_marks(runs: Sequence[Seen]) -> list[str]:
+    """The mark of each run against the section most runs lead to."""
+    counts = Counter(run.key for run in runs if run.key)
+    if not counts:
+        return [BACKWARD] * len(runs)
+    modal = min(counts, key=lambda key: (-counts[key], natural(key)))
+    shared = {name for run in runs if run.key == modal for name in run.ids}
+    marks = []
+    for run in runs:
+        if run.key == modal:
+            marks.append(FORWARD)
+        elif not run.key:
+            marks.append(BACKWARD)
+        else:
+            marks.append(CHAOS if shared.isdisjoint(run.ids) else SPLIT)
+    return marks
+
+
+def flip_rate(states: Sequence[str]) -> float:
+    """Changes between neighbours in a sequence of marks.
+
+    >>> flip_rate(["→", "→", "<>", "→"]), flip_rate(["→"])
+    (0.6666666666666666, 0.0)
+    """
+    changes = sum(one != other for one, other in pairwise(states))
+    return changes / (len(states) - 1) if len(states) > 1 else 0.0
+
+
+class Question(NamedTuple):
+    """Every run of one question by paraphrase and seed; one without any run has the facts of a missing one."""
+
+    runs: Mapping[RunKey, Facts]
+    facts: tuple[Facts, ...]
+    """The facts of every run in order, or of the missing one."""
+
+    @classmethod
+    def of(cls, runs: Mapping[RunKey, Facts], absent: Facts) -> "Question":
+        """A question from its runs; `absent` stands in where there is none."""
+        return cls(runs, tuple(runs[key] for key in sorted(runs)) or (absent,))
+
+    @property
+    def errored(self) -> bool:
+        """Nothing but errors."""
+        return bool(self.runs) and all(one.errored for one in self.facts)
+
+    @property
+    def counted(self) -> bool:
+        """Whether convergence can be told: answers, three wordings and two seeds, and not one run missing."""
+        seeds = {seed for _, seed in self.runs}
+        whole = all((wording, seed) in self.runs for wording, _ in self.runs for seed in seeds)
+        wordings = {wording for wording, _ in self.runs}
+        return len(wordings) >= PARAPHRASES and len(seeds) >= SEEDS and whole and self.asked
+
+    @property
+    def asked(self) -> bool:
+        """Whether the question has an answer to converge to, and its traces carry answers."""
+        facts = self.facts
+        return facts[0].answerable and all(one.answers for one in facts)
+
+    @property
+    def seen(self) -> list[Seen]:
+        """What every run cites."""
+        return [Seen(one.key, one.cited) for one in self.facts]
+
+    def triplets(self) -> list[bool]:
+        """Whether each set of three wordings under one seed leads to one section."""
+        found = []
+        for seed in sorted({seed for _, seed in self.runs}):
+            keys = [self.runs[key].key for key in sorted(self.runs) if key[1] == seed][:PARAPHRASES]
+            found.append(len(keys) == PARAPHRASES and bool(keys[0]) and len(set(keys)) == 1)
+        return found

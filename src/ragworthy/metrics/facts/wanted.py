@@ -1,0 +1,224 @@
+"""What is wanted: a gold question of the retrieval suite, ready to be compared with any run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from ragworthy.ids import TYPE_TAGS, parse, section_key, stable
+from ragworthy.metrics.facts.redirects import Redirects
+from ragworthy.records import RetrievalGold
+
+Span: TypeAlias = tuple[int, int] | None
+GONE = "gone:"
+"""Stands before an id whose text the newest version no longer has."""
+
+
+class Place(NamedTuple):
+    """Where a block stands: what the corpus, or else its id, says."""
+
+    doc: str | None
+    section: str | None
+    type: str | None = None
+    span: tuple[int, int] | None = None
+    tokens: int = 0
+    page: str | None = None
+    """The section that its id names, where the corpus says another."""
+
+
+class Section(NamedTuple):
+    """A section to answer from, with the documents it may be in; none when they are not known."""
+
+    path: str
+    docs: frozenset[str]
+
+    def holds(self, place: Place, subtree: bool = False) -> bool:
+        """Whether a block stands in this section (or below it)."""
+        if place.section is None or not self.path:
+            return False
+        if self.docs and place.doc is not None and place.doc not in self.docs:
+            return False
+        if self.path in (place.section, place.page):
+            return True
+        return subtree and place.section.startswith(f"{self.path}.")
+
+
+class Wanted(NamedTuple):
+    """One gold question, ready to be compared: each relevant block under every id it has now."""
+
+    qid: str
+    answerable: bool
+    wordings: tuple[str, ...]
+    names: Mapping[str, int]
+    """The relevant ids as the gold set has them, with the number of the block that each is part of now."""
+    blocks: tuple[frozenset[str], ...]
+    """The ids that each block has now; none where its text is gone. Blocks that were merged are one."""
+    grades: tuple[int, ...]
+    ids: Mapping[str, tuple[int, ...]]
+    """Every id that counts, with the numbers of its blocks."""
+    negatives: frozenset[str]
+    anchor: Section | None
+    spots: tuple[tuple[str, Place], ...]
+    """Where the relevant blocks are, by id, with their bytes."""
+    types: tuple[str, ...]
+    section_tokens: int
+    slices: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=1 << 16)
+def place_of(name: str) -> Place:
+    """Where a block stands by its id alone.
+
+    >>> place_of("S.4.2.p.Bk011a").section, place_of("guide.md|s=1.2|p=000|b=001").doc
+    ('4.2', 'guide.md')
+    """
+    parsed = parse(name)
+    kind = TYPE_TAGS.get(parsed.type or "")
+    return Place(parsed.doc, section_key(parsed.section) if parsed.section else None, kind)
+
+
+class Moves(NamedTuple):
+    """Where ids have gone since the gold set was written."""
+
+    redirects: Redirects
+    live: frozenset[str]
+    """The ids of the newest version, which stand for themselves."""
+    gold_hash: str | None = None
+    """The index that the gold set was frozen on."""
+
+    def gold(self, name: str, index_hash: str | None = None) -> tuple[str, ...]:
+        """Every id that a gold id stands for now; none when its text is gone."""
+        if (index_hash or self.gold_hash) == self.redirects.versions[-1]:
+            return (name,)
+        return self.redirects.resolve(name)
+
+    def is_earlier(self, index_hash: str | None) -> bool:
+        """Whether something was written against an earlier version."""
+        return index_hash in self.redirects.versions[:-1]
+
+    def trace(self, name: str, offsets: Span, index_hash: str | None) -> tuple[str, Span]:
+        """The id and bytes that a trace means: as they are, unless it was written against an earlier version."""
+        if not self.is_earlier(index_hash) and (name in self.live or index_hash == self.redirects.versions[-1]):
+            return name, offsets
+        now = self.redirects.resolve(name)
+        if not now:
+            return f"{GONE}{name}", None  # the old id may name another text by now
+        if offsets is None or offsets[0] >= offsets[1]:
+            return now[0], None
+        places = self.redirects.places(name, offsets)
+        return places[0].id if places else now[0], places[0].offsets if places else None
+
+
+class Rules(NamedTuple):
+    """How a run is read; part of the policy and of the receipt."""
+
+    ks: tuple[int, ...] = (1, 3, 5, 10)
+    subtree: bool = False
+    refusals: frozenset[str] = frozenset()
+    place: Callable[[str], Place] = place_of
+    moves: Moves | None = None
+
+
+def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int], slices: tuple[str, ...]) -> Wanted:
+    """A gold question, with its ids followed through redirects and placed in the corpus."""
+    names, blocks = _blocks(gold, rules)
+    ids: dict[str, tuple[int, ...]] = {}
+    for number, block in enumerate(blocks):
+        for name in sorted(block):
+            ids[name] = (*ids.get(name, ()), number)
+    spots = _spots(gold, names, blocks, rules)
+    anchor = _anchor(gold.anchor_section or "", list(spots.values()))
+    if anchor is not None and rules.moves is not None:
+        anchor = _moved_anchor(anchor, names, blocks, spots)
+    first = [spots[min(block)] if block else None for block in blocks]
+    grades = {stable(name): grade for name, grade in (gold.grades or {}).items()}
+    negatives = {now for name in gold.negatives or [] for now in _now(stable(name), rules, gold)}
+    return Wanted(
+        qid=gold.name,
+        answerable=gold.answerable,
+        wordings=tuple(gold.paraphrases or ()),
+        names=names,
+        blocks=tuple(blocks),
+        grades=_grades(names, len(blocks), grades),
+        ids=ids,
+        negatives=frozenset(negatives - ids.keys()),
+        anchor=anchor,
+        spots=tuple(spots.items()),
+        types=tuple(kind_of(place.type) if place else "" for place in first),
+        section_tokens=tokens(anchor) if anchor else 0,
+        slices=slices,
+    )
+
+
+def _blocks(gold: RetrievalGold, rules: Rules) -> tuple[dict[str, int], list[frozenset[str]]]:
+    """The relevant ids with the number of their block, and what each block stands for now."""
+    names: dict[str, int] = {}
+    blocks: list[frozenset[str]] = []
+    for name in dict.fromkeys(map(stable, gold.relevant or [])):
+        block = frozenset(_now(name, rules, gold))
+        if block and block in blocks:
+            names[name] = blocks.index(block)
+        else:
+            names[name] = len(blocks)
+            blocks.append(block)
+    return names, blocks
+
+
+def _grades(names: Mapping[str, int], count: int, given: Mapping[str, int]) -> tuple[int, ...]:
+    """The grade of each block: the best of those that were merged into it."""
+    grades = [0] * count
+    for name, number in names.items():
+        grades[number] = max(grades[number], given.get(name, 1))
+    return tuple(grades)
+
+
+def _now(name: str, rules: Rules, gold: RetrievalGold) -> tuple[str, ...]:
+    return (name,) if rules.moves is None else rules.moves.gold(name, gold.index_hash)
+
+
+def _spots(
+    gold: RetrievalGold, names: Mapping[str, int], blocks: Sequence[frozenset[str]], rules: Rules
+) -> dict[str, Place]:
+    """Where the relevant blocks stand now, with the bytes the gold set gives them; nowhere where the text is gone."""
+    spots = {one: rules.place(one) for block in blocks for one in sorted(block)}
+    for name, span in (gold.relevant_offsets or {}).items():
+        places = {stable(name): span}
+        if rules.moves is not None:
+            places = {place.id: place.offsets for place in rules.moves.redirects.places(stable(name), span)}
+        for one, offsets in places.items():
+            if one in spots and stable(name) in names:
+                spots[one] = spots[one]._replace(span=offsets)
+    return spots
+
+
+def _anchor(text: str, spots: Sequence[Place]) -> Section | None:
+    """The anchor section; where it names no document, it is in those of the relevant blocks."""
+    if not text:
+        return None
+    doc, _, path = section_key(text).rpartition("|s=")
+    doc = doc.partition("|r=")[0]
+    docs = {doc} if doc else {spot.doc for spot in spots if spot.doc is not None}
+    return Section(path, frozenset(docs))
+
+
+def _moved_anchor(
+    anchor: Section, names: Mapping[str, int], blocks: Sequence[frozenset[str]], spots: Mapping[str, Place]
+) -> Section:
+    """The anchor section after a renaming: where the first relevant block that stood in it stands now."""
+    for name, number in names.items():
+        place = spots[min(blocks[number])] if blocks[number] else None
+        if place is not None and place.section is not None and place_of(name).section == anchor.path:
+            docs = {place.doc} if place.doc is not None else anchor.docs
+            return Section(place.section, frozenset(docs))
+    return anchor
+
+
+def kind_of(given: str | None) -> str:
+    """The type of a block as it is counted; a paragraph is prose, and nothing is not known."""
+    return "prose" if given == "paragraph" else given or ""
+
+
+def qualified(place: Place) -> str:
+    """A section with its document, so that sections of two documents differ; empty where it is not known."""
+    if place.section is None:
+        return ""
+    return f"{place.doc}|s={place.section}" if place.doc is not None else place.section

@@ -1,0 +1,1 @@
+"""The committed rules: which suites run on what, and which gates hold."""

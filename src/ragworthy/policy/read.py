@@ -1,0 +1,194 @@
+"""The policy file: which suites run on what, and which gates hold. Every mistake is named by the path of its key."""
+
+from collections.abc import Callable
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragworthy.errors import policy_error
+from ragworthy.files import read_text
+from ragworthy.gates import Gate, Waiver, name_of
+from ragworthy.load.checker import Checker, load_toml, shown
+from ragworthy.metrics import registry
+from ragworthy.names import DEFAULT_K
+from ragworthy.policy.defaults import REGRESSION
+from ragworthy.policy.gate_checks import EVIDENCE, Known
+from ragworthy.policy.gate_text import parse_gates
+from ragworthy.policy.settings import SUITE_OF, Answers, Settings, Structured, default_gates, sections
+
+VERSION = 1
+
+
+class Policy(NamedTuple):
+    """A checked policy."""
+
+    suites: tuple[Settings, ...]
+    gates: tuple[Gate, ...]
+    waivers: tuple[Waiver, ...] = ()
+    baseline: str | None = None
+    evidence: str = "point"
+    signers: tuple[str, ...] = ()
+    path: Path | None = None
+    regression: bool = False
+    today: date | None = None
+    """The day on which its waivers were judged."""
+
+    @property
+    def folder(self) -> Path:
+        """Paths in the policy are relative to this folder."""
+        return self.path.parent if self.path is not None else Path()
+
+
+def find_policy(given: str | None) -> Path:
+    """The policy to use: the one named, else ragworthy.toml, else pyproject.toml with [tool.ragworthy]."""
+    if given is not None:
+        return Path(given)
+    for name in ("ragworthy.toml", "pyproject.toml"):
+        path = Path(name)
+        if path.is_file() and (name == "ragworthy.toml" or "[tool.ragworthy" in read_text(path)):
+            return path
+    message = "expected ragworthy.toml or [tool.ragworthy] in pyproject.toml here, got neither"
+    raise policy_error("RW-P08", message)
+
+
+def load_policy(path: Path, *, today: date | None) -> Policy:
+    """Read and check a policy. `today` decides about waivers; None leaves their dates alone."""
+    table = load_toml(path)
+    where = path.as_posix()
+    if path.name == "pyproject.toml":
+        tool = table.get("tool")
+        table = tool.get("ragworthy", {}) if isinstance(tool, dict) else {}
+        if not isinstance(table, dict) or not table:
+            raise policy_error("RW-P08", "expected a table [tool.ragworthy], got none", where=where)
+    return parse_policy(table, where, path, today)
+
+
+def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: date | None) -> Policy:
+    """A policy from its table."""
+    check = Checker(where)
+    check.known(table, "", "")
+    if table.get("version") != VERSION or type(table.get("version")) is not int:
+        got = shown(table["version"]) if "version" in table else "nothing"
+        check.say("RW-P03" if "version" in table else "RW-P11", "version", f"expected {VERSION}, got {got}")
+    evidence = check.choice(table, "evidence", EVIDENCE, "", "point")
+    regression = bool(check.take(table, "regression", bool, "", "true or false"))
+    suites = sections(check, table)
+    if not suites and not check.problems:
+        check.say("RW-P12", "answers", "expected a section for a suite, got none")
+    known = _known(check, suites, path)
+    k = next((one.ks[0] for one in suites if isinstance(one, Answers)), DEFAULT_K)
+    only = SUITE_OF[type(suites[0])] if len(suites) == 1 and not isinstance(suites[0], Answers) else None
+    gates = parse_gates(check, table.get("gate", []), "gate", default_k=k, evidence=evidence, suite=only, known=known)
+    if table.get("gate") == []:
+        check.say("RW-P11", "gate", "expected at least one gate, got an empty list")
+    gated = {suite_of(gate) for gate in gates}
+    idle = [settings for settings in suites if SUITE_OF[type(settings)] not in gated and table.get("gate") != []]
+    if not check.problems:  # a suite that nothing is said about is held to the usual gates, never to none
+        gates += tuple(one._replace(evidence=evidence) for settings in idle for one in default_gates(settings))
+        gates += _regression(gates, suites, evidence) if regression else ()
+    _suites_of_gates(check, gates, suites)
+    waivers = _waivers(check, table.get("waiver", []), gates, today, partial(_whole_name, known=known, k=k, only=only))
+    freeze = check.take(table, "freeze", dict, "", "a table") or {}
+    check.known(freeze, "freeze", "freeze.")
+    signers = check.strings(freeze, "signers", "freeze.") or ()
+    baseline = check.take(table, "baseline", str, "", "a path")
+    check.stop()
+    return Policy(suites, gates, waivers, baseline, evidence, signers, path, regression, today)
+
+
+def suite_of(gate: Gate) -> str | None:
+    """The suite that a gate is judged with."""
+    return gate.suite or registry.suite_of(gate.metric)
+
+
+def _regression(gates: tuple[Gate, ...], suites: tuple[Settings, ...], evidence: str) -> tuple[Gate, ...]:
+    """The rules against the last accepted run, for the suites that are there; what the policy says itself stands."""
+    there = {SUITE_OF[type(one)] for one in suites}
+    said = {(gate.metric, gate.op, gate.suite) for gate in gates if gate.slice is None}
+    return tuple(
+        gate._replace(evidence=evidence)
+        for gate in REGRESSION
+        if suite_of(gate) in there and (gate.metric, gate.op, gate.suite) not in said
+    )
+
+
+def _known(check: Checker, suites: tuple[Settings, ...], path: Path | None) -> Known:
+    """The metrics of the fields that a definition of its own gives the structured suite."""
+    written = next((one.definition for one in suites if isinstance(one, Structured)), None)
+    if written is None or check.problems:
+        return None
+    from ragworthy.load.definition import metrics_in
+
+    return metrics_in((path.parent if path is not None else Path()) / written)
+
+
+def _suites_of_gates(check: Checker, gates: tuple[Gate, ...], suites: tuple[Settings, ...]) -> None:
+    """Every gate needs the section of its suite, or it would never be judged."""
+    there = {SUITE_OF[type(one)] for one in suites}
+    for gate in gates if there else ():
+        suite = suite_of(gate)
+        if suite not in there:
+            check.say("RW-P11", suite or "", f"expected a section [{suite}] for the gate on {gate.metric}, got none")
+
+
+def _waivers(
+    check: Checker,
+    given: Any,
+    gates: tuple[Gate, ...],
+    today: date | None,
+    whole_name: Callable[[str], str | None],
+) -> tuple[Waiver, ...]:
+    if not isinstance(given, list):
+        check.say("RW-P03", "waiver", f"expected [[waiver]] tables, got {shown(given)}")
+        return ()
+    names = {name_of(gate) for gate in gates}
+    waivers = []
+    for i, table in enumerate(given):
+        here = f"waiver[{i}]."
+        if not isinstance(table, dict):
+            check.say("RW-P03", here[:-1], f"expected a table, got {shown(table)}")
+            continue
+        check.known(table, "waiver", here)
+        texts = {}
+        for key in ("gate", "reason", "owner"):
+            texts[key] = check.take(table, key, str, here, "a text")
+            if key not in table:
+                check.say("RW-P11", f"{here}{key}", "expected a text, got nothing")
+            elif texts[key] is not None and not texts[key].strip():
+                check.say("RW-P03", f"{here}{key}", "expected a text, got an empty one")
+        expires = check.take(table, "expires", date, here, "a date like 2026-12-31")
+        if "expires" not in table:
+            check.say("RW-P11", f"{here}expires", "expected a date, got nothing")
+        if expires is not None and today is not None and expires < today:
+            check.say("RW-P06", f"{here}expires", f"expected a date from {today} on, got {expires}")
+        if texts["gate"] and texts["gate"] not in names:
+            # A waiver may stay when its gate has gone, but not name something that no gate could be on.
+            whole = whole_name(texts["gate"])
+            if whole is None:
+                check.say("RW-P07", f"{here}gate", f'expected a gate, got "{texts["gate"]}"')
+            texts["gate"] = whole or texts["gate"]
+        if all(texts.values()) and expires is not None:
+            waivers.append(Waiver(texts["gate"], texts["reason"], texts["owner"], expires.isoformat()))
+    return tuple(waivers)
+
+
+def _whole_name(written: str, *, known: Known, k: int, only: str | None) -> str | None:
+    """The name of a gate with the full id of its metric; None where it names no metric. A slice is never dropped.
+
+    In a policy of one suite (`only`) a metric that it borrows is its own.
+    """
+    suite = next((f"{one}:" for one in registry.SUITES if written.startswith(f"{one}:")), "")
+    base, bracket, rest = written.removeprefix(suite).partition("[")
+    found = registry.find(base, default_k=k, suite=only if "." not in base else None, known=known)
+    if found is None:
+        return None
+    if only is not None and not suite and registry.suite_of(found.id) in registry.BORROWED.get(only, ()):
+        suite = f"{only}:"
+    return f"{suite}{found.id}{bracket}{rest}"
+
+
+def resolve(policy: Policy, written: str) -> Path:
+    """A path of the policy, relative to the policy's folder."""
+    path = Path(written)
+    return path if path.is_absolute() else policy.folder / path

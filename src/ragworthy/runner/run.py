@@ -1,0 +1,256 @@
+"""Drive a pipeline over a gold set: plan every question, ask, journal, and write the traces."""
+
+import asyncio
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, usage_error
+from ragworthy.files import read_text, sha256_of
+from ragworthy.gold.lint import identities
+from ragworthy.gold.lint_retrieval import Question
+from ragworthy.ids import config_id
+from ragworthy.load.checker import parse_toml
+from ragworthy.load.decode import read_items
+from ragworthy.load.sources import open_source
+from ragworthy.metrics.facts.jitters import JITTERS
+from ragworthy.records import RetrievalGold
+from ragworthy.runner import plan as planning
+from ragworthy.runner import results
+from ragworthy.runner.contract import Options, Target, about
+from ragworthy.runner.drive import Asked, Driver
+from ragworthy.runner.journal import AGAIN, Header, Journal, check_free, clear, entry
+from ragworthy.runner.place import kept
+from ragworthy.runner.plan import Plan, Wordings
+from ragworthy.runner.targets import open_target as plain_target
+from ragworthy.text import described
+from ragworthy.wire.secret import check_without_keys
+
+HowMany = int | Literal["all", "auto"]
+"""How many wordings of a question are asked; `auto`: the question alone, or every wording where there is none."""
+
+
+class Progress(NamedTuple):
+    """How far a run is."""
+
+    done: int
+    total: int
+    here: int
+    """How many of them were asked by this run, and not by an earlier one that it goes on from."""
+    errors: int
+    stopping: bool = False
+
+
+class RunOptions(NamedTuple):
+    """How a run is made."""
+
+    out: Path
+    resume: bool = False
+    concurrency: int = 4
+    timeout: float = 60.0
+    told: Callable[[Progress], None] | None = None
+
+
+class Ran(NamedTuple):
+    """How a run ended."""
+
+    total: int
+    finished: bool
+    """Whether every question is done and the results are written; else somebody stopped it."""
+    counts: results.Counts
+
+
+def open_target(text: str, options: Options, tuning: Path | None = None) -> Target:
+    """The target that a text names, the built-in pipeline among them."""
+    scheme, _, folder = text.partition(":")
+    if scheme == "builtin" and folder:
+        from ragworthy.pipeline import Pipeline
+        from ragworthy.runner.targets.callables import Called
+
+        if options.headers:
+            raise usage_error("--header: expected a target that is an http address, got another one")
+        pipeline = Pipeline(Path(folder), tuning, named=knobs_of(None, options.knobs).get("answerer"))
+        made = {"index_hash": pipeline.index_hash}
+        return Called(text, pipeline, made if tuning is None else made | {"tuning_sha256": sha256_of(tuning)})
+    if tuning is not None:
+        raise usage_error("--pipeline: expected the target builtin:INDEX, got another one")
+    return plain_target(text, options)
+
+
+def check_knobs(text: str, knobs: dict[str, Any], file: Path | None = None, pairs: Iterable[str] = ()) -> None:
+    """Refuse knobs that the built-in pipeline does not have before the first question; other targets know theirs.
+
+    Where the fault is not in the pairs alone, a message names the file. Keys of the environment are refused for all.
+    """
+    check_without_keys(msgspec.json.encode(knobs).decode(), "knobs")
+    if not text.startswith("builtin:"):
+        return
+    wrong = _wrong(knobs)
+    if wrong:
+        origin = "--knob" if file is None or _wrong(knobs_of(None, pairs)) == wrong else file
+        raise usage_error(f"{origin}: {wrong}")
+
+
+def _wrong(knobs: dict[str, Any]) -> str:
+    from ragworthy.pipeline.knobs import read
+
+    try:
+        read(knobs, None)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def knobs_of(file: Path | None, pairs: Iterable[str]) -> dict[str, Any]:
+    """The knobs of a TOML file, then those given one by one; values are JSON, or else text."""
+    knobs: dict[str, Any] = {}
+    if file is not None:
+        try:
+            knobs |= msgspec.to_builtins(parse_toml(read_text(file), str(file), decimals=False))
+        except PolicyError as error:
+            reason = error.problems[0].message.removeprefix("expected TOML, ")
+            raise usage_error(f"{file}: expected knobs as TOML, {reason}") from None
+        if endless := _endless(knobs):
+            raise usage_error(f"{file}: {endless}")
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not name.strip() or not equals:
+            raise usage_error(f'--knob: expected NAME=VALUE, got "{pair}"')
+        try:
+            knobs[name.strip()] = msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError):
+            knobs[name.strip()] = value
+    return knobs
+
+
+def _endless(value: Any, place: str = "") -> str:
+    """The first number in a knob that JSON cannot hold.
+
+    >>> _endless({"a": [1, {"b": math.inf}]})
+    'a[1].b: expected a finite number, got inf'
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{place}: expected a finite number, got {value}"
+    inside: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, dict):
+        inside = ((f"{place}.{name}" if place else name, one) for name, one in value.items())
+    elif isinstance(value, list):
+        inside = ((f"{place}[{n}]", one) for n, one in enumerate(value))
+    return next((found for name, one in inside if (found := _endless(one, name))), "")
+
+
+def plan(
+    gold: Path,
+    *,
+    seeds: Sequence[int] = (0,),
+    jitters: Sequence[str] = ("none",),
+    paraphrases: HowMany = "auto",
+    knobs: dict[str, Any] | None = None,
+    limit: int | None = None,
+) -> Plan:
+    """Every question of a gold set in every variation, in the order of the file."""
+    for name in jitters:
+        if name not in JITTERS:
+            raise usage_error(f'expected one of the jitters {", ".join(JITTERS)}, got "{name}"')
+    source = open_source("gold", gold)
+    items, problems = read_items(source, RetrievalGold)
+    questions = [Question(*item) for item in items]
+    problems += [one.problem for one in identities(questions, source.given)] if not problems else []
+    asked = [_wordings(one, paraphrases, source.given, problems) for one in questions]
+    if problems:
+        raise DataError(problems[:MOST_PROBLEMS], len(problems))
+    return planning.make(
+        source.label,
+        source.sha256(),
+        asked[:limit],
+        seeds=seeds,
+        jitters=jitters,
+        knobs=knobs or {},
+        settings={
+            "seeds": ",".join(map(str, seeds)),
+            "jitters": ",".join(jitters),
+            "paraphrases": str(paraphrases),
+            "limit": "none" if limit is None else str(limit),
+        },
+    )
+
+
+def _wordings(item: Question, paraphrases: HowMany, label: str, problems: list[Problem]) -> Wordings:
+    """The wordings to ask: the question first, then its paraphrases."""
+    where = f"{label}:{item.line}"
+    question = item.value.get("question")
+    if question is not None and not isinstance(question, str):
+        problems.append(Problem("RW-G03", f"expected a string, got {described(question)}", where, "question"))
+        return Wordings(item.qid, ())
+    texts = [text for text in (question, *(item.gold.paraphrases or ())) if text and text.strip()]
+    if not texts:
+        problems.append(Problem("RW-G16", "expected a text to ask, got nothing", where, "question"))
+    if paraphrases == "auto":
+        paraphrases = 1 if question else "all"
+    return Wordings(item.qid, tuple(texts if paraphrases == "all" else texts[:paraphrases]))
+
+
+def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
+    """Ask everything that has no reply yet, and write the results when all is done."""
+    check_knobs(target.name, plan.knobs)
+    plan = plan._replace(config_id=config_id(plan.knobs | about(target)))
+    header = Header(
+        target=target.name,
+        gold_sha256=plan.gold_sha256,
+        config_id=plan.config_id,
+        plan_sha256=plan.sha256,
+        asks=len(plan.asks),
+        about=about(target),
+        settings=plan.settings,
+    )
+    with kept(options.out) as out:
+        check_free(out, results.FILES)
+        journal = Journal(out, header, resume=options.resume)
+        try:
+            finished = _drive(plan, target, options, journal)
+            if not finished:
+                return Ran(len(plan.asks), False, results.counted(journal))
+            return Ran(len(plan.asks), True, _written(plan, target, out, journal))
+        finally:
+            journal.close()
+
+
+def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) -> bool:
+    """Ask what is left; False when it was stopped."""
+    left = [(n, one.ask) for n, one in enumerate(plan.asks) if n not in journal.done]
+    before, errors = len(journal.done), 0
+
+    def tell(stopping: bool = False) -> None:
+        if options.told is not None:
+            done = len(journal.done)
+            options.told(Progress(done, len(plan.asks), done - before, errors, stopping))
+
+    def record(asked: Asked) -> None:
+        nonlocal errors
+        journal.add(entry(asked.n, asked.reply, asked.e2e_ms, asked.started))
+        errors += asked.reply.error is not None
+        tell()
+
+    if not left:
+        return True
+    clear(journal.path.parent, results.FILES)
+    driver = Driver(
+        target,
+        record,
+        concurrency=options.concurrency,
+        timeout=options.timeout,
+        stopping=lambda: tell(stopping=True),
+    )
+    asyncio.run(driver.drive(left, len(left)))
+    return len(journal.done) == len(plan.asks)
+
+
+def _written(plan: Plan, target: Target, out: Path, journal: Journal) -> results.Counts:
+    try:
+        return results.write(out, plan, target, journal)
+    except DataError as error:
+        advice = f"{journal.safe()} in {journal.path}: {AGAIN}"
+        raise DataError(error.problems, error.total, advice) from None

@@ -1,0 +1,1 @@
+"""The agreement suite: what two validators or more agree on."""

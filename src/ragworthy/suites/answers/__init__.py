@@ -1,0 +1,1 @@
+"""The answers suite: precision, citations, refusals, constraints, recall."""

@@ -1,0 +1,154 @@
+"""What one settled part contributes: its tally, the first places of every mark, its worst offenders."""
+
+from array import array
+from collections import Counter
+from heapq import nsmallest
+
+from ragworthy.errors import MOST_PROBLEMS
+from ragworthy.metrics.answers import label
+from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.answers import said_error
+from ragworthy.names import HARMLESS, SEVERITY
+from ragworthy.records import NO_ANSWER, Note, Offender, Tally, Trace
+from ragworthy.suites.answers.job import Partial, Table
+from ragworthy.suites.answers.shard import Shard
+from ragworthy.suites.fork import without_gc
+
+PLACES = 3
+"""How many places are shown for each kind of mark."""
+GOLD_MARKS = f.VACUOUS | f.SHORT_ENTRY | f.NOT_NFC
+TRACE_MARKS = (
+    f.NOT_EXACT | f.REFUSED_CITING | f.NEAR_REFUSAL | f.REPEATED | f.NO_RETRIEVED | f.UNKNOWN_CHUNK | f.ERRORED
+)
+
+
+def digest(shard: Shard, claimed: dict[int, bytearray], tables: list[Table]) -> Partial:
+    """Sum up a part. A part with flaws only tells them: nothing of it is scored."""
+    with without_gc():
+        tally = _tally(shard)
+        if any(flags & f.NESTED_CITATION for flags, _ in tally):
+            _report_nested(shard, tables)
+        if shard.flaw_count:
+            return _partial(shard, tally, claimed)
+        distinct = {flags for flags, _ in tally}
+        return _partial(shard, tally, claimed)._replace(
+            notes=_notes(shard, distinct, tables),
+            offenders=_offenders(shard, _worst(shard, distinct), tables),
+            watched={qid: shard.flags[shard.index[qid]] for qid in shard.job.watch if qid in shard.index},
+            qids=shard.qids if shard.job.keep_rows else [],
+            flags=shard.flags if shard.job.keep_rows else array("Q"),
+        )
+
+
+def _tally(shard: Shard) -> Tally:
+    if shard.job.slice_fields and not shard.flaw_count:
+        return Counter(zip(shard.flags, shard.slices, strict=True))
+    return Counter({(flags, ()): count for flags, count in Counter(shard.flags).items()})
+
+
+def _partial(shard: Shard, tally: Tally, claimed: dict[int, bytearray]) -> Partial:
+    flaws = [flaw for role in ("gold", "trace") for flaw in sorted(shard.flaws[role])][:MOST_PROBLEMS]
+    return Partial(
+        tally, shard.replaced, claimed, flaws, shard.flaw_count, {}, [], {}, [], array("Q"), shard.traces
+    )  # fmt: skip
+
+
+def _report_nested(shard: Shard, tables: list[Table]) -> None:
+    """Citation lists that hold objects or lists: the first ones with their place, in the order of the trace file."""
+    rows = [row for row, flags in enumerate(shard.flags) if flags & f.NESTED_CITATION]
+    first = sorted(map(shard.place_of, rows))[:MOST_PROBLEMS]
+    found: list[tuple[int, str]] = []
+    for part in sorted({part for part, _ in first}):
+        numbers = [number for of, number in first if of == part]
+        places = tables[part].places(shard.job.traces, part, shard.job.parts, numbers)
+        for number, trace in tables[part].pick(shard.job.traces, part, shard.job.parts, numbers):
+            cited = trace.answer_json.citations
+            nth = next(i for i, one in enumerate(cited) if isinstance(one, (dict, list)))
+            found.append((places[number], f"answer_json.citations[{nth}]"))
+    shard.nested_flaws(found, len(rows))
+
+
+def _rows(shard: Shard, wanted: set[int]) -> list[int]:
+    """The rows whose flags are one of these sets, in gold order."""
+    return [row for row, flags in enumerate(shard.flags) if flags in wanted] if wanted else []
+
+
+def _worst(shard: Shard, distinct: set[int]) -> list[tuple[int, str, int]]:
+    """The worst rows, as (severity, qid, row): worst label first, then by qid."""
+    by_severity: dict[int, set[int]] = {}
+    for flags in distinct:
+        what = label(f.unpack(flags, ()))
+        if what not in HARMLESS:
+            by_severity.setdefault(SEVERITY[what], set()).add(flags)
+    worst: list[tuple[int, str, int]] = []
+    for severity in sorted(by_severity):
+        left = shard.job.most_offenders - len(worst)
+        if left > 0:
+            alike = ((severity, shard.qids[row], row) for row in _rows(shard, by_severity[severity]))
+            worst += nsmallest(left, alike)
+    return worst
+
+
+def _notes(shard: Shard, distinct: set[int], tables: list[Table]) -> dict[int, list[Note]]:
+    """The first few questions, in gold order, that carry each mark."""
+    examples: dict[int, list[int]] = {}
+    for row in _rows(shard, {flags for flags in distinct if flags & (GOLD_MARKS | TRACE_MARKS)}):
+        left = shard.flags[row] & (GOLD_MARKS | TRACE_MARKS)
+        while left:
+            mark = left & -left
+            left ^= mark
+            kept = examples.setdefault(mark, [])
+            if len(kept) < PLACES:
+                kept.append(row)
+    qids = shard.qids
+    return {
+        mark: [
+            Note(qids[row], "gold", _gold_place(shard, row))
+            if mark & GOLD_MARKS
+            else Note(qids[row], "trace", _trace_place(shard, row, tables), _error(shard, row, tables))
+            for row in kept
+        ]
+        for mark, kept in examples.items()
+    }
+
+
+def _gold_place(shard: Shard, row: int) -> int:
+    return shard.gold_table.places(shard.job.gold, shard.part, shard.job.parts, [row])[row]
+
+
+def _trace_place(shard: Shard, row: int, tables: list[Table]) -> int:
+    part, number = shard.place_of(row)
+    return tables[part].places(shard.job.traces, part, shard.job.parts, [number])[number]
+
+
+def _trace(shard: Shard, row: int, tables: list[Table]) -> Trace:
+    part, number = shard.place_of(row)
+    found: Trace = next(one for _, one in tables[part].pick(shard.job.traces, part, shard.job.parts, [number]))
+    return found
+
+
+def _error(shard: Shard, row: int, tables: list[Table]) -> str:
+    """What an errored trace says went wrong; nothing for others."""
+    return said_error(_trace(shard, row, tables)) if shard.flags[row] & f.ERRORED else ""
+
+
+def _offenders(shard: Shard, worst: list[tuple[int, str, int]], tables: list[Table]) -> list[Offender]:
+    golds = shard.gold_rows([row for _, _, row in worst])
+    found: list[Offender] = []
+    for severity, qid, row in worst:
+        trace = _trace(shard, row, tables) if shard.flags[row] & f.PRESENT else Trace()
+        answer, gold = trace.answer_json or NO_ANSWER, golds[row]
+        found.append(
+            Offender(
+                severity,
+                qid,
+                shard.flags[row],
+                answer.claim,
+                answer.citations,
+                trace.retrieved_ids or [],
+                gold.gold_citations or [],
+                gold.question,
+                said_error(trace) if shard.flags[row] & f.ERRORED else None,
+            )
+        )
+    return found

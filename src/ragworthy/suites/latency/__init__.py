@@ -1,0 +1,1 @@
+"""The latency suite: latency against accuracy, per configuration and load."""

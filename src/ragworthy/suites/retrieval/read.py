@@ -1,0 +1,232 @@
+"""Gold and traces of the retrieval suite, joined: every question with all its runs. Nothing is left out unseen."""
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ragworthy.ids import stable
+from ragworthy.metrics.facts.asked import Arm, Asked
+from ragworthy.metrics.facts.convergence import Question, RunKey, declared, mark, run_marks
+from ragworthy.metrics.facts.runs import Facts, Reading, missing, read
+from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of
+from ragworthy.records import Citation, Flaw, RetrievalGold, RetrievalTrace
+from ragworthy.suites.answers.job import Reader
+from ragworthy.suites.slices import slicer
+
+MOST_FLAWS = 100
+ORPHANS_SHOWN = 3
+ALLOWED = ("RW-G10", "RW-G11")
+"""Gold errors that may be passed over on request: a question without relevant blocks, negatives that are relevant."""
+
+
+class Job(NamedTuple):
+    """Everything that decides the result."""
+
+    gold: Reader
+    rules: Rules
+    slice_fields: tuple[str, ...] = ()
+    tokens: Callable[[Section], int] = lambda section: 0
+    known: Container[str] | None = None
+    """Every id of the corpus, where there is one."""
+    index_hash: str | None = None
+    """The index that the corpus is; traces of another are not held against its bytes."""
+    limits: Mapping[str, int] | None = None
+    """How many bytes each document of the corpus has."""
+    allow_gold_errors: bool = False
+    damage: Callable[[Wanted, RetrievalTrace], RetrievalTrace | None] | None = None
+
+
+class Flaws:
+    """Problems of the input, the first ones with their place."""
+
+    def __init__(self) -> None:
+        self.some: list[Flaw] = []
+        self.count = 0
+
+    def add(self, role: str, offset: int, code: str, field: str, message: str) -> None:
+        """Note a problem."""
+        self.count += 1
+        if len(self.some) < MOST_FLAWS:
+            self.some.append(Flaw(role, offset, code, field, message))
+
+
+def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
+    """Every gold question in the order of the file."""
+    decoder = job.gold.decoder()
+    sliced = slicer(job.slice_fields)
+    questions: list[Wanted] = []
+    seen: set[str] = set()
+    for block in job.gold.blocks(0, 1):
+        records: list[RetrievalGold] = decoder.records(block)
+        groups = sliced(block.data) if sliced and not decoder.faults else [()] * len(records)
+        problems = [(nth, problem) for nth, gold in enumerate(records) if (problem := _gold_problem(gold, seen))]
+        offsets = job.gold.offsets(block) if problems else []
+        for nth, problem in problems:
+            if not (job.allow_gold_errors and problem[0] in ALLOWED):
+                flaws.add("gold", offsets[nth], *problem)
+        for gold, slices in zip(records, groups, strict=True):
+            questions.append(wanted_of(gold, job.rules, job.tokens, slices))
+    for fault in decoder.faults:
+        flaws.add("gold", *fault)
+    return questions
+
+
+def _gold_problem(gold: RetrievalGold, seen: set[str]) -> tuple[str, str, str] | None:
+    """What is wrong with a gold item; its id goes to those that were seen."""
+    again = gold.name in seen
+    seen.add(gold.name)
+    if not gold.name:
+        return "RW-G01", "qid", "expected a non-empty string, got nothing"
+    if again:
+        return "RW-G02", "qid", f'expected a unique id, got "{gold.name}" again'
+    for name, (begin, end) in (gold.relevant_offsets or {}).items():
+        if begin >= end or begin < 0:
+            return "RW-G14", f"relevant_offsets.{name}", f"expected begin < end, got [{begin}, {end}]"
+    if gold.answerable and not gold.relevant:
+        return "RW-G10", "relevant", "expected at least one id, got none"
+    if gold.negatives and not {*map(stable, gold.negatives)}.isdisjoint(map(stable, gold.relevant or [])):
+        relevant = {*map(stable, gold.relevant or [])}
+        both = sorted(name for name in gold.negatives if stable(name) in relevant)
+        return "RW-G11", "negatives", f'expected no relevant id, got "{both[0]}"'
+    return None
+
+
+class _Gathered:
+    """What is noted while traces are read."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, dict[RunKey, Reading]] = {}
+        self.hashes: dict[str, int] = {}
+        self.normalisers: set[str] = set()
+        self.rerankers: set[str] = set()
+        self.models: set[tuple[str, str]] = set()
+        self.orphans: Counter[str] = Counter()
+        self.types: set[str] = set()
+        self.unknown: set[str] = set()
+        self.traces = self.replaced = 0
+
+
+def read_arm(job: Job, wanted: list[Wanted], role: str, traces: Reader, flaws: Flaws) -> Arm:
+    """Every trace of one file, joined with its question; the last record of a run counts."""
+    by_id = {one.qid: one for one in wanted}
+    notes = _Gathered()
+    decoder = traces.decoder()
+    for block in traces.blocks(0, 1):
+        records: list[RetrievalTrace] = decoder.records(block)
+        offsets: list[int] = []
+        for nth, trace in enumerate(records):
+            problem = _trace_problem(trace, job)
+            known = trace.index_hash is None or trace.index_hash in notes.hashes
+            if problem is not None or not known:
+                offsets = offsets or traces.offsets(block)
+            if not known:
+                notes.hashes[trace.index_hash or ""] = offsets[nth]
+            if problem is not None:
+                flaws.add(role, offsets[nth], *problem)
+                continue
+            _take(job, by_id, notes, trace)
+    for fault in decoder.faults:
+        flaws.add(role, *fault)
+    return _arm(wanted, notes)
+
+
+def _take(job: Job, by_id: Mapping[str, Wanted], notes: _Gathered, given: RetrievalTrace) -> None:
+    notes.traces += 1
+    question = by_id.get(given.name)
+    if question is None:
+        notes.orphans[given.name] += 1
+        return
+    trace = given if job.damage is None else job.damage(question, given)
+    if trace is None:
+        return
+    for value, found in ((trace.normaliser_id, notes.normalisers), (trace.reranker_id, notes.rerankers)):
+        if value is not None:
+            found.add(value)
+    if trace.delta_s_model is not None:
+        notes.models.add((trace.delta_s_model.name, trace.delta_s_model.weights))
+    runs = notes.runs.setdefault(trace.name, {})
+    key = (trace.paraphrase or 0, trace.seed or 0)
+    notes.replaced += key in runs
+    runs[key] = read(question, trace, job.rules)
+    if job.known is None:
+        return
+    notes.unknown.update(name for name in (*runs[key].names, *runs[key].facts.cited) if name not in job.known)
+    for name, result in zip(runs[key].names, trace.topk or [], strict=False):
+        if name in job.known and kind_of(result.type) not in ("", job.rules.place(name).type):
+            notes.types.add(name)
+
+
+def _trace_problem(trace: RetrievalTrace, job: Job) -> tuple[str, str, str] | None:
+    if not trace.name:
+        return "RW-T01", "qid", "expected a non-empty string, got nothing"
+    count = len(trace.topk) if trace.topk is not None else len(trace.retrieved_ids or [])
+    distances = trace.distances
+    if distances is not None and len(distances) != count:
+        return "RW-T04", "ΔS", f"expected {count} numbers, one for each result, got {len(distances)}"
+    for field, name, offsets in _ranges(trace):
+        begin, end = offsets
+        if begin < 0 or begin > end or (begin == end and begin):
+            return "RW-T03", field, f"expected begin < end, got [{begin}, {end}]"
+        earlier = job.rules.moves is not None and job.rules.moves.is_earlier(trace.index_hash)
+        other = None not in (job.index_hash, trace.index_hash) and job.index_hash != trace.index_hash
+        length = None if earlier or other else (job.limits or {}).get(job.rules.place(name).doc or "")
+        if length is not None and end > length:
+            return "RW-T03", field, f"expected at most {length}, the length of the text, got {end}"
+    return None
+
+
+def _ranges(trace: RetrievalTrace) -> Iterator[tuple[str, str, tuple[int, int]]]:
+    for nth, one in enumerate(trace.topk or []):
+        if one.offsets is not None:
+            yield f"topk[{nth}].offsets", one.id, one.offsets
+    listed: list[tuple[str, list[Citation | str] | None]] = [("answer_citations", trace.answer_citations)]
+    for field, answer in (("answer", trace.answer), ("answer_json", trace.answer_json)):
+        if answer is not None and not isinstance(answer, str):
+            listed.append((f"{field}.citations", answer.citations))
+    for field, citations in listed:
+        for nth, citation in enumerate(citations or []):
+            if not isinstance(citation, str) and citation.offsets is not None:
+                yield f"{field}[{nth}].offsets", citation.id, citation.offsets
+
+
+def _arm(wanted: Iterable[Wanted], notes: _Gathered) -> Arm:
+    # Without an answer in any trace the file is of a retriever alone; with one, a trace without is an empty answer.
+    answers = any(one.facts.answers for runs in notes.runs.values() for one in runs.values())
+    asked = []
+    otherwise = 0
+    for one in wanted:
+        runs = notes.runs.get(one.qid, {})
+        facts = {key: _answering(reading.facts, answers) for key, reading in runs.items()}
+        question = Question.of(facts, missing(one, answers=answers))
+        asked.append(Asked(one, runs, question))
+        otherwise += question.counted and _says_otherwise(runs, question)
+    return Arm(
+        asked=asked,
+        traces=notes.traces,
+        replaced=notes.replaced,
+        orphans=sum(notes.orphans.values()),
+        orphan_ids=sorted(notes.orphans)[:ORPHANS_SHOWN],
+        answers=answers,
+        hashes=notes.hashes,
+        normalisers=sorted(notes.normalisers),
+        rerankers=sorted(notes.rerankers),
+        models=sorted(notes.models),
+        cited_by_rank=sum(one.facts.by_rank for runs in notes.runs.values() for one in runs.values()),
+        declared_otherwise=otherwise,
+        type_mismatches=sorted(notes.types),
+        unknown_ids=sorted(notes.unknown),
+        errored=sum(one.facts.errored for runs in notes.runs.values() for one in runs.values()),
+    )
+
+
+def _says_otherwise(runs: Mapping[RunKey, Reading], question: Question) -> bool:
+    """Whether a run declares a mark that is neither its own nor that of its question."""
+    whole = mark(question.seen)
+    for key, own in zip(sorted(runs), run_marks(question.seen), strict=True):
+        if declared(runs[key].state) not in (None, own, whole):
+            return True
+    return False
+
+
+def _answering(facts: Facts, answers: bool) -> Facts:
+    return facts if facts.answers == answers else facts._replace(answers=answers)

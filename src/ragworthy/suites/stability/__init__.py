@@ -1,0 +1,1 @@
+"""The stability suite: answers over seeds, jitters and paraphrases."""

@@ -1,0 +1,1 @@
+"""The structured suite: JSON answers against expected fields."""

@@ -1,0 +1,343 @@
+"""Questions and outputs of the structured suite, joined and scored. Nothing is left out unseen.
+
+The questions stay in memory, packed; the outputs are read once, block by block, and only what they are worth is kept.
+"""
+
+import hashlib
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy.metrics import grading, reference_structured
+from ragworthy.metrics.context import Context, files_of
+from ragworthy.metrics.definition import ABSENT, Definition, value_at
+from ragworthy.metrics.facts.expected import problem_of
+from ragworthy.metrics.grading import Scored, Unpacker, pack
+from ragworthy.names import HARMLESS
+from ragworthy.records import Ints, StructuredGold, StructuredOutput
+from ragworthy.suites.answers.job import Reader, Table
+from ragworthy.suites.fork import answer, workers
+from ragworthy.suites.retrieval.read import Flaws
+from ragworthy.suites.slices import slicer, values_of
+from ragworthy.text import squeeze
+
+ORPHANS_SHOWN = 3
+ALLOWED = ("RW-Q03",)
+"""Gold errors that may be passed over on request: a question without text."""
+Damage = Callable[[StructuredOutput], StructuredOutput | None]
+
+
+class Job(NamedTuple):
+    """Everything that decides the result."""
+
+    questions: Reader
+    outputs: Reader
+    definition: Definition
+    reference: bool = False
+    repair: bool = False
+    parts: int = 1
+    slice_fields: tuple[str, ...] = ()
+    allow_gold_errors: bool = False
+    damage: Damage | None = None
+
+
+class Questions:
+    """Every question in the order of the file: ids, the packed expected objects, slices, and what repeats."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.place: dict[str, int] = {}
+        self.expected: list[bytes] = []
+        self.slices: list[tuple[str, ...]] = []
+        self.text_ids: Ints = array("q")
+        """The same number for the same question text."""
+        self.distinct_expected = 0
+        self.graded = 0
+        self.table = Table()
+
+    @property
+    def distinct(self) -> int:
+        """How many different question texts there are."""
+        return len(set(self.text_ids))
+
+
+def read_questions(job: Job, flaws: Flaws) -> Questions:
+    """Every question, checked against the definition."""
+    found = Questions()
+    decoder = job.questions.decoder()
+    own = {field.name: field for field in job.definition.fields}
+    sliced = slicer(tuple(name for name in job.slice_fields if name not in own))
+    packed: dict[bytes, bytes] = {}
+    texts: dict[bytes, int] = {}
+    same: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for block in job.questions.blocks(0, 1):
+        found.table.enter(block, len(found.names))
+        records: list[StructuredGold] = decoder.records(block)
+        groups = sliced(block.data) if sliced and not decoder.faults else [()] * len(records)
+        offsets: list[int] = []
+        for nth, (gold, more) in enumerate(zip(records, groups, strict=True)):
+            problem = _problem(job, gold, found.place)
+            if problem is not None:
+                offsets = offsets or job.questions.offsets(block)
+                flaws.add("gold", offsets[nth], *problem)
+                continue
+            data = msgspec.json.encode(gold.expected)
+            text = squeeze(gold.question or "").encode()
+            key = hashlib.sha256(text or gold.name.encode()).digest()
+            found.place[gold.name] = len(found.names)
+            found.names.append(gold.name)
+            found.expected.append(packed.setdefault(data, data))
+            found.text_ids.append(texts.setdefault(key, len(texts)))
+            group = (*_labels(job, gold), *more)
+            found.slices.append(same.setdefault(group, group))
+    for fault in decoder.faults:
+        flaws.add("gold", *fault)
+    found.distinct_expected = len(packed)
+    return found
+
+
+def _problem(job: Job, gold: StructuredGold, seen: Mapping[str, int]) -> tuple[str, str, str] | None:
+    if not gold.name:
+        return "RW-G01", "id", "expected a non-empty string, got nothing"
+    if gold.name in seen:
+        return "RW-G02", "id", f'expected a unique id, got "{gold.name}" again'
+    problem = problem_of(gold, job.definition)
+    return None if problem is not None and job.allow_gold_errors and problem[0] in ALLOWED else problem
+
+
+def _labels(job: Job, gold: StructuredGold) -> Iterable[str]:
+    """The slices that a question belongs to by its expected fields."""
+    fields = value_at(gold.expected, job.definition.expected)
+    for field in job.definition.fields:
+        if field.name in job.slice_fields:
+            value = value_at(fields, field.at)
+            for text in values_of(None if value is ABSENT else value):
+                yield f"{field.name}={squeeze(text)}"
+
+
+REQUIRED = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id")
+"""What the outputs must say of themselves; the version of the question set is known without them."""
+KEPT = ("effective_prompt_sha256", "retrieval", "generation")
+"""What else is kept where all outputs agree on it."""
+MADE = (*REQUIRED, "eval_set_version", *KEPT)
+"""The keys of `meta` that say how an output was made; the others are not kept."""
+ALSO = {"adapter_id": "registry_id"}
+"""Another key that will do where there is no such key."""
+Said = tuple[tuple[str, str], ...]
+"""What one output says of how it was made, as keys and texts."""
+Noted = tuple[bytes, Said, tuple[str, ...]]
+"""Of an output that counts: the hash of its context, what it says of itself, and what it lacks."""
+
+
+def said_by(meta: Mapping[str, Any] | None) -> Said:
+    """What one output says of how it was made.
+
+    >>> said_by({"model_id": "m", "registry_id": 7, "latency_ms": 12})
+    (('model_id', 'm'), ('adapter_id', '7'))
+    """
+    found = []
+    for key in MADE if meta else ():
+        values = [(meta or {}).get(name) for name in (key, ALSO.get(key, key))]
+        value = next((one for one in values if one is not None and one != ""), None)
+        if value is not None:
+            text = value if isinstance(value, str) else msgspec.json.encode(value, order="deterministic").decode()
+            found.append((key, text))
+    return tuple(found)
+
+
+class Meta:
+    """What the outputs that count say of how they were made: the values of each key, and how many outputs there are."""
+
+    def __init__(self, said: Iterable[Said]) -> None:
+        self.values: dict[str, Counter[str]] = {}
+        self.outputs = 0
+        for one, times in Counter(said).items():
+            self.outputs += times
+            for key, text in one:
+                self.values.setdefault(key, Counter())[text] += times
+
+
+class Marked(NamedTuple):
+    """Every question with what its output is worth, in gold order, and what was noticed on the way."""
+
+    questions: Questions
+    items: list[Scored]
+    at: list[tuple[int, int]]
+    """Which part and record of the outputs counts for each question; (-1, -1) where there is none."""
+    tables: list[Table]
+    outputs: int
+    replaced: int
+    orphans: int
+    orphan_ids: list[str]
+    gaps: "Counter[str]"
+    """How many outputs lack the raw text, the context, or the paths or texts of its chunks."""
+    meta: Meta
+    context_sha256: str
+
+
+class Gathered(NamedTuple):
+    """What one part of the outputs holds: for each question the last output there, and what was noted."""
+
+    places: Ints
+    """The questions that have an output in this part."""
+    numbers: Ints
+    """Which record of the part counts for each of them."""
+    items: list[Any]
+    """What each of them is worth; packed on the way from one process to another."""
+    noted: list[Noted]
+    orphans: "Counter[str]"
+    table: Table
+    read: int
+    replaced: int
+    flaws: Flaws
+
+
+def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None] | None = None) -> Gathered:
+    """Read one part of the outputs and score it."""
+    items: dict[int, tuple[int, Scored, Noted]] = {}
+    kept = Unpacker()
+    orphans: Counter[str] = Counter()
+    table, flaws = Table(), Flaws()
+    known: dict[Said, Said] = {}
+    read = replaced = 0
+    decoder = job.outputs.decoder()
+    for block in job.outputs.blocks(part, job.parts):
+        table.enter(block, read)
+        records: list[StructuredOutput] = decoder.records(block)
+        _nameless(job, block, records, flaws)
+        for output in records:
+            read += 1
+            place = questions.place.get(output.name)
+            if place is None:
+                orphans[output.name] += 1
+                continue
+            replaced += place in items
+            context = hashlib.sha256(msgspec.json.encode(output.context)).digest()
+            said = said_by(output.meta)
+            noted = context, known.setdefault(said, said), _gaps(output)
+            items[place] = read - 1, kept(pack(_scored(job, questions.expected[place], output))), noted
+        if tell is not None:
+            tell(len(block.data))
+    for fault in decoder.faults:
+        flaws.add("trace", *fault)
+    numbers = array("q", (one[0] for one in items.values()))
+    worth, rest = [one[1] for one in items.values()], [one[2] for one in items.values()]
+    return Gathered(array("q", items), numbers, worth, rest, orphans, table, read, replaced, flaws)
+
+
+def _gaps(output: StructuredOutput) -> tuple[str, ...]:
+    """What an output lacks that a scorer needs."""
+    if output.error:
+        return ()
+    chunks = output.context or []
+    there = {
+        "raw": output.raw is not None,
+        "context": bool(chunks),
+        "source_path": not chunks or any(chunk.source_path for chunk in chunks),
+        "text": not chunks or any(chunk.text for chunk in chunks),
+    }
+    return tuple(key for key, good in there.items() if not good)
+
+
+def _nameless(job: Job, block: Any, records: list[StructuredOutput], flaws: Flaws) -> None:
+    if not all(output.name for output in records):
+        for offset, output in zip(job.outputs.offsets(block), records, strict=True):
+            if not output.name:
+                flaws.add("trace", offset, "RW-T01", "id", "expected a non-empty string, got nothing")
+
+
+def mark(job: Job, questions: Questions, flaws: Flaws, tell: Callable[[int], None] | None = None) -> Marked:
+    """Read every output and score it; the last one of a question counts."""
+    parts = _in_processes(job, questions, tell) if job.parts > 1 else None
+    if parts is None:  # also where something is wrong: then the problems come in the order of the file
+        job = job._replace(parts=1)
+        parts = [gather(job, questions, 0, tell)]
+    for part in parts:
+        flaws.count += part.flaws.count
+        flaws.some += part.flaws.some
+    return _merged(job, questions, parts)
+
+
+def _in_processes(job: Job, questions: Questions, tell: Callable[[int], None] | None) -> list[Gathered] | None:
+    """Every part in a process of its own; None where something is wrong with the files or with a process."""
+    try:
+        with workers(partial(_work, job, questions, tell is not None), job.parts) as pipes:
+            parts = [_unpacked(answer(pipe, "gathered", tell)) for pipe in pipes]
+    except (EOFError, BrokenPipeError):
+        return None
+    return None if any(part.flaws.count for part in parts) else parts
+
+
+def _work(job: Job, questions: Questions, report: bool, part: int, pipe: Any) -> None:
+    told = (lambda size: pipe.send(("progress", size))) if report else None
+    found = gather(job, questions, part, told)
+    pipe.send(("gathered", found._replace(items=[pack(item) for item in found.items])))
+
+
+def _unpacked(part: Gathered) -> Gathered:
+    unpack = Unpacker()
+    for nth, packed in enumerate(part.items):  # in place: nothing stands in memory twice
+        part.items[nth] = unpack(packed)
+    return part
+
+
+def _merged(job: Job, questions: Questions, parts: Sequence[Gathered]) -> Marked:
+    items: list[Scored | None] = [None] * len(questions.names)
+    at: list[tuple[int, int]] = [(-1, -1)] * len(questions.names)
+    notes: list[Noted | None] = [None] * len(questions.names)
+    orphans: Counter[str] = Counter()
+    replaced = 0
+    for nth, part in enumerate(parts):
+        replaced += part.replaced
+        orphans.update(part.orphans)
+        for place, number, item, noted in zip(part.places, part.numbers, part.items, part.noted, strict=True):
+            replaced += items[place] is not None
+            items[place], at[place], notes[place] = item, (nth, number), noted
+    there = [one for one in notes if one is not None]
+    return Marked(
+        questions=questions,
+        items=[item or _scored(job, questions.expected[nth], None) for nth, item in enumerate(items)],
+        at=at,
+        tables=[part.table for part in parts],
+        outputs=sum(part.read for part in parts),
+        replaced=replaced,
+        orphans=orphans.total(),
+        orphan_ids=sorted(orphans)[:ORPHANS_SHOWN],
+        gaps=Counter(gap for _, _, gaps in there for gap in gaps),
+        meta=Meta(said for _, said, _ in there),
+        context_sha256=hashlib.sha256(b"".join(context for context, _, _ in there)).hexdigest(),
+    )
+
+
+def _scored(job: Job, packed: bytes, given: StructuredOutput | None) -> Scored:
+    """What one output is worth, and what is to blame where it is not good."""
+    expected = msgspec.json.decode(packed)
+    output = given if given is None or job.damage is None else job.damage(given)
+    wanted = grading.wanted_of(job.definition, expected)
+    context = Context((output.context if output is not None else None) or [])
+    if job.reference:
+        item = reference_structured.score(value_at(expected, job.definition.expected), output)
+    else:
+        known = grading.read(job.definition, output, repair=job.repair)
+        item = grading.score(job.definition, wanted, known, context)
+    if grading.label(item, job.definition.good) in HARMLESS:
+        return item
+    return item._replace(
+        stage=grading.blame(job.definition, wanted, frozenset(files_of(expected.get("source_map"))), item, context)
+    )
+
+
+def again(job: Job, marked: Marked, places: Iterable[int]) -> list[tuple[StructuredGold, StructuredOutput | None]]:
+    """The question and the output behind some places, in the order asked for."""
+    wanted = list(places)
+    golds = dict(marked.questions.table.pick(job.questions, 0, 1, wanted))
+    parts = len(marked.tables)
+    outputs: dict[tuple[int, int], StructuredOutput] = {}
+    for part, table in enumerate(marked.tables):
+        numbers = [marked.at[place][1] for place in wanted if marked.at[place][0] == part]
+        outputs |= {(part, number): one for number, one in table.pick(job.outputs, part, parts, numbers)}
+    return [(golds[place], outputs.get(marked.at[place])) for place in wanted]

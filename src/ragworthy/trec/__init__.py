@@ -1,0 +1,1 @@
+"""TREC files: judgements, runs, and the rank metrics of trec_eval."""
