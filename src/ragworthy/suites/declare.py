@@ -1,0 +1,143 @@
+"""What a suite says of itself: its files, its settings, its gates. Everything else about them is derived from this.
+
+Flags of the command line, keys of a policy, keywords of Python, roles in a receipt, the guard of inputs, `doctor`,
+`explain` and the reference pages all read these declarations; nothing is listed a second time. Declarations load no
+decoder and no measuring code, so that `--help` stays quick.
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from ragworthy.gates import Gate
+    from ragworthy.suites.base import Suite
+
+Form = Literal["records", "corpus", "file", "files", "output"]
+"""How a file is read: line by line, as an index or its chunks, by code of its own, several of those; or written."""
+
+
+class Input(NamedTuple):
+    """A file (or several) that a suite reads, or writes besides its report."""
+
+    key: str
+    """Its name in a policy and in Python."""
+    meaning: str
+    """What the page of policy keys says."""
+    help: str
+    """What `--help` says."""
+    role: str = ""
+    """Its name in receipts; the key where nothing else is said."""
+    flag: str = ""
+    """Its flag; made from the key where nothing else is said."""
+    form: Form = "records"
+    needed: bool = False
+    shown: str = ""
+    """Its name among the inputs of a report; the role where nothing else is said."""
+    aliases: tuple[str, ...] = ()
+    """Other names that Python takes."""
+    of_run: bool = False
+    """Whether `ragworthy run` writes it, so that it can be out of date."""
+
+    @property
+    def receipt_role(self) -> str:
+        """Its name in receipts."""
+        return self.role or self.key
+
+    @property
+    def report_role(self) -> str:
+        """Its name among the inputs of a report."""
+        return self.shown or self.receipt_role
+
+    @property
+    def option(self) -> str:
+        """Its flag."""
+        return self.flag or f"--{self.key.replace('_', '-')}"
+
+
+class Key(NamedTuple):
+    """What stands beside a setting: `Annotated[str, Key(...)]`. The type says how it is read."""
+
+    meaning: str
+    """What the page of policy keys says; empty for a setting that a policy does not have."""
+    flag: str = ""
+    """Its flag; none where it is empty."""
+    help: str = ""
+    metavar: str = ""
+    name: str = ""
+    """Its key in a policy and in Python, where the field has another name."""
+    choices: tuple[str, ...] = ()
+    reads: Literal["", "ks", "limits", "positive", "refusals"] = ""
+    """How it is read, where the type does not say: depths, limits by name, a number above 0, texts of refusals."""
+    python: bool = True
+    """Whether Python takes it."""
+
+
+class Setting(NamedTuple):
+    """One field of the settings of a suite, with what its declaration says."""
+
+    field: str
+    kind: Any
+    """The type of its values."""
+    default: Any
+    key: Key
+
+    @property
+    def name(self) -> str:
+        """Its key in a policy and in Python."""
+        return self.key.name or self.field
+
+
+class Declared(NamedTuple):
+    """A suite as far as it can be known without loading it."""
+
+    name: str
+    summary: str
+    """What `--help` says of the suite."""
+    package: str
+    """Where the rest of it is: `rules` has its gates, `suite` the code that reads and measures."""
+    inputs: tuple[Input, ...]
+    settings: type[Any]
+    """A NamedTuple whose fields are `Annotated` with a `Key`."""
+    example: str = ""
+    """Gates as `--help` shows them."""
+    default_k: int = 1
+    """The k of a metric whose gate names none."""
+    flags: tuple[str, ...] = ()
+    """The order of flags in `--help`; those that are not named come last."""
+    forms: Mapping[str, tuple[str, ...]] = {}
+    """Which files belong together, by the setting `form`, where there is a choice."""
+
+    def load(self) -> "Suite":
+        """The suite itself."""
+        suite: Suite = import_module(f"{self.package}.suite").SUITE
+        return suite
+
+    def default_gates(self, settings: Any, given: Mapping[str, Any]) -> "tuple[Gate, ...]":
+        """What holds when nobody says otherwise, by the settings and the files that are given."""
+        gates: tuple[Gate, ...] = import_module(f"{self.package}.rules").default_gates(settings, given)
+        return gates
+
+    @property
+    def regression(self) -> "tuple[Gate, ...]":
+        """The usual rules against a baseline."""
+        gates: tuple[Gate, ...] = import_module(f"{self.package}.rules").REGRESSION
+        return gates
+
+    def fields(self) -> Iterator[Setting]:
+        """Every setting, in the order of the policy's page."""
+        defaults = self.settings._field_defaults
+        for field, kind in self.settings.__annotations__.items():
+            yield Setting(field, kind.__origin__, defaults[field], kind.__metadata__[0])
+
+    def inputs_of(self, settings: Any) -> tuple[Input, ...]:
+        """The inputs that can be there under some settings."""
+        if not self.forms:
+            return self.inputs
+        all_of_forms = {key for keys in self.forms.values() for key in keys}
+        mine = self.forms[settings.form]
+        return tuple(one for one in self.inputs if one.key in mine or one.key not in all_of_forms)
+
+    def input(self, key: str) -> Input:
+        """An input by its key."""
+        return next(one for one in self.inputs if one.key == key)
