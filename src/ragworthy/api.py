@@ -33,7 +33,6 @@ from ragworthy.policy.settings import (
     form_of,
     parse_limits,
 )
-from ragworthy.report import write as writing
 
 
 class Number(NamedTuple):
@@ -92,7 +91,7 @@ class Result:
         A file that the result was made from is never replaced.
         """
         with remembering(self._read):
-            writing.write(Path(path), self.report, self.rows)
+            flow.write(Path(path), self._run)
 
     def __bool__(self) -> bool:
         raise TypeError("a result is neither true nor false: compare result.verdict with ragworthy.Verdict.SHIP")

@@ -15,7 +15,6 @@ from ragworthy.names import Verdict
 from ragworthy.pipeline.tuning import NAME as TUNING
 from ragworthy.policy.read import load_policy
 from ragworthy.report import receipt
-from ragworthy.report import write as writing
 from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options, Target
 from ragworthy.runner.journal import FILE as JOURNAL
@@ -101,7 +100,7 @@ def pipeline(folder: Path, tell: Told) -> Made:
     requests = flow.from_policy(load_policy(folder / "ragworthy.toml", today=None))
     run = flow.score_all(requests)
     for suffix in ("md", "json", "xml"):
-        writing.write(folder / f"pipeline.report.{suffix}", run.report, run.rows)
+        flow.write(folder / f"pipeline.report.{suffix}", run)
     receipt.write(folder / "pipeline.receipt.json", receipts.make(run, requests, folder))
     return Made(run.verdict, run.report, _plots(folder, run.report))
 
@@ -142,7 +141,7 @@ def _baseline(folder: Path) -> None:
     care.rebind(folder / "runs/live/traces.jsonl", [table], carried, old=old, new=new)
     write_whole(folder / "live.toml", _only_answers().encode())
     run = flow.score_all(flow.from_policy(load_policy(folder / "live.toml", today=None)))
-    writing.write(folder / "live.report.json", run.report, run.rows)
+    flow.write(folder / "live.report.json", run)
 
 
 def _only_answers() -> str:

@@ -23,9 +23,15 @@ from ragworthy.policy.settings import (
     check_settings,
 )
 from ragworthy.report import model
+from ragworthy.report import write as writing
 from ragworthy.report.part import Part
+from ragworthy.suites.base import Found, Suite
+from ragworthy.suites.describe import describe
+from ragworthy.suites.opened import Opened
+from ragworthy.suites.own import voice_of
 from ragworthy.suites.request import Progress as Progress
 from ragworthy.suites.request import Request as Request
+from ragworthy.suites.summarise import must_pass, summarise
 
 if TYPE_CHECKING:
     pass
@@ -73,10 +79,44 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
     """
     for request in requests:
         check_request(request)
-    parts: list[Part] = [
-        import_module(f"ragworthy.suites.{request.suite}.suite").score(request, progress) for request in requests
-    ]
+    parts = [_part(request, progress) for request in requests]
     return Run(model.assemble(parts), parts)
+
+
+def _part(request: Request, progress: Progress | None) -> Part:
+    module = import_module(f"ragworthy.suites.{request.suite}.suite")
+    if not hasattr(module, "SUITE"):
+        old: Part = module.score(request, progress)
+        return old
+    suite: Suite = module.SUITE
+    part: Part = suite.steps(request, lambda one: score_suite(suite, one, progress))
+    return part
+
+
+def score_suite(suite: Suite, request: Request, progress: Progress | None = None) -> Part:
+    """The whole flow of one suite. What differs between suites is behind `suite`; the steps are these for all."""
+    opened = open_inputs(suite, request)
+    evidence = suite.read(opened, request, progress)
+    opened.check_unchanged()
+    summary = summarise(suite, request, evidence)
+    bound = suite.bind(request, evidence, summary, suite.baseline(opened, evidence))
+    each = must_pass(suite, request, evidence)
+    judged = g.judge(bound.gates, summary.values, baseline=bound.baseline, waivers=bound.waivers, each=each)
+    judged = suite.settle(judged, bound, evidence)
+    return describe(suite, Found(request, opened, evidence, summary, judged, opened.frozen(evidence.gold_sha256)))
+
+
+def open_inputs(suite: Suite, request: Request) -> Opened:
+    """Open what is read line by line, then the lock of the gold set and the baseline."""
+    declared = suite.declared.inputs_of(request.settings)
+    gold = next((one.key for one in declared if one.receipt_role == "gold"), "")
+    opened = Opened(request, request.get(gold))
+    for one in declared:
+        given = request.get(one.key)
+        if one.form == "records" and given is not None:
+            opened.enter(suite.open(one.key, one.report_role, given))
+    opened.read_rules()
+    return opened
 
 
 def check_stale(requests: Sequence[Request]) -> None:
@@ -167,3 +207,16 @@ def votes(given: Mapping[str, Any]) -> dict[str, Any]:
         None,
     )
     return {"gold": given.get("gold"), "traces": first, "second": given.get("auditor"), "corpus": given.get("corpus")}
+
+
+# for people
+
+
+def render(report: dict[str, Any], form: str, *, colour: bool = False) -> str:
+    """A report in one of the formats text, json, markdown, junit."""
+    return writing.render(report, form, voice_of, colour=colour)
+
+
+def write(path: Path, run: "Run") -> None:
+    """Write a report, or its rows, in the format of the file's suffix."""
+    writing.write(path, run.report, run.rows, voice_of)

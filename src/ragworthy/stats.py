@@ -45,6 +45,18 @@ def wilson_mean(mean: Fraction, cases: int) -> Interval | None:
     return Interval(low, high)
 
 
+def variation_squared(values: Sequence[Fraction]) -> Fraction | None:
+    """The square of σ/|μ| over a whole population, exact; None where the mean is 0 or nothing is there.
+
+    >>> variation_squared([Fraction(1), Fraction(1, 2)])
+    Fraction(1, 9)
+    """
+    mean = sum(values, Fraction(0)) / len(values) if values else Fraction(0)
+    if mean == 0:
+        return None
+    return sum(((value - mean) ** 2 for value in values), Fraction(0)) / len(values) / mean**2
+
+
 def percentile(values: Sequence[Fraction], percent: int) -> Fraction:
     """The percentile of sorted values: position (p/100)(n − 1), linear in between, exact.
 

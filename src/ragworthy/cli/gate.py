@@ -264,7 +264,7 @@ def publish(given: argparse.Namespace, run: flow.Run, receipt: tuple[Path, bytes
     """Write the reports, rows and receipt that were asked for, and print the report."""
     report = run.report
     for name in (*given.output, *([given.rows] if given.rows else [])):
-        writing.write(Path(name), report, run.rows)
+        flow.write(Path(name), run)
     if receipt is not None:
         from ragworthy.report import receipt as form
 
@@ -273,7 +273,7 @@ def publish(given: argparse.Namespace, run: flow.Run, receipt: tuple[Path, bytes
     if given.quiet:
         print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
     else:
-        show(writing.render(report, given.format, colour=_colour(given)))
+        show(flow.render(report, given.format, colour=_colour(given)))
     return int(report["exit_code"])
 
 
@@ -283,7 +283,7 @@ def _summary(report: dict[str, Any]) -> None:
     if target:
         try:
             with Path(target).open("a", encoding="utf-8") as file:
-                file.write(writing.render(report, "markdown"))
+                file.write(flow.render(report, "markdown"))
         except OSError as error:
             print(f"$GITHUB_STEP_SUMMARY: cannot be written: {error.strerror}", file=sys.stderr)
 

@@ -10,7 +10,6 @@ from ragworthy.gold import commands
 from ragworthy.names import Exit, Verdict
 from ragworthy.policy.read import load_policy
 from ragworthy.report import receipt
-from ragworthy.report import write as writing
 
 
 def init(given: argparse.Namespace) -> int:
@@ -58,13 +57,13 @@ def _recorded(folder: Path, given: argparse.Namespace) -> dict[str, Verdict]:
         verdicts[name] = run.verdict
         if not given.quiet:
             _section(f"{name}: {folder / f'runs/{name}.jsonl'}")
-            show(f"{writing.render(run.report, 'text')}\n")
+            show(f"{flow.render(run.report, 'text')}\n")
     return {name: verdicts[name] for name in ("candidate", "regressed")}
 
 
 def _write(folder: Path, name: str, run: flow.Run, requests: Sequence[flow.Request]) -> None:
     for suffix in ("md", "json", "xml"):
-        writing.write(folder / f"{name}.report.{suffix}", run.report, run.rows)
+        flow.write(folder / f"{name}.report.{suffix}", run)
     receipt.write(folder / f"{name}.receipt.json", receipts.make(run, requests, folder))
 
 
@@ -76,7 +75,7 @@ def _pipeline(folder: Path, given: argparse.Namespace) -> Verdict:
         _section("built-in pipeline: both indexes, every suite")
     made = story.pipeline(folder, lambda line: None if given.quiet else print(line, flush=True))
     if not given.quiet:
-        show(f"\n{writing.render(made.report, 'text')}\n")
+        show(f"\n{flow.render(made.report, 'text')}\n")
         for path in made.plots:
             print(f"plot: {path}")
     return made.verdict
@@ -105,5 +104,5 @@ def _shadow(folder: Path, given: argparse.Namespace) -> Verdict:
         _section(f"shadow index: {laid.shadow_docs} against {laid.live_docs}")
         print(f"all questions: {whole.verdict}: {'; '.join(whole.report['invalid'])}")
         show(f"without {starter.RETIRED}, whose section the new documents no longer have:\n\n")
-        show(f"{writing.render(run.report, 'text')}\n")
+        show(f"{flow.render(run.report, 'text')}\n")
     return run.verdict

@@ -6,6 +6,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
+from ragworthy.stats import variation_squared
+
 MOST_VARIATION = Fraction("0.15")
 """How large the coefficient of variation over seeds and paraphrases may be."""
 MOST_SLOPE = Fraction("0.02")
@@ -22,13 +24,8 @@ def variation(values: Sequence[Fraction]) -> float | None:
     >>> round(variation([Fraction("0.38"), Fraction("0.42"), Fraction("0.44")]), 4)
     0.0603
     """
-    if not values:
-        return None
-    mean = sum(values, Fraction(0)) / len(values)
-    if mean == 0:
-        return None
-    square = sum(((value - mean) ** 2 for value in values), Fraction(0)) / len(values) / mean**2
-    return math.sqrt(square)
+    square = variation_squared(values)
+    return None if square is None else math.sqrt(square)
 
 
 def slope(values: Sequence[Fraction]) -> Fraction | None:

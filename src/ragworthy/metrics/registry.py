@@ -6,6 +6,8 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
+from ragworthy.metrics.fold import KINDS, fold_of
+
 SUITES = ("answers", "retrieval", "structured", "stability", "latency", "agreement")
 FAMILIES = {"latency": ("latency", "cost")}
 """The first parts of a suite's metric ids, where it is not just its own name."""
@@ -13,11 +15,10 @@ BORROWED = {"latency": ("answers",)}
 """Suites that report metrics of another suite too, over their own runs."""
 
 Better = Literal["higher", "lower"]
-Kind = Literal["rate", "count", "mean", "share", "median", "p90", "p95", "p99", "tail", "sum", "ratio", "spread"]
-"""How the words of the questions become one number: the share of True, the number of True, the mean, the sum of parts
-over the sum of wholes, percentiles, P99 over P50, the sum, a sum for each of another, and deviation over mean.
-"""
-Over = Literal["question", "run"]
+Kind = str
+"""How the words of the questions become one number: a key of `fold.KINDS`, or a percentile such as p95."""
+Over = Literal["question", "run", "all"]
+"""What a metric looks at: the facts of a question, those of one run of it, or everything at once."""
 Word: TypeAlias = bool | int | float | Fraction | tuple[int, int] | None
 
 
@@ -80,9 +81,14 @@ def metric(
 
     def register(function: Judge) -> Judge:
         identifier = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
-        known = _REGISTRY.get(identifier)
-        if known is not None and known.of.__code__.co_filename != function.__code__.co_filename:
+        before = _REGISTRY.get(identifier)
+        if before is not None and before.of.__code__.co_filename != function.__code__.co_filename:
             raise ValueError(f"metric {identifier} is defined twice")
+        try:
+            fold_of(kind)
+        except KeyError:
+            known = f"{', '.join(KINDS)} or a percentile such as p95"
+            raise ValueError(f'metric {identifier}: expected a kind ({known}), got "{kind}"') from None
         top = None if kind == "count" else highest
         enter(
             Metric(identifier, function, better, kind, over, needs, top, at_k, short, cases, event, undefined, source)

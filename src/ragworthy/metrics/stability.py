@@ -347,7 +347,7 @@ def judged(question: Question, limits: Mapping[str, str]) -> Question:
     return question._replace(broken=tuple(broken))
 
 
-def label(question: Question) -> str:
+def label(question: Question) -> Label:
     """What became of the question: the first label that applies."""
     names = {one.name for one in question.broken}
     if question.missing:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.report.part import Voice, Voices
 from ragworthy.report.show import (
     cases,
     counted,
-    counts_line,
     gate_name,
     gate_notes,
     grid,
@@ -21,8 +21,6 @@ from ragworthy.report.show import (
     sliced,
 )
 from ragworthy.safe import Markdown, code, fill, row
-from ragworthy.suites.own import details, table
-from ragworthy.suites.retrieval.lines import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.text import clip
 
 LIMIT = 60_000
@@ -35,15 +33,15 @@ _OUTCOME = {
 }
 
 
-def render(report: dict[str, Any], *, limit: int = LIMIT) -> str:
+def render(report: dict[str, Any], voices: Voices, *, limit: int = LIMIT) -> str:
     """The report as Markdown. The decision and the gates always fit; rows at the end are cut first."""
-    head = _head(report)
+    head = _head(report, voices)
     tool = code(f"ragworthy {report['tool']['version']}")
     tail = ["", fill("{} · verdict **{}** (exit {})", tool, report["verdict"], str(report["exit_code"])), ""]
     optional: list[list[str]] = []
     for suite, body in report["suites"].items():
         gated = limits(report)
-        head += _metrics(suite, body, gated)
+        head += _metrics(suite, body, gated, voices(suite))
         optional += [_offenders(body), _warnings(body), _slices(body, gated), _inputs(body)]
     return _fit(head, optional, tail, limit)
 
@@ -86,9 +84,9 @@ def _bytes(lines: list[str]) -> int:
     return sum(len(line.encode()) + 1 for line in lines)
 
 
-def _head(report: dict[str, Any]) -> list[str]:
+def _head(report: dict[str, Any], voices: Voices) -> list[str]:
     lines: list[str] = [fill("## {} Ragworthy: {}", _MARK[report["verdict"]], report["verdict"]), ""]
-    notes = [fill("- {}", note) for note in partial_notes(report)]
+    notes = [fill("- {}", note) for note in partial_notes(report, voices)]
     notes += [fill("- not valid: {}", reason) for reason in report["invalid"]]
     lines += [*notes, ""] if notes else []
     rows = []
@@ -106,14 +104,14 @@ def _head(report: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
-    lines: list[str] = [fill("### {}", suite), "", fill("{}.", counts_line(suite, body["counts"])), ""]
+def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], voice: Voice) -> list[str]:
+    lines: list[str] = [fill("### {}", suite), "", fill("{}.", voice.counts_line(body["counts"])), ""]
     header, ranked = grid(body, gated)
     if ranked:
         lines += [*_table(header, ranked), ""]
     rows: list[tuple[str, ...]] = []
     for name, metric in shown_metrics(body):
-        if (ranked and "@" in name) or (suite != "answers" and metric["undefined"]):
+        if (ranked and "@" in name) or (not voice.shows_undefined and metric["undefined"]):
             continue
         rests_on = cases(metric["num"], metric["den"], metric.get("n"))
         interval = f"{metric['low']:.3f} … {metric['high']:.3f}" if metric["low"] is not None else ""
@@ -124,13 +122,10 @@ def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]])
         lines += [fill("Labels: {}", counted(body["labels"])), ""]
     if body["stages"]:
         lines += [fill("Stages to blame: {}", counted(body["stages"])), ""]
-    lines += [fill("- {}", line) for line in details(suite, body)]
-    header, own = table(suite, body)
-    if own:
-        lines += ["", *_table(header, own), ""]
-    if body.get("live"):
-        lines += ["", *_table(DELTA_HEADER, delta_rows(body["live"])), ""]
-        lines += [fill("- {}", line) for line in live_lines(body["live"])]
+    lines += [fill("- {}", line) for line in voice.lines(body)]
+    for table in voice.tables(body):
+        lines += ["", *_table(table.header, table.rows), ""]
+        lines += [fill("- {}", line) for line in table.lines]
     return lines if not lines[-1] else [*lines, ""]
 
 

@@ -1,7 +1,7 @@
 """What a suite contributes to a report."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ragworthy import gates as g
 
@@ -11,6 +11,37 @@ class Frozen(NamedTuple):
 
     state: str
     reason: str
+
+
+class Table(NamedTuple):
+    """A table that only one suite has."""
+
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    lines: tuple[str, ...] = ()
+    """What is said below it."""
+    last: bool = False
+    """Whether it stands behind the slices."""
+
+
+class Voice(Protocol):
+    """What a suite says to people besides its metrics, from the body of its report alone."""
+
+    reference_note: str
+    shows_undefined: bool
+
+    def counts_line(self, counts: dict[str, Any]) -> str:
+        """How many questions there were, and what became of them."""
+
+    def lines(self, body: dict[str, Any]) -> list[str]:
+        """Lines of its own."""
+
+    def tables(self, body: dict[str, Any]) -> list[Table]:
+        """Tables of its own."""
+
+
+Voices = Callable[[str], Voice]
+"""The voice of a suite by its name; handed in, because renderers stand below the suites."""
 
 
 class Part(NamedTuple):

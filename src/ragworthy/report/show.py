@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy.names import HARMLESS
+from ragworthy.report.part import Voices
 
 PLACES = 4
 
@@ -130,36 +131,14 @@ def shown_metrics(suite: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [(name, one) for name, one in suite["metrics"].items() if checked or not name.startswith("answers.scu")]
 
 
-def counts_line(suite: str, counts: dict[str, Any]) -> str:
-    """How many questions there were, and what became of them."""
-    if suite == "agreement":
-        return _votes(counts)
-    if suite == "structured":
-        ends = f"{counts['valid']:,} valid, {counts['failed']:,} failed, {counts['missing']:,} missing"
-        return f"{plural(counts['gold'], 'question')} ({counts['distinct_questions']:,} different), {ends}"
+def answered_line(counts: dict[str, Any], runs: str = "") -> str:
+    """How many questions there were, and how many of them were answered."""
     sides = f"{counts['answerable']:,} answerable, {counts['unanswerable']:,} not"
-    if suite == "latency":
-        cells = f"{plural(counts['configurations'], 'configuration')} and {plural(counts['loads'], 'load')}"
-        runs = f"{plural(counts['measured'], 'run')} measured in {cells}"
-        return f"{plural(counts['gold'], 'question')} ({sides}), {runs}, {counts['errored']:,} errors"
-    if suite == "retrieval":
-        runs = "" if counts["runs"] == counts["gold"] else f" in {plural(counts['runs'], 'run')}"
-        fate = f"{counts['answered']:,} answered, {counts['missing']:,} missing"
-    else:
-        runs = ""
-        fate = f"{counts['answered']:,} answered, {counts['refused']:,} refused, {counts['missing']:,} missing"
+    refused = f"{counts['refused']:,} refused, " if "refused" in counts else ""
+    fate = f"{counts['answered']:,} answered, {refused}{counts['missing']:,} missing"
     errored = counts.get("errored_questions", counts.get("errored", 0))  # of retrieval `errored` counts runs
     errors = f", {errored:,} errored" if errored else ""
     return f"{plural(counts['gold'], 'question')} ({sides}){runs}, {fate}{errors}"
-
-
-def _votes(counts: dict[str, Any]) -> str:
-    """How many votes there were, and how far they agree."""
-    apart = f"{counts['agreed']:,} agreed, {counts['disagreements']:,} not"
-    if "pairs" in counts:
-        return f"{plural(counts['pairs'], 'pair')}: {apart}, {counts['abstained']:,} with an abstention"
-    items = f"{plural(counts['items'], 'item')}, {plural(counts['raters'], 'rater')}"
-    return f"{items}, {plural(counts['votes'], 'vote')}: {apart}, {counts['single']:,} with one vote only"
 
 
 def grid(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -197,20 +176,14 @@ def lost_ids(lost: int, total: int, example: str) -> str:
     return f"{100 * lost / total:.3g} % of gold ids ({lost} of {total}) are not in this index, e.g. {example} [RW-G13]"
 
 
-_REFERENCE = {
-    "structured": "profile reference: answers that fail are left out of the means",
-    "latency": "profile reference: percentiles are cut to whole milliseconds, and the frontier is the strict one",
-}
-
-
-def partial_notes(report: dict[str, Any]) -> list[str]:
+def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
     """What the verdict does not cover, or what it rests on, that nobody should overlook."""
     notes = []
     for suite, body in report["suites"].items():
         if (body.get("subset") or {}).get("scored") == "subset":
             notes.append("the dev subset only: the whole set was not scored")
         if body["profile"] == "reference":
-            notes.append(_REFERENCE[suite])
+            notes.append(voices(suite).reference_note)
     return notes
 
 

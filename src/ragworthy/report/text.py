@@ -3,10 +3,10 @@
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.report.part import Table, Voice, Voices
 from ragworthy.report.show import (
     cases,
     counted,
-    counts_line,
     gate_name,
     gate_notes,
     grid,
@@ -22,8 +22,6 @@ from ragworthy.report.show import (
     width_of,
 )
 from ragworthy.safe import terminal
-from ragworthy.suites.own import details, table
-from ragworthy.suites.retrieval.lines import DELTA_HEADER, delta_rows, live_lines
 from ragworthy.text import clip, visible
 
 MOST_COLUMNS = 5
@@ -33,18 +31,22 @@ _COLOURS = {"SHIP": "32", "NO-SHIP": "31", "INCONCLUSIVE": "33", "INVALID": "35"
 _OUTCOMES = {"pass": "32", "fail": "31", "undecided": "33", "not_measured": "35"}
 
 
-def render(report: dict[str, Any], *, colour: bool = False) -> str:
+def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> str:
     """The whole report as text; the last line is the verdict and the exit code.
 
     Whatever a line holds of the data, nothing in it steers a terminal; colours are added when that is done.
     """
-    lines = [report["verdict"] + _headline(report), "", *(f"  not valid: {reason}" for reason in report["invalid"])]
+    lines = [
+        report["verdict"] + _headline(report, voices),
+        "",
+        *(f"  not valid: {reason}" for reason in report["invalid"]),
+    ]
     if report["invalid"]:
         lines.append("")
     first = len(lines) + 1  # after the header of the gates
     lines += _gates(report["gates"])
     for suite, body in report["suites"].items():
-        lines += _suite(suite, body, limits(report))
+        lines += _suite(suite, body, limits(report), voices(suite))
     if report["next"]:
         lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in report["next"]), ""]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
@@ -56,8 +58,8 @@ def render(report: dict[str, Any], *, colour: bool = False) -> str:
     return "\n".join(shown) + "\n"
 
 
-def _headline(report: dict[str, Any]) -> str:
-    return _decided(report) + "".join(f" ({note})" for note in partial_notes(report))
+def _headline(report: dict[str, Any], voices: Voices) -> str:
+    return _decided(report) + "".join(f" ({note})" for note in partial_notes(report, voices))
 
 
 def _decided(report: dict[str, Any]) -> str:
@@ -105,13 +107,13 @@ def _gates(gates: list[dict[str, Any]]) -> list[str]:
     return [*lines, *notes, ""] if notes else lines
 
 
-def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
-    lines = [f"{suite}: {counts_line(suite, body['counts'])}", ""]
+def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], voice: Voice) -> list[str]:
+    lines = [f"{suite}: {voice.counts_line(body['counts'])}", ""]
     header, ranked = grid(body, gated)
     if ranked:
         lines += [*_table(header, ranked), ""]
     plain = [(name, one) for name, one in shown_metrics(body) if not ranked or "@" not in name]
-    measured = [(name, one) for name, one in plain if suite == "answers" or one["undefined"] is None]
+    measured = [(name, one) for name, one in plain if voice.shows_undefined or one["undefined"] is None]
     lines += _table(
         ("metric", "value", "cases", "95 % interval"),
         [_metric(name, one, gated.get(name, [])) for name, one in measured],
@@ -121,33 +123,39 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]]) -
         lines.append(f"  {counted(body['labels'])}")
     if body["stages"]:
         lines.append(f"  stages to blame: {counted(body['stages'])}")
-    lines += [f"  {line}" for line in details(suite, body)]
+    lines += [f"  {line}" for line in voice.lines(body)]
     if lines[-1]:
         lines.append("")
-    header, rows = table(suite, body)
-    if rows:
-        lines += [*_table(header, rows), ""]
+    tables = voice.tables(body)
+    lines += [line for table in tables if not table.last for line in _own(table)]
     lines += _slices(body, gated)
-    if body.get("live"):
-        lines += _live(body["live"])
-    if body["offenders"]:
-        lines.append(f"Worst offenders{of_all(body)}")
-        for one in body["offenders"]:
-            lines += _offender(one)
-        lines.append("")
-    if body["warnings"]:
-        lines.append("Warnings")
-        for warning in body["warnings"]:
-            where = f"{warning['where']}: " if warning["where"] else ""
-            lines.append(f"  {where}{warning['message']} [{warning['code']}]")
-        lines.append("")
-    return lines
+    lines += [line for table in tables if table.last for line in _own(table)]
+    return lines + _worst(body) + _warnings(body)
 
 
-def _live(live: dict[str, Any]) -> list[str]:
-    """The comparison with the index in use."""
-    lines = [*_table(DELTA_HEADER, delta_rows(live)), ""]
-    return lines + [f"  {line}" for line in live_lines(live)] + [""]
+def _own(table: Table) -> list[str]:
+    """A table that only one suite has."""
+    lines = [*_table(table.header, table.rows), ""]
+    return [*lines, *(f"  {line}" for line in table.lines), ""] if table.lines else lines
+
+
+def _worst(body: dict[str, Any]) -> list[str]:
+    if not body["offenders"]:
+        return []
+    lines = [f"Worst offenders{of_all(body)}"]
+    for one in body["offenders"]:
+        lines += _offender(one)
+    return [*lines, ""]
+
+
+def _warnings(body: dict[str, Any]) -> list[str]:
+    if not body["warnings"]:
+        return []
+    lines = ["Warnings"]
+    for warning in body["warnings"]:
+        where = f"{warning['where']}: " if warning["where"] else ""
+        lines.append(f"  {where}{warning['message']} [{warning['code']}]")
+    return [*lines, ""]
 
 
 def _metric(name: str, metric: dict[str, Any], thresholds: list[Fraction]) -> tuple[str, str, str, str]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import CATALOGUE
 from ragworthy.report.part import Frozen
+from ragworthy.report.show import plural
 
 SMOKE, RELEASE = 10, 30
 """Gold sets below these sizes are fit for a smoke test, or not even that."""
@@ -43,3 +44,27 @@ def plain(code: str, message: str, count: int, qids: list[str] | None = None) ->
         "count": count,
         "qids": qids or [],
     }
+
+
+class Note(NamedTuple):
+    """Something that may be noticed: it is said when it happened at least once."""
+
+    code: str
+    times: int
+    message: str
+    qids: Sequence[str] = ()
+
+
+def noted(notes: Sequence[Note]) -> list[dict[str, Any]]:
+    """The warnings of what happened, each with the first few ids."""
+    return [plain(one.code, one.message, one.times, list(one.qids[:3])) for one in notes if one.times]
+
+
+def size_note(cases: int, noun: str) -> Note:
+    """What a gold set of this size is too small for.
+
+    >>> size_note(12, "question").message, size_note(30, "question").times
+    ('12 questions: a release needs at least 30', 0)
+    """
+    least = f"a smoke test needs at least {SMOKE}" if cases < SMOKE else f"a release needs at least {RELEASE}"
+    return Note("RW-W15", cases if cases < RELEASE else 0, f"{plural(cases, noun)}: {least}")

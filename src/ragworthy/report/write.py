@@ -6,6 +6,7 @@ from typing import Any
 
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole, write_with
+from ragworthy.report.part import Voices
 from ragworthy.safe import json_text
 
 SUFFIXES = {
@@ -18,21 +19,21 @@ SUFFIXES = {
 }
 
 
-def render(report: dict[str, Any], form: str, *, colour: bool = False) -> str:
+def render(report: dict[str, Any], form: str, voices: Voices, *, colour: bool = False) -> str:
     """The report in one of the formats text, json, markdown, junit."""
     if form == "json":
         return json_text(report)
     if form == "markdown":
         from ragworthy.report import markdown
 
-        return markdown.render(report)
+        return markdown.render(report, voices)
     if form == "junit":
         from ragworthy.report import junit
 
         return junit.render(report)
     from ragworthy.report import text
 
-    return text.render(report, colour=colour)
+    return text.render(report, voices, colour=colour)
 
 
 def form_of(path: Path) -> str:
@@ -44,11 +45,11 @@ def form_of(path: Path) -> str:
     return form
 
 
-def write(path: Path, report: dict[str, Any], rows: Callable[[], Any]) -> None:
+def write(path: Path, report: dict[str, Any], rows: Callable[[], Any], voices: Voices) -> None:
     """Write the report, or its rows, in the format of the file's suffix."""
     form = form_of(path)
     if form != "rows":
-        write_whole(path, render(report, form).encode())
+        write_whole(path, render(report, form, voices).encode())
         return
     from ragworthy.report import rows as writers
 

@@ -20,11 +20,11 @@ from ragworthy.metrics.registry import MetricName, all_metrics, find
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.policy.settings import Answers, Retrieval
 from ragworthy.report.part import Frozen
-from ragworthy.suites.answers.job import Reader
+from ragworthy.suites.reading import Reader
 from ragworthy.suites.request import Progress, Request
 
 if TYPE_CHECKING:
-    from ragworthy.suites.retrieval.read import Flaws
+    from ragworthy.suites.reading import Flaws
 
 FREE_SETTINGS = ("slices", "k")
 """Settings that may differ between two runs that are compared."""

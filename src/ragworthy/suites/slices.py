@@ -1,10 +1,56 @@
 """Which slices a gold item belongs to: one for each value of the fields the policy splits by."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+
+from ragworthy.errors import policy_error
+from ragworthy.suites.request import Request
+
+MOST_SLICES = 200
+
+
+class Slice(NamedTuple):
+    """The questions whose gold item has a value in a field."""
+
+    field: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.field}={self.value}"
+
+
+def fields_of(request: Request) -> tuple[str, ...]:
+    """Every gold field that the numbers are split by: those asked for, and those that gates name."""
+    gated = [gate.slice.partition("=")[0] for gate in request.gates if gate.slice]
+    return tuple(dict.fromkeys((*request.settings.slices, *gated)))
+
+
+def slices_of(item: Mapping[str, Any], fields: Iterable[str]) -> tuple[str, ...]:
+    """The slices of one gold item."""
+    return tuple(str(Slice(field, text)) for field in fields for text in values_of(item.get(field)))
+
+
+def check_slices(request: Request, there: Iterable[str | None], free: Sequence[str] = ()) -> None:
+    """Every field to split by must be one that gold items have, with not too many values.
+
+    `free` are fields that a suite splits by itself: nobody asked for them, so nobody is told that there are too many.
+    """
+    where = str(request.policy or "")
+    names = [name for name in there if name is not None]
+    known = {*free, *(name.partition("=")[0] for name in names)}
+    asked = [(field, f"{request.suite}.slices") for field in request.settings.slices]
+    asked += [(gate.slice.partition("=")[0], f"{gate.metric}: slice") for gate in request.gates if gate.slice]
+    for field, at in asked:
+        if field not in known:
+            message = f'expected a field that gold items have, got "{field}"'
+            raise policy_error("RW-P03", message, where=where, field=at)
+    counted = sum(name.partition("=")[0] not in free for name in names)
+    if counted > MOST_SLICES:
+        message = f"expected at most {MOST_SLICES} slices, got {counted}: slice by a field with fewer values"
+        raise policy_error("RW-P03", message, where=where, field=f"{request.suite}.slices")
 
 
 def slicer(fields: tuple[str, ...]) -> Callable[[bytes], list[tuple[str, ...]]] | None:

@@ -11,6 +11,7 @@ import msgspec
 
 from ragworthy.ids import natural
 from ragworthy.metrics.facts.distance import ACCEPT, BLOCK, exact
+from ragworthy.stats import variation_squared
 from ragworthy.text import squeeze
 
 CORRECT, WRONG = "correct", "wrong"
@@ -187,11 +188,8 @@ def variation(rates: Iterable[Fraction]) -> Fraction | None:
     (Fraction(1, 3), None)
     """
     values = list(rates)
-    mean = sum(values, Fraction(0)) / len(values) if values else Fraction(0)
-    if len(values) < 2 or mean == 0:
-        return None
-    squares = sum(((value - mean) ** 2 for value in values), Fraction(0)) / len(values)
-    return _root(squares / mean**2)
+    square = variation_squared(values)
+    return None if len(values) < 2 or square is None else _root(square)
 
 
 def _root(square: Fraction) -> Fraction:

@@ -10,9 +10,10 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.answers import said_error
 from ragworthy.names import HARMLESS, SEVERITY
 from ragworthy.records import NO_ANSWER, Note, Offender, Tally, Trace
-from ragworthy.suites.answers.job import Partial, Table
+from ragworthy.suites.answers.job import Partial
 from ragworthy.suites.answers.shard import Shard
 from ragworthy.suites.fork import without_gc
+from ragworthy.suites.reading import Table
 
 PLACES = 3
 """How many places are shown for each kind of mark."""

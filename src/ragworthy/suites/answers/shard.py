@@ -15,8 +15,9 @@ import msgspec
 from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Flaw, Gold, Ints, Trace
-from ragworthy.suites.answers.job import Damage, Job, Joined, Strays, Table
+from ragworthy.suites.answers.job import Damage, Job, Joined, Strays
 from ragworthy.suites.fork import without_gc
+from ragworthy.suites.reading import Table
 from ragworthy.suites.slices import slicer
 
 LOOK_AHEAD = 256

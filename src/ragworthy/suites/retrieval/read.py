@@ -9,11 +9,10 @@ from ragworthy.metrics.facts.asked import Arm, Asked
 from ragworthy.metrics.facts.convergence import Question, RunKey, declared, mark, run_marks
 from ragworthy.metrics.facts.runs import Facts, Reading, missing, read
 from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of
-from ragworthy.records import Citation, Flaw, RetrievalGold, RetrievalTrace
-from ragworthy.suites.answers.job import Reader
+from ragworthy.records import Citation, RetrievalGold, RetrievalTrace
+from ragworthy.suites.reading import Flaws, Reader
 from ragworthy.suites.slices import slicer
 
-MOST_FLAWS = 100
 ORPHANS_SHOWN = 3
 ALLOWED = ("RW-G10", "RW-G11")
 """Gold errors that may be passed over on request: a question without relevant blocks, negatives that are relevant."""
@@ -34,20 +33,6 @@ class Job(NamedTuple):
     """How many bytes each document of the corpus has."""
     allow_gold_errors: bool = False
     damage: Callable[[Wanted, RetrievalTrace], RetrievalTrace | None] | None = None
-
-
-class Flaws:
-    """Problems of the input, the first ones with their place."""
-
-    def __init__(self) -> None:
-        self.some: list[Flaw] = []
-        self.count = 0
-
-    def add(self, role: str, offset: int, code: str, field: str, message: str) -> None:
-        """Note a problem."""
-        self.count += 1
-        if len(self.some) < MOST_FLAWS:
-            self.some.append(Flaw(role, offset, code, field, message))
 
 
 def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:

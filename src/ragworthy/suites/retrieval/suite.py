@@ -20,10 +20,11 @@ from ragworthy.report.part import Part
 from ragworthy.report.show import lost_ids
 from ragworthy.suites import common as evidence
 from ragworthy.suites.fold import is_good
+from ragworthy.suites.reading import Flaws
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import describe, distances, shadow
 from ragworthy.suites.retrieval.compared import Retrieved
-from ragworthy.suites.retrieval.read import Flaws, Job, read_arm, read_gold
+from ragworthy.suites.retrieval.read import Job, read_arm, read_gold
 from ragworthy.suites.retrieval.summary import summarise, words_of
 from ragworthy.text import trim_fold
 

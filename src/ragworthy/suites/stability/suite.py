@@ -1,117 +1,184 @@
-"""The stability suite: the whole flow on one page."""
+"""The stability suite: every question with all its runs is one case."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.errors import DataError, PolicyError, Problem, policy_error
+from ragworthy.errors import DataError, Problem
 from ragworthy.load.decode import Item, read_items
-from ragworthy.load.extras import Earlier, Lock, load_lock, load_report
 from ragworthy.load.gold import name_of, read_gold
-from ragworthy.load.sources import FileSource, Source, open_source
+from ragworthy.load.sources import Source
 from ragworthy.metrics import stability as st
 from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.facts.jitters import PLAIN, Variation, run_id, varied
-from ragworthy.metrics.registry import Metric, Word, all_metrics
-from ragworthy.names import Outcome
-from ragworthy.policy.defaults import STABILITY_MISSING_GATE
-from ragworthy.records import Gold, Run
-from ragworthy.report.part import Part
-from ragworthy.stats import wilson_mean
-from ragworthy.suites import common as evidence
-from ragworthy.suites.fold import is_good, value_of
+from ragworthy.metrics.facts.jitters import run_id
+from ragworthy.metrics.fold import as_number, value_of
+from ragworthy.metrics.registry import MetricName, Word
+from ragworthy.names import HARMLESS, SEVERITY, Label, Outcome
+from ragworthy.records import NO_ANSWER, Run
+from ragworthy.report.show import answered_line, number
+from ragworthy.suites.base import Bound, Case, Column, Evidence, Extra, Fate, Found, Offender, Suite
+from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.slices import values_of
-from ragworthy.suites.stability import describe
-from ragworthy.text import fold, squeeze
+from ragworthy.suites.slices import slices_of
+from ragworthy.suites.stability import DECLARED
+from ragworthy.suites.stability.advice import SHOWN, lines, steps, warnings
+from ragworthy.suites.stability.asked import Asked, ask, counts_of, design_of, distinct, telling
+from ragworthy.suites.stability.rules import ALWAYS
 
-MOST_SLICES = 200
 COMPARING = ("stability.failing_questions", "stability.css", "stability.rcr")
 """Metrics that are at their best with one run of a question, because there is nothing to compare it with."""
+MOST_WORST = 5
+_NO_WORD = {
+    "stability.ned50": "not answerable, or fewer than two claims",
+    "stability.iaa": "fewer than two runs",
+    "stability.scu_consistency": "not answerable, or no constraints",
+}
 
 
-class Inputs(NamedTuple):
-    """Everything that is read, opened."""
+class Stability(Suite):
+    """Answers over seeds, jitters and paraphrases."""
 
-    gold: Source
-    runs: Source
-    lock: Lock | None
-    lock_path: Path | None
-    earlier: Earlier | None
+    declared = DECLARED
+    facts = ("answerable", "missing", "steady", "errored", "contains", "hit", "refused")
+    columns = (Column("broken", "json"), Column("runs", "int"), Column("noops", "int"))
+    always = ALWAYS
 
-    def check_unchanged(self) -> None:
-        """Raise when a file changed while it was being read."""
-        for source in (self.gold, self.runs):
-            if isinstance(source, FileSource):
-                source.check_unchanged()
+    def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
+        """Every gold question with its runs."""
+        gold, runs = opened["gold"], opened["trace"]
+        rules = f.Rules(refusals=request.settings.refusals, short_words=request.settings.short_substr == "word")
+        items = read_gold(gold, rules, allow_errors=request.allow_gold_errors)
+        read = _read_runs(request, runs, {name_of(item.record) for item in items})
+        limits = dict(one.split("=", 1) for one in request.settings.limits)
+        asked = ask([item.record for item in items], read, rules, limits)
+        counts = counts_of(asked, read)
+        if progress is not None:
+            progress(runs.size, runs.size)
+        return Evidence(
+            cases=[_case(one, item, self.slice_fields(request)) for one, item in zip(asked, items, strict=True)],
+            records={"gold": len(items), "trace": len(read)},
+            counts=counts,
+            settings={
+                "limits": limits,
+                "refusals": list(request.settings.refusals),
+                "short_substr": request.settings.short_substr,
+                "slices": list(request.settings.slices),
+                "allow_gold_errors": request.allow_gold_errors,
+            },
+            own=rules,
+            errored=((counts["errored_runs"], counts["counted_runs"], "runs"),),
+            missing=(counts["missing"], "run"),
+            gold_sha256=gold.sha256(),
+        )
+
+    def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
+        """One number; its interval rests on different questions, not on runs."""
+        counted = [case.own for case, word in zip(cases, words, strict=True) if word is not None]
+        different = distinct(counted)
+        return value_of(name.metric, words, independent=different if different < len(counted) else None)
+
+    def says(self, name: MetricName, case: Case, evidence: Evidence) -> bool | None:
+        """Within its limit where the metric has one, as it should be elsewhere."""
+        word, local = self.word(name, case.facts), name.id.partition(".")[2]
+        if word is None or local not in evidence.settings["limits"]:
+            return super().says(name, case, evidence)
+        broken = {one.name for one in case.facts.broken}
+        return (local not in broken) is (name.metric.better == "higher")
+
+    def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
+        """With one run of a question nothing can be said about its stability: no limit of it is shown to hold."""
+        single = sum(len(case.own.runs) == 1 for case in evidence.cases)
+        if not single:
+            return judged
+        waived = {waiver.gate: waiver for waiver in bound.waivers}
+        reason = f"{single:,} of {len(evidence.cases):,} questions have one run only: nothing to compare it with"
+        return [
+            one._replace(outcome=Outcome.UNDECIDED, reason=reason, waiver=waived.get(g.name_of(one.gate)))
+            if one.gate.metric in COMPARING and one.outcome is Outcome.PASS
+            else one
+            for one in judged
+        ]
+
+    # describe
+
+    def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
+        """A question with a word counts as scored, errors among its runs or not."""
+        if case.fate is not Fate.MISSING and word is not None:
+            return Fate.SCORED
+        refused = case.facts.answerable and all(run.refused for run in case.facts.runs)
+        return case.fate if case.fate in (Fate.MISSING, Fate.ERRORED) else _REFUSED[refused]
+
+    def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
+        """Why a question is not in a metric's denominator."""
+        usual = "answerable" if case.facts.answerable else "not answerable"
+        return "no run" if case.facts.missing else _NO_WORD.get(name.id, usual)
+
+    def established(self, case: Case, found: Found) -> dict[str, bool]:
+        """What is known of a question: what holds of all its runs."""
+        question = case.facts
+        return {
+            "answerable": question.answerable,
+            "missing": question.missing,
+            "steady": not question.missing and not question.broken,
+            "errored": any(run.errored for run in question.runs),
+            "contains": bool(question.runs) and all(run.contains for run in question.runs),
+            "hit": bool(question.runs) and all(run.hit for run in question.runs),
+            "refused": bool(question.runs) and all(run.refused for run in question.runs),
+        }
+
+    def more(self, case: Case, found: Found) -> dict[str, Any]:
+        """How many runs there are, and the limits that do not hold."""
+        broken = list(map(_broken, case.facts.broken))
+        return {"runs": len(case.facts.runs), "noops": len(case.own.noops), "broken": broken}
+
+    def offender(self, case: Case, found: Found) -> Offender:
+        """A question whose runs do not keep its limits, with the run that shows it best."""
+        one: Asked = case.own
+        run = telling(one)
+        answer = (run.answer_json or NO_ANSWER) if run is not None else NO_ANSWER
+        limits = list(map(_broken, one.question.broken))
+        return Offender(
+            qid=case.qid,
+            label=case.label,
+            stage=case.stage,
+            why=f"{case.why}: {', '.join(limits)}" if limits else case.why,
+            question=one.gold.question,
+            claim=answer.claim,
+            citations=answer.citations if answer.citations is not None else [],
+            retrieved_ids=list((run.retrieved_ids if run is not None else None) or []),
+            gold_citations=one.gold.gold_citations or [],
+            own={
+                "runs": len(one.question.runs),
+                "run": None if run is None else run_id(run),
+                "broken": {
+                    broken.name: {"value": float(broken.value), "limit": broken.limit} for broken in one.question.broken
+                },
+            },
+        )
+
+    def extra(self, found: Found) -> Extra:
+        """How the questions were asked, and those whose runs agree least."""
+        design = design_of([case.own for case in found.cases])
+        return Extra(
+            body={"offenders": {"design": design, "worst": _worst(found)}},
+            warnings=warnings(found, design),
+            steps=steps(found),
+        )
+
+    # for people
+
+    def counts_line(self, counts: dict[str, Any]) -> str:
+        """How many questions there were, and what became of them."""
+        return answered_line(counts)
+
+    def lines(self, body: dict[str, Any]) -> list[str]:
+        """How the questions were asked, and those whose runs agree least."""
+        return lines(body)
 
 
-def score(request: Request, progress: Progress | None = None) -> Part:
-    """Score the stability suite."""
-    inputs = _open(request)
-    golds = read_gold(inputs.gold, _rules(request), allow_errors=request.allow_gold_errors)
-    runs = _read_runs(request, inputs.runs, {name_of(item.record) for item in golds})
-    inputs.check_unchanged()
-    if progress is not None:
-        progress(inputs.runs.size, inputs.runs.size)
-
-    limits = dict(one.split("=", 1) for one in request.stability.limits)
-    asked = _ask([item.record for item in golds], runs, _rules(request), limits)
-    metrics = all_metrics("stability")
-    words = {name: [metric.of(one.question) for one in asked] for name, metric in metrics.items()}
-    values = _summarise(request, golds, asked, metrics, words)
-    gold_sha256, settings = inputs.gold.sha256(), _settings(request, limits)
-    judged = g.judge(
-        _gates(request),
-        values,
-        baseline=evidence.baseline(inputs.earlier, gold_sha256, settings),
-        waivers=request.waivers,
-        each=_each(request, asked, metrics, words),
-    )
-    judged = _undecided(judged, asked, request.waivers)
-    found = describe.Steady(
-        asked=asked,
-        read=len(runs),
-        warmups=sum(run.warmup for run in runs),
-        words=words,
-        values=values,
-        judged=judged,
-        inputs=[
-            {"role": source.role, "path": source.label, "sha256": source.sha256(), "records": count}
-            for source, count in ((inputs.gold, len(golds)), (inputs.runs, len(runs)))
-        ],
-        settings=settings,
-        frozen=evidence.frozen(request, inputs.lock, gold_sha256),
-        baseline_verdict=inputs.earlier.verdict if inputs.earlier else None,
-        gold_flags=list(map(f.gold_flags(_rules(request)), (item.record for item in golds))),
-        distinct=_distinct(asked),
-        most_offenders=request.most_offenders,
-    )
-    return describe.part(
-        found,
-        provenance=evidence.provenance(request, inputs.lock, inputs.lock_path, inputs.earlier),
-        evidence={"rows_sha256": evidence.rows_hash(describe.rows(found))},
-    )
-
-
-# load
-
-
-def _open(request: Request) -> Inputs:
-    lock_path = evidence.lock_of(request)
-    return Inputs(
-        gold=open_source("gold", request.gold),
-        runs=open_source("trace", request.traces),
-        lock=load_lock(lock_path) if lock_path is not None else None,
-        lock_path=lock_path,
-        earlier=load_report(request.baseline, "stability") if request.baseline is not None else None,
-    )
-
-
-def _rules(request: Request) -> f.Rules:
-    settings = request.stability
-    return f.Rules(refusals=settings.refusals, short_words=settings.short_substr == "word")
+_REFUSED = {True: Fate.REFUSED, False: Fate.NOT_APPLICABLE}
+SUITE = Stability()
 
 
 def _read_runs(request: Request, source: Source, known: set[str]) -> list[Run]:
@@ -131,161 +198,49 @@ def _read_runs(request: Request, source: Source, known: set[str]) -> list[Run]:
     return [damaged for run in runs if (damaged := request.damage(run)) is not None]
 
 
-# measure
+def _case(one: Asked, item: Item, fields: Iterable[str]) -> Case:
+    question = one.question
+    label = st.label(question)
+    stage, why = st.blame(question)
+    fate = Fate.MISSING if question.missing else Fate.ERRORED if question.errored else Fate.SCORED
+    far = sum((abs(broken.value - Fraction(broken.limit)) for broken in question.broken), Fraction(0))
+    return Case(
+        qid=one.qid,
+        facts=question,
+        fate=Fate.REFUSED if question.refused else fate,
+        label=label,
+        stage=None if label in HARMLESS else stage,
+        why=why,
+        slices=slices_of(item.value, fields),
+        rank=(SEVERITY.get(label, SEVERITY[Label.LOW_SCORE]), -far),
+        own=one,
+    )
 
 
-def _ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Mapping[str, str]) -> list[describe.Asked]:
-    """Every gold question with its runs: the last one of each id, without warm-ups, those that count apart."""
-    by_qid: dict[str, list[Run]] = {}
-    for run in runs:
-        if not run.warmup:
-            by_qid.setdefault(run.name, []).append(run)
-    said_of = st.said_by(rules)
-    asked = []
-    for gold in golds:
-        given = by_qid.get(name_of(gold), [])
-        last = {run_id(run): run for run in given}
-        runs_of = [last[key] for key in sorted(last)]
-        pairs = _noops(runs_of)
-        unlike = [noop for noop, plain in pairs if not st.repeats(said_of(gold, noop), said_of(gold, plain))]
-        noops = [noop for noop, _ in pairs if noop not in unlike]
-        counted = [run for run in runs_of if run not in noops]
-        said = tuple(said_of(gold, run) for run in counted)
-        asked.append(
-            describe.Asked(
-                qid=name_of(gold),
-                gold=gold,
-                question=st.judged(st.Question(gold.answerable, bool(gold.constraints), said), limits),
-                runs=tuple(counted),
-                noops=tuple(noops),
-                unlike=len(unlike),
-                replaced=len(given) - len(last),
-                varied=frozenset(map(varied, last.values())),
-            )
-        )
-    return asked
+def _broken(one: st.Broken) -> str:
+    """A limit that does not hold, with its number.
 
-
-def _noops(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
-    """The runs that asked the very same thing again, each with the run that it repeats.
-
-    Where the question was not asked as it stands, the first run whose jitter left it so stands for that.
+    >>> _broken(st.Broken("css", Fraction(0), "0.70")), _broken(st.Broken("ned50", Fraction(7, 26), "0.20"))
+    ('css 0.0 < 0.70', 'ned50 0.2692 > 0.20')
     """
-    first: dict[Variation, Run] = {}
-    for run in sorted(runs, key=lambda run: varied(run).jitter != PLAIN):
-        if varied(run).jitter == PLAIN or run.noop:
-            first.setdefault(varied(run)._replace(jitter=""), run)
-    found = []
-    for run in runs:
-        plain = first.get(varied(run)._replace(jitter=""))
-        if plain is None or run is plain or varied(run).jitter == PLAIN:
-            continue
-        if run.noop or (run.q is not None and run.q == plain.q):
-            found.append((run, plain))
-    return found
+    sign = ">" if one.name in st.AT_MOST else "<"
+    return f"{one.name} {number(one.value, Fraction(one.limit))} {sign} {one.limit}"
 
 
-# summarise
-
-Values = dict[tuple[str | None, str], g.Value]
-Words = Mapping[str, Sequence[Word]]
-
-
-def _summarise(
-    request: Request,
-    golds: Sequence[Item],
-    asked: Sequence[describe.Asked],
-    metrics: Mapping[str, Metric],
-    words: Words,
-) -> Values:
-    """Every metric for all questions and for each slice."""
-    groups: dict[str | None, list[int]] = {None: list(range(len(asked)))}
-    for field in evidence.slice_fields(request):
-        for nth, item in enumerate(golds):
-            for value in values_of(item.value.get(field)):
-                groups.setdefault(f"{field}={value}", []).append(nth)
-        if not any(group and group.startswith(f"{field}=") for group in groups):
-            message = f'expected a field that questions have, got "{field}"'
-            raise policy_error("RW-P03", message, where=str(request.policy or ""), field="slices")
-    if len(groups) - 1 > MOST_SLICES:
-        message = f"expected at most {MOST_SLICES} slices, got {len(groups) - 1}: slice by a field with fewer values"
-        raise policy_error("RW-P03", message, field="stability.slices")
-    return {
-        (group, name): _value(metric, [(asked[nth], words[name][nth]) for nth in members])
-        for group, members in groups.items()
-        for name, metric in metrics.items()
-    }
-
-
-def _value(metric: Metric, said: Sequence[tuple[describe.Asked, Word]]) -> g.Value:
-    """One number; its interval rests on different questions, not on runs."""
-    counted = [one for one, word in said if word is not None]
-    different = _distinct(counted)
-    independent = different if different < len(counted) else None
-    value = value_of(metric, [word for _, word in said], independent=independent)
-    if metric.kind == "share" and independent is not None and value.exact is not None:
-        return value._replace(interval=wilson_mean(value.exact, independent))
-    return value
-
-
-def _distinct(asked: Sequence[describe.Asked]) -> int:
-    """How many different questions there are; one without a text is one of its own."""
-    return len({squeeze(fold(one.gold.question)) if one.gold.question else (one.qid,) for one in asked})
-
-
-# judge
-
-
-def _gates(request: Request) -> tuple[g.Gate, ...]:
-    always = STABILITY_MISSING_GATE
-    there = any(gate.metric == always.metric for gate in request.gates)
-    return request.gates if there else (*request.gates, always)
-
-
-def _undecided(judged: list[g.Judged], asked: Sequence[describe.Asked], waivers: Sequence[g.Waiver]) -> list[g.Judged]:
-    """With one run of a question nothing can be said about its stability: no limit of it is shown to hold."""
-    single = sum(len(one.runs) == 1 for one in asked)
-    if not single:
-        return judged
-    waived = {waiver.gate: waiver for waiver in waivers}
-    reason = f"{single:,} of {len(asked):,} questions have one run only: nothing to compare it with"
+def _worst(found: Found) -> list[dict[str, Any]]:
+    """The questions whose runs agree least, those that fail first; none where all runs agree."""
+    words = found.summary.words
+    alike = [Fraction(1) if word is None else as_number(word) for word in words["stability.iaa"]]
+    bad = [nth for nth, case in enumerate(found.cases) if case.facts.broken or alike[nth] < 1]
+    bad.sort(key=lambda nth: (not found.cases[nth].facts.broken, alike[nth], nth))
     return [
-        one._replace(outcome=Outcome.UNDECIDED, reason=reason, waiver=waived.get(g.name_of(one.gate)))
-        if one.gate.metric in COMPARING and one.outcome is Outcome.PASS
-        else one
-        for one in judged
+        {
+            "qid": found.cases[nth].qid,
+            "runs": len(found.cases[nth].facts.runs),
+            "fails": bool(found.cases[nth].facts.broken),
+            **{
+                name: number(as_number(word)) for name in SHOWN if (word := words[f"stability.{name}"][nth]) is not None
+            },
+        }
+        for nth in bad[:MOST_WORST]
     ]
-
-
-def _each(
-    request: Request, asked: Sequence[describe.Asked], metrics: Mapping[str, Metric], words: Words
-) -> dict[tuple[str, str], bool | None]:
-    """What each must_pass question says: within its limit where the metric has one, as it should be elsewhere."""
-    place = {one.qid: nth for nth, one in enumerate(asked)}
-    limited = {one.split("=", 1)[0] for one in request.stability.limits}
-    said: dict[tuple[str, str], bool | None] = {}
-    for gate in request.gates:
-        for qid in gate.must_pass:
-            if qid not in place:
-                message = f'expected a qid of the gold set, got "{qid}"'
-                where = str(request.policy or "")
-                raise PolicyError([Problem("RW-P09", message, where, f"{gate.metric}: must_pass")])
-            metric, word = metrics[gate.metric], words[gate.metric][place[qid]]
-            local = gate.metric.partition(".")[2]
-            broken = {one.name for one in asked[place[qid]].question.broken}
-            if word is None:
-                said[gate.metric, qid] = None
-                continue
-            good = local not in broken if local in limited else is_good(metric, word)
-            said[gate.metric, qid] = good is (metric.better == "higher")
-    return said
-
-
-def _settings(request: Request, limits: dict[str, str]) -> dict[str, Any]:
-    return {
-        "limits": limits,
-        "refusals": list(request.stability.refusals),
-        "short_substr": request.stability.short_substr,
-        "slices": list(request.stability.slices),
-        "allow_gold_errors": request.allow_gold_errors,
-    }

@@ -19,9 +19,8 @@ from ragworthy.metrics.facts.expected import problem_of
 from ragworthy.metrics.grading import Scored, Unpacker, pack
 from ragworthy.names import HARMLESS
 from ragworthy.records import Ints, StructuredGold, StructuredOutput
-from ragworthy.suites.answers.job import Reader, Table
 from ragworthy.suites.fork import answer, workers
-from ragworthy.suites.retrieval.read import Flaws
+from ragworthy.suites.reading import Flaws, Reader, Table
 from ragworthy.suites.slices import slicer, values_of
 from ragworthy.text import squeeze
 

@@ -25,8 +25,8 @@ from ragworthy.report.part import Part
 from ragworthy.suites import common as evidence
 from ragworthy.suites.fold import value_of
 from ragworthy.suites.fork import processes, without_gc
+from ragworthy.suites.reading import Flaws
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.retrieval.read import Flaws
 from ragworthy.suites.structured import describe, provenance
 from ragworthy.suites.structured import mark as engine
 from ragworthy.suites.structured.graded import Graded, Step

@@ -1,0 +1,416 @@
+"""The shape that every suite has. What differs between suites is a method here; what does not is written once.
+
+A suite reads its files into cases (`read`). Everything after that is common: words of metrics, slices, values,
+gates, ledger, rows, offenders, labels, stages, validity. See `flow` for the order, `design/suite.md` for a tour.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from ragworthy import gates as g
+from ragworthy.errors import policy_error
+from ragworthy.ids import natural
+from ragworthy.load.sources import Source, open_source
+from ragworthy.metrics.facts.distance import ACCEPT
+from ragworthy.metrics.fold import as_number, mean, value_of
+from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
+from ragworthy.names import HARMLESS, Label, Outcome, Stage
+from ragworthy.policy.gate_text import MOST_KS
+from ragworthy.report.part import Frozen, Table
+from ragworthy.suites.declare import Declared
+from ragworthy.suites.opened import Opened
+from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.slices import fields_of
+
+
+class Fate(StrEnum):
+    """What became of a question, or where it stands in a ledger."""
+
+    SCORED = "scored"
+    REFUSED = "refused"
+    MISSING = "missing"
+    ERRORED = "errored"
+    NOT_APPLICABLE = "not_applicable"
+
+
+class Case(NamedTuple):
+    """One gold item with what was established about it; or many items of which the same was established."""
+
+    qid: str
+    """Its id; empty for a case of many items."""
+    facts: Any
+    """What metrics look at."""
+    fate: Fate
+    label: Label | None
+    """What became of it; None where nothing can be said."""
+    stage: Stage | None = None
+    """Where to look first; None where nothing is wrong."""
+    why: str = ""
+    slices: tuple[str, ...] = ()
+    weight: int = 1
+    """How many items it stands for."""
+    rank: tuple[Any, ...] = ()
+    """Its place among offenders, the worst first."""
+    own: Any = None
+    """What only the suite knows of it: records for offenders and rows."""
+
+
+class Evidence(NamedTuple):
+    """What the files of a suite say, before anything is judged."""
+
+    cases: Sequence[Case]
+    """Every gold item, in gold order; or a tally of them, in bounded memory."""
+    records: Mapping[str, int]
+    """How many records each input holds, by its role, in the order of the report."""
+    counts: dict[str, int]
+    settings: dict[str, Any]
+    """The settings as the report has them, for comparisons with other runs."""
+    own: Any = None
+    """What only this suite knows of its evidence."""
+    errored: tuple[tuple[int, int, str], ...] = ()
+    """How many ended in an error, of how many, and of what: more than half of one kind is an outage."""
+    missing: tuple[int, str] = (0, "trace")
+    """How many questions nothing was recorded for, and what is missing."""
+    invalid: tuple[str, ...] = ()
+    """Why the files cannot carry a verdict, whatever the numbers say."""
+    profile: str = "default"
+    gold_sha256: str | None = None
+    """The hash of the gold set that the lock is about; None where there is no gold set."""
+
+
+class Summary(NamedTuple):
+    """The numbers: every metric of every question, and folded, for the whole and for each slice."""
+
+    names: list[MetricName]
+    values: dict[tuple[str | None, str], g.Value]
+    words: Mapping[str, Sequence[Word]]
+    """What each metric says of each case; nothing for metrics of all items at once."""
+
+
+class Bound(NamedTuple):
+    """What is judged: gates may depend on the evidence."""
+
+    gates: tuple[g.Gate, ...]
+    baseline: g.Baseline | None
+    waivers: tuple[g.Waiver, ...]
+
+
+class Found(NamedTuple):
+    """Everything that a report is made from."""
+
+    request: Request
+    opened: Opened
+    evidence: Evidence
+    summary: Summary
+    judged: list[g.Judged]
+    frozen: Frozen
+
+    @property
+    def cases(self) -> Sequence[Case]:
+        """Every case, in gold order."""
+        return self.evidence.cases
+
+    @property
+    def own(self) -> Any:
+        """What only the suite knows."""
+        return self.evidence.own
+
+    def value(self, name: str) -> g.Value:
+        """The value of a metric over the whole gold set."""
+        return self.summary.values[None, name]
+
+    def unmeasured_step(self) -> list[tuple[str, str]]:
+        """What to do about gates that were not measured."""
+        if not any(one.outcome is Outcome.NOT_MEASURED and not one.gate.optional for one in self.judged):
+            return []
+        return [("a gate was not measured", "give it cases (see the reason beside it), or mark the gate optional")]
+
+    def outcomes(self, outcome: str) -> list[g.Judged]:
+        """The gates that ended so."""
+        return [one for one in self.judged if one.outcome == outcome]
+
+
+class Row(NamedTuple):
+    """One question's result: a value of every metric, or why it has none."""
+
+    qid: str
+    label: str | None
+    stage: str | None
+    metrics: dict[str, float]
+    undefined: dict[str, str]
+    facts: dict[str, bool]
+    own: dict[str, Any]
+    """What only rows of this suite have."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row as files have it."""
+        body: dict[str, Any] = self._asdict()
+        own: dict[str, Any] = body.pop("own")
+        return body | own
+
+
+class Ledger(NamedTuple):
+    """Where every question went: expected = scored + refused + missing + errored + not applicable."""
+
+    expected: int = 0
+    scored: int = 0
+    refused: int = 0
+    missing: int = 0
+    errored: int = 0
+    not_applicable: int = 0
+
+
+class Offender(NamedTuple):
+    """A question that pulls a gate down, with what was expected and what was answered."""
+
+    qid: str
+    label: str | None
+    stage: str | None
+    why: str
+    question: str | None
+    claim: str | None
+    citations: Any
+    retrieved_ids: list[str]
+    gold_citations: list[str]
+    own: dict[str, Any]
+    """What only offenders of this suite have."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The offender as reports have it."""
+        body: dict[str, Any] = self._asdict()
+        own: dict[str, Any] = body.pop("own")
+        return body | own
+
+
+class Extra(NamedTuple):
+    """What only this suite says."""
+
+    body: Mapping[str, Mapping[str, Any]] = {}
+    """Keys of its own in the report, by the common key that they stand before."""
+    warnings: Sequence[dict[str, Any]] = ()
+    steps: Sequence[tuple[str, str]] = ()
+    """What a pattern means, and what to do."""
+    invalid: Sequence[str] = ()
+    """More reasons why there is no verdict, which come last."""
+    kept: Mapping[str, Any] | None = None
+    """What the receipt keeps of the facts; the hash of all rows where nothing else is said."""
+
+
+class Column(NamedTuple):
+    """A column that only rows of one suite have."""
+
+    name: str
+    kind: str
+    """int, bool, text, json or counts."""
+
+
+class Suite:
+    """One kind of evaluation. A suite says in `DECLARED` what it reads; here is how records become cases."""
+
+    declared: Declared
+    facts: tuple[str, ...] = ()
+    """What is established about a question, as rows name it."""
+    columns: tuple[Column, ...] = ()
+    labels: tuple[Label, ...] = tuple(dict.fromkeys((Label.OK, Label.REFUSAL_OK, *Label)))
+    """The order in which a report counts labels."""
+    always: tuple[g.Gate, ...] = ()
+    """Gates that hold whatever was asked for."""
+
+    @property
+    def name(self) -> str:
+        """The name of the suite."""
+        return self.declared.name
+
+    # read
+
+    def open(self, key: str, role: str, given: Any) -> Source:
+        """Open an input that is read line by line."""
+        return open_source(role, given)
+
+    def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
+        """Records become cases. Nothing else of a suite opens or decodes files."""
+        raise NotImplementedError
+
+    def steps(self, request: Request, score: Callable[[Request], Any]) -> Any:
+        """Score in one step, or in several where one depends on another."""
+        return score(request)
+
+    # summarise
+
+    def names(self, request: Request, evidence: Evidence) -> list[MetricName]:
+        """Every metric that is reported, once for each k where it has one."""
+        ks = evidence.settings.get("k", ())
+        found: list[MetricName] = []
+        for metric in all_metrics(self.name).values():
+            found += [MetricName(metric, k) for k in ks] if metric.at_k else [MetricName(metric, None)]
+        return found
+
+    def runs(self, facts: Any) -> Iterable[Any]:
+        """The runs of a question, for metrics that look at one run."""
+        return (facts,)
+
+    def word(self, name: MetricName, facts: Any) -> Word:
+        """What a metric says of one question: the mean of what it says of each run, where it looks at runs."""
+        metric, depth = name.metric, {} if name.k is None else {"k": name.k}
+        if metric.over == "question":
+            word: Word = metric.of(facts, **depth)
+            return word
+        words = [word for run in self.runs(facts) if (word := metric.of(run, **depth)) is not None]
+        return mean(words) if words else None
+
+    def depths(self, request: Request) -> tuple[int, ...]:
+        """Every k that is reported: those of the settings, and those that gates ask for."""
+        asked = [name.k for gate in request.gates if (name := find(gate.metric, default_k=1)) and name.k]
+        ks = tuple(dict.fromkeys((*getattr(request.settings, "ks", ()), *asked)))
+        if len(ks) > MOST_KS:
+            raise policy_error("RW-P03", f"expected at most {MOST_KS} different k, got {len(ks)}", field="k")
+        return ks
+
+    def slice_fields(self, request: Request) -> tuple[str, ...]:
+        """The gold fields that cases are split by."""
+        return fields_of(request)
+
+    def own_slices(self, evidence: Evidence) -> tuple[str, ...]:
+        """Fields that the suite splits by itself."""
+        return ()
+
+    def groups(self, cases: Sequence[Case]) -> dict[str | None, list[int]]:
+        """The members of every slice, by their places; None is the whole."""
+        found: dict[str | None, list[int]] = {None: list(range(len(cases)))}
+        for nth, case in enumerate(cases):
+            for name in case.slices:
+                found.setdefault(name, []).append(nth)
+        return found
+
+    def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
+        """The value of a metric from its words."""
+        return value_of(name.metric, words)
+
+    def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
+        """The same numbers, where some of them need more than a fold."""
+        return summary
+
+    def slice_order(self, groups: Iterable[str]) -> list[str]:
+        """The slices in the order of the report."""
+        return sorted(groups, key=natural)
+
+    # judge
+
+    def gates(self, request: Request) -> tuple[g.Gate, ...]:
+        """The gates asked for, and those that always hold."""
+        there = {gate.metric for gate in request.gates}
+        return request.gates + tuple(gate for gate in self.always if gate.metric not in there)
+
+    def baseline(self, opened: Opened, evidence: Evidence) -> g.Baseline | None:
+        """The numbers of an earlier run, or why they cannot be compared."""
+        return opened.baseline(evidence.gold_sha256 or "", evidence.settings, evidence.profile)
+
+    def bind(self, request: Request, evidence: Evidence, summary: Summary, baseline: g.Baseline | None) -> Bound:
+        """What is judged, where that depends on the evidence."""
+        return Bound(self.gates(request), baseline, request.waivers)
+
+    def case_of(self, evidence: Evidence, qid: str) -> Case | None:
+        """A question by its id."""
+        return next((case for case in evidence.cases if case.qid == qid), None)
+
+    def says(self, name: MetricName, case: Case, evidence: Evidence) -> bool | None:
+        """What a metric says of one question alone, as yes or no: whether it is as good as it can be."""
+        word: Any = self.word(name, case.facts)
+        if word is None:
+            return None
+        return self.good(name, word) is (name.metric.better == "higher")
+
+    def good(self, name: MetricName, word: Any) -> bool:
+        """Whether a question alone is as it should be: the best rate, no step away, an accepted distance."""
+        number = as_number(word)
+        if name.metric.needs == "distances":
+            return number <= ACCEPT
+        return number == (1 if name.metric.better == "higher" else 0)
+
+    def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
+        """The outcomes, where evidence says more than a number and a threshold."""
+        return judged
+
+    # describe
+
+    def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
+        """Where a question stands in the ledger of a metric."""
+        if case.fate in (Fate.MISSING, Fate.ERRORED):
+            return case.fate
+        return Fate.SCORED if word is not None else Fate.NOT_APPLICABLE
+
+    def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
+        """Why a question has no value of a metric."""
+        return "no trace" if case.fate is Fate.MISSING else f"not among the {name.metric.cases}"
+
+    def number(self, name: MetricName, word: Any) -> float:
+        """A word as rows show it."""
+        return float(as_number(word))
+
+    def established(self, case: Case, found: Found) -> dict[str, bool]:
+        """What is known of a question, by the names of `facts`."""
+        return {}
+
+    def more(self, case: Case, found: Found) -> dict[str, Any]:
+        """What the row of a question has besides, by the names of `columns`."""
+        return {}
+
+    def rows(self, found: Found) -> Iterator[Row]:
+        """Every question's row, in gold order."""
+        words = found.summary.words
+        for nth, case in enumerate(found.cases):
+            yield self.row(case, {name: said[nth] for name, said in words.items()}, found)
+
+    def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
+        """The row of one question from what every metric says of it."""
+        metrics: dict[str, float] = {}
+        undefined: dict[str, str] = {}
+        for name in found.summary.names:
+            word, value = words.get(name.id), found.value(name.id)
+            if word is None or value.undefined is not None:
+                undefined[name.id] = self.undefined(name, case, value)
+            else:
+                metrics[name.id] = self.number(name, word)
+        return Row(
+            qid=case.qid,
+            label=None if case.label is None else case.label.value,
+            stage=None if case.stage is None else case.stage.value,
+            metrics=metrics,
+            undefined=undefined,
+            facts=self.established(case, found),
+            own=self.more(case, found),
+        )
+
+    def offenders(self, found: Found, most: int) -> list[Offender]:
+        """The questions that pull a gate down, worst first."""
+        bad = [nth for nth, case in enumerate(found.cases) if case.label is not None and case.label not in HARMLESS]
+        bad.sort(key=lambda nth: (*found.cases[nth].rank, nth))
+        return [self.offender(found.cases[nth], found) for nth in bad[:most]]
+
+    def offender(self, case: Case, found: Found) -> Offender:
+        """One of them."""
+        raise NotImplementedError
+
+    def extra(self, found: Found) -> Extra:
+        """What only this suite says."""
+        return Extra()
+
+    # for people; from the body of the report alone, so that a report can be rendered again
+
+    def counts_line(self, counts: dict[str, Any]) -> str:
+        """How many questions there were, and what became of them."""
+        raise NotImplementedError
+
+    def lines(self, body: dict[str, Any]) -> list[str]:
+        """What the suite says besides its metrics."""
+        return []
+
+    def tables(self, body: dict[str, Any]) -> list[Table]:
+        """Tables of its own."""
+        return []
+
+    reference_note = ""
+    """What people must know of a report of the profile reference."""
+    shows_undefined = False
+    """Whether people see metrics without a value too."""

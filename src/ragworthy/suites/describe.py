@@ -1,0 +1,129 @@
+"""What was found becomes the part of a report, its rows and what a receipt keeps. The same for every suite."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from ragworthy import gates as g
+from ragworthy.metrics.registry import MetricName
+from ragworthy.names import HARMLESS, Stage, Verdict
+from ragworthy.report import model
+from ragworthy.report.part import Part
+from ragworthy.report.show import plural
+from ragworthy.report.warn import release_warnings
+from ragworthy.suites.base import Case, Extra, Fate, Found, Ledger, Suite
+
+_COMMON = (
+    "profile", "inputs", "settings", "frozen", "counts", "metrics", "slices", "labels", "stages", "offenders",
+    "warnings",
+)  # fmt: skip
+"""The keys that every suite has in a report, in their order."""
+
+
+def describe(suite: Suite, found: Found) -> Part:
+    """What the suite contributes to the report."""
+    extra = suite.extra(found)
+    invalid = _invalid(found, extra)
+    ships = g.verdict(found.judged, invalid) is Verdict.SHIP
+    evidence = found.evidence
+    common = {
+        "profile": evidence.profile,
+        "inputs": found.opened.inputs(dict(evidence.records)),
+        "settings": evidence.settings,
+        "frozen": found.frozen.state,
+        "counts": evidence.counts,
+        "metrics": {
+            name.id: model.number(found.value(name.id)) | {"ledger": ledger(suite, name, found)._asdict()}
+            for name in found.summary.names
+        },
+        "slices": _slices(suite, found),
+        "labels": _labels(suite, found.cases),
+        "stages": _stages(found.cases),
+        "offenders": [] if ships else [one.as_dict() for one in suite.offenders(found, found.request.most_offenders)],
+        "warnings": [*extra.warnings, *_release(found)],
+    }
+    body: dict[str, Any] = {}
+    for key in _COMMON:
+        body |= {**extra.body.get(key, {}), key: common[key]}
+    return Part(
+        suite=suite.name,
+        body=body,
+        judged=found.judged,
+        invalid=invalid,
+        steps=[{"pattern": pattern, "do": do} for pattern, do in extra.steps],
+        provenance=found.opened.provenance(),
+        rows=partial(_as_dicts, suite, found),
+        evidence=dict(extra.kept) if extra.kept is not None else {"rows_sha256": rows_hash(suite, found)},
+    )
+
+
+def _invalid(found: Found, extra: Extra) -> list[str]:
+    """Why the evidence cannot carry a verdict."""
+    evidence = found.evidence
+    reasons = [reason for counted in evidence.errored for reason in model.mostly_errors(*counted)]
+    missing, what = evidence.missing
+    if missing:
+        reasons.append(f"{plural(missing, 'question has', 'questions have')} no {what}")
+    reasons += evidence.invalid
+    if found.frozen.state == "broken":
+        reasons.append(found.frozen.reason)
+    return [*reasons, *extra.invalid, *model.unmeasured(found.judged)]
+
+
+def _release(found: Found) -> list[dict[str, Any]]:
+    earlier = found.opened.earlier
+    return release_warnings(found.frozen, earlier.verdict if earlier is not None else None, found.judged)
+
+
+def ledger(suite: Suite, name: MetricName, found: Found) -> Ledger:
+    """Where every question went, for one metric."""
+    counts: Counter[Fate] = Counter()
+    words, value = found.summary.words.get(name.id), found.value(name.id)
+    for nth, case in enumerate(found.cases):
+        counts[suite.fate(name, case, words[nth] if words is not None else None, value)] += case.weight
+    return Ledger(expected=counts.total(), **{fate.value: counts[fate] for fate in Fate})
+
+
+def _slices(suite: Suite, found: Found) -> dict[str, Any]:
+    groups = dict.fromkeys(group for group, _ in found.summary.values if group is not None)
+    return {
+        group: {name.id: model.number(found.summary.values[group, name.id]) for name in found.summary.names}
+        for group in suite.slice_order(groups)
+    }
+
+
+def _labels(suite: Suite, cases: Sequence[Case]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for case in cases:
+        if case.label is not None:
+            counts[case.label] += case.weight
+    return {label.value: counts[label] for label in suite.labels if counts[label]}
+
+
+def _stages(cases: Sequence[Case]) -> dict[str, int]:
+    """How many questions each stage is to blame for."""
+    counts: Counter[Stage] = Counter()
+    for case in cases:
+        if case.stage is not None and case.label not in HARMLESS:
+            counts[case.stage] += case.weight
+    return {stage.value: counts[stage] for stage in Stage if counts[stage]}
+
+
+# rows
+
+
+def _as_dicts(suite: Suite, found: Found) -> Iterator[dict[str, Any]]:
+    return (row.as_dict() for row in suite.rows(found))
+
+
+def rows_hash(suite: Suite, found: Found) -> str:
+    """The hash of all rows, by which a receipt notices when one of them moves."""
+    digest = hashlib.sha256()
+    encode = msgspec.json.Encoder(order="deterministic").encode
+    for row in _as_dicts(suite, found):
+        digest.update(encode(row) + b"\n")
+    return digest.hexdigest()

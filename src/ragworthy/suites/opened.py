@@ -1,0 +1,148 @@
+"""The files of a request, opened: sources, the lock of the gold set, the baseline, and what the report says of them."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragworthy import gates as g
+from ragworthy.files import sha256_of, shown_path
+from ragworthy.load.extras import Earlier, Lock, as_baseline, load_lock, load_report
+from ragworthy.load.extras import lock_path as default_lock
+from ragworthy.load.sources import FileSource, Source
+from ragworthy.report.part import Frozen
+from ragworthy.suites.request import Request
+
+FREE_SETTINGS = ("slices", "k")
+"""Settings that may differ between two runs that are compared."""
+
+
+class Listed(NamedTuple):
+    """An input as a report names it."""
+
+    path: str
+    sha256: Callable[[], str]
+
+
+class Opened:
+    """Everything that is read for one suite: what a report lists, and what may not change meanwhile."""
+
+    def __init__(self, request: Request, gold: Any) -> None:
+        self.request = request
+        self.sources: dict[str, Source] = {}
+        self.listed: dict[str, Listed] = {}
+        """What a report can list, by role."""
+        self.lock_path = lock_of(request, gold)
+        self.lock: Lock | None = None
+        self.earlier: Earlier | None = None
+
+    def enter(self, source: Source) -> Source:
+        """Remember an opened source under its role."""
+        self.sources[source.role] = source
+        self.listed[source.role] = Listed(source.label, source.sha256)
+        return source
+
+    def enter_file(self, role: str, path: Path) -> Path:
+        """Remember a file that code of its own reads."""
+        self.listed[role] = Listed(shown_path(path), lambda: sha256_of(path))
+        return path
+
+    def read_rules(self) -> None:
+        """Read the lock and the baseline."""
+        request = self.request
+        self.lock = load_lock(self.lock_path) if self.lock_path is not None else None
+        self.earlier = load_report(request.baseline, request.suite) if request.baseline is not None else None
+
+    def __getitem__(self, role: str) -> Source:
+        return self.sources[role]
+
+    def check_unchanged(self) -> None:
+        """Raise when a file changed while it was being read."""
+        for source in self.sources.values():
+            if isinstance(source, FileSource):
+                source.check_unchanged()
+
+    def hash_all(self) -> None:
+        """Hash every source; the hashes are remembered."""
+        for one in self.listed.values():
+            one.sha256()
+
+    def inputs(self, records: dict[str, int]) -> list[dict[str, Any]]:
+        """The inputs as the report has them."""
+        return [
+            {
+                "role": role,
+                "path": self.listed[role].path,
+                "sha256": self.listed[role].sha256(),
+                "records": count,
+            }
+            for role, count in records.items()
+        ]
+
+    # what they mean
+
+    def baseline(self, gold_sha256: str, settings: dict[str, Any], profile: str = "default") -> g.Baseline | None:
+        """The numbers of the baseline, or why they cannot be compared."""
+        earlier = self.earlier
+        if earlier is None:
+            return None
+        gold = next((one.sha256 for one in earlier.suite.inputs if one.role == "gold"), None)
+        unlike = None
+        if gold != gold_sha256:
+            unlike = "it was scored on another gold set"
+        elif earlier.suite.profile != profile:
+            unlike = "it was scored with another profile"
+        elif earlier.suite.frozen in ("unfrozen", "broken"):
+            unlike = "its gold set was not the frozen one"
+        return as_baseline(earlier, unlike or unlike_run(earlier, settings))
+
+    def frozen(self, gold_sha256: str | None) -> Frozen:
+        """Whether the gold set is the one that was signed."""
+        if gold_sha256 is None:
+            return Frozen("none", "")
+        signers, lock = self.request.signers, self.lock
+        if lock is None and not signers:
+            return Frozen("unlocked", "")
+        if lock is None:
+            reason = f"the policy asks for the signature of {', '.join(signers)}, but the gold set has no lock"
+            return Frozen("broken", reason)
+        missing = [name for name in signers if name not in lock.signers]
+        if lock.sha256 != gold_sha256:
+            reason = "the gold set is not the frozen one (its SHA-256 differs from the lock)"
+        elif missing:
+            reason = f"the lock lacks the signature of {', '.join(missing)}"
+        else:
+            return Frozen("frozen", "")
+        # A flag cannot lift what the policy demands: with signers named there, --unfrozen is no way round them.
+        return Frozen("unfrozen" if self.request.unfrozen and not signers else "broken", reason)
+
+    def provenance(self) -> dict[str, Any]:
+        """Where the rules came from."""
+        request, found = self.request, dict[str, Any]()
+        if request.policy is not None:
+            found["policy"] = {"path": shown_path(request.policy), "sha256": sha256_of(request.policy)}
+        if self.lock is not None and self.lock_path is not None:
+            signers = {"signers": self.lock.signers}
+            found["lock"] = {"path": shown_path(self.lock_path), "sha256": sha256_of(self.lock_path)} | signers
+        if request.regression:
+            found["regression"] = {"E_resonance": "not_measured"}  # it needs vectors that no trace holds
+        if self.earlier is not None:
+            found["baseline"] = {"path": self.earlier.path, "sha256": self.earlier.sha256}
+        return found
+
+
+def unlike_run(earlier: Earlier, settings: dict[str, Any]) -> str | None:
+    """Why an earlier run cannot be compared with one under these settings, apart from its gold set."""
+    if earlier.verdict == "INVALID":
+        return "its own evidence was not valid"
+    theirs = earlier.suite.settings
+    moved = [key for key in settings if settings[key] != theirs.get(key) and key not in FREE_SETTINGS]
+    return f"it was scored with another setting of {', '.join(moved)}" if moved else None
+
+
+def lock_of(request: Request, gold: Any) -> Path | None:
+    """The lock file of the gold set: the one named, else the one beside it when there is one."""
+    if request.lock is None and isinstance(gold, (str, Path)) and Path(gold).is_file():
+        beside = default_lock(Path(gold))
+        return beside if os.path.lexists(beside) else None  # a link that leads nowhere is an error, not no lock
+    return request.lock

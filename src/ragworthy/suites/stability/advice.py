@@ -1,0 +1,117 @@
+"""What the stability suite warns of, what to do next, and what it says to people."""
+
+from collections import Counter
+from typing import Any
+
+from ragworthy.metrics import stability as st
+from ragworthy.metrics.facts import answers as f
+from ragworthy.names import Outcome, Stage
+from ragworthy.report.show import plural
+from ragworthy.report.warn import Note, noted, size_note
+from ragworthy.suites.base import Found
+from ragworthy.suites.stability.asked import Asked
+
+SHOWN = ("acr", "cghc", "css", "ned50", "refusal_rate", "iaa")
+"""The numbers of a question that people see."""
+
+
+def warnings(found: Found, design: dict[str, Any]) -> list[dict[str, Any]]:
+    """What should be looked at."""
+    counts, asked = found.evidence.counts, [case.own for case in found.cases]
+    return noted([*_of_runs(asked, counts, design), *_of_gold(found, asked)])
+
+
+def _of_runs(asked: list[Asked], counts: dict[str, int], design: dict[str, Any]) -> list[Note]:
+    noops, replaced, errored = counts["noop_runs"], counts["duplicate_runs"], counts["errored_runs"]
+    repeats, unlike = sum(one.unlike for one in asked), [one.qid for one in asked if one.unlike]
+    single = [one.qid for one in asked if len(one.question.runs) == 1]
+    blind = sum(run.retrieved_ids is None for one in asked for run in one.runs)
+    uneven, configs = design["uneven"], design["configurations"]
+    by_jitter = ", ".join(f"{name} {count:,}" for name, count in design["noops"].items())
+    return [
+        Note("RW-W66", replaced, f"{plural(replaced, 'run was', 'runs were')} replaced by a later one with its run_id"),
+        Note("RW-W53", noops, f"{plural(noops, 'run')} left out: the jitter changed nothing ({by_jitter})"),
+        Note("RW-W54", repeats, f"{plural(repeats, 'run')} answered differently for the same question and seed",
+             unlike),
+        Note("RW-W55", len(single), f"{plural(len(single), 'question has', 'questions have')} one run that counts",
+             single),
+        Note("RW-W56", uneven, f"{plural(uneven, 'question')} not asked in all {design['variations']} variations",
+             design["uneven_qids"]),
+        Note("RW-W57", configs if configs > 1 else 0, f"runs of {configs} configurations are mixed"),
+        Note("RW-W24", errored, f"{plural(errored, 'run')} with an error instead of an answer"),
+        Note("RW-W05", blind, f"{plural(blind, 'run')} without retrieved_ids"),
+    ]  # fmt: skip
+
+
+def _of_gold(found: Found, asked: list[Asked]) -> list[Note]:
+    counts = found.evidence.counts
+    total, different = counts["gold"], counts["distinct_questions"]
+    flags = f.gold_flags(found.own)
+    vacuous = [one.qid for one in asked if flags(one.gold) & f.VACUOUS]
+    return [
+        Note("RW-W08", len(vacuous), f"{plural(len(vacuous), 'answerable gold item')} without gold_claim_substr: "
+             "any claim counts as containing it", vacuous),
+        Note("RW-W12", int(not counts["unanswerable"]), "the gold set has no unanswerable question"),
+        Note("RW-W41", different if different < total else 0,
+             f"{plural(total, 'question')}, but only {different:,} different"),
+        size_note(different, "different question"),
+    ]  # fmt: skip
+
+
+_TO_DO = {
+    Stage.PIPELINE: ("runs end in errors", "look at the error field of these runs, and run them again"),
+    Stage.REFUSAL: (
+        "refusals come and go",
+        "fix the refusal text in the prompt, and decide on evidence, not on chance",
+    ),
+    Stage.RETRIEVAL: (
+        "other evidence from run to run",
+        "make retrieval and reranking deterministic: pin model and ties",
+    ),
+    Stage.CITATION: (
+        "other citations for the same evidence",
+        "near-duplicate chunks: merge them, or cite the best one",
+    ),
+    Stage.GENERATION: ("claims change", "lower the temperature; raise ned50 where only the wording moves"),
+    Stage.CONSTRAINTS: ("constraints are lost", "put the locked constraints into every prompt and echo them"),
+}
+
+
+def steps(found: Found) -> list[tuple[str, str]]:
+    """What the pattern of failures means and what to do, most frequent first."""
+    told: list[tuple[str, str]] = []
+    if found.value("stability.missing").num:
+        told.append(("questions without a run", "run the experiment over the whole gold set and score again"))
+    told += found.unmeasured_step()
+    if not found.outcomes(Outcome.FAIL):
+        return told
+    broken = [case.facts for case in found.cases if case.facts.broken]
+    steady = sum(st.iaa(question) == 1 for question in broken)
+    stages = Counter(st.blame(question)[0] for question in broken if st.iaa(question) != 1)
+    if steady:
+        pattern = f"the same in every run, and wrong ({plural(steady, 'question')})"
+        told.append((pattern, "not a matter of stability: 'ragworthy score answers' says what is wrong"))
+    for stage, count in sorted(stages.items(), key=lambda item: -item[1]):
+        pattern, do = _TO_DO[stage]
+        told.append((f"{pattern} ({plural(count, 'question')})", do))
+    return told
+
+
+def lines(body: dict[str, Any]) -> list[str]:
+    """How the questions were asked, and those whose runs agree least."""
+    design, counts = body["design"], body["counts"]
+    each = design["runs_per_question"]
+    many = each["most"] if each["least"] == each["most"] else f"{each['least']} to {each['most']}"
+    left = {"noop_runs": "noop", "duplicate_runs": "duplicate", "warmup_runs": "warm-up"}
+    out = ", ".join(plural(counts[key], noun) for key, noun in left.items() if counts[key])
+    told = [f"{plural(counts['runs'], 'run')}, {many} a question{f'; left out: {out}' if out else ''}"]
+    seeds = ", ".join(map(str, design["seeds"])) or "none named"
+    told.append(f"seeds {seeds}; jitters {', '.join(design['jitters'])}; paraphrases {len(design['paraphrases'])}")
+    if design["noops"]:
+        told.append("noops: " + ", ".join(f"{name} {count:,}" for name, count in design["noops"].items()))
+    limits = ", ".join(f"{name} {text}" for name, text in body["settings"]["limits"].items())
+    told.append(f"limits of each question: {limits}")
+    for one in body["worst"]:
+        numbers = ", ".join(f"{name} {one[name]}" for name in SHOWN if name in one)
+        told.append(f"{'fails' if one['fails'] else 'passes'}: {one['qid']}: {numbers} ({plural(one['runs'], 'run')})")
+    return told

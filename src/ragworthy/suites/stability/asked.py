@@ -1,0 +1,146 @@
+"""Runs joined with their questions: which of them count, and what was varied."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ragworthy.load.gold import name_of
+from ragworthy.metrics import stability as st
+from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.jitters import PLAIN, Variation, run_id, varied
+from ragworthy.records import Gold, Run
+from ragworthy.text import fold, squeeze
+
+
+class Asked(NamedTuple):
+    """One gold question, and what became of its runs."""
+
+    qid: str
+    gold: Gold
+    question: st.Question
+    runs: tuple[Run, ...]
+    """The runs that count."""
+    noops: tuple[Run, ...]
+    """Those that asked the very same thing again."""
+    unlike: int
+    """How many of these were answered in another way."""
+    replaced: int
+    varied: frozenset[Variation]
+
+
+def ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Mapping[str, str]) -> list[Asked]:
+    """Every gold question with its runs: the last one of each id, without warm-ups, those that count apart."""
+    by_qid: dict[str, list[Run]] = {}
+    for run in runs:
+        if not run.warmup:
+            by_qid.setdefault(run.name, []).append(run)
+    said_of = st.said_by(rules)
+    asked = []
+    for gold in golds:
+        given = by_qid.get(name_of(gold), [])
+        last = {run_id(run): run for run in given}
+        runs_of = [last[key] for key in sorted(last)]
+        pairs = _noops(runs_of)
+        unlike = [noop for noop, plain in pairs if not st.repeats(said_of(gold, noop), said_of(gold, plain))]
+        noops = [noop for noop, _ in pairs if noop not in unlike]
+        counted = [run for run in runs_of if run not in noops]
+        said = tuple(said_of(gold, run) for run in counted)
+        asked.append(
+            Asked(
+                qid=name_of(gold),
+                gold=gold,
+                question=st.judged(st.Question(gold.answerable, bool(gold.constraints), said), limits),
+                runs=tuple(counted),
+                noops=tuple(noops),
+                unlike=len(unlike),
+                replaced=len(given) - len(last),
+                varied=frozenset(map(varied, last.values())),
+            )
+        )
+    return asked
+
+
+def _noops(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
+    """The runs that asked the very same thing again, each with the run that it repeats.
+
+    Where the question was not asked as it stands, the first run whose jitter left it so stands for that.
+    """
+    first: dict[Variation, Run] = {}
+    for run in sorted(runs, key=lambda run: varied(run).jitter != PLAIN):
+        if varied(run).jitter == PLAIN or run.noop:
+            first.setdefault(varied(run)._replace(jitter=""), run)
+    found = []
+    for run in runs:
+        plain = first.get(varied(run)._replace(jitter=""))
+        if plain is None or run is plain or varied(run).jitter == PLAIN:
+            continue
+        if run.noop or (run.q is not None and run.q == plain.q):
+            found.append((run, plain))
+    return found
+
+
+def distinct(asked: Iterable[Asked]) -> int:
+    """How many different questions there are; one without a text is one of its own."""
+    return len({squeeze(fold(one.gold.question)) if one.gold.question else (one.qid,) for one in asked})
+
+
+def counts_of(asked: Sequence[Asked], read: Sequence[Run]) -> dict[str, int]:
+    """Questions first, then runs: all = counted + noop + duplicate + warm-up."""
+    questions = [one.question for one in asked]
+    runs = [run for question in questions for run in question.runs]
+    refused = sum(one.refused for one in questions)
+    missing = sum(one.missing for one in questions)
+    errored = sum(one.errored for one in questions)
+    return {
+        "gold": len(questions),
+        "answered": len(questions) - refused - missing - errored,
+        "refused": refused,
+        "missing": missing,
+        "errored": errored,
+        "answerable": sum(one.answerable for one in questions),
+        "unanswerable": sum(not one.answerable for one in questions),
+        "distinct_questions": distinct(asked),
+        "runs": len(read),
+        "counted_runs": len(runs),
+        "noop_runs": sum(len(one.noops) for one in asked),
+        "duplicate_runs": sum(one.replaced for one in asked),
+        "warmup_runs": sum(run.warmup for run in read),
+        "errored_runs": sum(run.errored for run in runs),
+        "refused_runs": sum(run.refused for run in runs),
+    }
+
+
+def design_of(asked: Sequence[Asked]) -> dict[str, Any]:
+    """How the questions were asked: what was varied, how often, and whether all were asked alike."""
+    all_varied = frozenset[Variation]().union(*(one.varied for one in asked))
+    noops = Counter(run.jitter or "none" for one in asked for run in one.noops)
+    sizes = [len(one.question.runs) for one in asked]
+    uneven = [one.qid for one in asked if one.varied != all_varied]
+    return {
+        "seeds": sorted({one.seed for one in all_varied if one.seed is not None}),
+        "jitters": sorted({one.jitter for one in all_varied}),
+        "paraphrases": sorted({one.paraphrase for one in all_varied}),
+        "configurations": len({one.config for one in all_varied}),
+        "variations": len(all_varied),
+        "runs_per_question": {"least": min(sizes), "most": max(sizes)},
+        "noops": dict(sorted(noops.items())),
+        "uneven": len(uneven),
+        "uneven_qids": uneven[:3],
+    }
+
+
+def telling(one: Asked) -> Run | None:
+    """The run to look at: the first that refuses where it should not or the other way round, else the first that is
+    wrong by itself, else the first that does not say what most do.
+    """
+    said = one.question.runs
+    usual = Counter((run.claim, run.cited) for run in said).most_common(1)
+    signs = (
+        [run.refused is not one.question.answerable for run in said],
+        [(run.contains and run.hit) or not one.question.answerable for run in said],
+        [[(run.claim, run.cited)] == [what for what, _ in usual] for run in said],
+    )
+    for good in signs:
+        if False in good:
+            return one.runs[good.index(False)]
+    return one.runs[0] if one.runs else None

@@ -1,0 +1,63 @@
+"""Words become numbers, for the whole gold set and for every slice of it. The same for every suite."""
+
+from collections.abc import Mapping, Sequence
+
+from ragworthy import gates as g
+from ragworthy.errors import PolicyError, Problem
+from ragworthy.metrics.registry import MetricName, Word, find
+from ragworthy.suites.base import Case, Evidence, Suite, Summary
+from ragworthy.suites.request import Request
+from ragworthy.suites.slices import check_slices
+
+
+def summarise(suite: Suite, request: Request, evidence: Evidence) -> Summary:
+    """Every metric of every case, and of all of them."""
+    names = suite.names(request, evidence)
+    groups = suite.groups(evidence.cases)
+    check_slices(request, groups, suite.own_slices(evidence))
+    words = words_of(suite, names, evidence.cases)
+    return suite.adjust(
+        request, evidence, Summary(names, values_of(suite, names, evidence.cases, words, groups), words)
+    )
+
+
+def words_of(suite: Suite, names: Sequence[MetricName], cases: Sequence[Case]) -> dict[str, list[Word]]:
+    """What every metric says of every case."""
+    return {name.id: [suite.word(name, case.facts) for case in cases] for name in names if name.metric.over != "all"}
+
+
+def values_of(
+    suite: Suite,
+    names: Sequence[MetricName],
+    cases: Sequence[Case],
+    words: Mapping[str, Sequence[Word]],
+    groups: Mapping[str | None, Sequence[int]],
+) -> dict[tuple[str | None, str], g.Value]:
+    """Every metric folded, for each group of cases."""
+    values: dict[tuple[str | None, str], g.Value] = {}
+    for group, members in groups.items():
+        some = [cases[nth] for nth in members]
+        for name in names:
+            said = words.get(name.id)
+            values[group, name.id] = suite.value(name, some, [said[nth] for nth in members] if said is not None else [])
+    return values
+
+
+def must_pass(suite: Suite, request: Request, evidence: Evidence) -> dict[tuple[str, str], bool | None]:
+    """What each question that must pass says, metric by metric."""
+    said: dict[tuple[str, str], bool | None] = {}
+    names = {name.id: name for name in suite.names(request, evidence)} if any(map(_each, request.gates)) else {}
+    for gate in filter(_each, request.gates):
+        name = names.get(gate.metric) or find(gate.metric, default_k=1)
+        for qid in gate.must_pass if name is not None else ():
+            case = suite.case_of(evidence, qid)
+            if case is None:
+                message = f'expected a qid of the gold set, got "{qid}"'
+                where = str(request.policy or "")
+                raise PolicyError([Problem("RW-P09", message, where, f"{gate.metric}: must_pass")])
+            said[gate.metric, qid] = suite.says(name, case, evidence) if name is not None else None
+    return said
+
+
+def _each(gate: g.Gate) -> bool:
+    return bool(gate.must_pass)
