@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from places import SHARED
 from ragworthy.cli.main import main
 
 # pytest loads this file as `tests.conftest`; type checkers know it as `conftest`. Both names are this module.
 sys.modules.setdefault("conftest", sys.modules[__name__])
 
-ROOT = Path(__file__).parents[1]
 collect_ignore = ["servers/rude_callables.py"]
 """Modules that do harm when they are imported, on purpose."""
 
@@ -58,7 +58,7 @@ def cli() -> Cli:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The material beside the repository: seeds, spec, data."""
-    path = ROOT.parent / "shared"
+    path = SHARED
     if not path.is_dir():
         pytest.skip("SKIPPED: ../shared is absent")
     return path
