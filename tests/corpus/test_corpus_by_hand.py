@@ -19,7 +19,7 @@ from ragworthy.corpus.model import Document
 from ragworthy.corpus.sources import read_documents
 
 DATA = SHARED / "data" / "docs_ingest"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="SKIPPED: ../shared/data/docs_ingest is absent")
+pytestmark = pytest.mark.data("data/docs_ingest")
 
 PROMETHEUS, ENGLISH, CHINESE, SQLITE = (
     "prometheus_live_2025-02",

@@ -18,7 +18,7 @@ from ragworthy.corpus.outline import clean_title
 from ragworthy.corpus.sources import read_documents
 
 DATA = SHARED / "data" / "docs_ingest"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="SKIPPED: ../shared/data/docs_ingest is absent")
+pytestmark = pytest.mark.data("data/docs_ingest")
 
 MARKDOWN = (
     "fastapi_en_live_2025-08",

@@ -19,8 +19,6 @@ from ragworthy.corpus.model import Corpus, SourceDocument
 from ragworthy.corpus.sources import read_documents
 from ragworthy.errors import DataError
 
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="SKIPPED: ../shared/data is absent")
-
 
 def lines(path: Path, *records: Any) -> Path:
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
@@ -315,7 +313,7 @@ def test_the_same_under_any_hash_seed_and_locale(tmp_path: Path) -> None:
     assert b"gr\\xf6\\xdfe" in outputs.pop()
 
 
-@needs_data
+@pytest.mark.data("data")
 def test_squad_articles_have_the_published_hashes() -> None:
     """The canonical text of each article is the text whose hash its publisher gives; all offsets are theirs."""
     folder = DATA / "squad2" / "dev"
@@ -342,7 +340,7 @@ def test_squad_articles_have_the_published_hashes() -> None:
     assert check(corpus) == []
 
 
-@needs_data
+@pytest.mark.data("data")
 def test_cranfield_has_two_empty_documents() -> None:
     corpus = ingested(DATA / "ir_corpora" / "cranfield" / "corpus.jsonl.gz")
     assert len(corpus.documents) == 1400

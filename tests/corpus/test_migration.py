@@ -699,8 +699,6 @@ PAIRS = {
 
 @cache
 def ingested(name: str) -> tuple[list[Chunk], dict[str, int]]:
-    if not DATA.is_dir():
-        pytest.skip("SKIPPED: ../shared/data is absent")
     from ragworthy.corpus.ingest import ingest
     from ragworthy.corpus.sources import read_documents
 
@@ -716,6 +714,7 @@ def real(old: str, new: str) -> Table:
 
 
 @pytest.mark.parametrize(("pair", "shifted", "mapped"), [("fastapi", 0.85, 0.86), ("prometheus", 0.92, 0.93)])
+@pytest.mark.data("data/docs_ingest")
 def test_real_documents(pair: str, shifted: float, mapped: float) -> None:
     """A year of edits reaches neither target; what is mapped is mapped right, judged by another comparison."""
     old, new = PAIRS[pair]
@@ -741,6 +740,7 @@ def test_real_documents(pair: str, shifted: float, mapped: float) -> None:
 
 
 @pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.data("data/docs_ingest")
 def test_cited_words_of_real_documents_are_found_again(pair: str) -> None:
     """Four words in the middle of each block lead to the same words, unless they no longer stand together there."""
     old, new = PAIRS[pair]
@@ -763,6 +763,7 @@ def test_cited_words_of_real_documents_are_found_again(pair: str) -> None:
     assert followed > 0.85 * len(found.rows)
 
 
+@pytest.mark.data("data/docs_ingest")
 def test_a_real_document_that_moved_to_another_folder() -> None:
     found = real(*PAIRS["prometheus"])
     [moved] = [document for document in found.documents if document.doc_id == "specs/remote_write_spec_2_0.md"]
@@ -772,6 +773,7 @@ def test_a_real_document_that_moved_to_another_folder() -> None:
     assert there[None] <= 3  # unmapped
 
 
+@pytest.mark.data("data/docs_ingest")
 def test_a_real_corpus_read_twice() -> None:
     name = PAIRS["fastapi"][0]
     found = real(name, name)
@@ -780,8 +782,8 @@ def test_a_real_corpus_read_twice() -> None:
     assert all(row.old_block_id == row.new_block_id for row in found.rows)
 
 
+@pytest.mark.data("data/docs_ingest")
 def test_the_same_bytes_under_any_hash_seed() -> None:
-    ingested(PAIRS["prometheus"][0])
     code = (
         "import hashlib, sys; sys.path[:0] = sys.argv[1:]; import test_migration as t\n"
         "print(hashlib.sha256(t.table_bytes(t.real(*t.PAIRS['prometheus']))).hexdigest())"

@@ -729,8 +729,6 @@ def test_both_sides_mean_the_same_schema() -> None:
 @pytest.fixture
 def real() -> list[Row]:
     """The distinct questions of the real sets, each with how many ids it stands under."""
-    if not DATA.is_file():
-        pytest.skip(f"SKIPPED: {DATA} is absent")
     return [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
 
 
@@ -742,6 +740,7 @@ def repeated(some: list[Row], counts: list[int]) -> list[Row]:
     ]
 
 
+@pytest.mark.data("data/graphrag/dev/gold.jsonl")
 def test_the_real_questions_are_sound(real: list[Row]) -> None:
     rows = repeated(real, [one["duplicate_ids"] for one in real])
     write(rows, indent=2)
@@ -755,6 +754,7 @@ def test_the_real_questions_are_sound(real: list[Row]) -> None:
     assert set(codes) <= {"RW-W15", "RW-W41", "RW-W42"}
 
 
+@pytest.mark.data("data/graphrag/dev/gold.jsonl")
 def test_a_thousand_ids_of_eight_questions(real: list[Row]) -> None:
     # the published set has this shape; the texts are eight of those at hand
     rows = repeated(real[:8], [125] * 8)

@@ -15,7 +15,7 @@ from places import DATA
 from ragworthy.index import embed, store
 from ragworthy.records import Chunk
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="SKIPPED: ../shared/data is absent")
+pytestmark = pytest.mark.data("data")
 
 Row = dict[str, Any]
 MEASURES = ("P@1", "P@5", "R@5", "R@10", "nDCG@10", "RR")

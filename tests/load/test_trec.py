@@ -37,10 +37,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    path = DATA / "trec"
-    if not path.is_dir():
-        pytest.skip("SKIPPED: ../shared/data/trec is absent")
-    return path
+    return DATA / "trec"
 
 
 def write(name: str, content: str | bytes) -> Path:
@@ -80,6 +77,7 @@ def dev_files(data: Path, folder: str, run: str) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize(("folder", "run"), DEV)
+@pytest.mark.data("data/trec")
 def test_real_runs_have_the_reference_values(data: Path, folder: str, run: str) -> None:
     qrels, results = dev_files(data, folder, run)
     ranked = score(read_qrels(qrels), read_run(results), KS)
@@ -104,6 +102,7 @@ def test_real_runs_have_the_reference_values(data: Path, folder: str, run: str) 
 
 
 @pytest.mark.parametrize(("folder", "run"), DEV)
+@pytest.mark.data("data/trec")
 def test_real_runs_equal_ir_measures(data: Path, folder: str, run: str) -> None:
     qrels, results = dev_files(data, folder, run)
     ranked = score(read_qrels(qrels), read_run(results), KS)
@@ -122,6 +121,7 @@ def test_real_runs_equal_ir_measures(data: Path, folder: str, run: str) -> None:
 
 
 @pytest.mark.parametrize("run", ["MU03rob01", "rutcor03100"])
+@pytest.mark.data("data/trec")
 def test_ties_are_not_broken_by_the_rank_column(data: Path, run: str) -> None:
     qrels, results = dev_files(data, "robust03", run)
     reference = json.loads((data / "robust03" / "dev" / f"ref.{run}.json").read_text())
@@ -144,6 +144,7 @@ C_NAMES = {"P": "precision", "recall": "recall", "ndcg_cut": "ndcg", "success": 
         ("qrels.rel_level", "results.test", "out.test.aql", ("ndcg_cut",)),  # relevant from grade 2 there
     ],
 )
+@pytest.mark.data("data/trec")
 def test_the_c_program_prints_the_same(
     data: Path, qrels: str, results: str, output: str, wanted: tuple[str, ...]
 ) -> None:
@@ -171,6 +172,7 @@ def test_the_c_program_prints_the_same(
     assert compared == {"out.test.aql": 36}.get(output, 124)
 
 
+@pytest.mark.data("data/trec")
 def test_graded_and_negative_judgements_equal_ir_measures(data: Path) -> None:
     folder = data / "trec_eval_test"
     for qrels in ("qrels.test", "qrels.rel_level"):
@@ -184,6 +186,7 @@ def test_graded_and_negative_judgements_equal_ir_measures(data: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["cranfield", "vaswani"])
 @pytest.mark.parametrize("engine", ["bm25s_lucene", "rank_bm25_okapi"])
+@pytest.mark.data("data/trec")
 def test_test_collections_have_the_reference_values(data: Path, folder: str, engine: str) -> None:
     corpus = data.parent / "ir_corpora" / folder
     lists = [json.loads(line) for line in (corpus / f"ref_top20.{engine}.jsonl").read_text().splitlines()]
@@ -449,6 +452,7 @@ def test_records_of_a_small_collection() -> None:
 
 
 @pytest.mark.parametrize(("folder", "run"), [("robust03", "MU03rob01"), ("scifact", "vsm_tfidf")])
+@pytest.mark.data("data/trec")
 def test_real_collections_as_records(data: Path, folder: str, run: str) -> None:
     qrels, results = dev_files(data, folder, run)
     given_gold = [json.loads(line) for line in (qrels.parent / "retrieval_gold.jsonl").read_text().splitlines()]
@@ -615,6 +619,7 @@ def test_broken_topics(content: str | bytes, message: str) -> None:
     assert problems(read_topics, content, "t") == [message]
 
 
+@pytest.mark.data("data/trec")
 def test_cranfield_queries_are_topics(data: Path) -> None:
     corpus = data.parent / "ir_corpora" / "cranfield"
     topics = read_topics(corpus / "queries.jsonl")

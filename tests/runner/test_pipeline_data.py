@@ -17,7 +17,7 @@ from ragworthy.pipeline import Pipeline
 from ragworthy.records import Chunk
 
 DATA = SHARED / "data" / "squad2" / "dev"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="SKIPPED: ../shared/data/squad2/dev is absent")
+pytestmark = pytest.mark.data("data/squad2/dev")
 
 QUESTIONS = 430
 """300 of them are scored."""

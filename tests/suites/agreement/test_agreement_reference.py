@@ -15,8 +15,6 @@ Row = dict[str, Any]
 
 
 def cases() -> list[Row]:
-    if not DATA.is_dir():
-        pytest.skip("SKIPPED: ../shared/data/reference_runs/agreement is absent")
     found: list[Row] = json.loads((DATA / "expected.json").read_text(encoding="utf-8"))
     return found
 
@@ -29,6 +27,7 @@ def pair(qid: str, scholar: str, auditor: str, **fields: Any) -> Row:
     return {"qid": qid, "scholar": {"label": scholar}, "auditor": {"label": auditor}, **fields}
 
 
+@pytest.mark.data("data/reference_runs/agreement")
 def test_every_recorded_case_is_printed_byte_for_byte() -> None:
     found = cases()
     assert len(found) == 8
@@ -38,6 +37,7 @@ def test_every_recorded_case_is_printed_byte_for_byte() -> None:
         assert program.tsv(pairs) == case["tsv"]
 
 
+@pytest.mark.data("data/reference_runs/agreement")
 def test_two_files_say_the_same_as_their_pairs(tmp_path: Path) -> None:
     """Flags and citations stand in pairs only; without them the two forms agree in everything they print."""
     for case in cases():
@@ -52,6 +52,7 @@ def test_two_files_say_the_same_as_their_pairs(tmp_path: Path) -> None:
         assert program.tsv(joined) == program.tsv(bare)
 
 
+@pytest.mark.data("data/reference_runs/agreement")
 def test_the_command_prints_the_recorded_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for case in cases():

@@ -271,8 +271,6 @@ def real(name: str) -> list[Pair]:
     """The votes on one file of real answers to SQuAD 2.0 questions."""
     folder = DATA / "squad2" / "dev"
     path = folder / name if (folder / name).is_file() else DATA / "llm_answers" / "qwen3_squad2" / "dev" / name
-    if not path.is_file():
-        pytest.skip(f"SKIPPED: {name} of ../shared/data is absent")
     rules = Rules(short_words=True)
     gold, traces = open_source("gold", folder / "gold.jsonl.gz"), open_source("trace", path)
     asked = read_asked(gold, traces, rules, allow_gold_errors=True)
@@ -281,6 +279,7 @@ def real(name: str) -> list[Pair]:
     return [both.vote(one, asked.traces[name_of(one)]) for one in golds]
 
 
+@pytest.mark.data("data/squad2/dev", "data/llm_answers/qwen3_squad2/dev")
 def test_real_answers_of_a_reader() -> None:
     """BERT on 6,608 questions: every refusal is exact, and the auditor cannot see a wrong span."""
     pairs = [voted_of(pair) for pair in real("trace_bert_single.jsonl.gz")]
@@ -295,6 +294,7 @@ def test_real_answers_of_a_reader() -> None:
     assert {arbitrate(one).why for one in pairs} == {"agreed_refusal", "auditor_ok", "incoherent_pair"}
 
 
+@pytest.mark.data("data/squad2/dev", "data/llm_answers/qwen3_squad2/dev")
 def test_real_answers_that_cite_nothing_are_rejected_by_both() -> None:
     """These files have no citations, so complete agreement says nothing of the claims: only that none may ship."""
     pairs = [voted_of(pair) for pair in real("trace.qwen3-0.6b.config1.jsonl")]

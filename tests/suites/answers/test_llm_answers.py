@@ -21,7 +21,7 @@ SQUAD = DATA / "squad2" / "dev"
 SUPPORT = ("Complete", "Partial", "Incomplete", "Missing")
 CONFIGS = [f"qwen3-{size}.config{n}" for size in ("0.6b", "8b") for n in (1, 2, 3, 4)]
 
-pytestmark = pytest.mark.skipif(not ANSWERS.is_dir(), reason="SKIPPED: ../shared/data/llm_answers is absent")
+pytestmark = pytest.mark.data("data/llm_answers")
 
 Row = dict[str, Any]
 

@@ -19,7 +19,9 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from conftest import G1, G2, G3, T1, T2, T3, Row, run_cli
+from places import SHARED
 
+pytestmark = pytest.mark.data("seeds")
 STEADY = settings(
     deadline=None,
     derandomize=True,
@@ -37,8 +39,8 @@ class Original(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def original(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Original:
-    page = (shared / "seeds/seed003_rag_precision_recall_with_scorer.md").read_text(encoding="utf-8")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Original:
+    page = (SHARED / "seeds/seed003_rag_precision_recall_with_scorer.md").read_text(encoding="utf-8")
     program = page.split("```python\n")[1].split("```")[0]
     folder = tmp_path_factory.mktemp("reference")
     script = folder / "score_eval.py"

@@ -14,7 +14,7 @@ from ragworthy.cli.main import main
 DATA = SHARED / "data" / "squad2" / "dev"
 SYSTEMS = ("bert_single", "nlnet_single", "bidaf_selfattn_elmo")
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="SKIPPED: ../shared/data/squad2 is absent")
+pytestmark = pytest.mark.data("data/squad2/dev")
 
 Row = dict[str, Any]
 

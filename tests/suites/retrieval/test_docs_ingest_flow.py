@@ -14,7 +14,7 @@ from conftest import Done, run_cli, write_jsonl
 from places import SHARED
 
 DATA = SHARED / "data" / "docs_ingest"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="SKIPPED: ../shared/data/docs_ingest is absent")
+pytestmark = pytest.mark.data("data/docs_ingest")
 
 Row = dict[str, Any]
 QUESTIONS = 40

@@ -22,7 +22,7 @@ from ragworthy.api import Number
 from ragworthy.flow.shadow import churn
 from ragworthy.retrieving import wordings as read_wordings
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="SKIPPED: ../shared/data is absent")
+pytestmark = pytest.mark.data("data")
 
 Row = dict[str, Any]
 Doubles = npt.NDArray[np.float64]

@@ -15,8 +15,6 @@ CASES = range(5)
 
 
 def expected(nth: int) -> dict[str, str]:
-    if not DATA.is_dir():
-        pytest.skip(f"SKIPPED: {DATA} is absent")
     cases: list[dict[str, str]] = json.loads((DATA / "expected.json").read_text(encoding="utf-8"))
     assert len(cases) == len(CASES)
     return cases[nth]
@@ -27,6 +25,7 @@ def lines(path: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("nth", CASES)
+@pytest.mark.data("data/reference_runs/stability")
 def test_it_prints_the_bytes_of_the_original(nth: int) -> None:
     case = expected(nth)
     printed = json.dumps(score(lines(DATA / case["gold"]), lines(DATA / case["runs"])), indent=2) + "\n"
@@ -34,6 +33,7 @@ def test_it_prints_the_bytes_of_the_original(nth: int) -> None:
 
 
 @pytest.mark.parametrize("nth", CASES)
+@pytest.mark.data("data/reference_runs/stability")
 def test_so_does_the_command_line(nth: int) -> None:
     case = expected(nth)
     done = run_cli(

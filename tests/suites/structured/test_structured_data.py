@@ -21,7 +21,7 @@ from conftest import write_jsonl
 from places import SHARED
 
 DATA = SHARED / "data" / "graphrag" / "dev"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="SKIPPED: ../shared/data/graphrag is absent")
+pytestmark = pytest.mark.data("data/graphrag/dev")
 
 Row = dict[str, Any]
 CASES, WITH_PARTS, WITHOUT_PARTS = 2618, 2278, 340
