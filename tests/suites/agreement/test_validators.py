@@ -279,7 +279,7 @@ def real(name: str) -> list[Pair]:
     return [both.vote(one, asked.traces[name_of(one)]) for one in golds]
 
 
-@pytest.mark.data("data/squad2/dev", "data/llm_answers/qwen3_squad2/dev")
+@pytest.mark.data("data/squad2/dev")
 def test_real_answers_of_a_reader() -> None:
     """BERT on 6,608 questions: every refusal is exact, and the auditor cannot see a wrong span."""
     pairs = [voted_of(pair) for pair in real("trace_bert_single.jsonl.gz")]
