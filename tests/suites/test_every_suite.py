@@ -17,7 +17,8 @@ import pytest
 
 import cases as c
 import ragworthy as rw
-from conftest import ROOT, run_cli, write_jsonl
+from conftest import run_cli, write_jsonl
+from places import ROOT
 
 Key = tuple[str, ...]
 
