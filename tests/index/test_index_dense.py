@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ragworthy.errors import MissingExtra, UsageError
 from ragworthy.index import dense, ranking
-from ragworthy.index.embed import unit_rows
+from ragworthy.index.ranking import unit_rows
 from ragworthy.records import Chunk
 
 
