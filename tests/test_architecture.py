@@ -18,15 +18,12 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
     (("wire",), ("load",), ("policy",)),
     (("corpus", "report", "trec"), ("index",), ("gold", "pipeline", "suites"), ("runner", "reference")),
     (("flow",),),
-    (("history", "selftest", "doctor", "starter"), ("receipts",), ("api", "experiments")),
+    (("history", "selftest", "doctor", "starter", "given"), ("receipts",), ("api", "experiments")),
     (("demo",), ("cli",)),
 ]
 """Six layers. Inside of one, what stands further left is below: `runner` may import `gold`, never the other way."""
 PLACE = {
-    name: (level, step)
-    for level, steps in enumerate(LAYERS)
-    for step, names in enumerate(steps)
-    for name in names
+    name: (level, step) for level, steps in enumerate(LAYERS) for step, names in enumerate(steps) for name in names
 }
 PURE = {"metrics", "stats", "gates"}
 LONG_FUNCTIONS = {

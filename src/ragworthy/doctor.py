@@ -69,7 +69,7 @@ def _retrieval(request: flow.Request) -> list[str]:
 
 def _usual(request: flow.Request) -> list[str]:
     """What the files of any other suite can show."""
-    run = flow.score(request._replace(subset=None))
+    run = flow.score(request.with_given(subset=None))
     suite = run.report["suites"][request.suite]
     lines = [f"{request.suite}: {counts_line(request.suite, suite['counts'])}", ""]
     lines += ["What stands in the way of a verdict"]
@@ -151,20 +151,20 @@ def _gold_errors(run: flow.Run, request: flow.Request) -> list[str]:
         return []
     lines = ["", "Gold items that cannot be scored as they are ('ragworthy gold lint' names them)"]
     lines += [f"  {code}: {plural(count, 'item')}" for code, count in sorted(counts.items())]
-    if rescued and request.answers.short_substr == "reject":
+    if rescued and request.settings.short_substr == "reject":
         lines.append(f'  add to [answers]: short_substr = "word"   # makes {rescued:,} of them scorable')
     return lines
 
 
 def _refusals(request: flow.Request) -> list[str]:
-    found = recurring_claims(open_source("trace", request.traces), request.answers.refusals)
+    found = recurring_claims(open_source("trace", request.get("traces")), request.settings.refusals)
     refusing = [one for one in found if one.refusal_like][:SHOWN]
     others = [one for one in found if not one.refusal_like][:3]
     lines: list[str] = []
     if refusing:
         lines += ["", "Claims that recur and look like refusals, but count as answers"]
         lines += [f"  {one.questions:>6,} ×  {visible(clip(one.claim, 100))}" for one in refusing]
-        texts = ", ".join(_toml(text) for text in (*request.answers.refusals, *(one.claim for one in refusing)))
+        texts = ", ".join(_toml(text) for text in (*request.settings.refusals, *(one.claim for one in refusing)))
         lines += ["  add to [answers] in the policy if they are refusals:", f"    refusals = [{texts}]"]
     if others:
         lines += ["", "Other claims that recur over several questions (is one of them a refusal?)"]

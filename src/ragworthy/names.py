@@ -3,6 +3,8 @@
 from enum import IntEnum, StrEnum
 
 VERSION = "0.2.0"
+SUITES = ("answers", "retrieval", "structured", "stability", "latency", "agreement")
+"""Every suite, in the order of reports: each is a folder of `suites` that declares what it reads and how it is set."""
 REFUSAL = "not in context"
 DEFAULT_K = 5
 RETRIEVAL_K = "1,3,5,10"

@@ -6,7 +6,8 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-SUITES = ("answers", "retrieval", "structured", "stability", "latency", "agreement")
+from ragworthy.names import SUITES
+
 FAMILIES = {"latency": ("latency", "cost")}
 """The first parts of a suite's metric ids, where it is not just its own name."""
 BORROWED = {"latency": ("answers",)}

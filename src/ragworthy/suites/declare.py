@@ -23,9 +23,9 @@ class Input(NamedTuple):
     key: str
     """Its name in a policy and in Python."""
     meaning: str
-    """What the page of policy keys says."""
+    """What the page of policy keys says; empty for an input that a policy does not have."""
     help: str
-    """What `--help` says."""
+    """What `--help` says; empty where only other code gives it."""
     role: str = ""
     """Its name in receipts; the key where nothing else is said."""
     flag: str = ""
@@ -61,7 +61,7 @@ class Key(NamedTuple):
     meaning: str
     """What the page of policy keys says; empty for a setting that a policy does not have."""
     flag: str = ""
-    """Its flag; none where it is empty."""
+    """Its flag, or several spellings of it with a blank between; none where it is empty."""
     help: str = ""
     metavar: str = ""
     name: str = ""
@@ -101,8 +101,8 @@ class Declared(NamedTuple):
     """A NamedTuple whose fields are `Annotated` with a `Key`."""
     example: str = ""
     """Gates as `--help` shows them."""
-    default_k: int = 1
-    """The k of a metric whose gate names none."""
+    default_k: int | None = 1
+    """The k of a metric whose gate says `@k`; None for the first one of the settings."""
     flags: tuple[str, ...] = ()
     """The order of flags in `--help`; those that are not named come last."""
     forms: Mapping[str, tuple[str, ...]] = {}
@@ -138,6 +138,25 @@ class Declared(NamedTuple):
         mine = self.forms[settings.form]
         return tuple(one for one in self.inputs if one.key in mine or one.key not in all_of_forms)
 
-    def input(self, key: str) -> Input:
-        """An input by its key."""
-        return next(one for one in self.inputs if one.key == key)
+    def form_of(self, given: Mapping[str, Any]) -> str | None:
+        """The form that these files are, by the keys of those that are there; None for none or for a mixture.
+
+        >>> from ragworthy.suites import SUITES
+        >>> form_of = SUITES["agreement"].form_of
+        >>> form_of({"scholar": "s.jsonl", "auditor": "a.jsonl"}), form_of({"pairs": "p.jsonl", "raters": "r.jsonl"})
+        ('files', None)
+        """
+        there = {key for keys in self.forms.values() for key in keys if given.get(key) is not None}
+        return next((form for form, keys in self.forms.items() if set(keys) == there), None)
+
+    def k_of(self, settings: Any) -> int:
+        """The k of a metric whose gate says `@k`."""
+        return self.default_k if self.default_k is not None else int(settings.ks[0])
+
+    def required(self, one: Input) -> bool:
+        """Whether an input must be there: it is needed, and no other can stand in its place."""
+        return one.needed and sum(other.receipt_role == one.receipt_role for other in self.inputs) == 1
+
+    def by_role(self, role: str) -> Input | None:
+        """The first input with this name in receipts."""
+        return next((one for one in self.inputs if one.receipt_role == role), None)

@@ -1,1 +1,121 @@
-"""The agreement suite: what two validators or more agree on."""
+"""The agreement suite: what two validators, several raters or operators agree on."""
+
+from typing import Annotated, NamedTuple
+
+from ragworthy.suites.declare import Declared, Input, Key
+from ragworthy.suites.usual import REFUSALS, REFUSED, SCU, SHORT, SLICES
+
+FORMS = {
+    "pairs": ("pairs",),
+    "files": ("scholar", "auditor"),
+    "traces": ("gold", "traces"),
+    "raters": ("raters",),
+    "operators": ("operators",),
+}
+"""The forms that votes come in, with the files of each."""
+
+
+class Agreement(NamedTuple):
+    """Settings of the agreement suite. The form follows from the files that are there."""
+
+    form: Annotated[str, Key("", choices=tuple(FORMS), python=False)] = "pairs"
+    short_substr: Annotated[str, SHORT] = "reject"
+    refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
+    scu: Annotated[bool, SCU] = False
+    release: Annotated[
+        bool,
+        Key(
+            "whether this is a release, which needs three operators",
+            flag="--release",
+            help="a release: needs three operators",
+        ),
+    ] = False
+    baseline_cost: Annotated[
+        str | None,
+        Key(
+            "what a record cost before, for the halt at one and a half times",
+            flag="--baseline-cost",
+            help="what an operator record cost before",
+            metavar="COST",
+            reads="positive",
+        ),
+    ] = None
+    fixes: Annotated[
+        tuple[str, ...],
+        Key(
+            "the only fixes that operator records may name",
+            flag="--fix",
+            help="a fix that operator records may name (repeatable)",
+            metavar="NAME",
+        ),
+    ] = ()
+    slices: Annotated[tuple[str, ...], SLICES] = ()
+
+
+DECLARED = Declared(
+    name="agreement",
+    summary="what two validators or more agree on",
+    package="ragworthy.suites.agreement",
+    inputs=(
+        Input(
+            "pairs",
+            "path of the pairs: what both validators say about each answer",
+            "what both validators say about each answer (.jsonl)",
+            role="trace",
+            shown="pairs",
+        ),
+        Input(
+            "scholar",
+            "path of what the scholar says, with auditor instead of pairs",
+            "what the first validator says, with --auditor",
+            role="trace",
+            shown="scholar",
+        ),
+        Input(
+            "auditor",
+            "path of what the auditor says",
+            "what the second validator says",
+            role="second",
+            shown="auditor",
+        ),
+        Input(
+            "gold",
+            "path of a gold set, with traces instead of pairs: the two validators that come with ragworthy vote",
+            "a gold set, with --trace: the validators that come with it vote",
+        ),
+        Input("traces", "path of the traces they vote on", "the traces they vote on", role="trace", flag="--trace"),
+        Input(
+            "corpus",
+            "path of the chunk texts, for what the auditor looks up in them",
+            "the index or its chunks, for what the auditor looks up",
+            form="corpus",
+        ),
+        Input(
+            "raters",
+            "path of the votes of several raters, instead of pairs",
+            "the votes of several raters: {qid, rater, label}",
+            role="trace",
+            shown="raters",
+        ),
+        Input(
+            "operators",
+            "path of operator records, instead of pairs",
+            "operator records",
+            role="trace",
+            shown="operators",
+        ),
+        Input(
+            "tsv",
+            "path of the table of disagreements to write",
+            "write the table of disagreements; without it none is written",
+            form="output",
+        ),
+    ),
+    settings=Agreement,
+    example="percent=0.90,kappa=0.75",
+    flags=(
+        "--pairs", "--scholar", "--auditor", "--gold", "--trace", "--corpus", "--raters", "--operators", "--fix",
+        "--release", "--baseline-cost", "--tsv", "--pairs-out", "--scu-enforced", "--short-substr",
+    ),
+    forms=FORMS,
+)  # fmt: skip

@@ -1,1 +1,57 @@
-"""The answers suite: precision, citations, refusals, constraints, recall."""
+"""The answers suite: what a pipeline answers, cites and refuses, question by question."""
+
+from typing import Annotated, NamedTuple
+
+from ragworthy.names import DEFAULT_K
+from ragworthy.suites.declare import Declared, Input, Key
+from ragworthy.suites.usual import REFUSALS, REFUSED, SCU, SHORT, SLICES
+
+
+class Answers(NamedTuple):
+    """Settings of the answers suite."""
+
+    ks: Annotated[
+        tuple[int, ...],
+        Key(
+            "how many retrieved ids count, or a list of such numbers; default 5",
+            flag="--k",
+            help="how many retrieved ids count; several: 1,5,10",
+            metavar="K",
+            name="k",
+            reads="ks",
+        ),
+    ] = (DEFAULT_K,)
+    short_substr: Annotated[str, SHORT] = "reject"
+    refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
+    scu: Annotated[bool, SCU] = False
+    rule_packs: Annotated[
+        tuple[str, ...],
+        Key(
+            "contradiction rules: names of bundled packs or paths",
+            flag="--rule-pack",
+            help="contradiction rules (repeatable)",
+            metavar="NAME",
+        ),
+    ] = ()
+    slices: Annotated[tuple[str, ...], SLICES] = ()
+
+
+DECLARED = Declared(
+    name="answers",
+    summary="precision, citations, refusals, constraints, recall",
+    package="ragworthy.suites.answers",
+    inputs=(
+        Input("gold", "path of the gold set", "the gold set (.jsonl, .gz, .zst, .parquet)", needed=True),
+        Input("traces", "path of the traces", "the traces", role="trace", flag="--trace", needed=True, of_run=True),
+        Input(
+            "corpus",
+            "path of the chunk texts, for answers.support",
+            "the index or its chunks, for answers.support",
+            form="corpus",
+        ),
+    ),
+    settings=Answers,
+    example="precision=0.80,chr=0.75",
+    default_k=None,
+    flags=("--gold", "--trace", "--k", "--corpus", "--scu-enforced", "--rule-pack", "--short-substr"),
+)

@@ -1,1 +1,91 @@
-"""The latency suite: latency against accuracy, per configuration and load."""
+"""The latency suite: time against accuracy, for each configuration and load."""
+
+from typing import Annotated, NamedTuple
+
+from ragworthy.names import DEFAULT_K
+from ragworthy.suites.declare import Declared, Input, Key
+from ragworthy.suites.usual import PROFILE, REFUSALS, REFUSED, SCU, SHORT, SLICES
+
+
+class Latency(NamedTuple):
+    """Settings of the latency suite."""
+
+    profile: Annotated[str, PROFILE] = "default"
+    configuration: Annotated[
+        str | None,
+        Key(
+            "the id of the configuration to judge; default: the only one, else the best for the use",
+            flag="--configuration",
+            help="the configuration to judge (default: the best for the use)",
+            metavar="ID",
+        ),
+    ] = None
+    use: Annotated[
+        str,
+        Key(
+            '"interactive" (the fastest that is accurate enough) or "batch" (the most accurate); default "interactive"',
+            flag="--use",
+            help="what it is chosen for",
+            choices=("interactive", "batch"),
+        ),
+    ] = "interactive"
+    frontier: Annotated[
+        str,
+        Key(
+            '"usual" (no worse in both, better in one) or "strict" (better in both); default "usual"',
+            flag="--frontier",
+            help="which points are on the frontier",
+            choices=("usual", "strict"),
+        ),
+    ] = "usual"
+    batch_p95: Annotated[
+        str,
+        Key(
+            "the P95 in milliseconds that batch use allows; default 2500",
+            flag="--batch-p95",
+            help="the P95 that batch use allows (default: 2500)",
+            metavar="MS",
+            reads="positive",
+        ),
+    ] = "2500"
+    short_substr: Annotated[str, SHORT] = "reject"
+    refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
+    scu: Annotated[bool, SCU] = False
+    slices: Annotated[tuple[str, ...], SLICES] = ()
+
+
+DECLARED = Declared(
+    name="latency",
+    summary="latency against accuracy, per configuration and load",
+    package="ragworthy.suites.latency",
+    inputs=(
+        Input("gold", "path of the gold set of the answers", "the gold set of the answers", needed=True),
+        Input(
+            "runs",
+            "path of the timed runs (.jsonl or .csv)",
+            "the timed runs (.jsonl or .csv)",
+            role="trace",
+            needed=True,
+            aliases=("traces",),
+        ),
+        Input(
+            "prices",
+            "path of a TOML file with prices, for the cost of a correct answer",
+            "prices as TOML, for the cost of a correct answer",
+            form="file",
+        ),
+        Input(
+            "corpus",
+            "path of the chunk texts, for the share of the context that answers cite",
+            "the index or its chunks: how much of the context is cited",
+            form="corpus",
+        ),
+    ),
+    settings=Latency,
+    example="p95=2000,precision=0.80",
+    default_k=DEFAULT_K,
+    flags=(
+        "--gold", "--runs", "--prices", "--corpus", "--configuration", "--use", "--frontier", "--batch-p95", "--plot",
+        "--scu-enforced", "--short-substr",
+    ),
+)  # fmt: skip

@@ -1,1 +1,107 @@
-"""The retrieval suite: ranks, coverage, citations by byte, distances, convergence, shadow against live."""
+"""The retrieval suite: what an index finds, ranks and lets answers cite, alone and against the one in use."""
+
+from typing import Annotated, NamedTuple
+
+from ragworthy.names import DEFAULT_K, RETRIEVAL_K
+from ragworthy.suites.declare import Declared, Input, Key
+from ragworthy.suites.usual import REFUSALS, REFUSED, SLICES
+
+
+class Retrieval(NamedTuple):
+    """Settings of the retrieval suite."""
+
+    ks: Annotated[
+        tuple[int, ...],
+        Key(
+            "how many results count, or a list of such numbers; default [1, 3, 5, 10]",
+            flag="--k",
+            help=f"how many results count (default: {RETRIEVAL_K})",
+            metavar="K",
+            name="k",
+            reads="ks",
+        ),
+    ] = tuple(map(int, RETRIEVAL_K.split(",")))
+    delta_s: Annotated[
+        str,
+        Key(
+            '"calibrated", "raw" or "recorded"; default: calibrated where the lock has a calibration',
+            flag="--delta-s",
+            help="where distances come from (auto: calibrated where the lock allows)",
+            choices=("auto", "calibrated", "raw", "recorded"),
+        ),
+    ] = "auto"
+    anchor_scope: Annotated[
+        str,
+        Key(
+            '"section" (the anchor section itself) or "subtree" (its subsections too)',
+            flag="--anchor-scope",
+            help="whether subsections of the anchor section count",
+            choices=("section", "subtree"),
+        ),
+    ] = "section"
+    refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
+    slices: Annotated[
+        tuple[str, ...],
+        SLICES._replace(
+            meaning="gold fields to split the numbers by, besides the type of the first relevant block",
+        ),
+    ] = ()
+
+
+TREC = ("qrels", "run")
+"""The files that stand in the place of gold and traces: ids and ranks, and nothing else."""
+
+DECLARED = Declared(
+    name="retrieval",
+    summary="ranks, coverage, citations by byte, ΔS, λ",
+    package="ragworthy.suites.retrieval",
+    inputs=(
+        Input(
+            "gold",
+            "path of the retrieval gold set",
+            "the retrieval gold set (.jsonl, .gz, .zst, .parquet)",
+            needed=True,
+        ),
+        Input(
+            "traces",
+            "path of the traces of the index that wants to go live",
+            "the traces of the index that wants to go live",
+            role="trace",
+            flag="--trace",
+            needed=True,
+        ),
+        Input("qrels", "", "TREC judgements, instead of --gold", role="gold", form="file"),
+        Input("run", "", "a TREC run, instead of --trace", role="trace", form="file"),
+        Input(
+            "live",
+            "path of the traces of the index in use, for max_drop and the comparison",
+            "the traces of the index in use, to compare with",
+        ),
+        Input(
+            "corpus",
+            "path of the index (a folder) or of its chunks, for bytes, sections, types and distances",
+            "the index, or its chunks: bytes, sections, types, distances",
+            form="corpus",
+        ),
+        Input(
+            "live_corpus",
+            "path of the index in use (or of its chunks), where its bytes differ from those of the corpus",
+            "the same for the index in use, when its bytes differ",
+            form="corpus",
+        ),
+        Input(
+            "redirects",
+            "paths of redirect tables, oldest first, when ids have changed since the gold set was written",
+            "a redirect table, oldest first (repeatable)",
+            form="files",
+        ),
+        Input("live_redirects", "", "", form="files"),  # the same for `live`; `index diff` works it out itself
+    ),
+    settings=Retrieval,
+    example="recall@5=0.80,coverage=0.70",
+    default_k=DEFAULT_K,
+    flags=(
+        "--gold", "--trace", "--qrels", "--run", "--live", "--k", "--corpus", "--live-corpus", "--redirects",
+        "--delta-s", "--anchor-scope",
+    ),
+)  # fmt: skip

@@ -1,1 +1,49 @@
-"""The stability suite: answers over seeds, jitters and paraphrases."""
+"""The stability suite: whether the same question gets the same answer over seeds, jitters and paraphrases."""
+
+from typing import Annotated, NamedTuple
+
+from ragworthy.suites.declare import Declared, Input, Key
+from ragworthy.suites.usual import REFUSALS, REFUSED, SHORT, SLICES
+
+LIMITS = ("acr=0.95", "cghc=0.95", "css=0.70", "ned50=0.20", "refusal_rate=0.98")
+"""What each question must hold over its runs."""
+
+
+class Stability(NamedTuple):
+    """Settings of the stability suite."""
+
+    limits: Annotated[
+        tuple[str, ...],
+        Key(
+            "what each question must hold: acr, cghc, css, refusal_rate (least), ned50 (greatest)",
+            flag="--limits",
+            help="what each question must hold, e.g. acr=0.95,css=0.70,ned50=0.20",
+            metavar="NAME=VALUE",
+            reads="limits",
+        ),
+    ] = LIMITS
+    short_substr: Annotated[str, SHORT] = "reject"
+    refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
+    slices: Annotated[tuple[str, ...], SLICES] = ()
+
+
+DECLARED = Declared(
+    name="stability",
+    summary="answers over seeds, jitters and paraphrases",
+    package="ragworthy.suites.stability",
+    inputs=(
+        Input("gold", "path of the gold set of the answers", "the gold set of the answers", needed=True),
+        Input(
+            "runs",
+            "path of the runs: seeds, jitters, paraphrases",
+            "the runs: seeds, jitters, paraphrases (.jsonl)",
+            role="trace",
+            needed=True,
+            aliases=("traces",),
+            of_run=True,
+        ),
+    ),
+    settings=Stability,
+    example="failing_questions=0",
+    flags=("--gold", "--runs", "--limits", "--short-substr"),
+)

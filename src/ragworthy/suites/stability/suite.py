@@ -15,7 +15,6 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.jitters import PLAIN, Variation, run_id, varied
 from ragworthy.metrics.registry import Metric, Word, all_metrics
 from ragworthy.names import Outcome
-from ragworthy.policy.defaults import STABILITY_MISSING_GATE
 from ragworthy.records import Gold, Run
 from ragworthy.report.part import Part
 from ragworthy.stats import wilson_mean
@@ -24,6 +23,7 @@ from ragworthy.suites.fold import is_good, value_of
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import values_of
 from ragworthy.suites.stability import describe
+from ragworthy.suites.stability.rules import ALWAYS
 from ragworthy.text import fold, squeeze
 
 MOST_SLICES = 200
@@ -56,7 +56,7 @@ def score(request: Request, progress: Progress | None = None) -> Part:
     if progress is not None:
         progress(inputs.runs.size, inputs.runs.size)
 
-    limits = dict(one.split("=", 1) for one in request.stability.limits)
+    limits = dict(one.split("=", 1) for one in request.settings.limits)
     asked = _ask([item.record for item in golds], runs, _rules(request), limits)
     metrics = all_metrics("stability")
     words = {name: [metric.of(one.question) for one in asked] for name, metric in metrics.items()}
@@ -101,8 +101,8 @@ def score(request: Request, progress: Progress | None = None) -> Part:
 def _open(request: Request) -> Inputs:
     lock_path = evidence.lock_of(request)
     return Inputs(
-        gold=open_source("gold", request.gold),
-        runs=open_source("trace", request.traces),
+        gold=open_source("gold", request.get("gold")),
+        runs=open_source("trace", request.get("runs")),
         lock=load_lock(lock_path) if lock_path is not None else None,
         lock_path=lock_path,
         earlier=load_report(request.baseline, "stability") if request.baseline is not None else None,
@@ -110,7 +110,7 @@ def _open(request: Request) -> Inputs:
 
 
 def _rules(request: Request) -> f.Rules:
-    settings = request.stability
+    settings = request.settings
     return f.Rules(refusals=settings.refusals, short_words=settings.short_substr == "word")
 
 
@@ -237,7 +237,7 @@ def _distinct(asked: Sequence[describe.Asked]) -> int:
 
 
 def _gates(request: Request) -> tuple[g.Gate, ...]:
-    always = STABILITY_MISSING_GATE
+    (always,) = ALWAYS
     there = any(gate.metric == always.metric for gate in request.gates)
     return request.gates if there else (*request.gates, always)
 
@@ -262,7 +262,7 @@ def _each(
 ) -> dict[tuple[str, str], bool | None]:
     """What each must_pass question says: within its limit where the metric has one, as it should be elsewhere."""
     place = {one.qid: nth for nth, one in enumerate(asked)}
-    limited = {one.split("=", 1)[0] for one in request.stability.limits}
+    limited = {one.split("=", 1)[0] for one in request.settings.limits}
     said: dict[tuple[str, str], bool | None] = {}
     for gate in request.gates:
         for qid in gate.must_pass:
@@ -284,8 +284,8 @@ def _each(
 def _settings(request: Request, limits: dict[str, str]) -> dict[str, Any]:
     return {
         "limits": limits,
-        "refusals": list(request.stability.refusals),
-        "short_substr": request.stability.short_substr,
-        "slices": list(request.stability.slices),
+        "refusals": list(request.settings.refusals),
+        "short_substr": request.settings.short_substr,
+        "slices": list(request.settings.slices),
         "allow_gold_errors": request.allow_gold_errors,
     }

@@ -1,1 +1,70 @@
-"""The structured suite: JSON answers against expected fields."""
+"""The structured suite: JSON answers, field by field, against what was expected."""
+
+from typing import Annotated, NamedTuple
+
+from ragworthy.suites.declare import Declared, Input, Key
+from ragworthy.suites.usual import PROFILE, SLICES
+
+
+class Structured(NamedTuple):
+    """Settings of the structured suite."""
+
+    repair: Annotated[
+        bool,
+        Key(
+            "whether answers are taken out of code fences and other text; they score, but never pass the schema",
+            flag="--repair",
+            help="take answers out of code fences and other text; never a pass",
+        ),
+    ] = False
+    profile: Annotated[str, PROFILE] = "default"
+    slices: Annotated[
+        tuple[str, ...],
+        SLICES._replace(meaning="fields to split the numbers by, besides the strata of the definition"),
+    ] = ()
+
+
+DECLARED = Declared(
+    name="structured",
+    summary="JSON answers against expected fields",
+    package="ragworthy.suites.structured",
+    inputs=(
+        Input(
+            "questions",
+            "path of the question set: a JSON array, JSONL, or a subset",
+            "the question set (a JSON array, JSONL, a subset)",
+            role="gold",
+            needed=True,
+            aliases=("gold",),
+        ),
+        Input(
+            "outputs",
+            "path of the model's outputs",
+            "what the model wrote (.jsonl)",
+            role="trace",
+            needed=True,
+            aliases=("traces",),
+        ),
+        Input(
+            "definition",
+            "path of the definition of the answer; default: the bundled one",
+            "what an answer looks like (default: the bundled definition)",
+            form="file",
+        ),
+        Input(
+            "subset",
+            "path of the dev subset, which must pass before the whole set is scored",
+            "a dev subset that must pass before the whole set is scored",
+            form="file",
+        ),
+        Input(
+            "provenance",
+            "path of a JSON object that says how the outputs were made, where their meta does not",
+            "JSON: how the outputs were made, where their meta does not say",
+            form="file",
+        ),
+    ),
+    settings=Structured,
+    example="score=95,schema_pass_rate=0.98",
+    flags=("--questions", "--outputs", "--definition", "--subset", "--provenance", "--repair", "--item"),
+)

@@ -1,0 +1,60 @@
+"""The gates of the retrieval suite."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ragworthy.errors import usage_error
+from ragworthy.gates import DROP, MAX, MIN, WORSE, Gate
+from ragworthy.suites.retrieval import TREC, Retrieval
+
+RETRIEVAL_GATES = (
+    Gate("retrieval.coverage", MIN, "0.70"),
+    Gate("retrieval.citation_accuracy", MIN, "0.95"),
+    Gate("retrieval.delta_s_median", MAX, "0.40"),
+    Gate("retrieval.delta_s_p90", MAX, "0.55"),
+    Gate("retrieval.triplet_rate", MIN, "0.95"),
+    Gate("retrieval.collapsed", MAX, "0"),
+)
+"""What a new index must reach before it takes any traffic."""
+LIVE_GATE = Gate("retrieval.recall@5", DROP, "0.02")
+"""And what it must not lose against the index in use."""
+ALWAYS = (Gate("retrieval.missing", MAX, "0"),)
+"""What holds whatever else is asked for."""
+REGRESSION = (
+    LIVE_GATE,
+    Gate("retrieval.precision@5", WORSE, "0.03"),
+    Gate("retrieval.coverage", MIN, "0.70"),
+    Gate("retrieval.coverage", WORSE, "0.03"),
+    Gate("retrieval.citation_accuracy", WORSE, "0.03"),
+    Gate("retrieval.delta_s_median", MAX, "0.45", review=("0.45", "0.599999")),
+    Gate("retrieval.delta_s_mean", DROP, "0.05", review=("0.05", "0.099999"), optional=True),
+    Gate("retrieval.token_coverage", DROP, "0.05", review=("0.05", "0.10"), optional=True),
+    Gate("retrieval.collapsed", MAX, "0"),
+)
+"""What a change must not lose against the last accepted run."""
+
+
+IDLE = ("corpus", "live_corpus", "redirects", "slices", "lock")
+"""What cannot be looked at in TREC files."""
+
+
+def check_trec(given: Mapping[str, Any], spelled: Mapping[str, str]) -> bool:
+    """Whether TREC files were given; a mixture of both kinds is an error, named as the caller spells it."""
+    trec = [given.get(key) is not None for key in TREC]
+    if not any(trec):
+        return False
+    if not all(trec) or any(given.get(key) is not None for key in ("gold", "traces", "live")):
+        words = " and ".join(spelled[key] for key in ("gold", "traces")), " and ".join(spelled[key] for key in TREC)
+        raise usage_error(f"expected {words[0]}, or {words[1]}, got a mixture")
+    for key in IDLE:
+        value = given.get(key)
+        if value is not None and not (isinstance(value, (str, list, tuple)) and not value):
+            raise usage_error(f"{spelled[key]}: TREC files hold ids and ranks only")
+    return True
+
+
+def default_gates(settings: Retrieval, given: Mapping[str, Any]) -> tuple[Gate, ...]:
+    """What holds when nobody says otherwise; of ids and ranks alone nothing is asked."""
+    if any(given.get(key) is not None for key in TREC):
+        return ()
+    return RETRIEVAL_GATES + ((LIVE_GATE,) if given.get("live") is not None else ())

@@ -1,0 +1,24 @@
+"""The gates of the structured suite."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ragworthy.gates import MAX, MIN, WORSE, Gate
+from ragworthy.suites.structured import Structured
+
+STRUCTURED_GATES = (
+    Gate("structured.score", MIN, "95"),
+    Gate("structured.schema_pass_rate", MIN, "0.98"),
+)
+ALWAYS = (Gate("structured.missing", MAX, "0"),)
+"""What holds whatever else is asked for."""
+REGRESSION = (
+    Gate("structured.score", WORSE, "0.03"),
+    Gate("structured.schema_pass_rate", WORSE, "0.03"),
+)
+"""What a change must not lose against the last accepted run."""
+
+
+def default_gates(settings: Structured, given: Mapping[str, Any]) -> tuple[Gate, ...]:
+    """What holds when nobody says otherwise."""
+    return STRUCTURED_GATES
