@@ -175,7 +175,7 @@ def _whole_name(written: str, *, known: Known, k: int, only: str | None) -> str 
 
     In a policy of one suite (`only`) a metric that it borrows is its own.
     """
-    suite = next((f"{one}:" for one in registry.SUITES if written.startswith(f"{one}:")), "")
+    suite = next((f"{one}:" for one in SUITES if written.startswith(f"{one}:")), "")
     base, bracket, rest = written.removeprefix(suite).partition("[")
     found = registry.find(base, default_k=k, suite=only if "." not in base else None, known=known)
     if found is None:
