@@ -110,9 +110,6 @@ def test_every_output_is_kept_from_every_input(suite: Declared) -> None:
 GOLD = [{"qid": "a", "question": "A?", "answerable": True, "gold_claim_substr": ["alpha"], "gold_citations": ["p#1"]}]
 ANSWER = {"claim": "It is alpha.", "citations": ["p#1"]}
 RUNS = [{"qid": "a", "retrieved_ids": ["p#1"], "answer_json": ANSWER, "e2e_ms": 100}]
-OPERATORS = [
-    {"qid": "a", "operator": name, "label": "correct", "cost": 1, "fix": "none"} for name in ("ann", "ben", "cyd")
-]
 
 
 def test_python_takes_every_setting_of_a_suite() -> None:
@@ -125,6 +122,18 @@ def test_python_takes_every_setting_of_a_suite() -> None:
             rw.score("latency", gold=GOLD, runs=RUNS, batch_p95=bad)
     with pytest.raises(rw.RagworthyError, match="frontier: expected usual or strict, got 'x'"):
         rw.score("latency", gold=GOLD, runs=RUNS, frontier="x")
+
+
+def test_python_takes_every_setting_of_operators() -> None:
+    row = {"q_id": "a", "question": "?", "expected_snippet": "alpha", "candidate_snippet": "It is alpha.", "ΔS": 0.3}
+    row |= {"λ_state": "→", "correct": True, "cost_usd": 0.01, "notes": ""}
+    operators = [row | {"operator": name} for name in ("ann", "ben")]
+    done = rw.score("agreement", operators=operators, release=True, baseline_cost=0.02, fixes=["reindex"])
+    settings = done.report["suites"]["agreement"]["settings"]
+    assert (settings["release"], settings["baseline_cost"], settings["fixes"]) == (True, "0.02", ["reindex"])
+    assert [gate["outcome"] for gate in done.gates if gate["metric"] == "agreement.raters"] == ["fail"]
+    with pytest.raises(rw.RagworthyError, match='fixes: expected several fixes, got the text "reindex"'):
+        rw.score("agreement", operators=operators, fixes="reindex")
 
 
 def test_python_takes_trec_files() -> None:
