@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from conftest import run_cli, write_jsonl
 from ragworthy import flow
+from ragworthy.flow import voice_of
 from ragworthy.metrics.agreement import kappa
 from ragworthy.metrics.facts.arbitration import FLAGS, LABELS, Final, Voted, arbitrate, disagreements, tsv
-from ragworthy.policy.defaults import AGREEMENT_GATES
-from ragworthy.policy.settings import Agreement
 from ragworthy.records import Pair, Vote
-from ragworthy.report.show import counts_line
+from ragworthy.suites.agreement import Agreement
 from ragworthy.suites.agreement.describe import tsv_of
+from ragworthy.suites.agreement.rules import AGREEMENT_GATES
 
 Row = dict[str, Any]
 V, N, R, A = LABELS
@@ -59,7 +59,7 @@ W41 = [(V, V)] * 6 + [(N, N)] * 2 + [(R, R), (V, R)]
 
 
 def test_w41_kappa_of_ten_pairs() -> None:
-    code, report = score(pairs(*W41))
+    code, report = score(pairs(*W41), "--tsv", "apart.tsv")
     assert (code, report["verdict"]) == (0, "SHIP")
     assert (metric(report, "percent")["num"], metric(report, "percent")["den"]) == (9, 10)
     # Pe = 0.7 · 0.6 + 0.2 · 0.2 + 0.1 · 0.2 = 0.48; κ = (0.9 − 0.48) / (1 − 0.48) = 42/52 = 21/26
@@ -69,12 +69,12 @@ def test_w41_kappa_of_ten_pairs() -> None:
     assert suite(report)["disagreements"] == [
         {"qid": "q9", "scholar": V, "auditor": R, "final": R, "why": "auditor_veto"}
     ]
-    written = Path("runs/consistency_disagreements.tsv").read_bytes()
+    written = Path("apart.tsv").read_bytes()
     assert written == b"qid\tscholar\tauditor\tfinal\twhy\nq9\tVALID\tREJECT\tREJECT\tauditor_veto\n"
 
 
 def test_w42_one_label_only_passes_by_agreement() -> None:
-    code, report = score(pairs(*[(V, V)] * 10))
+    code, report = score(pairs(*[(V, V)] * 10), "--tsv", "apart.tsv")
     assert (code, report["verdict"]) == (0, "SHIP")
     assert metric(report, "percent")["value"] == 1.0
     assert metric(report, "kappa")["value"] is None
@@ -82,7 +82,7 @@ def test_w42_one_label_only_passes_by_agreement() -> None:
     gate = next(gate for gate in report["gates"] if gate["metric"] == "agreement.kappa")
     assert (gate["outcome"], gate["value"]) == ("pass", None)
     assert gate["reason"] == "every label is the same: agreement is complete"
-    assert Path("runs/consistency_disagreements.tsv").read_text() == "qid\tscholar\tauditor\tfinal\twhy\n"
+    assert Path("apart.tsv").read_text() == "qid\tscholar\tauditor\tfinal\twhy\n"
 
 
 def test_complete_agreement_that_nothing_may_ship_does_not_ship() -> None:
@@ -319,7 +319,7 @@ def test_damage_reaches_every_pair() -> None:
     def apart(pair: Pair) -> Pair:
         return Pair(qid=pair.qid, scholar=Vote(A), auditor=Vote(V if pair.name < "q5" else R))
 
-    request = flow.Request(None, pairs(*W41), Agreement(), AGREEMENT_GATES)
+    request = flow.Request("agreement", {"pairs": pairs(*W41)}, Agreement(), AGREEMENT_GATES)
     assert [one.outcome.value for one in flow.score(request).judged] == ["pass"] * 3
     assert [one.outcome.value for one in flow.score(request._replace(damage=apart)).judged] == ["fail"] * 3
     empty = flow.score(request._replace(damage=lambda pair: None))
@@ -330,4 +330,4 @@ def test_damage_reaches_every_pair() -> None:
 
 def test_counts_in_one_line() -> None:
     body = suite(score(pairs(*W41, (A, A)))[1])
-    assert counts_line("agreement", body["counts"]) == "11 pairs: 10 agreed, 1 not, 1 with an abstention"
+    assert voice_of("agreement").counts_line(body["counts"]) == "11 pairs: 10 agreed, 1 not, 1 with an abstention"
