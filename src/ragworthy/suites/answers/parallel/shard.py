@@ -1,8 +1,14 @@
-"""One part of the work: a slice of the gold set against the traces.
+"""One part of the work: a slice of the gold set against the traces, in two steps.
 
-Gold is read only as far ahead of the traces as they ask for, so memory stays small when both files are in the same
-order, and any order gives the same result. A trace that belongs to another part, and a second trace for a question
-already scored, is set aside by number and settled in a second step, because the last line of a question wins.
+Step one (`join`) reads both files side by side. Gold is read only as far ahead of the traces as they ask for, so
+memory stays small when both are in the same order, and any order gives the same result. Files are cut at bytes, not at
+questions, so near a cut the trace of a question can lie in another part than its gold item: such a trace is a stray. A
+part cannot know whose it is, and may not wait for the others; it sets the stray aside by its number, without its text.
+
+Step two (`settle`) begins when every part has told its strays. Each part claims those whose question it has. It also
+looks again at questions with several traces, because the last line of a question wins, wherever it stands: only now
+is it known which one that is. What nobody claims belongs to no question and is an orphan. Whatever has to be scored
+again is read once more from its file, by block and number, which is rare and keeps step one free of records.
 """
 
 from array import array
@@ -15,7 +21,7 @@ import msgspec
 from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Flaw, Gold, Ints, Trace
-from ragworthy.suites.answers.job import Damage, Job, Joined, Strays
+from ragworthy.suites.answers.parallel.job import Damage, Job, Joined, Strays
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import Table
 from ragworthy.suites.slices import slicer
