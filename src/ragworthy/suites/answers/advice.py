@@ -52,7 +52,7 @@ def _of_marks(found: Found) -> list[dict[str, Any]]:
     own: Kept = found.own
     entries = []
     for mark in _MARKS:
-        count = sum(case.weight for case in found.cases if case.own & mark.bit)
+        count = sum(case.weight for case in found.cases if case.own.flags & mark.bit)
         if not count or (mark.bit == f.SHORT_ENTRY and found.evidence.settings["short_substr"] == "word"):
             continue
         places = own.places.get(mark.bit, [])
@@ -150,7 +150,7 @@ def _of_rules(found: Found, failed: set[str]) -> list[Step]:
         told.append(("constraints broken", "lock the constraints in the prompt and echo them in the answer"))
     if "answers.compliance" in failed:
         told.append(("answers of the wrong shape", "emit a non-empty claim and a list of citation ids"))
-    near = sum(case.weight for case in found.cases if case.own & f.NEAR_REFUSAL)
+    near = sum(case.weight for case in found.cases if case.own.flags & f.NEAR_REFUSAL)
     if near and failed & {"answers.under_refusal", "answers.precision"}:
         alike = plural(near, "claim reads", "claims read")
         told.append(("near-refusals", f"{alike} like a refusal; 'ragworthy doctor' lists those that recur"))

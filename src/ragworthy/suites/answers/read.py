@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ragworthy.errors import data_error
@@ -10,7 +11,7 @@ from ragworthy.load.extras import Pack, load_chunks, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
-from ragworthy.suites.answers.parallel.job import Job, Measured, Offender
+from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally
 from ragworthy.suites.answers.parallel.measure import measure
 from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
@@ -18,6 +19,13 @@ from ragworthy.suites.reading import Flaws, reader, told
 from ragworthy.suites.request import Progress, Request
 
 _QUESTIONS_UP_TO = 32 << 20
+
+
+class Alike(NamedTuple):
+    """What all questions of a case have in common, and how many of them belong to each slice."""
+
+    flags: int
+    slices: Mapping[str, int] = MappingProxyType({})
 
 
 class Place(NamedTuple):
@@ -38,9 +46,10 @@ class Repeated(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What is kept of single questions; everything else is in the tally."""
+    """The tally itself, and what is kept of single questions."""
 
     ks: tuple[int, ...]
+    tally: Tally
     qids: list[str]
     flags: Ints
     """The flags of every question of `qids`; both are empty where nobody asked for rows."""
@@ -89,6 +98,7 @@ def kept(found: Measured, opened: Opened, ks: tuple[int, ...]) -> Kept:
     """What was kept of single questions, with places as people read them."""
     return Kept(
         ks=ks,
+        tally=found.tally,
         qids=found.qids,
         flags=found.flags,
         watched=found.watched,

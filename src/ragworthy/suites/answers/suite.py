@@ -1,5 +1,6 @@
-"""The answers suite: a case stands for all questions of which the same was established."""
+"""The answers suite: a case stands for all questions with the same flags, so there are few of them in any gold set."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -13,9 +14,9 @@ from ragworthy.report.show import answered_line
 from ragworthy.stats import wilson
 from ragworthy.suites.answers import DECLARED
 from ragworthy.suites.answers.advice import steps, warnings
-from ragworthy.suites.answers.parallel.job import Measured
+from ragworthy.suites.answers.parallel.job import Measured, Tally
 from ragworthy.suites.answers.parallel.job import Offender as Worst
-from ragworthy.suites.answers.read import Kept, chunks_of, kept, measured, packs_of
+from ragworthy.suites.answers.read import Alike, Kept, chunks_of, kept, measured, packs_of
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.base import Case, Evidence, Extra, Fate, Found, Offender, Row, Suite
@@ -49,7 +50,7 @@ class Answers(Suite):
             chunks=chunks,
         )
         found = measured(opened, request, rules, self.slice_fields(request), progress)
-        cases = _cases(found, rules.ks)
+        cases = _cases(found.tally, rules.ks)
         counts = _counts(cases, found)
         records = {"gold": counts["gold"], "trace": found.traces}
         return Evidence(
@@ -93,6 +94,10 @@ class Answers(Suite):
             return value._replace(undefined=f"{metric.undefined}{apart}")
         return value._replace(interval=wilson(num, den))
 
+    def within(self, case: Case, group: str | None) -> Case:
+        """A case with the number of its questions that belong to the group."""
+        return case if group is None else case._replace(weight=case.own.slices[group])
+
     def slice_order(self, groups: Iterable[str]) -> list[str]:
         """The slices by their texts."""
         return sorted(groups)
@@ -110,7 +115,7 @@ class Answers(Suite):
         """A question that must pass: the reader keeps the flags of these."""
         own: Kept = evidence.own
         flags = own.watched.get(qid)
-        return None if flags is None else _case(flags, own.ks, qid)
+        return None if flags is None else _case(Alike(flags), own.ks, qid)
 
     # describe
 
@@ -146,28 +151,25 @@ class Answers(Suite):
     def rows(self, found: Found) -> Iterator[Row]:
         """Every question's row, in gold order. What the same flags say is worked out once."""
         own: Kept = found.own
-        alike: dict[int, Row] = {}
+        alike: dict[int, tuple[Any, ...]] = {}
         for qid, flags in zip(own.qids, own.flags, strict=True):
-            row = alike.get(flags)
-            if row is None:
-                case = _case(flags, own.ks)
+            rest = alike.get(flags)
+            if rest is None:
+                case = _case(Alike(flags), own.ks)
                 words = {name.id: self.word(name, case.facts) for name in found.summary.names}
-                row = alike[flags] = self.row(case, words, found)
-            yield row._replace(qid=qid)
+                rest = alike[flags] = self.row(case, words, found)[1:]
+            yield Row._make((qid, *rest))
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""
         own: Kept = found.own
-        return [_offender(one, _case(one.flags, own.ks, one.qid)) for one in own.offenders[:most]]
+        return [_offender(one, _case(Alike(one.flags), own.ks, one.qid)) for one in own.offenders[:most]]
 
     def extra(self, found: Found) -> Extra:
         """A receipt keeps the tally: from it every number can be had again."""
-        tally = sorted((case.own, case.slices, case.weight) for case in found.cases)
-        return Extra(
-            warnings=warnings(found),
-            steps=steps(found),
-            kept={"tally": [[flags, list(slices), count] for flags, slices, count in tally]},
-        )
+        own: Kept = found.own
+        tally = [[flags, list(slices), count] for (flags, slices), count in sorted(own.tally.items())]
+        return Extra(warnings=warnings(found), steps=steps(found), kept={"tally": tally})
 
     # for people
 
@@ -188,20 +190,24 @@ def _of_shipped(name: MetricName) -> bool:
     return name.metric.cases.startswith("shipped")
 
 
-def _cases(found: Measured, ks: tuple[int, ...]) -> list[Case]:
-    """The tally as cases; what the same flags say is worked out once."""
-    known: dict[int, Case] = {}
-    cases: list[Case] = []
-    for (flags, slices), count in found.tally.items():
-        case = known.get(flags)
-        if case is None:
-            case = known[flags] = _case(flags, ks)
-        cases.append(case._replace(slices=slices, weight=count))
-    return cases
+def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
+    """A case for each set of flags: a few hundred, however many questions there are."""
+    counts: Counter[int] = Counter()
+    inside: dict[int, Counter[str]] = {}
+    for (flags, slices), count in tally.items():
+        counts[flags] += count
+        if slices:
+            some = inside.setdefault(flags, Counter())
+            for name in slices:
+                some[name] += count
+    return [
+        _case(Alike(flags, inside.get(flags, {})), ks)._replace(weight=count, slices=tuple(inside.get(flags, ())))
+        for flags, count in counts.items()
+    ]
 
 
-def _case(flags: int, ks: tuple[int, ...], qid: str = "") -> Case:
-    facts = f.unpack(flags, ks)
+def _case(own: Alike, ks: tuple[int, ...], qid: str = "") -> Case:
+    facts = f.unpack(own.flags, ks)
     what = label(facts)
     stage, why = blame(facts)
     fate = Fate.MISSING if facts.missing else Fate.ERRORED if facts.errored else Fate.SCORED
@@ -212,7 +218,7 @@ def _case(flags: int, ks: tuple[int, ...], qid: str = "") -> Case:
         label=what,
         stage=None if what in HARMLESS else stage,
         why=why,
-        own=flags,
+        own=own,
     )
 
 
