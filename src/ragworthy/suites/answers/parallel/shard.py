@@ -14,7 +14,7 @@ again is read once more from its file, by block and number, which is rare and ke
 from array import array
 from collections.abc import Callable, Iterator
 from operator import lt, or_
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -35,6 +35,15 @@ _LINT_MASK = sum(f.LINT)
 
 class OutOfOrderError(Exception):
     """The traces come in another order than the gold set, so that most belong to another part."""
+
+
+class Wrong(NamedTuple):
+    """What is wrong with a gold item, by its number in the block."""
+
+    nth: int
+    code: str
+    field: str
+    message: str
 
 
 class Shard:
@@ -322,22 +331,23 @@ class Shard:
         decoder.faults.clear()
         return full
 
-    def _gold_flaws(self, block: Any, found: list[tuple[int, str, str, str]], full: bool) -> None:
-        """Note problems of gold items, given as (number in the block, code, field, message)."""
+    def _gold_flaws(self, block: Any, found: list[Wrong], full: bool) -> None:
+        """Note problems of gold items."""
         offsets = [] if full else self.job.gold.offsets(block)
-        for nth, code, field, message in found:
-            self._flaw(Flaw("gold", -1 if full else offsets[nth], code, field, message), full)
+        for one in found:
+            place = -1 if full else offsets[one.nth]
+            self._flaw(Flaw("gold", place, one.code, one.field, one.message), full)
 
-    def _identity_flaws(self, qids: list[str], start: int) -> list[tuple[int, str, str, str]]:
+    def _identity_flaws(self, qids: list[str], start: int) -> list[Wrong]:
         """Ids that are empty or repeated, where they are repeated; the rare case costs a second reading."""
         earlier = self.gold_table.pick(self.job.gold, self.part, self.job.parts, range(start))
         seen = {item.qid or item.q_id for _, item in earlier}
-        found: list[tuple[int, str, str, str]] = []
+        found: list[Wrong] = []
         for nth, qid in enumerate(qids):
             if not qid:
-                found.append((nth, "RW-G01", "qid", "expected a non-empty string, got nothing"))
+                found.append(Wrong(nth, "RW-G01", "qid", "expected a non-empty string, got nothing"))
             elif qid in seen:
-                found.append((nth, "RW-G02", "qid", f'expected a unique id, got "{qid}" again'))
+                found.append(Wrong(nth, "RW-G02", "qid", f'expected a unique id, got "{qid}" again'))
             seen.add(qid)
         return found
 
@@ -350,9 +360,9 @@ class Shard:
             )
 
 
-def _lint_flaws(flags: list[int]) -> list[tuple[int, str, str, str]]:
+def _lint_flaws(flags: list[int]) -> list[Wrong]:
     return [
-        (nth, code, field, message)
+        Wrong(nth, code, field, message)
         for nth, one in enumerate(flags)
         for bit, (code, field, message) in f.LINT.items()
         if one & bit
