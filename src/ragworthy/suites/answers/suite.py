@@ -25,7 +25,7 @@ from ragworthy.suites.request import Progress, Request
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
 COUNTED = ("rate", "count")
-"""Kinds of metrics that can be told from how many questions there are of each case."""
+"""Kinds of metrics that are a number of questions, or a share of it, where every word is a yes or a no."""
 
 
 class Answers(Suite):
@@ -78,14 +78,10 @@ class Answers(Suite):
     def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
         """The share of questions, each case counted as often as there are questions of it."""
         metric = name.metric
-        if metric.kind not in COUNTED:
-            pairs = zip(cases, words, strict=True)
-            return value_of(metric, (word for case, word in pairs for _ in range(case.weight)))
-        num = den = 0
-        for case, word in zip(cases, words, strict=True):
-            if word is not None:
-                den += case.weight
-                num += case.weight * bool(word)
+        pairs = [(word, case.weight) for word, case in zip(words, cases, strict=True) if word is not None]
+        if metric.kind not in COUNTED or not all(isinstance(word, bool) for word, _ in pairs):
+            return value_of(metric, (word for word, weight in pairs for _ in range(weight)))
+        num, den = sum(weight for word, weight in pairs if word), sum(weight for _, weight in pairs)
         value = g.Value(num, den, better=metric.better, cases=metric.cases, event=metric.event)
         if metric.kind == "count":
             return value._replace(den=None, most=den)
