@@ -102,7 +102,7 @@ def open_inputs(suite: Suite, request: Request) -> Opened:
     opened = Opened(request, request.get(gold))
     for one in declared:
         given = request.get(one.key)
-        if one.form == "records" and given is not None:
+        if one.form == "records" and (one.needed or given is not None):  # one that is missing is an error there
             opened.enter(suite.open(one.key, one.report_role, given))
     opened.read_rules()
     return opened

@@ -1,10 +1,9 @@
-"""The single definition of what is read (gold, traces, chunks) and of what was measured from it.
+"""The single definition of what is read (gold, traces, chunks) and of a problem in it.
 
 Optional fields that are never scored (`ts`, `ok`, `notes` …) are allowed in every file and skipped while reading.
 """
 
 from array import array
-from collections import Counter
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -290,8 +289,6 @@ class SchemaOnly(msgspec.Struct, frozen=True):
 
 
 Ints: TypeAlias = "array[int]"
-Tally: TypeAlias = "Counter[tuple[int, tuple[str, ...]]]"
-"""How many questions have the same flags and slices; merges exactly."""
 
 
 class Flaw(NamedTuple):
@@ -302,47 +299,6 @@ class Flaw(NamedTuple):
     code: str
     field: str
     message: str
-
-
-class Note(NamedTuple):
-    """An example of a mark: which question, and where it stands."""
-
-    qid: str
-    role: str
-    offset: int
-    said: str = ""
-    """What an errored trace says went wrong."""
-
-
-class Offender(NamedTuple):
-    """A question that pulls the result down."""
-
-    severity: int
-    qid: str
-    flags: int
-    claim: str | None
-    citations: Any
-    retrieved_ids: list[str]
-    gold_citations: list[str]
-    question: str | None
-    error: str | None = None
-
-
-class Measured(NamedTuple):
-    """The facts of every question, folded; nothing is left out."""
-
-    tally: Tally
-    traces: int
-    traces_replaced: int
-    orphans: int
-    orphan_ids: list[str]
-    flaws: list[Flaw]
-    flaw_count: int
-    notes: dict[int, list[Note]]
-    offenders: list[Offender]
-    watched: dict[str, int]
-    qids: list[str]
-    flags: Ints
 
 
 def explained(error: msgspec.MsgspecError) -> tuple[str, str]:

@@ -1,76 +1,21 @@
 """Rows: one object a question, in gold order."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ragworthy.errors import missing_extra
-from ragworthy.metrics.answers import blame, label
-from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.registry import MetricName
-from ragworthy.names import HARMLESS
-
-
-def rows(
-    qids: Iterable[str], flags: Iterable[int], ks: tuple[int, ...], names: list[MetricName]
-) -> Iterator[dict[str, Any]]:
-    """Every question's row. What the same flags say is worked out once."""
-    known: dict[int, dict[str, Any]] = {}
-    for qid, one in zip(qids, flags, strict=True):
-        body = known.get(one)
-        if body is None:
-            body = known[one] = _body(f.unpack(one, ks), names)
-        yield {"qid": qid, **body}
-
-
-def _body(facts: f.Facts, names: list[MetricName]) -> dict[str, Any]:
-    what = label(facts)
-    metrics: dict[str, float] = {}
-    undefined: dict[str, str] = {}
-    for name in names:
-        word = name.metric.of(facts) if name.k is None else name.metric.of(facts, k=name.k)
-        if word is None:
-            undefined[name.id] = why_undefined(facts, name)
-        else:
-            metrics[name.id] = float(word)
-    return {
-        "label": what.value,
-        "stage": None if what in HARMLESS else blame(facts)[0].value,
-        "metrics": metrics,
-        "undefined": undefined,
-        "facts": {
-            "answerable": facts.answerable,
-            "answered": facts.shipped,
-            "refused": facts.refused,
-            "missing": facts.missing,
-            "errored": facts.errored,
-            "contains": facts.contains,
-            "hit": facts.hit,
-            "in_scope": facts.in_scope,
-            "constraints_kept": facts.kept or not facts.shipped,
-        },
-    }
-
-
-def why_undefined(facts: f.Facts, name: MetricName) -> str:
-    """Why a question is not in a metric's denominator."""
-    if facts.missing:
-        return "no trace"
-    if facts.errored:
-        return "error"
-    if facts.refused and name.metric.cases.startswith("shipped"):
-        return "refused"
-    return f"not among the {name.metric.cases}"
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Rows as JSON lines."""
-    encode = msgspec.json.Encoder().encode
+    encode, left = msgspec.json.Encoder().encode_lines, iter(rows)
     with path.open("wb") as file:
-        for row in rows:
-            file.write(encode(row) + b"\n")
+        while some := list(islice(left, 1000)):  # many at once take less time than one by one
+            file.write(encode(some))
 
 
 _FACTS = {

@@ -144,10 +144,16 @@ class Row(NamedTuple):
     """What only rows of this suite have."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as files have it."""
-        body: dict[str, Any] = self._asdict()
-        own: dict[str, Any] = body.pop("own")
-        return body | own
+        """The row as files have it; written out, because there may be a million of them."""
+        return {
+            "qid": self.qid,
+            "label": self.label,
+            "stage": self.stage,
+            "metrics": self.metrics,
+            "undefined": self.undefined,
+            "facts": self.facts,
+            **self.own,
+        }
 
 
 class Ledger(NamedTuple):
@@ -282,6 +288,10 @@ class Suite:
             for name in case.slices:
                 found.setdefault(name, []).append(nth)
         return found
+
+    def within(self, case: Case, group: str | None) -> Case:
+        """A case as a member of a group; of one that stands for many items only some may belong to it."""
+        return case
 
     def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
         """The value of a metric from its words."""

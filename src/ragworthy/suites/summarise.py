@@ -36,7 +36,7 @@ def values_of(
     """Every metric folded, for each group of cases."""
     values: dict[tuple[str | None, str], g.Value] = {}
     for group, members in groups.items():
-        some = [cases[nth] for nth in members]
+        some = [suite.within(cases[nth], group) for nth in members]
         for name in names:
             said = words.get(name.id)
             values[group, name.id] = suite.value(name, some, [said[nth] for nth in members] if said is not None else [])
