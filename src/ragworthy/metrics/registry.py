@@ -76,7 +76,7 @@ def metric(
     """Register a metric under the address of the decorated function.
 
     `cases` names what the denominator counts and `event` what the numerator counts, as reports say it; `needs` names
-    what traces may lack (answers, runs, distances, corpus).
+    what traces may lack (answers, runs, distances, corpus), or whose votes it looks at (pairs, ballots, operators).
     """
 
     def register(function: Judge) -> Judge:
