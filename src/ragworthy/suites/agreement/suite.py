@@ -99,8 +99,8 @@ class Agreement(Suite):
     # summarise
 
     def names(self, request: Request, evidence: Evidence) -> list[MetricName]:
-        """The metrics that votes of this form are measured by."""
-        wanted = MEASURED.get(request.settings.form, ("pairs",))
+        """The metrics that votes of this form are measured by; those that name no form take all of them."""
+        wanted = ("", *MEASURED.get(request.settings.form, ("pairs",)))
         return [MetricName(metric, None) for metric in all_metrics(self.name).values() if metric.needs in wanted]
 
     def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
