@@ -171,6 +171,16 @@ def score(*args: object) -> tuple[int, dict[str, Any], dict[str, Any]]:
 
 
 @pytest.mark.usefixtures("_folder")
+def test_an_error_of_a_trace_without_a_question_is_no_error_of_a_question() -> None:
+    gold = write_jsonl(Path("gold.jsonl"), [G1(), G2()])
+    traces = write_jsonl(Path("trace.jsonl"), [T1(), T2(), {"qid": "stray", "error": "boom"}])
+    code, _, body = score("--gold", gold, "--trace", traces)
+    assert (code, body["counts"]["errored"], body["counts"]["orphan_traces"]) == (0, 0, 1)
+    ledger = body["metrics"]["agreement.percent"]["ledger"]
+    assert (ledger["expected"], ledger["scored"], ledger["errored"]) == (2, 2, 0)
+
+
+@pytest.mark.usefixtures("_folder")
 def test_votes_on_traces_are_pairs_that_score_the_same() -> None:
     gold = write_jsonl(Path("gold.jsonl"), [G1() | {"topic": "keys"}, G2() | {"topic": "z"}])
     traces = write_jsonl(Path("trace.jsonl"), [T2(), T1(), T1(), {"qid": "stray", "answer_json": {}}])
