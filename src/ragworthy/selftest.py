@@ -8,7 +8,6 @@ import msgspec
 
 from ragworthy import flow
 from ragworthy.gates import name_of
-from ragworthy.metrics.facts.raters import Rating
 from ragworthy.metrics.facts.wanted import Wanted
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.names import REFUSAL, Outcome
@@ -17,6 +16,7 @@ from ragworthy.records import (
     Answer,
     Gold,
     Pair,
+    Rating,
     Result,
     RetrievalTrace,
     Run,

@@ -1,6 +1,6 @@
 """What a suite contributes to a report."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy import gates as g
@@ -57,3 +57,5 @@ class Part(NamedTuple):
     rows: Callable[[], Iterator[dict[str, Any]]]
     evidence: dict[str, Any]
     """What the receipt keeps of the facts."""
+    files: Mapping[str, Callable[[], bytes]] = {}
+    """What can be written besides the report, by a name of the suite's own."""

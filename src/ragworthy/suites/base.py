@@ -70,8 +70,12 @@ class Evidence(NamedTuple):
     """What only this suite knows of its evidence."""
     errored: tuple[tuple[int, int, str], ...] = ()
     """How many ended in an error, of how many, and of what: more than half of one kind is an outage."""
+    against: tuple[str, ...] = ()
+    """What the evidence itself says against shipping, before anything is said of what it lacks."""
     missing: tuple[int, str] = (0, "trace")
     """How many questions nothing was recorded for, and what is missing."""
+    left_out: int = 0
+    """Items that are no case, because a part of their records is missing: they stand in every ledger as that."""
     invalid: tuple[str, ...] = ()
     """Why the files cannot carry a verdict, whatever the numbers say."""
     profile: str = "default"
@@ -199,6 +203,8 @@ class Extra(NamedTuple):
     """What a pattern means, and what to do."""
     invalid: Sequence[str] = ()
     """More reasons why there is no verdict, which come last."""
+    files: Mapping[str, Callable[[], bytes]] = {}
+    """What can be written besides a report, by a name of the suite's own."""
     kept: Mapping[str, Any] | None = None
     """What the receipt keeps of the facts; the hash of all rows where nothing else is said."""
 
@@ -319,6 +325,10 @@ class Suite:
     def bind(self, request: Request, evidence: Evidence, summary: Summary, baseline: g.Baseline | None) -> Bound:
         """What is judged, where that depends on the evidence."""
         return Bound(self.gates(request), baseline, request.waivers)
+
+    def an_id(self, evidence: Evidence) -> str:
+        """What `must_pass` names, as messages say it."""
+        return "a qid of the gold set"
 
     def case_of(self, evidence: Evidence, qid: str) -> Case | None:
         """A question by its id."""

@@ -42,12 +42,6 @@ def _structured(body: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _agreement(body: dict[str, Any]) -> list[str]:
-    from ragworthy.suites.agreement import describe as agreement
-
-    return agreement.details(body)
-
-
 def _latency(body: dict[str, Any]) -> list[str]:
     from ragworthy.suites.latency import advice as latency_advice
 
@@ -59,7 +53,6 @@ _OWN: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "retrieval": retrieved.details,
     "structured": _structured,
     "latency": _latency,
-    "agreement": _agreement,
 }
 
 

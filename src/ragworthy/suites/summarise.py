@@ -52,7 +52,7 @@ def must_pass(suite: Suite, request: Request, evidence: Evidence) -> dict[tuple[
         for qid in gate.must_pass if name is not None else ():
             case = suite.case_of(evidence, qid)
             if case is None:
-                message = f'expected a qid of the gold set, got "{qid}"'
+                message = f'expected {suite.an_id(evidence)}, got "{qid}"'
                 where = str(request.policy or "")
                 raise PolicyError([Problem("RW-P09", message, where, f"{gate.metric}: must_pass")])
             said[gate.metric, qid] = suite.says(name, case, evidence) if name is not None else None
