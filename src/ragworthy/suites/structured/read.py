@@ -44,18 +44,23 @@ class Graded(NamedTuple):
         return self.job.definition
 
 
+def check_profile(request: Request) -> None:
+    """The original program has one definition, and takes no repaired answers."""
+    settings = request.settings
+    if settings.profile == "reference" and (request.get("definition") is not None or settings.repair):
+        raise usage_error("the profile reference has its own definition and repairs nothing")
+
+
 def job_of(opened: Opened, request: Request) -> Job:
     """What there is to be marked, and by which rules."""
+    check_profile(request)
     settings, given, outputs = request.settings, request.get("definition"), opened["trace"]
-    reference = settings.profile == "reference"
-    if reference and (given is not None or settings.repair):
-        raise usage_error("the profile reference has its own definition and repairs nothing")
     definition = load_definition(given) if given is not None else bundled()
     return Job(
         questions=reader(opened["gold"], StructuredGold),
         outputs=reader(outputs, StructuredOutput),
         definition=definition,
-        reference=reference,
+        reference=settings.profile == "reference",
         repair=settings.repair,
         parts=processes(request.jobs, outputs.size, outputs.splits),
         slice_fields=tuple(dict.fromkeys((*definition.strata, *fields_of(request)))),
@@ -79,21 +84,21 @@ def mark_all(job: Job, opened: Opened, progress: Progress | None) -> Marked:
 
 
 def cut_of(job: Job, slices: Sequence[tuple[str, ...]], request: Request, *, of_subset: bool) -> Cut:
-    """The strata of a definition are split by unasked: of their slices only the largest are shown, and gated ones.
+    """The strata of a definition are split by unasked: their largest slices fill what others leave of those shown.
 
-    A subset need not have the fields that only other questions have.
+    Slices that gates name are always shown. A subset need not have the fields that only other questions have.
     """
     asked = request.settings.slices
     strata = tuple(name for name in job.definition.strata if name not in asked)
     sizes = Counter(name for some in slices for name in some)
-    there = {name.partition("=")[0] for name in sizes}
-    absent = tuple(name for name in asked if of_subset and name not in there)
-    gated = {gate.slice for gate in request.gates}
-    order = sorted(
-        (name for name in sizes if name.partition("=")[0] in strata),
-        key=lambda name: (name not in gated, -sizes[name], name),
-    )
-    return Cut((*strata, *absent), frozenset(order[MOST_SLICES:]))
+    fields = {name: name.partition("=")[0] for name in sizes}
+    absent = tuple(name for name in asked if of_subset and name not in fields.values())
+    unasked = [name for name in sizes if fields[name] in strata]
+    unasked.sort(key=lambda name: (-sizes[name], name))
+    gated = {gate.slice for gate in request.gates}.intersection(unasked)
+    room = MOST_SLICES - len(sizes) + len(unasked) - len(gated)
+    rest = [name for name in unasked if name not in gated]
+    return Cut((*strata, *absent), frozenset(rest[max(room, 0) :]))
 
 
 _FATES: dict[Failure | None, Fate] = {Failure.MISSING: Fate.MISSING, Failure.PROVIDER_ERROR: Fate.ERRORED}

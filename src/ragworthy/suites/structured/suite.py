@@ -29,7 +29,7 @@ from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.structured import DECLARED, provenance
 from ragworthy.suites.structured.advice import counts_line, fail_counts, lines, steps, warnings
 from ragworthy.suites.structured.mark import again
-from ragworthy.suites.structured.read import Graded, cases_of, counts_of, cut_of, job_of, mark_all
+from ragworthy.suites.structured.read import Graded, cases_of, check_profile, counts_of, cut_of, job_of, mark_all
 from ragworthy.suites.structured.rules import ALWAYS
 from ragworthy.suites.structured.subset import WHOLE, in_two_steps
 from ragworthy.text import visible
@@ -60,6 +60,7 @@ class Structured(Suite):
 
     def steps(self, request: Request, score: Callable[[Request], Part]) -> Part:
         """The subset first where there is one, and the whole set only when that passes."""
+        check_profile(request)  # before any file is opened
         with without_gc():
             return score(request) if request.get("subset") is None else in_two_steps(request, score)
 
