@@ -17,6 +17,7 @@ from ragworthy.metrics.fold import as_number, mean, value_of
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import HARMLESS, Label, Outcome, Stage
 from ragworthy.policy.gate_text import MOST_KS
+from ragworthy.report.part import Column as Column
 from ragworthy.report.part import Frozen, Table
 from ragworthy.suites.declare import Declared
 from ragworthy.suites.opened import Opened
@@ -207,14 +208,6 @@ class Extra(NamedTuple):
     """What can be written besides a report, by a name of the suite's own."""
     kept: Mapping[str, Any] | None = None
     """What the receipt keeps of the facts; the hash of all rows where nothing else is said."""
-
-
-class Column(NamedTuple):
-    """A column that only rows of one suite have."""
-
-    name: str
-    kind: str
-    """int, bool, text, json or counts."""
 
 
 class Suite:
