@@ -5,7 +5,8 @@ error with its name, never silence.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import metadata, util
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +14,8 @@ from typing import Any, NamedTuple
 
 from ragworthy.errors import RagworthyError, policy_error
 from ragworthy.files import read_bytes, sha256_of, shown_path
-from ragworthy.metrics.registry import Metric, described
+from ragworthy.metrics import registry
+from ragworthy.metrics.registry import Metric, metrics_in
 
 METRICS, SUITES, REPORTS, TARGETS = (f"ragworthy.{name}" for name in ("metrics", "suites", "reports", "targets"))
 GROUPS = (METRICS, SUITES, REPORTS, TARGETS)
@@ -35,10 +37,7 @@ class Plugin(NamedTuple):
 
     def metrics(self) -> Iterator[Metric]:
         """The metrics that it defines, in the order of the file."""
-        for one in vars(self.made).values():
-            found = described(one)
-            if found is not None:
-                yield found
+        return metrics_in(self.made) if isinstance(self.made, ModuleType) else iter(())
 
     def told(self) -> dict[str, str]:
         """What a report and a receipt keep of it."""
@@ -116,8 +115,8 @@ def _run(path: Path, name: str, where: str, field: str) -> ModuleType:
     return made
 
 
-def _failed(name: str, error: Exception, where: str, field: str) -> RagworthyError:
-    return policy_error("RW-P15", f"{name} cannot be loaded: {type(error).__name__}: {error}", where=where, field=field)
+def _failed(name: str, error: Exception, where: str, field: str, what: str = "cannot be loaded") -> RagworthyError:
+    return policy_error("RW-P15", f"{name} {what}: {type(error).__name__}: {error}", where=where, field=field)
 
 
 def load_metrics(written: str, folder: Path, *, where: str = "", field: str = "") -> Plugin:
@@ -126,3 +125,24 @@ def load_metrics(written: str, folder: Path, *, where: str = "", field: str = ""
         path = Path(written)
         return load_file(path if path.is_absolute() else folder / path, written, where=where, field=field)
     return load_point(METRICS, written, where=where, field=field)
+
+
+@contextmanager
+def using_metrics(plugins: Iterable[Plugin], where: str = "") -> Iterator[None]:
+    """With the metrics of plugins, which are known only inside of the block."""
+    try:
+        added = registry.using(metric for plugin in plugins for metric in plugin.metrics())
+        with added:
+            yield
+    except registry.TwiceError as error:
+        raise policy_error("RW-P15", str(error), where=where, field="plugins") from None
+
+
+def called(plugin: Plugin, *given: Any) -> Any:
+    """What a plugin makes of something; what it raises is an error with its name."""
+    try:
+        return plugin.made(*given)
+    except RagworthyError:
+        raise
+    except Exception as error:
+        raise _failed(f"{plugin.name} ({plugin.package} {plugin.version})", error, "", "", "failed") from error
