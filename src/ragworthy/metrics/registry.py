@@ -54,10 +54,16 @@ class Metric(NamedTuple):
     @property
     def place(self) -> str:
         """Where the metric is defined, as file:line."""
-        module, line = self.of.__module__, self.of.__code__.co_firstlineno
-        if module.split(".")[0] == "ragworthy":
-            return f"src/{module.replace('.', '/')}.py:{line}"
-        return f"{self.of.__code__.co_filename}:{line}"
+        code = self.function.__code__
+        if self.of.__module__.split(".")[0] == "ragworthy":
+            return f"src/{self.of.__module__.replace('.', '/')}.py:{code.co_firstlineno}"
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function as it was written."""
+        written: Callable[..., Any] = getattr(self.of, "__wrapped__", self.of)
+        return written
 
 
 _REGISTRY: dict[str, Metric] = {}
@@ -149,9 +155,9 @@ def using(more: Iterable[Metric]) -> Iterator[None]:
     added = tuple(more)
     for one in added:
         there = all_metrics(suite_of(one.id)).get(one.id)
-        if there is not None and there.of is not one.of:
+        if there is not None and there.function is not one.function:
             raise TwiceError(f"metric {one.id} is defined twice")
-    token = _MORE.set((*_MORE.get(), *(one for one in added if one not in _MORE.get())))
+    token = _MORE.set((*_MORE.get(), *(one for one in added if one.id not in {more.id for more in _MORE.get()})))
     try:
         yield
     finally:
