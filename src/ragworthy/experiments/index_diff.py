@@ -17,9 +17,9 @@ from ragworthy.load.decode import read_items
 from ragworthy.load.extras import load_lock, lock_path
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts.redirects import Redirects, Table, inverted
-from ragworthy.policy.settings import Retrieval
 from ragworthy.records import RetrievalGold
 from ragworthy.runner.retrieve import How, search, traces, wordings
+from ragworthy.suites.retrieval import Retrieval
 from ragworthy.suites.retrieval.shadow import churn
 
 
@@ -70,15 +70,12 @@ def compare(
     models = [index.manifest.embedding for index in (pair.live, pair.shadow)]
     if models[0] != models[1] and settings.delta_s == "auto" and not _calibrated(gold):
         settings = settings._replace(delta_s="raw")  # one model for both sides, not the one each was built with
+    given = {"gold": gold, "traces": arms[1], "live": arms[0], "corpus": pair.shadow_path, **redirects}
     request = flow.Request(
-        gold=gold,
-        traces=arms[1],
-        live=arms[0],
-        corpus=pair.shadow_path,
-        live_corpus=pair.live_path,
+        suite="retrieval",
+        given=given | {"live_corpus": pair.live_path},
         settings=settings,
         gates=gates,
-        **redirects,
         **options,
     )
     return flow.score(request)

@@ -73,7 +73,7 @@ def score(request: Request, progress: Progress | None = None) -> Part:
     loaded = _load(request)
     if progress is not None:
         progress(1, 1)
-    names = names_of(request.agreement.form)
+    names = names_of(request.settings.form)
     values = _summarise(request, loaded, names)
     settings = _settings(request, loaded)
     judged = g.judge(
@@ -85,7 +85,7 @@ def score(request: Request, progress: Progress | None = None) -> Part:
     )
     asked, votes = loaded.asked, loaded.votes
     found = Found(
-        form=request.agreement.form,
+        form=request.settings.form,
         pairs=loaded.pairs,
         ballots=loaded.ballots,
         marks=list(votes.marks),
@@ -125,16 +125,17 @@ def _load(request: Request) -> Loaded:
 
 
 def _votes(request: Request) -> tuple[Votes, Asked | None]:
-    form, damage = request.agreement.form, request.damage
+    form, damage = request.settings.form, request.damage
     if form == "traces":
         return _on_traces(request)
     if form == "files":
-        return read_files(open_source("scholar", request.traces), open_source("auditor", request.second), damage), None
-    source = open_source(form, request.traces)
+        scholar, auditor = (open_source(key, request.get(key)) for key in ("scholar", "auditor"))
+        return read_files(scholar, auditor, damage), None
+    source = open_source(form, request.get(form))
     if form == "raters":
         return read_ratings(source, damage), None
     if form == "operators":
-        return read_marks(source, request.agreement.fixes, damage), None
+        return read_marks(source, request.settings.fixes, damage), None
     return read_pairs(source, damage), None
 
 
@@ -146,7 +147,7 @@ def pairs_of(request: Request) -> bytes:
 
 
 def _rules(request: Request, corpus: Corpus | None) -> f.Rules:
-    settings = request.agreement
+    settings = request.settings
     return f.Rules(
         refusals=settings.refusals,
         short_words=settings.short_substr == "word",
@@ -157,8 +158,8 @@ def _rules(request: Request, corpus: Corpus | None) -> f.Rules:
 
 def _on_traces(request: Request) -> tuple[Votes, Asked]:
     """The votes of the two validators that come with the program, in gold order."""
-    gold, traces = open_source("gold", request.gold), open_source("trace", request.traces)
-    corpus = load_corpus(request.corpus) if request.corpus is not None else None
+    gold, traces = open_source("gold", request.get("gold")), open_source("trace", request.get("traces"))
+    corpus = load_corpus(request.get("corpus")) if request.get("corpus") is not None else None
     rules = _rules(request, corpus)
     read = read_asked(gold, traces, rules, allow_gold_errors=request.allow_gold_errors)
     both = validators(rules)
@@ -216,7 +217,7 @@ def _summarise(request: Request, loaded: Loaded, names: tuple[str, ...]) -> Valu
 def _check_slices(request: Request, groups: dict[str | None, list[Any]]) -> None:
     """Every field to split by must be one of a gold set that is there, with not too many values."""
     where = str(request.policy or "")
-    for field in request.agreement.slices:
+    for field in request.settings.slices:
         if not any(name is not None and name.startswith(f"{field}=") for name in groups):
             message = f'expected a field that gold items have, got "{field}"'
             raise policy_error("RW-P03", message, where=where, field="agreement.slices")
@@ -251,7 +252,7 @@ def _why_none(metric: Metric, items: list[Any]) -> str:
 
 
 def _gates(request: Request) -> tuple[g.Gate, ...]:
-    settings = request.agreement
+    settings = request.settings
     there = any(gate.metric == RELEASE_GATE.metric for gate in request.gates)
     wanted = settings.release and settings.form == "operators" and not there
     return (*request.gates, RELEASE_GATE) if wanted else request.gates
@@ -306,10 +307,10 @@ def _baseline(loaded: Loaded, settings: dict[str, Any]) -> g.Baseline | None:
 
 
 def _escalations(request: Request, loaded: Loaded, values: Values) -> list[r.Escalation]:
-    if request.agreement.form != "operators":
+    if request.settings.form != "operators":
         return []
     agreed = values[None, "agreement.pairwise"].exact
-    return r.escalations(loaded.votes.marks, agreed, request.agreement.baseline_cost)
+    return r.escalations(loaded.votes.marks, agreed, request.settings.baseline_cost)
 
 
 def _listed(loaded: Loaded) -> list[dict[str, Any]]:
@@ -324,14 +325,14 @@ def _listed(loaded: Loaded) -> list[dict[str, Any]]:
 
 
 def _settings(request: Request, loaded: Loaded) -> dict[str, Any]:
-    given = request.agreement
+    given = request.settings
     settings: dict[str, Any] = {"form": given.form}
     if given.form == "traces":
         return settings | {
             "refusals": list(given.refusals),
             "short_substr": given.short_substr,
             "scu": given.scu,
-            "support": request.corpus is not None,
+            "support": request.get("corpus") is not None,
             "slices": list(given.slices),
             "allow_gold_errors": request.allow_gold_errors,
         }

@@ -11,7 +11,6 @@ from ragworthy.load.extras import Pack, load_chunks, load_lock, load_pack, load_
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.registry import Metric, MetricName, find
-from ragworthy.policy.defaults import MISSING_GATE, SCU_GATE
 from ragworthy.records import Gold, Measured, Tally, Trace
 from ragworthy.report.part import Part
 from ragworthy.report.rows import rows as report_rows
@@ -22,6 +21,7 @@ from ragworthy.suites.answers.findings import Findings
 from ragworthy.suites.answers.inputs import Inputs, lines, repeated_questions, stop_on_flaws
 from ragworthy.suites.answers.job import Job
 from ragworthy.suites.answers.measure import measure
+from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.fork import processes
 from ragworthy.suites.request import Progress, Request
 
@@ -85,15 +85,15 @@ def pack_path(request: Request, name: str) -> Path:
 def _open(request: Request) -> Inputs:
     from ragworthy.index.blocks import chunk_source
 
-    gold, traces = open_source("gold", request.gold), open_source("trace", request.traces)
-    corpus = chunk_source(request.corpus) if request.corpus is not None else None
+    gold, traces = open_source("gold", request.get("gold")), open_source("trace", request.get("traces"))
+    corpus = chunk_source(request.get("corpus")) if request.get("corpus") is not None else None
     lock_path = evidence.lock_of(request)
     return Inputs(
         gold=gold,
         traces=traces,
         corpus=corpus,
         chunks=load_chunks(corpus) if corpus is not None else None,
-        packs=tuple(load_pack(name, pack_path(request, name)) for name in request.answers.rule_packs),
+        packs=tuple(load_pack(name, pack_path(request, name)) for name in request.settings.rule_packs),
         earlier=load_report(request.baseline, "answers") if request.baseline is not None else None,
         lock=load_lock(lock_path) if lock_path is not None else None,
         lock_path=lock_path,
@@ -101,7 +101,7 @@ def _open(request: Request) -> Inputs:
 
 
 def _job(request: Request, inputs: Inputs) -> Job:
-    settings = request.answers
+    settings = request.settings
     rules = f.Rules(
         ks=evidence.depths(request),
         refusals=settings.refusals,
@@ -173,7 +173,7 @@ def _value(name: MetricName, counts: Counter[f.Facts]) -> g.Value:
 
 
 def _uses_scu(request: Request) -> bool:
-    return request.answers.scu or any(gate.metric in SCU_METRICS for gate in request.gates)
+    return bool(request.settings.scu) or any(gate.metric in SCU_METRICS for gate in request.gates)
 
 
 def _gates(request: Request) -> tuple[g.Gate, ...]:
@@ -181,9 +181,7 @@ def _gates(request: Request) -> tuple[g.Gate, ...]:
     gates = request.gates
     if _uses_scu(request) and not any(gate.metric in SCU_METRICS for gate in gates):
         gates += (SCU_GATE,)
-    if not any(gate.metric == MISSING_GATE.metric for gate in gates):
-        gates += (MISSING_GATE,)
-    return gates
+    return gates + tuple(one for one in ALWAYS if not any(gate.metric == one.metric for gate in gates))
 
 
 def _each(request: Request, measured: Measured, ks: tuple[int, ...]) -> dict[tuple[str, str], bool | None]:

@@ -45,7 +45,7 @@ class Source(NamedTuple):
 
 def choose(request: Request, arm: Arm, corpus: Corpus | None, lock: Lock | None) -> Source:
     """The source the policy asks for, or else the best there is."""
-    asked = request.retrieval.delta_s
+    asked = request.settings.delta_s
     stored = _stored(lock)
     recorded = any(reading.recorded is not None for one in arm.asked for reading in one.runs.values())
     traced = arm.models[0] if len(arm.models) == 1 else None

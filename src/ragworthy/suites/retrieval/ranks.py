@@ -32,7 +32,7 @@ _NOTHING: dict[str, Any] = {"slices": {}, "labels": {}, "stages": {}, "offenders
 
 def score_files(request: Request) -> Part:
     """Score a run against judgements: every judged query counts, with 0 where the run has no results for it."""
-    qrels_path, run_path = Path(request.gold), Path(request.traces)
+    qrels_path, run_path = Path(request.get("qrels")), Path(request.get("run"))
     ks = evidence.depths(request)
     qrels, run = read_qrels(qrels_path), read_run(run_path)
     ranked = rank(qrels, run, ks)

@@ -10,9 +10,9 @@ from ragworthy.metrics.facts.convergence import RunKey
 from ragworthy.metrics.facts.wanted import GONE
 from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
-from ragworthy.policy.defaults import LIVE_GATE, RETRIEVAL_GATES
 from ragworthy.suites.retrieval.churn import jaccard, rbo
 from ragworthy.suites.retrieval.compared import Compared
+from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
 
 CHANGED_SHOWN = 20
 DEPTH = 5

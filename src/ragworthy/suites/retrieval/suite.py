@@ -14,7 +14,6 @@ from ragworthy.metrics.facts.asked import Arm
 from ragworthy.metrics.facts.redirects import Redirects, Table
 from ragworthy.metrics.facts.wanted import Moves, Place, Rules, Section
 from ragworthy.metrics.registry import MetricName, find
-from ragworthy.policy.defaults import RETRIEVAL_MISSING_GATE
 from ragworthy.records import RetrievalGold, RetrievalTrace
 from ragworthy.report.part import Part
 from ragworthy.report.show import lost_ids
@@ -25,6 +24,7 @@ from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import describe, distances, shadow
 from ragworthy.suites.retrieval.compared import Retrieved
 from ragworthy.suites.retrieval.read import Job, read_arm, read_gold
+from ragworthy.suites.retrieval.rules import ALWAYS
 from ragworthy.suites.retrieval.summary import summarise, words_of
 from ragworthy.text import trim_fold
 
@@ -55,7 +55,7 @@ class Inputs(NamedTuple):
 
 def score(request: Request, progress: Progress | None = None) -> Part:
     """Score the retrieval suite."""
-    if request.trec:
+    if request.get("qrels") is not None:
         from ragworthy.suites.retrieval.ranks import score_files
 
         return score_files(request)
@@ -113,8 +113,8 @@ def score(request: Request, progress: Progress | None = None) -> Part:
 
 
 def _open(request: Request) -> Inputs:
-    settings = request.retrieval
-    corpus = load_corpus(request.corpus) if request.corpus is not None else None
+    settings = request.settings
+    corpus = load_corpus(request.get("corpus")) if request.get("corpus") is not None else None
     lock_path = evidence.lock_of(request)
     lock = load_lock(lock_path) if lock_path is not None else None
     rules = Rules(
@@ -122,17 +122,18 @@ def _open(request: Request) -> Inputs:
         subtree=settings.anchor_scope == "subtree",
         refusals=frozenset(trim_fold(text) for text in settings.refusals),
     )
-    live_corpus = load_corpus(request.live_corpus) if request.live_corpus is not None else None
-    live_rules = rules._replace(moves=load_moves(request.live_redirects, lock))
-    rules = rules._replace(moves=load_moves(request.redirects, lock), place=corpus.place if corpus else rules.place)
+    live_corpus = load_corpus(request.get("live_corpus")) if request.get("live_corpus") is not None else None
+    live_rules = rules._replace(moves=load_moves(request.get("live_redirects", ()), lock))
+    moves = load_moves(request.get("redirects", ()), lock)
+    rules = rules._replace(moves=moves, place=corpus.place if corpus else rules.place)
     if live_corpus is not None:  # then the gold set is read as the index in use has its ids
         live_rules = live_rules._replace(place=live_corpus.place)
     else:
         live_rules = rules
     return Inputs(
-        gold=open_source("gold", request.gold),
-        traces=open_source("trace", request.traces),
-        live=open_source("live", request.live) if request.live is not None else None,
+        gold=open_source("gold", request.get("gold")),
+        traces=open_source("trace", request.get("traces")),
+        live=open_source("live", request.get("live")) if request.get("live") is not None else None,
         corpus=corpus,
         live_corpus=live_corpus,
         lock=lock,
@@ -253,7 +254,7 @@ def cannot(
 
 
 def _gates(request: Request) -> tuple[g.Gate, ...]:
-    always = RETRIEVAL_MISSING_GATE
+    (always,) = ALWAYS
     there = any(gate.metric == always.metric for gate in request.gates)
     return request.gates if there else (*request.gates, always)
 
@@ -341,7 +342,7 @@ def unknown_blocks(arm: Arm, corpus: Corpus | None) -> tuple[list[str], int]:
 def _reused(request: Request, inputs: Inputs, corpus: Corpus) -> list[str]:
     """Gold ids that name another text than when the gold set was frozen, where no redirects lead to it."""
     frozen = (inputs.lock.corpus or {}).get("blocks", {}) if inputs.lock is not None else {}
-    if request.redirects or not isinstance(frozen, dict):
+    if request.get("redirects") or not isinstance(frozen, dict):
         return []
     other = [name for name, known in frozen.items() if name in corpus.texts and text_hash(corpus.texts[name]) != known]
     if not other:
@@ -356,14 +357,14 @@ def _reused(request: Request, inputs: Inputs, corpus: Corpus) -> list[str]:
 
 
 def _settings(request: Request, inputs: Inputs, source: distances.Source) -> dict[str, Any]:
-    settings = request.retrieval
+    settings = request.settings
     return {
         "k": list(inputs.rules.ks),
         "delta_s": source.as_setting,
         "anchor_scope": settings.anchor_scope,
         "refusals": list(settings.refusals),
         "slices": list(settings.slices),
-        "redirects": len(request.redirects),
+        "redirects": len(request.get("redirects", ())),
         "corpus": inputs.corpus is not None,
     }
 

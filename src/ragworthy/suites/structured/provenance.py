@@ -82,14 +82,14 @@ def told(made: Made, marked: Marked, gold: Source, outputs: Source, definition: 
             fields[key] = next(iter(values))
     fields |= {
         "scorer_version": VERSION,
-        "scorer_profile": request.structured.profile,
+        "scorer_profile": request.settings.profile,
         "scorer_sha256": scorer_sha256(),
         "definition": definition.id,
         "definition_sha256": definition.sha256,
         "context_sha256": marked.context_sha256,
         "outputs_sha256": outputs.sha256(),
     }
-    reference = request.structured.profile == "reference"  # the original program asks for nothing
+    reference = request.settings.profile == "reference"  # the original program asks for nothing
     return Told(fields, lacking, doubtful, [] if reference else invalid)
 
 
@@ -119,7 +119,7 @@ def _other_set(meta: Meta, made: Made, gold: Source, request: Request) -> tuple[
     An older name has the hash of the text in a form that may since have changed, so it only raises a doubt.
     """
     values = {*meta.values.get("eval_set_version", ()), made.values.get("eval_set_version", "")}
-    paths = [Path(one) for one in (request.gold, request.subset) if isinstance(one, (str, Path))]
+    paths = [Path(one) for one in (request.get("questions"), request.get("subset")) if isinstance(one, (str, Path))]
     now = {gold.sha256(), *map(sha256_of, paths)}
     before = {_sha1(path) for path in paths}
     other: list[str] = []

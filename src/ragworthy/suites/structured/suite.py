@@ -19,7 +19,6 @@ from ragworthy.metrics.grading import Scored
 from ragworthy.metrics.registry import Metric
 from ragworthy.metrics.structured import metrics_of, part
 from ragworthy.names import Failure, Verdict
-from ragworthy.policy.defaults import STRUCTURED_MISSING_GATE
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.part import Part
 from ragworthy.suites import common as evidence
@@ -30,6 +29,7 @@ from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.structured import describe, provenance
 from ragworthy.suites.structured import mark as engine
 from ragworthy.suites.structured.graded import Graded, Step
+from ragworthy.suites.structured.rules import ALWAYS
 
 MOST_SLICES = 200
 
@@ -61,11 +61,11 @@ def score(request: Request, progress: Progress | None = None) -> Part:
 
 
 def _steps(request: Request, progress: Progress | None) -> Part:
-    if request.subset is None:
-        return _score(request, _open(request, request.gold), progress)
-    whole = _open(request, request.gold)
-    _check_subset(request.subset, whole)
-    subset = open_questions("gold", request.subset)
+    if request.get("subset") is None:
+        return _score(request, _open(request, request.get("questions")), progress)
+    whole = _open(request, request.get("questions"))
+    _check_subset(request.get("subset"), whole)
+    subset = open_questions("gold", request.get("subset"))
     inputs = whole._replace(gold=subset, earlier=None, whole=whole.gold.sha256())
     first = _score(request._replace(gates=_of_whole(request.gates)), inputs, None)
     verdict = g.verdict(first.judged, first.invalid)
@@ -91,7 +91,7 @@ def _score(request: Request, inputs: Inputs, progress: Progress | None, step: St
     judged = g.judge(
         _gates(request),
         values,
-        baseline=evidence.baseline(inputs.earlier, gold_sha256, settings, request.structured.profile),
+        baseline=evidence.baseline(inputs.earlier, gold_sha256, settings, request.settings.profile),
         waivers=request.waivers,
         each=_each(request, marked, inputs.definition),
     )
@@ -142,23 +142,24 @@ def _marked(marked: engine.Marked, *, some: bool) -> dict[str, Any]:
 
 
 def _open(request: Request, questions: Any) -> Inputs:
-    if request.structured.profile == "reference" and (request.definition is not None or request.structured.repair):
+    definition = request.get("definition")
+    if request.settings.profile == "reference" and (definition is not None or request.settings.repair):
         raise usage_error("the profile reference has its own definition and repairs nothing")
     lock_path = evidence.lock_of(request)
     return Inputs(
         gold=open_questions("gold", questions),
-        outputs=open_questions("trace", request.traces),
-        definition=load_definition(request.definition) if request.definition is not None else bundled(),
+        outputs=open_questions("trace", request.get("outputs")),
+        definition=load_definition(definition) if definition is not None else bundled(),
         lock=load_lock(lock_path) if lock_path is not None else None,
         lock_path=lock_path,
         earlier=load_report(request.baseline, "structured") if request.baseline is not None else None,
-        made=provenance.read(request.made),
+        made=provenance.read(request.get("provenance")),
     )
 
 
 def opened(request: Request) -> tuple[engine.Job, engine.Marked, Definition]:
     """Everything scored, for a look at single items."""
-    inputs = _open(request, request.gold)
+    inputs = _open(request, request.get("questions"))
     job = job_of(request, inputs)
     return job, _mark(job, inputs, None), inputs.definition
 
@@ -169,8 +170,8 @@ def job_of(request: Request, inputs: Inputs) -> engine.Job:
         questions=evidence.reader(inputs.gold, StructuredGold),
         outputs=evidence.reader(inputs.outputs, StructuredOutput),
         definition=inputs.definition,
-        reference=request.structured.profile == "reference",
-        repair=request.structured.repair,
+        reference=request.settings.profile == "reference",
+        repair=request.settings.repair,
         parts=processes(request.jobs, inputs.outputs.size, inputs.outputs.splits),
         slice_fields=tuple(dict.fromkeys((*inputs.definition.strata, *evidence.slice_fields(request)))),
         allow_gold_errors=request.allow_gold_errors,
@@ -231,7 +232,7 @@ Values = dict[tuple[str | None, str], g.Value]
 def _check_slices(request: Request, inputs: Inputs, marked: engine.Marked) -> None:
     """Every field to split by must be one of the questions; a subset need not have those of the other questions."""
     there = {name for slices in marked.questions.slices for name in slices}
-    for field in request.structured.slices if inputs.whole is None else ():
+    for field in request.settings.slices if inputs.whole is None else ():
         if not any(name.startswith(f"{field}=") for name in there):
             raise policy_error(
                 "RW-P03",
@@ -250,7 +251,7 @@ def _summarise(
         for name in slices:
             groups.setdefault(name, []).append(nth)
     kept, cut = _largest(groups, {gate.slice for gate in request.gates})
-    reference = request.structured.profile == "reference"
+    reference = request.settings.profile == "reference"
     values: Values = {}
     for group, members in kept.items():
         different = len({marked.questions.text_ids[nth] for nth in members})
@@ -286,7 +287,7 @@ def _words(metric: Metric, items: Sequence[Scored], definition: Definition) -> l
 
 
 def _gates(request: Request) -> tuple[g.Gate, ...]:
-    always = STRUCTURED_MISSING_GATE
+    (always,) = ALWAYS
     there = any(gate.metric == always.metric for gate in request.gates)
     return request.gates if there else (*request.gates, always)
 
@@ -319,8 +320,8 @@ def _each(request: Request, marked: engine.Marked, definition: Definition) -> di
 def _settings(request: Request, inputs: Inputs) -> dict[str, Any]:
     return {
         "definition": {"id": inputs.definition.id, "sha256": inputs.definition.sha256},
-        "repair": request.structured.repair,
-        "slices": list(dict.fromkeys((*inputs.definition.strata, *request.structured.slices))),
+        "repair": request.settings.repair,
+        "slices": list(dict.fromkeys((*inputs.definition.strata, *request.settings.slices))),
         "allow_gold_errors": request.allow_gold_errors,
     }
 
