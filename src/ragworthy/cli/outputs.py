@@ -111,6 +111,8 @@ def finish(given: argparse.Namespace, requests: Sequence["flow.Request"], receip
 
 def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, bytes] | None = None) -> int:
     """Write the reports, rows and receipt that were asked for, and print the report."""
+    from ragworthy import flow
+
     report = run.report
     for name in (*given.output, *([given.rows] if given.rows else [])):
         flow.write(Path(name), run)
