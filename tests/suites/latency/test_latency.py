@@ -615,7 +615,7 @@ def test_too_many_slices_are_an_error() -> None:
     with pytest.raises(PolicyError) as caught:
         score(gold, [run(one["qid"], 1) for one in gold], settings=Latency(slices=("qid",)))
     assert caught.value.lines()[0] == (
-        "latency.slices: expected at most 200 slices, got 202: slice by a field with fewer values [RW-P03]"
+        "latency.slices: expected at most 200 slices, got 201: slice by a field with fewer values [RW-P03]"
     )
 
 
@@ -786,7 +786,7 @@ def test_cost_for_each_correct_answer() -> None:
     assert Fraction(metrics["cost.per_correct"]["exact"]) == Fraction("0.0005655")
     assert done.verdict == "SHIP"
     assert codes(done)["RW-W64"] == "120 USD are projected for the month, the cap is 100 USD"
-    from ragworthy.suites.latency.advice import details
+    from ragworthy.suites.latency.lines import details
 
     assert details(body(done))[-2:] == [
         "cost: 0.02262 USD for 50 runs, 0.0005655 USD for each correct one",
