@@ -104,22 +104,24 @@ class Latency(Suite):
         return together(case.facts for case in cases).value(name)
 
     def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
-        """The same at each load and for each length, and slices that gates name at each load."""
-        own, cases, names = evidence.own, evidence.cases, summary.names
+        """The same at each load and for each length; and slices that gates name, at each load where there are several.
+
+        A slice is there when one of its questions was asked.
+        """
+        own, cases = evidence.own, evidence.cases
         asked = {None, *(name for case in cases if case.facts.samples for name in case.slices)}
         values = {key: value for key, value in summary.values.items() if key[0] in asked}
         for one in own.judged if own.at.cell.load is not None else ():
             here = str(loads.Spot(None, load_name(one.cell.load)))
             values |= {(here, name): value for name, value in one.values.items()}
-        lengths = {name: runs for name, runs in split(own.at, cases).items() if name not in asked}
-        if asked == {None} and set(lengths) == {UNKNOWN_LENGTH}:
-            lengths = {}
+        groups = {name: runs for name, runs in split(own.at, cases).items() if name not in asked}
+        if asked == {None} and set(groups) == {UNKNOWN_LENGTH}:
+            groups = {}  # of no question a length is known: that is no split
         gated = {loads.Spot.of(gate.slice).questions for gate in request.gates}
         for one in own.judged if len(own.judged) > 1 else ():
-            for group, runs in split(one, cases).items():
-                if group in gated:
-                    lengths[str(loads.Spot(group, load_name(one.cell.load)))] = runs
-        values |= {(group, name.id): runs.value(name) for group, runs in lengths.items() for name in names}
+            there = split(one, cases)
+            groups |= {str(loads.Spot(name, load_name(one.cell.load))): there[name] for name in there if name in gated}
+        values |= {(group, name.id): runs.value(name) for group, runs in groups.items() for name in summary.names}
         return summary._replace(values=values)
 
     def slice_order(self, groups: Iterable[str]) -> list[str]:
