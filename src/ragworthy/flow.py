@@ -106,9 +106,11 @@ def open_inputs(suite: Suite, request: Request) -> Opened:
     declared = suite.declared.inputs_of(request.settings)
     gold = next((one.key for one in declared if one.receipt_role == "gold"), "")
     opened = Opened(request, request.get(gold))
+    there = {one.receipt_role for one in declared if request.get(one.key) is not None}
     for one in declared:
         given = request.get(one.key)
-        if one.form == "records" and (one.needed or given is not None):  # one that is missing is an error there
+        lacking = one.needed and one.receipt_role not in there  # opening says what was expected
+        if one.form == "records" and (given is not None or lacking):
             opened.enter(suite.open(one.key, one.report_role, given))
     opened.read_rules()
     return opened
