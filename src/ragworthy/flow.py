@@ -95,6 +95,7 @@ def _part(request: Request, progress: Progress | None) -> Part:
 
 def score_suite(suite: Suite, request: Request, progress: Progress | None = None) -> Part:
     """The whole flow of one suite. What differs between suites is behind `suite`; the steps are these for all."""
+    suite = suite.variant(request)
     opened = open_inputs(suite, request)
     evidence = suite.read(opened, request, progress)
     opened.check_unchanged()
@@ -103,7 +104,7 @@ def score_suite(suite: Suite, request: Request, progress: Progress | None = None
     each = must_pass(suite, request, evidence)
     judged = g.judge(bound.gates, summary.values, baseline=bound.baseline, waivers=bound.waivers, each=each)
     judged = suite.settle(judged, bound, evidence)
-    return describe(suite, Found(request, opened, evidence, summary, judged, opened.frozen(evidence.gold_sha256)))
+    return describe(suite, Found(request, opened, evidence, summary, judged, suite.frozen(opened, evidence)))
 
 
 def open_inputs(suite: Suite, request: Request) -> Opened:

@@ -86,6 +86,8 @@ class Summary(NamedTuple):
     values: dict[tuple[str | None, str], g.Value]
     words: Mapping[str, Sequence[Word]]
     """What each metric says of each case; nothing for metrics of all items at once."""
+    own: Any = None
+    """What only this suite knows of its numbers: those that they are compared with, for example."""
 
 
 class Bound(NamedTuple):
@@ -224,6 +226,10 @@ class Suite:
 
     # read
 
+    def variant(self, request: Request) -> "Suite":
+        """The suite for these files: itself, or one that reads another form of them by other rules."""
+        return self
+
     def open(self, key: str, role: str, given: Any) -> Source:
         """Open an input that is read line by line."""
         return open_source(role, given)
@@ -296,6 +302,10 @@ class Suite:
         return sorted(groups, key=natural)
 
     # judge
+
+    def frozen(self, opened: Opened, evidence: Evidence) -> Frozen:
+        """Whether the gold set is the one that was signed."""
+        return opened.frozen(evidence.gold_sha256)
 
     def gates(self, request: Request) -> tuple[g.Gate, ...]:
         """The gates asked for, and those that always hold."""

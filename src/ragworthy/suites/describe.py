@@ -63,6 +63,11 @@ def describe(suite: Suite, found: Found) -> Part:
 
 def _invalid(found: Found, extra: Extra) -> list[str]:
     """Why the evidence cannot carry a verdict."""
+    return [*broken(found), *extra.invalid, *model.unmeasured(found.judged)]
+
+
+def broken(found: Found) -> list[str]:
+    """Why the files cannot carry a verdict, whatever was asked of them."""
     evidence = found.evidence
     reasons = [reason for counted in evidence.errored for reason in model.mostly_errors(*counted)]
     missing, what = evidence.missing
@@ -71,7 +76,7 @@ def _invalid(found: Found, extra: Extra) -> list[str]:
     reasons += evidence.invalid
     if found.frozen.state == "broken":
         reasons.append(found.frozen.reason)
-    return [*reasons, *extra.invalid, *model.unmeasured(found.judged)]
+    return reasons
 
 
 def _release(found: Found) -> list[dict[str, Any]]:
