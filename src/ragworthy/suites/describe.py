@@ -63,7 +63,8 @@ def describe(suite: Suite, found: Found) -> Part:
 
 def _invalid(found: Found, extra: Extra) -> list[str]:
     """Why the evidence cannot carry a verdict."""
-    return [*broken(found), *extra.invalid, *model.unmeasured(found.judged)]
+    judged = model.unmeasured(found.judged) if found.judged else []  # a suite that takes no gate says so itself
+    return [*broken(found), *extra.invalid, *judged]
 
 
 def broken(found: Found) -> list[str]:

@@ -34,17 +34,29 @@ class Symptom(NamedTuple):
 
 
 _KNOWN = {
-    "similar_but_wrong": Symptom("similar but wrong meaning", "embedding against meaning: check metric and normalisation"),
+    "similar_but_wrong": Symptom(
+        "similar but wrong meaning", "embedding against meaning: check metric and normalisation"
+    ),
     "order_flips": Symptom("order flips across runs", "make the reranker deterministic: pin model, ties and seeds"),
-    "boundary_leaks": Symptom("the section is found, the block is not", "section boundaries: chunks mix topics or cut them"),
-    "typed_blocks": Symptom("tables or code do worse than prose", "lift tables and code into typed blocks before indexing"),
-    "offsets_off": Symptom("the right block is cited at other bytes", "canonical text: use one normaliser for both builds"),
-    "rebuild": Symptom("gold ids are not in the index", "reindex migration: 'ragworthy index migrate', then 'gold rebind'"),
+    "boundary_leaks": Symptom(
+        "the section is found, the block is not", "section boundaries: chunks mix topics or cut them"
+    ),
+    "typed_blocks": Symptom(
+        "tables or code do worse than prose", "lift tables and code into typed blocks before indexing"
+    ),
+    "offsets_off": Symptom(
+        "the right block is cited at other bytes", "canonical text: use one normaliser for both builds"
+    ),
+    "rebuild": Symptom(
+        "gold ids are not in the index", "reindex migration: 'ragworthy index migrate', then 'gold rebind'"
+    ),
     "flat_high": Symptom(
         "distances are high at every rank",
         "index or metric mismatch: check the model and its normalisation",
     ),
-    "decoys": Symptom("hard negatives stand above the answer", "chunk alignment: anchor and decoy look alike to the index"),
+    "decoys": Symptom(
+        "hard negatives stand above the answer", "chunk alignment: anchor and decoy look alike to the index"
+    ),
 }
 
 _SHOWN_BY: Mapping[str, Callable[[Asked], bool]] = {
@@ -131,9 +143,7 @@ def warnings(found: Found) -> list[dict[str, Any]]:
         why = found.value(name.id).undefined
         if why is not None:
             cannot.setdefault(why, []).append(name.id.partition(".")[2])
-    notes = [
-        Note("RW-W26", len(names), f"not measured: {', '.join(names)}: {why}") for why, names in cannot.items()
-    ]
+    notes = [Note("RW-W26", len(names), f"not measured: {', '.join(names)}: {why}") for why, names in cannot.items()]
     return noted([*notes, *_of_traces(found.own.arm), *_of_distances(found), _of_size(found.own.arm)])
 
 

@@ -58,9 +58,7 @@ def as_json(compared: Compared, shadow: Summary, *, sound: bool) -> dict[str, An
         "unlike": live.unlike,
         "live_index": compared.live_hash,
         "shadow_index": compared.shadow_hash,
-        "deltas": {
-            name.id: _delta(name, live.summary, shadow) | compared.paired[name.id] for name in shadow.names
-        },
+        "deltas": {name.id: _delta(name, live.summary, shadow) | compared.paired[name.id] for name in shadow.names},
         "gone": compared.gone,
         "canary": {
             "eligible": compared.eligible and sound,
