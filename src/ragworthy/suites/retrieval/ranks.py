@@ -9,6 +9,8 @@ from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from ragworthy import gates as g
 from ragworthy.metrics.fold import as_number, value_of
 from ragworthy.metrics.registry import MetricName, Word
@@ -40,7 +42,7 @@ class Queries:
     def __init__(self, ranked: Ranked, names: Sequence[MetricName]) -> None:
         self.ranked = ranked
         self.quick = {f"retrieval.{name}": column for name, column in ranked.values().items()}
-        self.quick["retrieval.missing"] = ranked.returned * 0.0  # a judged query without results counts 0
+        self.quick["retrieval.missing"] = np.zeros(len(ranked.qids))  # a judged query without results counts 0
         self.others = {name.id: words for name in names if (words := self._words(name)) is not None}
         """The words of metrics that have no column, as far as ids and ranks are enough for them."""
 
