@@ -4,18 +4,18 @@ import contextlib
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from places import SHARED
 from ragworthy.cli.main import main
 
 # pytest loads this file as `tests.conftest`; type checkers know it as `conftest`. Both names are this module.
 sys.modules.setdefault("conftest", sys.modules[__name__])
 
-ROOT = Path(__file__).parents[1]
 collect_ignore = ["servers/rude_callables.py"]
 """Modules that do harm when they are imported, on purpose."""
 
@@ -55,13 +55,24 @@ def cli() -> Cli:
     return run_cli
 
 
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The material beside the repository: seeds, spec, data."""
-    path = ROOT.parent / "shared"
-    if not path.is_dir():
-        pytest.skip("SKIPPED: ../shared is absent")
-    return path
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests marked `data` name what they need of ../shared; where it is absent they are skipped, and say so."""
+    for item in items:
+        needed = [name for marker in item.iter_markers("data") for name in marker.args or (".",)]
+        absent = [(Path("../shared") / name).as_posix() for name in needed if not (SHARED / name).exists()]
+        if absent:
+            item.add_marker(pytest.mark.skip(reason=f"SKIPPED: {', '.join(absent)} is absent"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+    """Below the list of what was skipped: how many tests need ../shared."""
+    yield
+    skipped = terminalreporter.stats.get("skipped", [])
+    count = sum("SKIPPED: ../shared" in str(report.longrepr) for report in skipped)
+    if count:
+        terminalreporter.write_line(f"{count} tests need ../shared and were skipped", yellow=True, bold=True)
 
 
 def G1() -> Row:

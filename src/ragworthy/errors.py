@@ -151,6 +151,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-P12": Code("policy_no_suite", "The policy runs no suite.", "Add a section, e.g. [answers] with gold and traces."),
     "RW-P13": Code("gate_unreachable", "Perfect retrieval could not pass this gate.", 'Use calibrated distances (delta_s = "calibrated", the lock made with \'gold freeze --corpus\'), or a threshold that can be met.'),
     "RW-P14": Code("weights", "The weights of a definition do not sum to 1.", "Change them until they do; they are added up exactly, as decimals."),
+    "RW-P15": Code("plugin", "A plugin cannot be loaded.", "See 'ragworthy doctor' for the installed ones; a file of your own is named by its path, ending in .py."),
     # usage
     "RW-U01": Code("usage", "The command or call cannot be carried out as given.", "See 'ragworthy COMMAND --help'."),
     "RW-U02": Code("reference_cannot", "The sources' own scorer stops with an error on this input.", "Score with the default profile, which names the faulty record."),

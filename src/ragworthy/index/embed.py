@@ -61,14 +61,6 @@ def endpoint_url(name: str) -> str | None:
     return found["url"] if found else None
 
 
-def unit_rows(rows: Floats) -> Floats:
-    """The rows scaled to unit length; rows of zeros stay."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64, casting="safe"))
-    lengths[lengths == 0] = 1
-    scaled: Floats = (rows / lengths[:, None]).astype(np.float32)
-    return scaled
-
-
 def distance(a: Floats, b: Floats) -> Doubles:
     """1 − cos of each row of `a` with the same row of `b`, unclamped, to 6 decimals; 1 where a row is zero.
 

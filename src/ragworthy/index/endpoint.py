@@ -8,8 +8,7 @@ import msgspec
 import numpy as np
 
 from ragworthy.errors import DataError, data_error, usage_error
-from ragworthy.index.embed import unit_rows
-from ragworthy.index.ranking import Doubles, Floats
+from ragworthy.index.ranking import Doubles, Floats, unit_rows
 from ragworthy.wire.address import parsed
 from ragworthy.wire.client import Answer, Broken, Client
 from ragworthy.wire.secret import key_in

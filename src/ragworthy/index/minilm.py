@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ragworthy.index.embed import unit_rows
 from ragworthy.index.optional import need
-from ragworthy.index.ranking import Floats
+from ragworthy.index.ranking import Floats, unit_rows
 from ragworthy.index.wordllama import checked, package_folder
 
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -45,3 +45,11 @@ def best(positions: Ints, scores: Doubles, place: Ints, count: int) -> Ranked:
     """The `count` best positions with their scores: score descending, then place."""
     order = np.lexsort((place[positions], -scores))[:count]
     return [(int(position), float(score)) for position, score in zip(positions[order], scores[order], strict=True)]
+
+
+def unit_rows(rows: Floats) -> Floats:
+    """The rows scaled to unit length; rows of zeros stay."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64, casting="safe"))
+    lengths[lengths == 0] = 1
+    scaled: Floats = (rows / lengths[:, None]).astype(np.float32)
+    return scaled

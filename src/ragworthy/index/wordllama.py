@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from ragworthy.errors import data_error, missing_extra
-from ragworthy.index.embed import unit_rows
 from ragworthy.index.optional import need
-from ragworthy.index.ranking import Floats
+from ragworthy.index.ranking import Floats, unit_rows
 
 WEIGHTS = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 TOKENIZER = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"

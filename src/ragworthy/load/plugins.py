@@ -1,0 +1,128 @@
+"""Code from elsewhere: a team's own file of metrics, or a package that announces something under an entry point.
+
+Nothing here runs unless it was named. What is loaded is said by name, version and hash; what cannot be loaded is an
+error with its name, never silence.
+"""
+
+import sys
+from collections.abc import Iterator
+from importlib import metadata, util
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from ragworthy.errors import RagworthyError, policy_error
+from ragworthy.files import read_bytes, sha256_of, shown_path
+from ragworthy.metrics.registry import Metric, described
+
+METRICS, SUITES, REPORTS, TARGETS = (f"ragworthy.{name}" for name in ("metrics", "suites", "reports", "targets"))
+GROUPS = (METRICS, SUITES, REPORTS, TARGETS)
+"""The entry points that a package can announce."""
+
+
+class Plugin(NamedTuple):
+    """Something that was loaded from elsewhere."""
+
+    name: str
+    """As it was named: a path, or the name of an entry point."""
+    made: Any
+    """What it is: a module with metrics, a declaration, a renderer, a target."""
+    package: str | None = None
+    version: str | None = None
+    sha256: str | None = None
+    path: Path | None = None
+    """The file, where it is one."""
+
+    def metrics(self) -> Iterator[Metric]:
+        """The metrics that it defines, in the order of the file."""
+        for one in vars(self.made).values():
+            found = described(one)
+            if found is not None:
+                yield found
+
+    def told(self) -> dict[str, str]:
+        """What a report and a receipt keep of it."""
+        kept = {"name": self.name, "package": self.package, "version": self.version, "sha256": self.sha256}
+        return {key: value for key, value in kept.items() if value is not None}
+
+
+class Installed(NamedTuple):
+    """An entry point that a package announces."""
+
+    group: str
+    name: str
+    package: str
+    version: str
+    point: metadata.EntryPoint
+
+
+def installed(group: str | None = None) -> list[Installed]:
+    """What is there to be loaded, in the order of names. Nothing is loaded for it."""
+    found = []
+    for one in GROUPS if group is None else (group,):
+        for point in sorted(metadata.entry_points(group=one), key=lambda point: point.name):
+            package = point.dist
+            name, version = (package.name, package.version) if package is not None else ("", "")
+            found.append(Installed(one, point.name, name, version, point))
+    return found
+
+
+def load_point(group: str, name: str, *, where: str = "", field: str = "") -> Plugin:
+    """Load what a package announces under a name."""
+    found = [one for one in installed(group) if one.name == name]
+    if not found:
+        there = ", ".join(one.name for one in installed(group)) or "none"
+        message = f'expected an installed plugin of {group} ({there}), got "{name}"'
+        raise policy_error("RW-P15", message, where=where, field=field)
+    if len(found) > 1:
+        both = " and ".join(one.package for one in found)
+        raise policy_error("RW-P15", f'expected one plugin "{name}", got {both}', where=where, field=field)
+    one = found[0]
+    try:
+        made = one.point.load()
+    except RagworthyError:
+        raise
+    except Exception as error:
+        raise _failed(f"{name} ({one.package} {one.version})", error, where, field) from error
+    return Plugin(name, made, one.package, one.version)
+
+
+def load_file(path: Path, written: str, *, where: str = "", field: str = "") -> Plugin:
+    """Run a file of a team's own metrics. Its bytes are hashed first, and those that were hashed are run."""
+    digest = sha256_of(path)
+    name = f"ragworthy_plugin_{digest[:16]}"
+    made = sys.modules.get(name)
+    if made is None:
+        made = _run(path, name, where, field)
+    plugin = Plugin(written, made, sha256=digest, path=path)
+    if not any(plugin.metrics()):
+        message = f"expected a function with @ragworthy.metric in {shown_path(path)}, got none"
+        raise policy_error("RW-P15", message, where=where, field=field)
+    return plugin
+
+
+def _run(path: Path, name: str, where: str, field: str) -> ModuleType:
+    spec = util.spec_from_loader(name, loader=None, origin=str(path))
+    if spec is None:
+        raise policy_error("RW-P15", f"expected a Python file, got {shown_path(path)}", where=where, field=field)
+    made = util.module_from_spec(spec)
+    made.__file__ = str(path)
+    sys.modules[name] = made  # as an import does: a class of the file finds its own module
+    try:
+        exec(compile(read_bytes(path), str(path), "exec"), made.__dict__)  # noqa: S102 - a policy named this file
+    except Exception as error:
+        del sys.modules[name]
+        raise _failed(shown_path(path), error, where, field) from error
+    return made
+
+
+def _failed(name: str, error: Exception, where: str, field: str) -> RagworthyError:
+    return policy_error("RW-P15", f"{name} cannot be loaded: {type(error).__name__}: {error}", where=where, field=field)
+
+
+def load_metrics(written: str, folder: Path, *, where: str = "", field: str = "") -> Plugin:
+    """A plugin of metrics as a policy names it: a file ending in .py, relative to the policy, else an entry point."""
+    if written.endswith(".py"):
+        path = Path(written)
+        return load_file(path if path.is_absolute() else folder / path, written, where=where, field=field)
+    return load_point(METRICS, written, where=where, field=field)

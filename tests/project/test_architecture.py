@@ -1,0 +1,194 @@
+"""Rules that keep the tree honest: layers, sizes, imports, public names."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ragworthy
+from places import ROOT
+
+SRC = Path(ragworthy.__file__).parent
+
+LAYERS: list[tuple[tuple[str, ...], ...]] = [
+    (("names",), ("text",), ("safe",), ("errors",), ("ids", "records", "files", "stats"), ("gates",), ("metrics",)),
+    (("wire",), ("load",), ("policy",)),
+    (("corpus", "report", "trec"), ("index",), ("gold", "pipeline", "suites"), ("runner", "reference")),
+    (("flow",),),
+    (("history", "selftest", "doctor", "starter"), ("receipts",), ("api", "experiments")),
+    (("demo",), ("cli",)),
+]
+"""Six layers. Inside of one, what stands further left is below: `runner` may import `gold`, never the other way."""
+PLACE = {
+    name: (level, step) for level, steps in enumerate(LAYERS) for step, names in enumerate(steps) for name in names
+}
+PURE = {"metrics", "stats", "gates"}
+LONG_FUNCTIONS = {
+    "flags_of": "the hot loop: calls cost more than lines",
+    "trace_flags": "holds the hot loop",
+    "parser": "a list of commands",
+    "next_steps": "a table in code",
+    "score": "the flow on one page; the sources' scorer in one piece",
+    "build": "one literal object",
+    "sarif": "one literal object",
+}
+
+
+def modules() -> list[Path]:
+    return sorted(SRC.rglob("*.py"))
+
+
+def unit(path: Path) -> str:
+    """The layer member a file belongs to: its folder, or its own name at the top."""
+    parts = path.relative_to(SRC).parts
+    return parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> list[tuple[int, str]]:
+    """Every module of ours that a file imports, in functions and by name too."""
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ragworthy":
+            rest = node.module.split(".")[1:]
+            found += [(node.lineno, name) for name in ([rest[0]] if rest else [alias.name for alias in node.names])]
+        elif isinstance(node, ast.Import):
+            found += [(node.lineno, a.name.split(".")[1]) for a in node.names if a.name.startswith("ragworthy.")]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # import_module and the like
+            named = re.match(r"ragworthy\.(\w+)", node.value)
+            found += [(node.lineno, named[1])] if named and named[1] in PLACE else []
+    return found
+
+
+def test_imports_point_down_in_functions_and_by_name_too() -> None:
+    wrong = []
+    for path in modules():
+        here = unit(path)
+        if here in ("__init__", "__main__"):
+            continue
+        for line, there in imported(path):
+            if there != here and PLACE[there] >= PLACE[here]:
+                wrong.append(f"{path.relative_to(SRC)}:{line} {here} imports {there}")
+    assert wrong == []
+
+
+def test_every_module_has_a_layer() -> None:
+    assert {unit(path) for path in modules()} - {"__init__", "__main__", "examples"} == set(PLACE)
+
+
+def test_pure_modules_do_no_input_or_output() -> None:
+    forbidden = {"os", "pathlib", "io", "time", "datetime", "random", "subprocess", "socket", "tempfile"}
+    wrong = []
+    for path in modules():
+        if unit(path) in PURE:
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                wrong += [f"{path.name}: {name}" for name in names if name.split(".")[0] in forbidden]
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("open", "print"):
+                    wrong.append(f"{path.name}:{node.lineno} {node.func.id}")
+    assert wrong == []
+
+
+def test_sizes() -> None:
+    wrong = []
+    for path in modules():
+        text = path.read_text(encoding="utf-8")
+        name = path.relative_to(SRC).as_posix()
+        if len(text.splitlines()) > 400:
+            wrong.append(f"{name}: {len(text.splitlines())} lines")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and node.name not in LONG_FUNCTIONS:
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                lines = (node.end_lineno or 0) - body[0].lineno + 1 if body else 0
+                if lines > 40:
+                    wrong.append(f"{name}: {node.name} has {lines} lines")
+    assert wrong == []
+
+
+def test_broad_excepts_stand_only_where_something_is_handed_on() -> None:
+    allowed = {"cli/main.py": 1, "engine/fork.py": 1, "runner/trace_writer.py": 1, "runner/targets/callables.py": 1}
+    found: dict[str, int] = {}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            broad = isinstance(node, ast.ExceptHandler) and (
+                node.type is None
+                or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException"))
+            )
+            if broad:
+                name = path.relative_to(SRC).as_posix()
+                found[name] = found.get(name, 0) + 1
+    assert found == allowed
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules that a fresh interpreter has loaded after running the code."""
+    script = f"import sys\n{code}\nprint('\\n'.join(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in done.stdout.split()}
+
+
+def foreign(names: set[str]) -> set[str]:
+    """Those outside the standard library that a bare interpreter does not load by itself."""
+    ours = {name for name in names if name not in sys.stdlib_module_names and not name.startswith(("_", "ragworthy"))}
+    return ours - loaded_by("")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import ragworthy",
+        "import ragworthy.cli.main",
+        "import contextlib, io\nfrom ragworthy.cli.main import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()):\n  try: main(['--help'])\n  except SystemExit: pass",
+    ],
+)
+def test_importing_and_help_load_the_standard_library_only(code: str) -> None:
+    assert foreign(loaded_by(code)) == set()
+
+
+def test_help_runs_where_nothing_else_is_installed() -> None:
+    code = f"import sys; sys.path.insert(0, {str(SRC.parent)!r}); from ragworthy.cli.main import main; main(['--help'])"
+    bare = [sys.executable, "-S", "-I", "-c", code]
+    done = subprocess.run(bare, capture_output=True, text=True, check=True)
+    assert "exit codes: 0 SHIP" in done.stdout
+
+
+def test_scoring_small_files_loads_the_decoder_and_nothing_else(tmp_path: Path) -> None:
+    code = (
+        "import contextlib, io\nfrom pathlib import Path\n"
+        "from ragworthy import starter\nfrom ragworthy.cli.main import main\n"
+        f"laid = starter.init(Path({str(tmp_path)!r}))\n"
+        "with contextlib.redirect_stdout(io.StringIO()):\n"
+        "  main(['score', 'answers', '--gold', str(laid.gold), '--trace', str(laid.traces[0])])"
+    )
+    loaded = loaded_by(code)
+    assert foreign(loaded) - {"typing_extensions"} == {"msgspec"}  # msgspec takes typing_extensions where it is there
+    # what the budget of the cold start cannot afford
+    assert loaded & {"dataclasses", "asyncio", "zstandard", "tomllib", "difflib", "multiprocessing"} == set()
+
+
+def test_public_names_are_sorted_complete_and_there() -> None:
+    assert sorted(ragworthy.__all__) == ragworthy.__all__
+    for name in ragworthy.__all__:
+        assert getattr(ragworthy, name) is not None
+    assert dir(ragworthy) == sorted(ragworthy.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = ragworthy.nothing
+
+
+def test_every_metric_describes_itself() -> None:
+    from ragworthy.metrics.registry import all_metrics
+
+    for metric in all_metrics().values():
+        module, _, name = metric.id.partition(".")
+        assert metric.of.__module__ == f"ragworthy.metrics.{module}"
+        if metric.of.__name__ == "part":  # the fields of a structured answer share one function
+            name = "part"
+        assert metric.of.__name__ == name
+        assert metric.definition.endswith("."), metric.id
+        assert metric.source, metric.id
+        path, _, line = metric.place.partition(":")
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8").splitlines()[int(line) - 1 :][:12].__str__()
