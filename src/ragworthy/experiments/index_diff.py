@@ -20,7 +20,7 @@ from ragworthy.metrics.facts.redirects import Redirects, Table, inverted
 from ragworthy.policy.settings import Retrieval
 from ragworthy.records import RetrievalGold
 from ragworthy.runner.retrieve import How, search, traces, wordings
-from ragworthy.suites.retrieval.shadow import churn
+from ragworthy.suites.retrieval.shadow import Results, churn
 
 
 class Pair(NamedTuple):
@@ -126,4 +126,4 @@ def query_churn(pair: Pair, queries: Sequence[tuple[str, str]], how: How) -> dic
     before = [[hit.chunk.name for hit in hits] for hits in search(pair.live, texts, how)]
     after = [[hit.chunk.name for hit in hits] for hits in search(pair.shadow, texts, how)]
     now = [[next(iter(redirects.resolve(name)), name) for name in names] for names in before]
-    return churn([(name, text, one, other) for (name, text), one, other in zip(queries, now, after, strict=True)])
+    return churn([Results(name, text, one, other) for (name, text), one, other in zip(queries, now, after, strict=True)])
