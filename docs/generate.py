@@ -20,9 +20,10 @@ from xml.sax.saxutils import escape
 from ragworthy.cli.arguments import EPILOG, parser
 from ragworthy.cli.explain import FORMATS, schema
 from ragworthy.errors import CATALOGUE
-from ragworthy.load.keys import KEYS
 from ragworthy.metrics.kinds import KINDS
 from ragworthy.metrics.registry import Metric, all_metrics
+from ragworthy.policy.sections import every_key
+from ragworthy.suites import SUITES
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 100
@@ -270,7 +271,7 @@ def keys_page() -> str:
     ]
     titles = {"": "Top level", "gate": "[[gate]]", "waiver": "[[waiver]]"}
     titles |= {"definition": "Definition: top level", "field": "Definition: [[field]]"}
-    for section, keys in KEYS.items():
+    for section, keys in every_key(SUITES).items():
         kind = section.removeprefix("field.")
         title = f"Definition: fields of kind {kind}" if kind in KINDS else titles.get(section, f"[{section}]")
         lines += ["", f"## {title}", ""]

@@ -18,6 +18,7 @@ from ragworthy.report import receipt
 from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options, Target
 from ragworthy.runner.journal import FILE as JOURNAL
+from ragworthy.suites import SUITES
 
 RUNS = ("live", "shadow", "stability", "latency")
 SEEDS = (0, 1)
@@ -97,7 +98,7 @@ def pipeline(folder: Path, tell: Told) -> Made:
     _baseline(folder)
     _experiments(folder, tell)
     write_whole(folder / "ragworthy.toml", POLICY.encode())
-    requests = flow.from_policy(load_policy(folder / "ragworthy.toml", today=None))
+    requests = flow.from_policy(load_policy(folder / "ragworthy.toml", SUITES, today=None))
     run = flow.score_all(requests)
     for suffix in ("md", "json", "xml"):
         flow.write(folder / f"pipeline.report.{suffix}", run)
@@ -140,7 +141,7 @@ def _baseline(folder: Path) -> None:
     old, new = folder / "index/live", folder / "index/shadow"
     care.rebind(folder / "runs/live/traces.jsonl", [table], carried, old=old, new=new)
     write_whole(folder / "live.toml", _only_answers().encode())
-    run = flow.score_all(flow.from_policy(load_policy(folder / "live.toml", today=None)))
+    run = flow.score_all(flow.from_policy(load_policy(folder / "live.toml", SUITES, today=None)))
     flow.write(folder / "live.report.json", run)
 
 

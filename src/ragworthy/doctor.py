@@ -11,7 +11,7 @@ from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Trace
-from ragworthy.report.show import counts_line, number_of, percent, plural, shown_metrics
+from ragworthy.report.show import number_of, percent, plural, shown_metrics
 from ragworthy.stats import cases_needed
 from ragworthy.text import clip, looks_like_refusal, trim_fold, visible
 
@@ -61,7 +61,11 @@ def _retrieval(request: flow.Request) -> list[str]:
     """What a retrieval gold set and its traces can show."""
     run = flow.score(request)
     suite = run.report["suites"]["retrieval"]
-    lines = [f"retrieval: {counts_line('retrieval', suite['counts'])}", "", "What these files cannot show"]
+    lines = [
+        f"retrieval: {flow.voice_of('retrieval').counts_line(suite['counts'])}",
+        "",
+        "What these files cannot show",
+    ]
     missing = [warning["message"] for warning in suite["warnings"] if warning["code"] == "RW-W26"]
     lines += [f"  {visible(message)}" for message in missing] or ["  nothing: every metric is measured"]
     return [*lines, "", "What the gates can show", *_power(run)]
@@ -69,9 +73,9 @@ def _retrieval(request: flow.Request) -> list[str]:
 
 def _usual(request: flow.Request) -> list[str]:
     """What the files of any other suite can show."""
-    run = flow.score(request._replace(subset=None))
+    run = flow.score(request.with_given(subset=None))
     suite = run.report["suites"][request.suite]
-    lines = [f"{request.suite}: {counts_line(request.suite, suite['counts'])}", ""]
+    lines = [f"{request.suite}: {flow.voice_of(request.suite).counts_line(suite['counts'])}", ""]
     lines += ["What stands in the way of a verdict"]
     lines += [f"  {visible(reason)}" for reason in run.report["invalid"]] or ["  nothing: every metric is measured"]
     idle = [f"  {name}: {one['undefined']}" for name, one in suite["metrics"].items() if one["undefined"]]
@@ -151,20 +155,20 @@ def _gold_errors(run: flow.Run, request: flow.Request) -> list[str]:
         return []
     lines = ["", "Gold items that cannot be scored as they are ('ragworthy gold lint' names them)"]
     lines += [f"  {code}: {plural(count, 'item')}" for code, count in sorted(counts.items())]
-    if rescued and request.answers.short_substr == "reject":
+    if rescued and request.settings.short_substr == "reject":
         lines.append(f'  add to [answers]: short_substr = "word"   # makes {rescued:,} of them scorable')
     return lines
 
 
 def _refusals(request: flow.Request) -> list[str]:
-    found = recurring_claims(open_source("trace", request.traces), request.answers.refusals)
+    found = recurring_claims(open_source("trace", request.get("traces")), request.settings.refusals)
     refusing = [one for one in found if one.refusal_like][:SHOWN]
     others = [one for one in found if not one.refusal_like][:3]
     lines: list[str] = []
     if refusing:
         lines += ["", "Claims that recur and look like refusals, but count as answers"]
         lines += [f"  {one.questions:>6,} ×  {visible(clip(one.claim, 100))}" for one in refusing]
-        texts = ", ".join(_toml(text) for text in (*request.answers.refusals, *(one.claim for one in refusing)))
+        texts = ", ".join(_toml(text) for text in (*request.settings.refusals, *(one.claim for one in refusing)))
         lines += ["  add to [answers] in the policy if they are refusals:", f"    refusals = [{texts}]"]
     if others:
         lines += ["", "Other claims that recur over several questions (is one of them a refusal?)"]

@@ -1,10 +1,10 @@
 """Read this first: load → measure → summarise → judge → report, for one suite and for a whole policy."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import policy_error
@@ -12,29 +12,18 @@ from ragworthy.load.extras import suites_in
 from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import check_gates
 from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
-from ragworthy.policy.settings import (
-    SUITE_OF,
-    Agreement,
-    Latency,
-    Retrieval,
-    Settings,
-    Stability,
-    Structured,
-    check_settings,
-)
+from ragworthy.policy.sections import Section, check_settings
 from ragworthy.report import model
 from ragworthy.report import write as writing
 from ragworthy.report.part import Part
+from ragworthy.suites import SUITES
 from ragworthy.suites.base import Found, Suite
 from ragworthy.suites.describe import describe
 from ragworthy.suites.opened import Opened
-from ragworthy.suites.own import voice_of
+from ragworthy.suites.own import voice_of as voice_of
 from ragworthy.suites.request import Progress as Progress
 from ragworthy.suites.request import Request as Request
 from ragworthy.suites.summarise import must_pass, summarise
-
-if TYPE_CHECKING:
-    pass
 
 
 class Run(NamedTuple):
@@ -62,7 +51,7 @@ class Run(NamedTuple):
 
 def gate(path: Path, *, today: date | None, **options: Any) -> Run:
     """Run every suite of a policy file."""
-    requests = from_policy(load_policy(path, today=today), **options)
+    requests = from_policy(load_policy(path, SUITES, today=today), **options)
     check_stale(requests)
     return score_all(requests)
 
@@ -109,12 +98,12 @@ def score_suite(suite: Suite, request: Request, progress: Progress | None = None
 
 def open_inputs(suite: Suite, request: Request) -> Opened:
     """Open what is read line by line, then the lock of the gold set and the baseline."""
-    declared = suite.declared.inputs_of(request.settings)
-    gold = next((one.key for one in declared if one.receipt_role == "gold"), "")
+    inputs = suite.inputs(request)
+    gold = next((one.key for one in inputs if one.receipt_role == "gold" and one.form == "records"), "")
     opened = Opened(request, request.get(gold))
-    for one in declared:
+    for one in inputs:
         given = request.get(one.key)
-        if one.form == "records" and given is not None:
+        if one.form == "records" and (one.needed or given is not None):  # one that is missing is an error there
             opened.enter(suite.open(one.key, one.report_role, given))
     opened.read_rules()
     return opened
@@ -125,24 +114,24 @@ def check_stale(requests: Sequence[Request]) -> None:
     from ragworthy.runner.beside import check_beside
 
     for request in requests:
-        files = (request.gold, request.traces)
-        if request.suite in ("answers", "stability") and all(isinstance(one, (str, Path)) for one in files):
-            check_beside(Path(request.traces), Path(request.gold))
+        gold = request.get("gold")
+        for one in SUITES[request.suite].inputs:
+            made = request.get(one.key) if one.of_run else None
+            if isinstance(made, (str, Path)) and isinstance(gold, (str, Path)):
+                check_beside(Path(made), Path(gold))
 
 
 def check_request(request: Request) -> None:
     """Refuse gates and settings that cannot be meant, wherever they come from."""
     where = str(request.policy) if request.policy is not None else ""
-    if request.trec and request.suite != "retrieval":
-        raise policy_error("RW-P03", f"expected the suite retrieval for TREC files, got {request.suite}", where=where)
-    if not request.gates and not request.trec:
+    if not request.gates and request.get("qrels") is None:
         raise policy_error("RW-P11", "expected at least one gate, got none", where=where, field="gate")
-    check_settings(request.settings, where)
+    check_settings(request.settings, SUITES[request.suite], where)
     known = None
-    if request.definition is not None:
+    if request.get("definition") is not None:
         from ragworthy.load.definition import metrics_in
 
-        known = metrics_in(request.definition)
+        known = metrics_in(request.get("definition"))
     check_gates(request.gates, request.suite, where, known)
 
 
@@ -150,64 +139,33 @@ def from_policy(policy: Policy, **options: Any) -> list[Request]:
     """What a policy asks for: one request for each suite it has a section for."""
     if not policy.suites:
         raise policy_error("RW-P12", "expected a section for a suite, got none", where=str(policy.path))
-    asked = [_request(policy, settings)._replace(**options) for settings in policy.suites]
+    asked = [_request(policy, section)._replace(**options) for section in policy.suites]
     if policy.baseline is None:
         return asked
     known = suites_in(resolve(policy, policy.baseline))
     return [one.with_known(known) for one in asked]
 
 
-def _request(policy: Policy, settings: Settings) -> Request:
+def _request(policy: Policy, section: Section) -> Request:
     def path(written: str | None) -> Path | None:
         return resolve(policy, written) if written else None
 
-    suite = SUITE_OF[type(settings)]
-    request = Request(
-        gold=None,
-        traces=None,
-        settings=settings,
-        gates=tuple(gate for gate in policy.gates if suite_of(gate) == suite),
+    def paths(written: str | tuple[str, ...]) -> Path | tuple[Path, ...]:
+        return resolve(policy, written) if isinstance(written, str) else tuple(resolve(policy, one) for one in written)
+
+    return Request(
+        suite=section.suite,
+        given={key: paths(written) for key, written in section.there.items()},
+        settings=section.settings,
+        gates=tuple(gate for gate in policy.gates if suite_of(gate) == section.suite),
         waivers=policy.waivers,
         baseline=path(policy.baseline),
-        lock=path(settings.lock),
+        lock=path(section.lock),
         signers=policy.signers,
         policy=policy.path,
         today=policy.today,
         regression=policy.regression,
     )
-    if isinstance(settings, Agreement):
-        return request._replace(**votes({name: path(getattr(settings, name)) for name in VOTES}))
-    if isinstance(settings, Structured):
-        return request._replace(
-            gold=path(settings.questions),
-            traces=path(settings.outputs),
-            definition=path(settings.definition),
-            subset=path(settings.subset),
-            made=path(settings.provenance),
-        )
-    if isinstance(settings, (Stability, Latency)):
-        request = request._replace(gold=path(settings.gold), traces=path(settings.runs))
-        if isinstance(settings, Latency):
-            request = request._replace(prices=path(settings.prices), corpus=path(settings.corpus))
-        return request
-    request = request._replace(gold=path(settings.gold), traces=path(settings.traces), corpus=path(settings.corpus))
-    if isinstance(settings, Retrieval):
-        tables = tuple(resolve(policy, one) for one in settings.redirects)
-        request = request._replace(live=path(settings.live), live_corpus=path(settings.live_corpus), redirects=tables)
-    return request
-
-
-VOTES = ("pairs", "scholar", "auditor", "gold", "traces", "corpus", "raters", "operators")
-"""The files that votes can come from, by name."""
-
-
-def votes(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The files of the agreement suite as a request has them: the votes (or traces) first, the auditor's second."""
-    first = next(
-        (given[name] for name in ("pairs", "scholar", "traces", "raters", "operators") if given.get(name) is not None),
-        None,
-    )
-    return {"gold": given.get("gold"), "traces": first, "second": given.get("auditor"), "corpus": given.get("corpus")}
 
 
 # for people

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy import flow
-from ragworthy.errors import RagworthyError, data_error, usage_error
+from ragworthy.errors import RagworthyError, data_error, policy_error, usage_error
 from ragworthy.gates import Gate
 from ragworthy.ids import natural
 from ragworthy.index.blocks import corpus_files
@@ -17,10 +17,13 @@ from ragworthy.load.extras import BUNDLED_PACKS
 from ragworthy.metrics.facts.redirects import Table
 from ragworthy.names import VERSION
 from ragworthy.policy.read import load_policy
-from ragworthy.policy.settings import SUITE_OF, Answers
+from ragworthy.policy.sections import check_settings
 from ragworthy.report import receipt
+from ragworthy.suites import SUITES
 from ragworthy.suites.answers.suite import pack_path
 from ragworthy.suites.common import lock_of
+from ragworthy.suites.declare import Declared, Input
+from ragworthy.suites.retrieval import TREC
 from ragworthy.text import described
 
 
@@ -40,36 +43,29 @@ def files(requests: Sequence[flow.Request]) -> dict[str, Path]:
 
 
 def _files(request: flow.Request) -> dict[str, Path]:
-    given = {
-        "gold": request.gold,
-        "trace": request.traces,
-        "second": request.second,
-        "prices": request.prices,
-        "live": request.live,
-        "corpus": request.corpus,
-        "live_corpus": request.live_corpus,
-        "policy": request.policy,
-        "baseline": request.baseline,
-        "lock": None if request.trec else lock_of(request),
-        "definition": request.definition,
-        "subset": request.subset,
-        "provenance": request.made,
-    }
     found: dict[str, Path] = {}
-    for role, path in given.items():
-        if isinstance(path, (str, Path)):
-            found |= corpus_files(Path(path), role) if role.endswith("corpus") else {role: Path(path)}
-        elif path is not None:
-            raise usage_error(f"a receipt needs files: {role} was given as records")
-    for nth, table in enumerate(request.redirects):
-        if isinstance(table, Table):
-            raise usage_error("a receipt needs files: redirects were given as a table")
-        found[f"redirects:{nth}"] = table
-    if isinstance(request.settings, Answers):
-        for name in request.settings.rule_packs:
-            if name not in BUNDLED_PACKS:
-                found[f"pack:{name}"] = pack_path(request, name)
+    for one in SUITES[request.suite].inputs:
+        given = request.get(one.key)
+        if given is not None and one.form != "output":
+            found |= _paths(one, given)
+    beside = {"policy": request.policy, "baseline": request.baseline, "lock": lock_of(request)}
+    found |= {role: Path(path) for role, path in beside.items() if path is not None}
+    for name in getattr(request.settings, "rule_packs", ()):
+        if name not in BUNDLED_PACKS:
+            found[f"pack:{name}"] = pack_path(request, name)
     return found
+
+
+def _paths(one: Input, given: Any) -> dict[str, Path]:
+    """The files of an input, by their roles."""
+    role = one.receipt_role
+    if one.form == "files":
+        if any(isinstance(table, Table) for table in given):
+            raise usage_error(f"a receipt needs files: {role} were given as a table")
+        return {f"{role}:{nth}": Path(path) for nth, path in enumerate(given)}
+    if not isinstance(given, (str, Path)):
+        raise usage_error(f"a receipt needs files: {role} was given as records")
+    return corpus_files(Path(given), role) if one.form == "corpus" else {role: Path(given)}
 
 
 def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
@@ -81,19 +77,11 @@ def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
         if request.waivers and request.today is not None:
             options["today"] = request.today.isoformat()
         return options | {"baseline_from_command_line": request.baseline_override}
-    settings = {key: list(value) if isinstance(value, tuple) else value for key, value in _plain(request).items()}
+    written = request.settings._asdict().items()
+    settings = {key: list(value) if isinstance(value, tuple) else value for key, value in written}
     gates = [{**gate._asdict(), "must_pass": list(gate.must_pass)} for gate in request.gates]
-    return options | {"suite": request.suite, "trec": request.trec, "settings": settings, "gates": gates}
-
-
-_PATHS = ("gold", "traces", "live", "corpus", "live_corpus", "redirects", "lock", "questions", "outputs", "definition",
-          "subset", "provenance", "runs", "prices", "pairs", "scholar", "auditor", "raters", "operators",
-          "tsv")  # fmt: skip
-
-
-def _plain(request: flow.Request) -> dict[str, Any]:
-    """The settings without the paths, which stand among the inputs."""
-    return {key: value for key, value in request.settings._asdict().items() if key not in _PATHS}
+    trec = any(request.get(key) is not None for key in TREC)
+    return options | {"suite": request.suite, "trec": trec, "settings": settings, "gates": gates}
 
 
 def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
@@ -102,7 +90,7 @@ def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
     asked = given.request
     flags: dict[str, Any] = {"unfrozen": asked.unfrozen, "allow_gold_errors": asked.allow_gold_errors}
     if "policy" in found:
-        policy = load_policy(found["policy"], today=asked.today)
+        policy = load_policy(found["policy"], SUITES, today=asked.today)
         if policy.waivers and asked.today is None:
             message = "expected the day on which waivers were judged, got a receipt without one"
             raise data_error("RW-R01", message, field="request.today")
@@ -115,37 +103,44 @@ def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
 
 def _scored(asked: receipt.Asked, found: dict[str, Path], flags: dict[str, Any]) -> flow.Request:
     """The request of a receipt of `score`."""
-    kind: Any = next((one for one, suite in SUITE_OF.items() if suite == asked.suite), None)
-    if kind is None or asked.settings is None or asked.gates is None or "trace" not in found:
+    declared = SUITES.get(asked.suite or "")
+    if declared is None or asked.settings is None or asked.gates is None or "trace" not in found:
         message = f"expected a suite with its settings, gates and traces, got {described(asked.suite)}"
         raise data_error("RW-R01", message, field="request")
-    if odd := asked.settings.keys() - set(kind._fields):
+    if odd := asked.settings.keys() - set(declared.settings._fields):
         raise data_error("RW-R01", f"expected settings of {asked.suite}, got {min(odd)}", field="request.settings")
-    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in asked.settings.items()}
+    if asked.trec and not {*TREC} <= {one.key for one in declared.inputs}:
+        raise policy_error("RW-P03", f"expected the suite retrieval for TREC files, got {asked.suite}")
+    written = {key: tuple(value) if isinstance(value, list) else value for key, value in asked.settings.items()}
+    settings = declared.settings(**written)
+    check_settings(settings, declared, "")
     gates = [msgspec.structs.asdict(gate) for gate in asked.gates]
     return flow.Request(
-        gold=found.get("gold"),
-        traces=found["trace"],
-        second=found.get("second"),
-        prices=found.get("prices"),
-        corpus=found.get("corpus"),
-        live=found.get("live"),
-        live_corpus=found.get("live_corpus"),
-        redirects=tuple(found[role] for role in sorted(found, key=natural) if role.startswith("redirects:")),
-        trec=bool(asked.trec),
-        definition=found.get("definition"),
-        subset=found.get("subset"),
-        made=found.get("provenance"),
-        baseline=found.get("baseline"),
-        lock=found.get("lock"),
-        packs={role.removeprefix("pack:"): path for role, path in found.items() if role.startswith("pack:")},
-        settings=kind(**settings),
+        suite=declared.name,
+        given=_given(declared, settings, found, trec=bool(asked.trec)),
+        settings=settings,
         gates=tuple(
             Gate(**gate | {"must_pass": tuple(gate["must_pass"]), "review": gate["review"] and tuple(gate["review"])})
             for gate in gates
         ),
+        baseline=found.get("baseline"),
+        lock=found.get("lock"),
+        packs={role.removeprefix("pack:"): path for role, path in found.items() if role.startswith("pack:")},
         **flags,
     )
+
+
+def _given(declared: Declared, settings: Any, found: dict[str, Path], *, trec: bool) -> dict[str, Any]:
+    """The inputs of a receipt by the keys of the suite; TREC files have the roles of gold and traces."""
+    other = ("gold", "traces") if trec else TREC
+    given: dict[str, Any] = {}
+    for one in declared.inputs_of(settings):
+        role = one.receipt_role
+        if one.form == "files":
+            given[one.key] = tuple(found[name] for name in sorted(found, key=natural) if name.startswith(f"{role}:"))
+        elif one.form != "output" and one.key not in other and role in found:
+            given[one.key] = found[role]
+    return {key: paths for key, paths in given.items() if paths}
 
 
 class Checked(NamedTuple):

@@ -8,16 +8,15 @@ import msgspec
 
 from ragworthy import flow
 from ragworthy.gates import name_of
-from ragworthy.metrics.facts.raters import Rating
 from ragworthy.metrics.facts.wanted import Wanted
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.names import REFUSAL, Outcome
-from ragworthy.policy.settings import Answers
 from ragworthy.records import (
     NO_ANSWER,
     Answer,
     Gold,
     Pair,
+    Rating,
     Result,
     RetrievalTrace,
     Run,
@@ -247,7 +246,7 @@ def selftest(requests: Sequence[flow.Request]) -> list[Tried]:
     """Damage the traces once for each gate and see whether it fails."""
     tried = []
     for given in requests:
-        request = given._replace(subset=None)  # the gates on the whole set, whatever the subset says
+        request = given.with_given(subset=None)  # the gates on the whole set, whatever the subset says
         sound = flow.score(request)
         tried += [_try(request, sound, nth) for nth in range(len(sound.judged))]
     return tried
@@ -260,7 +259,7 @@ def _try(request: flow.Request, sound: flow.Run, nth: int) -> Tried:
     metric = f"{gate.suite}:{metric}" if gate.suite else metric
     same_suite = [what for name, what in DAMAGE.items() if name.startswith((f"{request.suite}.", f"{request.suite}:"))]
     damages = [DAMAGE[metric]] if metric in DAMAGE else same_suite
-    if metric == "answers.over_refusal" and isinstance(request.settings, Answers):
+    if metric == "answers.over_refusal" and request.suite == "answers":
         damages = [("every question refused", _refused(request.settings.refusals[0]))]
     tried = Tried(name_of(gate), sound.report["gates"][nth]["shown"]["rule"], "", False, "")
     for what, damage in damages:

@@ -21,22 +21,14 @@ from places import ROOT
 from ragworthy import starter
 from ragworthy.cli.arguments import parser
 from ragworthy.errors import CATALOGUE
-from ragworthy.load.keys import KEYS
 from ragworthy.metrics.facts.jitters import JITTERS, apply
 from ragworthy.metrics.facts.raters import Mark, Rating
-from ragworthy.metrics.registry import SUITES, all_metrics, find
+from ragworthy.metrics.registry import all_metrics, find
 from ragworthy.names import Exit, Label, Outcome, Stage, Verdict
 from ragworthy.pipeline.extract import WEIGHTS
 from ragworthy.pipeline.knobs import Knobs
-from ragworthy.policy.defaults import (
-    AGREEMENT_GATES,
-    DEFAULT_GATES,
-    LATENCY_GATES,
-    LIVE_GATE,
-    REGRESSION,
-    RETRIEVAL_GATES,
-)
 from ragworthy.policy.read import parse_policy
+from ragworthy.policy.sections import every_key
 from ragworthy.records import (
     Chunk,
     Gold,
@@ -49,6 +41,14 @@ from ragworthy.records import (
     Trace,
 )
 from ragworthy.stats import wilson
+from ragworthy.suites import SUITES
+from ragworthy.suites.agreement.rules import AGREEMENT_GATES
+from ragworthy.suites.answers.rules import DEFAULT_GATES
+from ragworthy.suites.latency.rules import LATENCY_GATES
+from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
+
+KEYS = every_key(SUITES)
+REGRESSION = [gate for suite in SUITES.values() for gate in suite.regression]
 
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *DOCS.glob("*.md")])
@@ -314,7 +314,7 @@ def test_policy_example(block: Block) -> None:
         gold, traces = FILES.get(suite, ("gold", "traces"))
         section.setdefault(gold, f"gold/{suite}.jsonl")
         section.setdefault(traces, f"runs/latest/{suite}.jsonl")
-    policy = parse_policy(table, str(block), None, None)
+    policy = parse_policy(table, SUITES, str(block), None, None)
     assert policy.gates
 
 

@@ -14,6 +14,7 @@ from conftest import Done, run_cli
 from ragworthy import flow, receipts, starter
 from ragworthy.policy.read import load_policy
 from ragworthy.report import receipt
+from ragworthy.suites import SUITES
 
 Row = dict[str, Any]
 RECEIPT = Path(".ragworthy/receipt.json")
@@ -94,7 +95,7 @@ def waived(today: date, expires: date) -> Path:
     Path("runs/latest/traces.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     policy = Path("ragworthy.toml")
     policy.write_text(policy.read_text() + WAIVER.format(expires))
-    requests = flow.from_policy(load_policy(policy, today=today))
+    requests = flow.from_policy(load_policy(policy, SUITES, today=today))
     run = flow.score_all(requests)
     assert run.verdict == "SHIP"
     receipt.write(Path("r.json"), receipts.make(run, requests, Path()))
@@ -148,7 +149,7 @@ def test_the_day_of_a_receipt_cannot_be_bent(day: Any, code: int) -> None:
 def test_without_waivers_the_day_does_not_matter() -> None:
     gated()
     first = RECEIPT.read_bytes()
-    requests = flow.from_policy(load_policy(Path("ragworthy.toml"), today=date(2001, 1, 1)))
+    requests = flow.from_policy(load_policy(Path("ragworthy.toml"), SUITES, today=date(2001, 1, 1)))
     assert receipts.make(flow.score_all(requests), requests, RECEIPT.parent) + b"\n" == first
 
 

@@ -457,24 +457,16 @@ def test_a_run_does_not_remove_what_it_reads() -> None:
 
 
 @pytest.mark.parametrize("profile", ["default", "reference"])
-def test_the_usual_place_of_the_table_of_disagreements_replaces_nothing(profile: str) -> None:
-    row = {"qid": "$(touch PWNED)", "scholar": {"label": "VALID"}, "auditor": {"label": "REJECT"}}
+def test_disagreements_are_written_only_where_somebody_says(profile: str) -> None:
+    row = {"qid": "a", "scholar": {"label": "VALID"}, "auditor": {"label": "REJECT"}}
     write_jsonl(Path("pairs.jsonl"), [row])
-    Path("home").mkdir()
-    Path("home/.bashrc").write_text("alias a=b\n")
-    Path("repo/runs").mkdir(parents=True)
-    os.chdir("repo")
-    table = Path("runs/consistency_disagreements.tsv")
-    words = ("score", "agreement", "--pairs", "../pairs.jsonl", "--profile", profile)
-    table.symlink_to("../../home/.bashrc")
-    assert run_cli(*words).code == 2
-    table.unlink()
-    table.write_text("precious\n")
-    assert (run_cli(*words).code, table.read_text()) == (2, "precious\n")
-    table.unlink()
-    assert run_cli(*words).code == run_cli(*words).code == 1
-    assert table.read_text().startswith("qid\t")
-    assert Path("../home/.bashrc").read_text() == "alias a=b\n"
+    words = ("score", "agreement", "--pairs", "pairs.jsonl", "--profile", profile)
+    before = sorted(Path().rglob("*"))
+    assert run_cli(*words).code == 1
+    assert sorted(Path().rglob("*")) == before
+    assert run_cli(*words, "--tsv", "apart/table.tsv").code == 1
+    assert Path("apart/table.tsv").read_text().startswith("qid\t")
+    assert run_cli(*words, "--tsv", "pairs.jsonl").code == 2
 
 
 def test_commands_that_name_files_themselves_replace_only_their_own() -> None:

@@ -12,7 +12,7 @@ from conftest import write_jsonl
 from ragworthy import starter
 from ragworthy.gates import Gate
 from ragworthy.policy.read import Policy, load_policy
-from ragworthy.policy.settings import Answers, Retrieval
+from ragworthy.suites import SUITES
 
 TODAY = date(2026, 6, 30)
 SUITE = 'version = 1\n[answers]\ngold = "gold.jsonl"\ntraces = "traces.jsonl"\n'
@@ -44,7 +44,7 @@ def first_line(text: str) -> str:
 
 def loaded(text: str) -> Policy:
     Path("ragworthy.toml").write_text(text)
-    return load_policy(Path("ragworthy.toml"), today=TODAY)
+    return load_policy(Path("ragworthy.toml"), SUITES, today=TODAY)
 
 
 def briefly(gates: tuple[Gate, ...]) -> list[tuple[str, str, str]]:
@@ -365,9 +365,12 @@ def test_every_key_is_read() -> None:
         'evidence = "point"\noptional = true\nreview = [0.6, 0.7]\nwhy = "because"\nmust_pass = ["q1"]\n'
         '[[waiver]]\ngate = "answers.recall@3[topic=a=b]"\nreason = "r"\nowner = "o"\nexpires = 2026-06-30\n'
     )
-    assert policy.suites[0]._asdict() == {
-        "gold": "gold.jsonl", "traces": "traces.jsonl", "corpus": "c.jsonl", "lock": "l.lock", "ks": (3, 10),
-        "short_substr": "word", "refusals": ("No.",), "scu": True, "rule_packs": ("wfgy-neg-4",), "slices": ("topic",),
+    (section,) = policy.suites
+    assert section.given == {"gold": "gold.jsonl", "traces": "traces.jsonl", "corpus": "c.jsonl"}
+    assert (section.suite, section.lock) == ("answers", "l.lock")
+    assert section.settings._asdict() == {
+        "ks": (3, 10), "short_substr": "word", "refusals": ("No.",), "scu": True, "rule_packs": ("wfgy-neg-4",),
+        "slices": ("topic",),
     }  # fmt: skip
     assert (policy.baseline, policy.signers) == ("b.json", ("Ada",))
     assert briefly(policy.gates) == [
@@ -460,14 +463,14 @@ owner = "search team"
 expires = 2026-12-31
 """
     )
-    policy = load_policy(path, today=date(2026, 11, 15))
+    policy = load_policy(path, SUITES, today=date(2026, 11, 15))
     answers, retrieval = policy.suites
-    assert isinstance(answers, Answers) and isinstance(retrieval, Retrieval)
+    assert (answers.suite, retrieval.suite) == ("answers", "retrieval")
     assert [(gate.metric, gate.op, gate.slice) for gate in policy.gates] == [
         ("answers.precision", ">=", None),
         ("retrieval.recall@5", "drop<=", "type=table"),
     ]
-    assert (retrieval.delta_s, retrieval.live) == ("calibrated", "runs/live/retrieval.jsonl")
+    assert (retrieval.settings.delta_s, retrieval.given["live"]) == ("calibrated", "runs/live/retrieval.jsonl")
     assert [waiver.gate for waiver in policy.waivers] == ["answers.over_refusal"]
 
 

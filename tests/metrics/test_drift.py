@@ -15,7 +15,10 @@ from conftest import run_cli, write_jsonl
 from ragworthy.gates import DROP, WORSE, Baseline, Gate, Value, judge
 from ragworthy.history.drift import declines, drift, slope, variation
 from ragworthy.metrics.registry import find
-from ragworthy.policy.defaults import LATENCY_GUARD, REGRESSION
+from ragworthy.suites import SUITES
+from ragworthy.suites.latency.rules import LATENCY_GUARD
+
+REGRESSION = [gate for suite in SUITES.values() for gate in suite.regression]
 
 FRACTIONS = st.fractions(min_value=-5, max_value=5, max_denominator=1000)
 

@@ -19,6 +19,7 @@ from markdown_it.token import Token
 from conftest import Done, run_cli
 from hostile import EVIL, FAKE, IN_A_NAME, World, lay
 from ragworthy.cli.main import main
+from ragworthy.flow import voice_of
 from ragworthy.report import markdown
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -123,7 +124,7 @@ def test_a_report_in_markdown_has_the_structure_of_one_with_harmless_text(
     for kind, world in worlds.items():
         monkeypatch.chdir(world.folder)
         report = json.loads(scored(world, name, "--format", "json").out)
-        written[kind] = markdown.render(report, limit=10**9)
+        written[kind] = markdown.render(report, voice_of, limit=10**9)
     assert "@ann" in written["hostile"]
     assert "<" not in written["hostile"]
     for parser in parsers().values():

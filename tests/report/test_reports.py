@@ -14,6 +14,7 @@ import pytest
 
 from places import GOLDEN
 from ragworthy.cli.main import main
+from ragworthy.flow import voice_of
 from ragworthy.report import markdown
 
 Row = dict[str, Any]
@@ -303,7 +304,7 @@ def test_markdown_stays_below_its_limit_and_says_what_it_cut() -> None:
     assert len(done.out.encode()) <= 60_000
     report = json.loads(Path("r.json").read_text())
     assert (len(report["suites"]["answers"]["offenders"]), len(report["suites"]["answers"]["slices"])) == (10, 200)
-    whole = markdown.render(report, limit=10**9)
+    whole = markdown.render(report, voice_of, limit=10**9)
     [cut] = re.findall(
         r"^_([\d,]+) more lines cut to stay under 60 KB; the JSON report has them all._$", done.out, re.M
     )

@@ -2,9 +2,10 @@
 
 import argparse
 
-from ragworthy.cli import driving, scoring
-from ragworthy.cli.parts import Parser, command, common, count, jobs, quiet, whole
+from ragworthy.cli import driving
+from ragworthy.cli.flags import Parser, command, common, count, jobs, quiet, scored, whole
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, VERSION
+from ragworthy.suites import SUITES
 
 DESCRIPTION = "Decide whether a RAG pipeline may ship: scores, gates, one verdict, a receipt."
 EPILOG = (
@@ -35,15 +36,8 @@ def parser() -> argparse.ArgumentParser:
 
     score = command(commands, "score", "one suite from files", None)
     suites = score.add_subparsers(dest="suite", metavar="SUITE", required=True)
-    scoring.answers(
-        command(suites, "answers", "precision, citations, refusals, constraints, recall", "gate:score_answers")
-    )
-    scoring.retrieval(command(suites, "retrieval", "ranks, coverage, citations by byte, ΔS, λ", "gate:score_retrieval"))
-    scoring.structured(command(suites, "structured", "JSON answers against expected fields", "gate:score_structured"))
-
-    scoring.stability(command(suites, "stability", "answers over seeds, jitters and paraphrases", "judge:stability"))
-    scoring.latency(command(suites, "latency", "latency against accuracy, per configuration and load", "judge:latency"))
-    scoring.agreement(command(suites, "agreement", "what two validators or more agree on", "judge:agreement"))
+    for name, suite in SUITES.items():
+        scored(command(suites, name, suite.summary, "score:score"), suite)
 
     driving.run(command(commands, "run", "drive a pipeline over a gold set; resumable", "run:run"))
     driving.experiment(command(commands, "experiment", "drive it in seeds, jitters, knobs and loads", None))

@@ -2,7 +2,7 @@
 
 import argparse
 
-from ragworthy.cli.parts import command, count, quiet, whole
+from ragworthy.cli.flags import command, count, quiet, whole
 
 TARGET = "module:callable, http(s)://…, cmd:COMMAND, replay:FILE or builtin:INDEX"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ragworthy.cli.guard import keep_inputs
+from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error, usage_error
 from ragworthy.files import write_whole

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ragworthy.cli import run as single
+from ragworthy.cli import driven
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.experiments import latency as sweeping
@@ -29,8 +29,8 @@ _FASTEST = 10_000.0
 
 def stability(given: argparse.Namespace) -> int:
     """Ask every question in every variation, and say how to score what came back."""
-    single.guard_run(given, results.FILES)
-    with kept(single.folder_of(given.out)) as out:
+    driven.guard_run(given, results.FILES)
+    with kept(driven.folder_of(given.out)) as out:
         file = Path(given.knobs) if given.knobs else None
         knobs = running.knobs_of(file, given.knob)
         running.check_knobs(given.target, knobs, file, given.knob)
@@ -42,10 +42,10 @@ def stability(given: argparse.Namespace) -> int:
             knobs=knobs,
             limit=given.limit,
         )
-        target = single.open_given(given)
+        target = driven.open_given(given)
         if not given.quiet:
             _print_plan(plan)
-        shown = single.Shown(quiet=given.quiet)
+        shown = driven.Shown(quiet=given.quiet)
         options = running.RunOptions(out, given.resume, given.concurrency, given.timeout, shown.told)
         try:
             ran = varying.run(plan, target, options)
@@ -53,13 +53,13 @@ def stability(given: argparse.Namespace) -> int:
             shown.end()
     if ran.finished and not given.quiet and given.limit is None:
         print(_next("stability", given.gold, Path(given.out) / "traces.jsonl"))
-    return single.told(ran, Path(given.out), quiet=given.quiet)
+    return driven.told(ran, Path(given.out), quiet=given.quiet)
 
 
 def latency(given: argparse.Namespace) -> int:
     """Measure every configuration under every load, and say how to score what came back."""
-    single.guard_run(given, (sweeping.RUNS, sweeping.SUMMARY))
-    with kept(single.folder_of(given.out)) as out:
+    driven.guard_run(given, (sweeping.RUNS, sweeping.SUMMARY))
+    with kept(driven.folder_of(given.out)) as out:
         file = Path(given.knobs) if given.knobs else None
         configurations = sweeping.configurations(file, given.knob)
         for knobs in configurations:
@@ -73,7 +73,7 @@ def latency(given: argparse.Namespace) -> int:
             poisson=given.poisson,
             limit=given.limit,
         )
-        target = single.open_given(given)
+        target = driven.open_given(given)
         sweep = sweeping.of_target(sweep, target)
         shown = _Shown(sweep, quiet=given.quiet)
         options = sweeping.Options(out, given.resume, given.timeout, starts=shown.starts, told=shown.told)
@@ -97,11 +97,11 @@ def _ended(swept: Swept, given: argparse.Namespace) -> int:
     done, errors = sum(cell.requests for cell in swept.cells), sum(cell.errors for cell in swept.cells)
     if not swept.finished:
         code = Exit.INTERRUPTED
-        cells = single.share(len(swept.cells), swept.total, "cell", "cells")
+        cells = driven.share(len(swept.cells), swept.total, "cell", "cells")
         ending = f"stopped: {cells} safe in {given.out}; {AGAIN}"
     else:
         code = Exit.NO_SHIP if errors else Exit.SHIP
-        replies = single.errors_of(errors, done) if errors else plural(done, "reply", "replies")
+        replies = driven.errors_of(errors, done) if errors else plural(done, "reply", "replies")
         ending = f"latency: {plural(swept.total, 'cell')}, {replies}"
     print(f"{ending} (exit {int(code)})")
     return int(code)

@@ -10,7 +10,7 @@ from typing import Any
 from ragworthy.cli.say import print, show
 from ragworthy.errors import CATALOGUE, missing_extra, usage_error
 from ragworthy.metrics.registry import Metric, all_metrics
-from ragworthy.names import DEFAULT_K, Exit
+from ragworthy.names import Exit
 
 FORMATS = ("gold.answers", "trace.answers", "gold.retrieval", "trace.retrieval", "gold.structured",
            "outputs.structured", "runs", "pairs", "reply", "chunks", "redirects", "lock")  # fmt: skip
@@ -129,25 +129,18 @@ def doctor(given: argparse.Namespace) -> int:
     from ragworthy.gold.commands import suite_of
     from ragworthy.load.questions import open_questions
     from ragworthy.policy.read import find_policy, load_policy
-    from ragworthy.policy.settings import Answers, Retrieval, Settings, Structured, default_gates
+    from ragworthy.suites import SUITES
 
     if given.gold and given.trace:
-        usual: dict[str, Settings] = {
-            "answers": Answers(ks=(DEFAULT_K,)), "retrieval": Retrieval(), "structured": Structured()
-        }  # fmt: skip
-        settings = usual[suite_of(open_questions("gold", Path(given.gold)))]
-        request = flow.Request(
-            gold=Path(given.gold),
-            traces=Path(given.trace),
-            corpus=Path(given.corpus) if given.corpus else None,
-            settings=settings,
-            gates=default_gates(settings),
-        )
-        requests = [request]
+        suite = SUITES[suite_of(open_questions("gold", Path(given.gold)))]
+        roles = {"gold": given.gold, "trace": given.trace, "corpus": given.corpus}
+        named = {one.key: Path(path) for role, path in roles.items() if path and (one := suite.by_role(role))}
+        settings = suite.settings()
+        requests = [flow.Request(suite.name, named, settings, suite.default_gates(settings, named))]
     elif given.gold or given.trace:
         raise usage_error("doctor needs --gold and --trace together, or a policy")
     else:
-        requests = flow.from_policy(load_policy(find_policy(given.config), today=date.min))
+        requests = flow.from_policy(load_policy(find_policy(given.config), SUITES, today=date.min))
     for line in examine(requests):
         print(line)
     return int(Exit.SHIP)

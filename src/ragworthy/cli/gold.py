@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ragworthy.cli.guard import keep_inputs
+from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from ragworthy import history as trending
-from ragworthy.cli.guard import keep_inputs
+from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.files import write_whole
 from ragworthy.names import Exit

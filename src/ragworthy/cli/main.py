@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered in words
         given = parser().parse_args(words)
-        module, _, function = given.run.partition(":")
+        module, _, function = given.handler.partition(":")
         _check_words(words)
         with remembering():
             return int(getattr(import_module(f"ragworthy.cli.{module}"), function)(given))

@@ -1,27 +1,12 @@
 """`run`: drive a pipeline over a gold set."""
 
 import argparse
-import sys
-import time
-from collections.abc import Iterable
 from pathlib import Path
 
-from ragworthy.cli.guard import keep_inputs
-from ragworthy.cli.say import print, show
-from ragworthy.errors import usage_error
-from ragworthy.names import Exit
-from ragworthy.report.show import counted, plural
+from ragworthy.cli.driven import Shown, folder_of, guard_run, open_given, told
 from ragworthy.runner import results
 from ragworthy.runner import run as running
-from ragworthy.runner.contract import Options, Target
-from ragworthy.runner.journal import AGAIN
-from ragworthy.runner.journal import FILE as JOURNAL
 from ragworthy.runner.place import kept
-from ragworthy.runner.run import Progress, Ran
-from ragworthy.text import clip
-
-_EVERY = 0.2
-"""So many seconds lie between two lines of progress."""
 
 
 def run(given: argparse.Namespace) -> int:
@@ -40,105 +25,3 @@ def run(given: argparse.Namespace) -> int:
         finally:
             shown.end()
     return told(ran, Path(given.out), quiet=given.quiet)
-
-
-def guard_run(given: argparse.Namespace, written: Iterable[str]) -> None:
-    """Refuse a folder in which the results of a run would take the place of what it reads."""
-    replayed = given.target.partition(":")[2] if given.target.startswith("replay:") else None
-    outputs = [str(Path(given.out) / name) for name in (*written, JOURNAL)]
-    keep_inputs([given.out, *outputs], [given.gold, given.knobs, given.pipeline, replayed])
-
-
-def folder_of(text: str) -> Path:
-    """The folder that --out names."""
-    if not text.strip():
-        raise usage_error(f'--out: expected a folder, got "{text}"')
-    return Path(text)
-
-
-def open_given(given: argparse.Namespace) -> Target:
-    """The target that the flags name."""
-    options = Options(given.retries, tuple(given.header), tuple(given.knob))
-    return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
-
-
-def told(ran: Ran, out: Path, *, quiet: bool) -> int:
-    """Print how a run ended; gives the exit code."""
-    counts = ran.counts
-    if not ran.finished:
-        code = Exit.INTERRUPTED
-        replies = share(counts.asked, ran.total, "reply", "replies")
-        ending = f"stopped: {replies} safe in {out}; {AGAIN}"
-    else:
-        code = Exit.NO_SHIP if counts.errored else Exit.SHIP
-        errors = errors_of(counts.errored, ran.total)
-        ending = f"run: {errors if counts.errored else plural(ran.total, 'reply', 'replies')}"
-    if not quiet:
-        sums = f"answered {counts.answered:,} + refused {counts.refused:,} + errored {counts.errored:,}"
-        print(f"asked {counts.asked:,} = {sums}")
-        if counts.reasons:
-            print(f"errors: {counted(counts.reasons)}")
-            print(f"the first: {clip(counts.first or '', 300)}")
-        if ran.finished:
-            print(f"traces: {out / 'traces.jsonl'}")
-    print(f"{ending} (exit {int(code)})")
-    return int(code)
-
-
-def errors_of(errors: int, total: int) -> str:
-    """How many replies are errors.
-
-    >>> errors_of(1, 12), errors_of(3, 12), errors_of(1, 1)
-    ('1 of 12 replies is an error', '3 of 12 replies are errors', '1 of 1 reply is an error')
-    """
-    return f"{share(errors, total, 'reply', 'replies')} {'an error' if errors == 1 else 'errors'}"
-
-
-def share(part: int, total: int, one: str, many: str) -> str:
-    """So many of all, with the verb that fits.
-
-    >>> share(1, 5, "cell", "cells"), share(0, 1, "cell", "cells")
-    ('1 of 5 cells is', '0 of 1 cell are')
-    """
-    return f"{part:,} of {plural(total, one, many)} {'is' if part == 1 else 'are'}"
-
-
-class Shown:
-    """Progress on a terminal, in one line that is written over."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._live = sys.stderr.isatty() and not quiet
-        self._begun = time.monotonic()
-        self._last = 0.0
-        self._wrote = False
-
-    def told(self, now: Progress) -> None:
-        """Show how far the run is, now and then; that it stops, always."""
-        if now.stopping:
-            self.end()
-            print("stopping when what is in flight is done; Ctrl-C again stops at once", file=sys.stderr, flush=True)
-            return
-        clock = time.monotonic()
-        if self._live and (clock - self._last >= _EVERY or now.done == now.total):
-            self._last = clock
-            self._wrote = True
-            show(f"\r{line(now, clock - self._begun)}\x1b[K", file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        """Leave the line."""
-        if self._wrote:
-            print(file=sys.stderr, flush=True)
-        self._wrote = False
-
-
-def line(now: Progress, seconds: float) -> str:
-    """How far a run is, how fast it goes, and how long it will take.
-
-    >>> line(Progress(120, 500, 120, 3), 5.0)
-    'asked 120/500  24.0/s  0:16 left  3 errors'
-    """
-    rate = now.here / seconds if seconds > 0 else 0.0
-    left = round((now.total - now.done) / rate) if rate else 0
-    minutes, rest = divmod(left, 60)
-    clock = f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
-    return f"asked {now.done}/{now.total}  {rate:.1f}/s  {clock} left  {plural(now.errors, 'error')}"

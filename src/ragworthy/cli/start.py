@@ -10,6 +10,7 @@ from ragworthy.gold import commands
 from ragworthy.names import Exit, Verdict
 from ragworthy.policy.read import load_policy
 from ragworthy.report import receipt
+from ragworthy.suites import SUITES
 
 
 def init(given: argparse.Namespace) -> int:
@@ -51,7 +52,7 @@ def _recorded(folder: Path, given: argparse.Namespace) -> dict[str, Verdict]:
     commands.freeze(laid.gold, signers=["demo"], reason="the bundled gold set", now="2026-01-01T00:00:00Z")
     verdicts: dict[str, Verdict] = {}
     for name in ("regressed", "candidate"):
-        requests = flow.from_policy(load_policy(folder / f"{name}.toml", today=None), keep_rows=True)
+        requests = flow.from_policy(load_policy(folder / f"{name}.toml", SUITES, today=None), keep_rows=True)
         run = flow.score_all(requests)
         _write(folder, name, run, requests)
         verdicts[name] = run.verdict
@@ -96,8 +97,8 @@ def _shadow(folder: Path, given: argparse.Namespace) -> Verdict:
         write_traces(folder / f"runs/{name}.jsonl", traces(open_index(folder / "index" / name), asked, How()))
     table = indexing.redirects(folder / "index/live", folder / "index/shadow")
     write_whole(folder / "redirects.json", table_bytes(table))
-    requests = flow.from_policy(load_policy(laid.policy, today=None))
-    whole = flow.score_all([request._replace(gold=laid.all_questions) for request in requests])
+    requests = flow.from_policy(load_policy(laid.policy, SUITES, today=None))
+    whole = flow.score_all([request.with_given(gold=laid.all_questions) for request in requests])
     run = flow.score_all(requests)
     _write(folder, "shadow", run, requests)
     if not given.quiet:

@@ -4,8 +4,8 @@ import argparse
 from fractions import Fraction
 from pathlib import Path
 
-from ragworthy.cli.guard import keep_inputs
-from ragworthy.cli.run import folder_of
+from ragworthy.cli.driven import folder_of
+from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print
 from ragworthy.errors import usage_error
 from ragworthy.experiments import tune as tuning

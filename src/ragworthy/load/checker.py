@@ -1,13 +1,12 @@
 """Collecting what is wrong with something people wrote, and TOML with exact numbers."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from ragworthy.errors import PolicyError, Problem, policy_error
 from ragworthy.files import read_text
-from ragworthy.load.keys import KEYS
 
 _LONGEST_NUMBER = 30
 _LARGEST_INT = 10**_LONGEST_NUMBER
@@ -29,12 +28,12 @@ class Checker:
         if self.problems:
             raise PolicyError(self.problems)
 
-    def known(self, table: dict[str, Any], section: str, path: str) -> None:
+    def known(self, table: dict[str, Any], keys: Collection[str], path: str) -> None:
         """Every key must exist."""
         for key in table:
-            if key not in KEYS[section]:
-                close = closest(key, KEYS[section], n=1)
-                hint = f" (did you mean {close[0]}?)" if close else f" (one of: {', '.join(KEYS[section])})"
+            if key not in keys:
+                close = closest(key, keys, n=1)
+                hint = f" (did you mean {close[0]}?)" if close else f" (one of: {', '.join(keys)})"
                 self.say("RW-P02", f"{path}{key}", f"expected a known key, got an unknown one{hint}")
 
     def take(self, table: dict[str, Any], key: str, kind: type, path: str, what: str) -> Any:

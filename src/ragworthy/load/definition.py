@@ -57,7 +57,7 @@ def metrics_in(path: Path | None) -> Mapping[str, Metric] | None:
 def parse_definition(table: dict[str, Any], where: str) -> Definition:
     """A definition from its table."""
     check = Checker(where)
-    check.known(table, "definition", "")
+    check.known(table, KEYS["definition"], "")
     _needed(check, table, ("version", "id", "field"), "", {"version": f"{VERSION}", "field": "[[field]] tables"})
     if "version" in table and (table["version"] != VERSION or type(table["version"]) is not int):
         check.say("RW-P03", "version", f"expected {VERSION}, got {shown(table['version'])}")

@@ -1,14 +1,16 @@
 """What a metric says about itself, and the list of all of them."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ragworthy.metrics.fold import KINDS, fold_of
+from ragworthy.names import SUITES
 
-SUITES = ("answers", "retrieval", "structured", "stability", "latency", "agreement")
 FAMILIES = {"latency": ("latency", "cost")}
 """The first parts of a suite's metric ids, where it is not just its own name."""
 BORROWED = {"latency": ("answers",)}
@@ -51,8 +53,10 @@ class Metric(NamedTuple):
     @property
     def place(self) -> str:
         """Where the metric is defined, as file:line."""
-        module = self.of.__module__.replace(".", "/")
-        return f"src/{module}.py:{self.of.__code__.co_firstlineno}"
+        module, line = self.of.__module__, self.of.__code__.co_firstlineno
+        if module.split(".")[0] == "ragworthy":
+            return f"src/{module.replace('.', '/')}.py:{line}"
+        return f"{self.of.__code__.co_filename}:{line}"
 
 
 _REGISTRY: dict[str, Metric] = {}
@@ -72,15 +76,18 @@ def metric(
     highest: int | None = 1,
     at_k: bool = False,
     short: tuple[str, ...] = (),
+    suite: str = "",
 ) -> Callable[[Judge], Judge]:
-    """Register a metric under the address of the decorated function.
+    """Describe a metric; its id is the address of the decorated function.
 
     `cases` names what the denominator counts and `event` what the numerator counts, as reports say it; `needs` names
-    what traces may lack (answers, runs, distances, corpus).
+    what traces may lack (answers, runs, distances, corpus), or whose votes it looks at (pairs, ballots, operators). A
+    metric from outside of this package names its `suite`: it is not on the list of all metrics, and is known where
+    somebody named its file or package.
     """
 
     def register(function: Judge) -> Judge:
-        identifier = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        identifier = f"{suite or function.__module__.rpartition('.')[2]}.{function.__name__}"
         before = _REGISTRY.get(identifier)
         if before is not None and before.of.__code__.co_filename != function.__code__.co_filename:
             raise ValueError(f"metric {identifier} is defined twice")
@@ -90,12 +97,43 @@ def metric(
             known = f"{', '.join(KINDS)} or a percentile such as p95"
             raise ValueError(f'metric {identifier}: expected a kind ({known}), got "{kind}"') from None
         top = None if kind == "count" else highest
-        enter(
-            Metric(identifier, function, better, kind, over, needs, top, at_k, short, cases, event, undefined, source)
+        made = Metric(
+            identifier, function, better, kind, over, needs, top, at_k, short, cases, event, undefined, source
         )
+        if suite:
+            vars(function)[_DESCRIBED] = made
+        else:
+            enter(made)
         return function
 
     return register
+
+
+_DESCRIBED = "__ragworthy_metric__"
+
+
+def described(function: object) -> Metric | None:
+    """The metric that a function from outside of this package is, where it is one."""
+    found = getattr(function, "__dict__", {}).get(_DESCRIBED)
+    return found if isinstance(found, Metric) else None
+
+
+_MORE: ContextVar[tuple[Metric, ...]] = ContextVar("metrics", default=())
+
+
+@contextmanager
+def using(more: Iterable[Metric]) -> Iterator[None]:
+    """With metrics from outside of this package, and only inside of the block: they do not leak into other scores."""
+    added = tuple(more)
+    for one in added:
+        there = all_metrics(suite_of(one.id)).get(one.id)
+        if there is not None and there.of is not one.of:
+            raise ValueError(f"metric {one.id} is defined twice")
+    token = _MORE.set((*_MORE.get(), *(one for one in added if one not in _MORE.get())))
+    try:
+        yield
+    finally:
+        _MORE.reset(token)
 
 
 def enter(made: Metric) -> None:
@@ -110,7 +148,8 @@ def all_metrics(suite: str | None = None) -> dict[str, Metric]:
         name = f"ragworthy.metrics.{one}"
         if name not in sys.modules:
             import_module(name)
-    return {name: metric for one in wanted for name, metric in _REGISTRY.items() if name.startswith(f"{one}.")}
+    there = _REGISTRY | {one.id: one for one in _MORE.get()}
+    return {name: metric for one in wanted for name, metric in there.items() if name.startswith(f"{one}.")}
 
 
 class MetricName(NamedTuple):

@@ -9,6 +9,7 @@ from ragworthy.errors import data_error, policy_error
 from ragworthy.files import read_text
 from ragworthy.gates import EACH, MAX, MIN, Gate
 from ragworthy.load.checker import Checker, load_toml, shown, written
+from ragworthy.load.keys import KEYS
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K
 from ragworthy.policy.gate_checks import (
@@ -60,7 +61,7 @@ def parse_gates(
         if not isinstance(table, dict):
             check.say("RW-P03", here[:-1], f"expected a table, got {shown(table)}")
             continue
-        check.known(table, "gate", here)
+        check.known(table, KEYS["gate"], here)
         gates += _gate(check, table, here, _named(table, default_k, suite, known), evidence, suite)
     check_once(check, gates, path)
     return tuple(gates)

@@ -1,6 +1,6 @@
 """The policy file: which suites run on what, and which gates hold. Every mistake is named by the path of its key."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -10,12 +10,12 @@ from ragworthy.errors import policy_error
 from ragworthy.files import read_text
 from ragworthy.gates import Gate, Waiver, name_of
 from ragworthy.load.checker import Checker, load_toml, shown
+from ragworthy.load.keys import KEYS
 from ragworthy.metrics import registry
-from ragworthy.names import DEFAULT_K
-from ragworthy.policy.defaults import REGRESSION
+from ragworthy.names import DEFAULT_K, SUITES
 from ragworthy.policy.gate_checks import EVIDENCE, Known
 from ragworthy.policy.gate_text import parse_gates
-from ragworthy.policy.settings import SUITE_OF, Answers, Settings, Structured, default_gates, sections
+from ragworthy.policy.sections import Section, Suites, every_key, sections
 
 VERSION = 1
 
@@ -23,7 +23,7 @@ VERSION = 1
 class Policy(NamedTuple):
     """A checked policy."""
 
-    suites: tuple[Settings, ...]
+    suites: tuple[Section, ...]
     gates: tuple[Gate, ...]
     waivers: tuple[Waiver, ...] = ()
     baseline: str | None = None
@@ -52,7 +52,7 @@ def find_policy(given: str | None) -> Path:
     raise policy_error("RW-P08", message)
 
 
-def load_policy(path: Path, *, today: date | None) -> Policy:
+def load_policy(path: Path, suites: Suites, *, today: date | None) -> Policy:
     """Read and check a policy. `today` decides about waivers; None leaves their dates alone."""
     table = load_toml(path)
     where = path.as_posix()
@@ -61,40 +61,42 @@ def load_policy(path: Path, *, today: date | None) -> Policy:
         table = tool.get("ragworthy", {}) if isinstance(tool, dict) else {}
         if not isinstance(table, dict) or not table:
             raise policy_error("RW-P08", "expected a table [tool.ragworthy], got none", where=where)
-    return parse_policy(table, where, path, today)
+    return parse_policy(table, suites, where, path, today)
 
 
-def parse_policy(table: dict[str, Any], where: str, path: Path | None, today: date | None) -> Policy:
+def parse_policy(table: dict[str, Any], suites: Suites, where: str, path: Path | None, today: date | None) -> Policy:
     """A policy from its table."""
     check = Checker(where)
-    check.known(table, "", "")
+    check.known(table, every_key(suites)[""], "")
     if table.get("version") != VERSION or type(table.get("version")) is not int:
         got = shown(table["version"]) if "version" in table else "nothing"
         check.say("RW-P03" if "version" in table else "RW-P11", "version", f"expected {VERSION}, got {got}")
     evidence = check.choice(table, "evidence", EVIDENCE, "", "point")
     regression = bool(check.take(table, "regression", bool, "", "true or false"))
-    suites = sections(check, table)
-    if not suites and not check.problems:
-        check.say("RW-P12", "answers", "expected a section for a suite, got none")
-    known = _known(check, suites, path)
-    k = next((one.ks[0] for one in suites if isinstance(one, Answers)), DEFAULT_K)
-    only = SUITE_OF[type(suites[0])] if len(suites) == 1 and not isinstance(suites[0], Answers) else None
+    there = sections(check, table, suites)
+    if not there and not check.problems:
+        check.say("RW-P12", SUITES[0], "expected a section for a suite, got none")
+    known = _known(check, there, path)
+    k = next((one.settings.ks[0] for one in there if suites[one.suite].default_k is None), DEFAULT_K)
+    only = there[0].suite if len(there) == 1 and there[0].suite != SUITES[0] else None
     gates = parse_gates(check, table.get("gate", []), "gate", default_k=k, evidence=evidence, suite=only, known=known)
     if table.get("gate") == []:
         check.say("RW-P11", "gate", "expected at least one gate, got an empty list")
     gated = {suite_of(gate) for gate in gates}
-    idle = [settings for settings in suites if SUITE_OF[type(settings)] not in gated and table.get("gate") != []]
+    idle = [one for one in there if one.suite not in gated and table.get("gate") != []]
     if not check.problems:  # a suite that nothing is said about is held to the usual gates, never to none
-        gates += tuple(one._replace(evidence=evidence) for settings in idle for one in default_gates(settings))
-        gates += _regression(gates, suites, evidence) if regression else ()
-    _suites_of_gates(check, gates, suites)
+        usual = [gate for one in idle for gate in suites[one.suite].default_gates(one.settings, one.there)]
+        gates += tuple(gate._replace(evidence=evidence) for gate in usual)
+        rules = [gate for one in there if regression for gate in suites[one.suite].regression]
+        gates += _regression(gates, rules, evidence)
+    _suites_of_gates(check, gates, there)
     waivers = _waivers(check, table.get("waiver", []), gates, today, partial(_whole_name, known=known, k=k, only=only))
     freeze = check.take(table, "freeze", dict, "", "a table") or {}
-    check.known(freeze, "freeze", "freeze.")
+    check.known(freeze, KEYS["freeze"], "freeze.")
     signers = check.strings(freeze, "signers", "freeze.") or ()
     baseline = check.take(table, "baseline", str, "", "a path")
     check.stop()
-    return Policy(suites, gates, waivers, baseline, evidence, signers, path, regression, today)
+    return Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today)
 
 
 def suite_of(gate: Gate) -> str | None:
@@ -102,20 +104,15 @@ def suite_of(gate: Gate) -> str | None:
     return gate.suite or registry.suite_of(gate.metric)
 
 
-def _regression(gates: tuple[Gate, ...], suites: tuple[Settings, ...], evidence: str) -> tuple[Gate, ...]:
-    """The rules against the last accepted run, for the suites that are there; what the policy says itself stands."""
-    there = {SUITE_OF[type(one)] for one in suites}
+def _regression(gates: tuple[Gate, ...], rules: Iterable[Gate], evidence: str) -> tuple[Gate, ...]:
+    """The rules against the last accepted run; what the policy says itself stands."""
     said = {(gate.metric, gate.op, gate.suite) for gate in gates if gate.slice is None}
-    return tuple(
-        gate._replace(evidence=evidence)
-        for gate in REGRESSION
-        if suite_of(gate) in there and (gate.metric, gate.op, gate.suite) not in said
-    )
+    return tuple(gate._replace(evidence=evidence) for gate in rules if (gate.metric, gate.op, gate.suite) not in said)
 
 
-def _known(check: Checker, suites: tuple[Settings, ...], path: Path | None) -> Known:
+def _known(check: Checker, suites: tuple[Section, ...], path: Path | None) -> Known:
     """The metrics of the fields that a definition of its own gives the structured suite."""
-    written = next((one.definition for one in suites if isinstance(one, Structured)), None)
+    written = next((one.given["definition"] for one in suites if "definition" in one.given), None)
     if written is None or check.problems:
         return None
     from ragworthy.load.definition import metrics_in
@@ -123,9 +120,9 @@ def _known(check: Checker, suites: tuple[Settings, ...], path: Path | None) -> K
     return metrics_in((path.parent if path is not None else Path()) / written)
 
 
-def _suites_of_gates(check: Checker, gates: tuple[Gate, ...], suites: tuple[Settings, ...]) -> None:
+def _suites_of_gates(check: Checker, gates: tuple[Gate, ...], suites: tuple[Section, ...]) -> None:
     """Every gate needs the section of its suite, or it would never be judged."""
-    there = {SUITE_OF[type(one)] for one in suites}
+    there = {one.suite for one in suites}
     for gate in gates if there else ():
         suite = suite_of(gate)
         if suite not in there:
@@ -149,7 +146,7 @@ def _waivers(
         if not isinstance(table, dict):
             check.say("RW-P03", here[:-1], f"expected a table, got {shown(table)}")
             continue
-        check.known(table, "waiver", here)
+        check.known(table, KEYS["waiver"], here)
         texts = {}
         for key in ("gate", "reason", "owner"):
             texts[key] = check.take(table, key, str, here, "a text")
@@ -178,7 +175,7 @@ def _whole_name(written: str, *, known: Known, k: int, only: str | None) -> str 
 
     In a policy of one suite (`only`) a metric that it borrows is its own.
     """
-    suite = next((f"{one}:" for one in registry.SUITES if written.startswith(f"{one}:")), "")
+    suite = next((f"{one}:" for one in SUITES if written.startswith(f"{one}:")), "")
     base, bracket, rest = written.removeprefix(suite).partition("[")
     found = registry.find(base, default_k=k, suite=only if "." not in base else None, known=known)
     if found is None:

@@ -54,6 +54,6 @@ def write(path: Path, report: dict[str, Any], rows: Callable[[], Any], voices: V
     from ragworthy.report import rows as writers
 
     if path.suffix == ".parquet":
-        write_with(path, lambda beside: writers.write_parquet(beside, rows(), list(report["suites"])))
+        write_with(path, lambda beside: writers.write_parquet(beside, rows(), list(map(voices, report["suites"]))))
     else:
         write_with(path, lambda beside: writers.write_jsonl(beside, rows()))

@@ -18,8 +18,8 @@ from ragworthy.load.extras import lock_path as default_lock
 from ragworthy.load.sources import Source
 from ragworthy.metrics.registry import MetricName, all_metrics, find
 from ragworthy.policy.gate_text import MOST_KS
-from ragworthy.policy.settings import Answers, Retrieval
 from ragworthy.report.part import Frozen
+from ragworthy.suites import SUITES
 from ragworthy.suites.reading import Reader
 from ragworthy.suites.request import Progress, Request
 
@@ -32,8 +32,10 @@ FREE_SETTINGS = ("slices", "k")
 
 def lock_of(request: Request) -> Path | None:
     """The lock file of the gold set: the one named, else the one beside it when there is one."""
-    if request.lock is None and isinstance(request.gold, (str, Path)) and Path(request.gold).is_file():
-        beside = default_lock(Path(request.gold))
+    declared = SUITES[request.suite].by_role("gold")
+    gold = request.get(declared.key) if declared is not None else None
+    if request.lock is None and isinstance(gold, (str, Path)) and Path(gold).is_file():
+        beside = default_lock(Path(gold))
         return beside if os.path.lexists(beside) else None  # a link that leads nowhere is an error, not no lock
     return request.lock
 
@@ -46,7 +48,7 @@ def reader(source: Source, kind: type) -> Reader:
 def depths(request: Request) -> tuple[int, ...]:
     """Every k that is reported: those of the settings, and those that gates ask for."""
     asked = [name.k for gate in request.gates if (name := find(gate.metric, default_k=1)) and name.k]
-    own = request.settings.ks if isinstance(request.settings, (Answers, Retrieval)) else ()
+    own = getattr(request.settings, "ks", ())
     ks = tuple(dict.fromkeys((*own, *asked)))
     if len(ks) > MOST_KS:
         raise policy_error("RW-P03", f"expected at most {MOST_KS} different k, got {len(ks)}", field="k")

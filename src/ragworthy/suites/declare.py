@@ -153,6 +153,10 @@ class Declared(NamedTuple):
         """The k of a metric whose gate says `@k`."""
         return self.default_k if self.default_k is not None else int(settings.ks[0])
 
+    def required(self, one: Input) -> bool:
+        """Whether an input must be there: it is needed, and no other can stand in its place."""
+        return one.needed and sum(other.receipt_role == one.receipt_role for other in self.inputs) == 1
+
     def by_role(self, role: str) -> Input | None:
         """The first input with this name in receipts."""
         return next((one for one in self.inputs if one.receipt_role == role), None)

@@ -57,6 +57,7 @@ def describe(suite: Suite, found: Found) -> Part:
         steps=[{"pattern": pattern, "do": do} for pattern, do in extra.steps],
         provenance=found.opened.provenance(),
         rows=partial(_as_dicts, suite, found),
+        files=extra.files,
         evidence=dict(extra.kept) if extra.kept is not None else {"rows_sha256": rows_hash(suite, found)},
     )
 
@@ -71,6 +72,7 @@ def broken(found: Found) -> list[str]:
     """Why the files cannot carry a verdict, whatever was asked of them."""
     evidence = found.evidence
     reasons = [reason for counted in evidence.errored for reason in model.mostly_errors(*counted)]
+    reasons += evidence.against
     missing, what = evidence.missing
     if missing:
         reasons.append(f"{plural(missing, 'question has', 'questions have')} no {what}")
@@ -87,7 +89,7 @@ def _release(found: Found) -> list[dict[str, Any]]:
 
 def ledger(suite: Suite, name: MetricName, found: Found) -> Ledger:
     """Where every question went, for one metric."""
-    counts: Counter[Fate] = Counter()
+    counts: Counter[Fate] = Counter({Fate.MISSING: found.evidence.left_out})
     words, value = found.summary.words.get(name.id), found.value(name.id)
     for nth, case in enumerate(found.cases):
         counts[suite.fate(name, case, words[nth] if words is not None else None, value)] += case.weight

@@ -44,6 +44,10 @@ class Request(NamedTuple):
         """An input by its key."""
         return self.given.get(key, default)
 
+    def with_given(self, **inputs: Any) -> "Request":
+        """The same with other inputs; None takes one away."""
+        return self._replace(given={key: one for key, one in {**self.given, **inputs}.items() if one is not None})
+
     def with_baseline(self, path: Path) -> "Request":
         """The same with another baseline than the policy's."""
         return self._replace(baseline=path, baseline_override=True).with_known(suites_in(path))

@@ -14,11 +14,12 @@ from conftest import run_cli, write_jsonl
 from ragworthy import flow
 from ragworthy.metrics.agreement import kappa
 from ragworthy.metrics.facts.arbitration import FLAGS, LABELS, Final, Voted, arbitrate, disagreements, tsv
-from ragworthy.policy.defaults import AGREEMENT_GATES
-from ragworthy.policy.settings import Agreement
+from ragworthy.metrics.facts.raters import NoValue
 from ragworthy.records import Pair, Vote
-from ragworthy.report.show import counts_line
-from ragworthy.suites.agreement.describe import tsv_of
+from ragworthy.suites.agreement import Agreement
+from ragworthy.suites.agreement.rules import AGREEMENT_GATES
+from ragworthy.suites.agreement.suite import SUITE
+from ragworthy.suites.agreement.told import tsv_of
 
 Row = dict[str, Any]
 V, N, R, A = LABELS
@@ -168,13 +169,13 @@ def test_a_red_flag_always_ends_as_reject(one: Voted) -> None:
     assert one.conflict == (one.scholar == N and final.label == V)
 
 
-def brute_kappa(given: list[tuple[str, str]]) -> Fraction | None:
+def brute_kappa(given: list[tuple[str, str]]) -> Fraction | NoValue:
     """κ from all n² ways to put a label of one next to a label of the other: the share that agrees is chance."""
     total = len(given)
     observed = Fraction(sum(one == other for one, other in given), total)
     mixed = [(one, other) for (one, _), (_, other) in itertools.product(given, given)]
     chance = Fraction(sum(one == other for one, other in mixed), len(mixed))
-    return None if chance == 1 else (observed - chance) / (1 - chance)
+    return NoValue.ONE_LABEL if chance == 1 else (observed - chance) / (1 - chance)
 
 
 @given(st.lists(st.tuples(votes, votes), min_size=1, max_size=25))
@@ -183,13 +184,13 @@ def test_kappa_is_that_of_a_brute_force_and_no_order_or_side_matters(labels: lis
     found = kappa([Voted("q", one, other) for one, other in labels])
     assert found == brute_kappa(labels)
     assert found == kappa([Voted("q", other, one) for one, other in reversed(labels)])
-    if found is not None:
+    if isinstance(found, Fraction):
         assert -1 <= found <= 1
         assert (found == 1) == all(one == other for one, other in labels)
 
 
 def test_kappa_of_nothing_has_no_value() -> None:
-    assert kappa([]) is None
+    assert kappa([]) is NoValue.NO_PAIR
 
 
 def test_kappa_can_be_negative() -> None:
@@ -330,4 +331,4 @@ def test_damage_reaches_every_pair() -> None:
 
 def test_counts_in_one_line() -> None:
     body = suite(score(pairs(*W41, (A, A)))[1])
-    assert counts_line("agreement", body["counts"]) == "11 pairs: 10 agreed, 1 not, 1 with an abstention"
+    assert SUITE.counts_line(body["counts"]) == "11 pairs: 10 agreed, 1 not, 1 with an abstention"

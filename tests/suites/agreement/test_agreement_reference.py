@@ -56,11 +56,15 @@ def test_two_files_say_the_same_as_their_pairs(tmp_path: Path) -> None:
 def test_the_command_prints_the_recorded_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for case in cases():
-        done = run_cli("score", "agreement", "--pairs", DATA / case["pairs"], "--profile", "reference")
+        words = ("score", "agreement", "--pairs", DATA / case["pairs"], "--profile", "reference")
+        done = run_cli(*words)
+        assert not list(tmp_path.iterdir())
         assert done.out == case["stdout"]
         assert done.code == (0 if json.loads(case["stdout"])["pass"] else 1)
-        table = Path("runs/consistency_disagreements.tsv")
+        assert run_cli(*words, "--tsv", "apart.tsv") == done
+        table = Path("apart.tsv")
         assert (table.read_text(encoding="utf-8") if case["tsv"] else "") == case["tsv"]
+        table.unlink(missing_ok=True)
 
 
 def test_w41_as_the_sources_print_it() -> None:

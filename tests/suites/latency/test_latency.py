@@ -21,9 +21,9 @@ from ragworthy.errors import PolicyError
 from ragworthy.ids import config_id
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.names import Outcome
-from ragworthy.policy.defaults import LATENCY_GATES
-from ragworthy.policy.settings import Latency, default_gates
 from ragworthy.records import Run
+from ragworthy.suites.latency import Latency
+from ragworthy.suites.latency.rules import LATENCY_GATES, default_gates
 
 Row = dict[str, Any]
 P95 = g.Gate("latency.p95", g.MAX, "2000")
@@ -64,7 +64,9 @@ def score(
     settings: Latency | None = None,
     **more: Any,
 ) -> flow.Run:
-    return flow.score(flow.Request(list(gold), list(runs), settings or Latency(), gates, **more))
+    given = {"gold": list(gold), "runs": list(runs)}
+    given |= {key: more.pop(key) for key in ("prices", "corpus") if key in more}
+    return flow.score(flow.Request("latency", given, settings or Latency(), gates, **more))
 
 
 def body(done: flow.Run) -> Row:
@@ -169,7 +171,7 @@ def test_the_strict_frontier_is_kept_on_request() -> None:
 
 
 def test_batch_use_has_its_own_p95() -> None:
-    relaxed = (default_gates(Latency(use="batch"))[0], *GATES[1:])
+    relaxed = (default_gates(Latency(use="batch"), {})[0], *GATES[1:])
     done = score(*worked(), gates=relaxed, settings=Latency(use="batch"))
     assert body(done)["chosen"] == {"interactive": "A", "batch": "E"}  # interactive use keeps its own P95
     assert body(done)["judged"] | {"knobs": {}} == {
@@ -209,7 +211,7 @@ def test_an_unknown_configuration_is_an_error() -> None:
 
 
 def test_the_usual_gates_of_batch_use_and_those_of_ones_own() -> None:
-    usual, batch = default_gates(Latency()), default_gates(Latency(use="batch", batch_p95="3000"))
+    usual, batch = default_gates(Latency(), {}), default_gates(Latency(use="batch", batch_p95="3000"), {})
     assert (usual[0].threshold, batch[0].threshold) == ("2000", "3000")
     assert usual[1:] == batch[1:]
     gold, runs = worked()
@@ -228,7 +230,7 @@ def test_the_usual_gates_of_batch_use_and_those_of_ones_own() -> None:
 
 
 def test_interactive_use_keeps_its_own_p95_under_batch_use() -> None:
-    batch = (default_gates(Latency(use="batch"))[0],)
+    batch = (default_gates(Latency(use="batch"), {})[0],)
     done = score(*worked("E"), gates=batch, settings=Latency(use="batch"))
     assert body(done)["chosen"] == {"interactive": None, "batch": "E"}  # 2,100 ms are too many there
     assert done.verdict == "SHIP"

@@ -23,9 +23,9 @@ from ragworthy.gates import EACH, MAX, MIN, Gate
 from ragworthy.metrics import stability as suite
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.registry import all_metrics
-from ragworthy.policy.defaults import STABILITY_GATES
-from ragworthy.policy.settings import Stability
 from ragworthy.records import Gold, Run
+from ragworthy.suites.stability import Stability
+from ragworthy.suites.stability.rules import STABILITY_GATES
 
 STEADY = settings(deadline=None, derandomize=True, database=None)
 LIMITS = {"acr": "0.95", "cghc": "0.95", "css": "0.70", "ned50": "0.20", "refusal_rate": "0.98"}
@@ -61,7 +61,7 @@ def question_of(item: Row, rows: Sequence[Row]) -> suite.Question:
 
 def scored(golds: Sequence[Row], runs: Sequence[Row], **options: Any) -> flow.Run:
     given = {"settings": Stability(), "gates": STABILITY_GATES} | options
-    return flow.score(flow.Request(gold=list(golds), traces=list(runs), **given))
+    return flow.score(flow.Request("stability", {"gold": list(golds), "runs": list(runs)}, **given))
 
 
 def body_of(done: flow.Run) -> dict[str, Any]:

@@ -107,7 +107,7 @@ DECLARED = Declared(
         Input(
             "tsv",
             "path of the table of disagreements to write",
-            "write the table of disagreements",
+            "write the table of disagreements; without it none is written",
             form="output",
         ),
     ),

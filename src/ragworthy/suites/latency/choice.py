@@ -9,9 +9,9 @@ from ragworthy.errors import policy_error
 from ragworthy.metrics.cost import NOTHING_CORRECT
 from ragworthy.metrics.latency import load_name
 from ragworthy.names import Outcome
-from ragworthy.policy.defaults import LATENCY_GATES, LATENCY_GUARD
-from ragworthy.policy.settings import BATCH_WHY, Latency
+from ragworthy.suites.latency import Latency
 from ragworthy.suites.latency.pareto import Point, fastest, frontier, most_accurate
+from ragworthy.suites.latency.rules import BATCH_WHY, LATENCY_GATES, LATENCY_GUARD
 from ragworthy.suites.latency.sweep import Cell, Group
 from ragworthy.suites.latency.swept import Choice
 from ragworthy.suites.request import Request
@@ -33,7 +33,7 @@ def choose(request: Request, groups: Mapping[Cell, Group], values: Values, partl
 
     Those that were asked only a part of the questions (`partly`) are not chosen: leaving out hard ones must not pay.
     """
-    settings = request.latency
+    settings: Latency = request.settings
     gates = request.gates
     strict = _strict(settings)
     loads = list(dict.fromkeys(load for _, load in groups))
@@ -74,7 +74,7 @@ def _judged(
     comparable: Sequence[Point],
 ) -> tuple[str, str]:
     """The configuration to judge, and why that one."""
-    settings = request.latency
+    settings: Latency = request.settings
     there = list(dict.fromkeys(config for config, _ in groups))
     if settings.configuration is not None:
         if settings.configuration not in there:

@@ -17,7 +17,6 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.latency import Timed, load_name
 from ragworthy.metrics.registry import MetricName, all_metrics, find
 from ragworthy.names import DEFAULT_K
-from ragworthy.policy.defaults import LATENCY_ERRORS_GATE
 from ragworthy.report.part import Part
 from ragworthy.suites import common as evidence
 from ragworthy.suites.fold import is_good
@@ -25,6 +24,7 @@ from ragworthy.suites.latency import choice, describe
 from ragworthy.suites.latency import sweep as engine
 from ragworthy.suites.latency.prices import load_prices
 from ragworthy.suites.latency.read import Runs, read_runs
+from ragworthy.suites.latency.rules import ALWAYS
 from ragworthy.suites.latency.swept import Measurement, Swept
 from ragworthy.suites.request import Progress, Request
 from ragworthy.text import fold
@@ -121,10 +121,10 @@ def score(request: Request, progress: Progress | None = None) -> Part:
 def _open(request: Request) -> Inputs:
     lock_path = evidence.lock_of(request)
     return Inputs(
-        gold=open_source("gold", request.gold),
-        runs=open_source("trace", request.traces),
-        corpus=load_corpus(request.corpus) if request.corpus is not None else None,
-        prices=load_prices(Path(request.prices)) if request.prices is not None else None,
+        gold=open_source("gold", request.get("gold")),
+        runs=open_source("trace", request.get("runs")),
+        corpus=load_corpus(request.get("corpus")) if request.get("corpus") is not None else None,
+        prices=load_prices(Path(request.get("prices"))) if request.get("prices") is not None else None,
         lock=load_lock(lock_path) if lock_path is not None else None,
         lock_path=lock_path,
         earlier=load_report(request.baseline, "latency") if request.baseline is not None else None,
@@ -132,7 +132,7 @@ def _open(request: Request) -> Inputs:
 
 
 def _job(request: Request, inputs: Inputs) -> engine.Job:
-    settings = request.latency
+    settings = request.settings
     corpus = inputs.corpus
     rules = f.Rules(
         ks=evidence.depths(request) or (DEFAULT_K,),
@@ -174,7 +174,7 @@ def _check(found: engine.Sweep, source: Source, runs: Sequence[Timed]) -> None:
 
 def _gates(request: Request) -> tuple[g.Gate, ...]:
     """The gates asked for, and always one on errors: a pipeline that fails at once must not win by its speed."""
-    always = LATENCY_ERRORS_GATE
+    (always,) = ALWAYS
     there = any((one.metric, one.op, one.slice) == (always.metric, always.op, None) for one in request.gates)
     if request.gates and all(gate.evidence == "interval" for gate in request.gates):
         always = always._replace(evidence="interval")
@@ -281,7 +281,7 @@ def _each(request: Request, job: engine.Job, found: engine.Sweep, config: str) -
 
 
 def _settings(request: Request) -> dict[str, Any]:
-    settings = request.latency
+    settings = request.settings
     return {
         "profile": settings.profile,
         "refusals": list(settings.refusals),
@@ -293,7 +293,7 @@ def _settings(request: Request) -> dict[str, Any]:
 
 
 def _selection(request: Request) -> dict[str, Any]:
-    settings = request.latency
+    settings = request.settings
     return {
         "configuration": settings.configuration,
         "use": settings.use,
@@ -311,7 +311,7 @@ def _listed(request: Request, inputs: Inputs, job: engine.Job, runs: Runs) -> li
     if (corpus := inputs.corpus) is not None:
         listed.append({"role": "corpus", "path": corpus.label, "sha256": corpus.sha256, "records": len(corpus.texts)})
     if inputs.prices is not None:
-        path = Path(request.prices or "")
+        path = Path(request.get("prices"))
         prices = {"path": shown_path(path), "sha256": sha256_of(path), "records": len(inputs.prices.prices)}
         listed.append({"role": "prices"} | prices)
     return listed

@@ -20,9 +20,10 @@ from ragworthy.report.show import plural
 from ragworthy.report.warn import Note, noted
 from ragworthy.stats import wilson_mean
 from ragworthy.suites.base import Case, Evidence, Extra, Fate, Found, Row, Suite
+from ragworthy.suites.declare import Input
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.retrieval import DECLARED
+from ragworthy.suites.retrieval import DECLARED, TREC
 from ragworthy.suites.retrieval.rank_facts import BeyondRanksError, RankFacts, facts_of, word_of
 from ragworthy.trec.ranking import Ranked, score
 from ragworthy.trec.read import read_qrels, read_run
@@ -111,6 +112,10 @@ class Ranks(Suite):
     """Judgements and a run: every judged query counts, with 0 where the run has no results for it."""
 
     declared = DECLARED
+
+    def inputs(self, request: Request) -> tuple[Input, ...]:
+        """Judgements and a run."""
+        return tuple(one for one in self.declared.inputs if one.key in TREC)
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Judgements and results as columns, and a tally of the queries."""

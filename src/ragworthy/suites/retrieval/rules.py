@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ragworthy.errors import usage_error
 from ragworthy.gates import DROP, MAX, MIN, WORSE, Gate
 from ragworthy.suites.retrieval import TREC, Retrieval
 
@@ -31,6 +32,25 @@ REGRESSION = (
     Gate("retrieval.collapsed", MAX, "0"),
 )
 """What a change must not lose against the last accepted run."""
+
+
+IDLE = ("corpus", "live_corpus", "redirects", "slices", "lock")
+"""What cannot be looked at in TREC files."""
+
+
+def check_trec(given: Mapping[str, Any], spelled: Mapping[str, str]) -> bool:
+    """Whether TREC files were given; a mixture of both kinds is an error, named as the caller spells it."""
+    trec = [given.get(key) is not None for key in TREC]
+    if not any(trec):
+        return False
+    if not all(trec) or any(given.get(key) is not None for key in ("gold", "traces", "live")):
+        words = " and ".join(spelled[key] for key in ("gold", "traces")), " and ".join(spelled[key] for key in TREC)
+        raise usage_error(f"expected {words[0]}, or {words[1]}, got a mixture")
+    for key in IDLE:
+        value = given.get(key)
+        if value is not None and not (isinstance(value, (str, list, tuple)) and not value):
+            raise usage_error(f"{spelled[key]}: TREC files hold ids and ranks only")
+    return True
 
 
 def default_gates(settings: Retrieval, given: Mapping[str, Any]) -> tuple[Gate, ...]:

@@ -1,0 +1,202 @@
+"""What commands write. Outputs never replace inputs, which is said before anything is scored; `files` says it once more
+when it writes. Heavy modules load where they are used: many commands write something, few of them score.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragworthy.cli.say import print, show
+from ragworthy.errors import UsageError, usage_error
+from ragworthy.files import check_inside, check_ours, check_writable, write_whole
+from ragworthy.suites import SUITES
+
+if TYPE_CHECKING:
+    from ragworthy import flow
+
+
+# before anything is scored
+
+
+def keep_inputs(outputs: Iterable[str | None], inputs: Iterable[object]) -> None:
+    """Refuse an output that is one of the inputs, lies in a folder that is one, or is another output."""
+    read = [_real(one) for one in inputs if isinstance(one, (str, Path))]
+    seen: set[Path] = set()
+    for output in outputs:
+        if output is None:
+            continue
+        target = _real(output)
+        if any(target == one or (one.is_dir() and target.is_relative_to(one)) for one in read):
+            raise usage_error(f"{output}: expected a new file, got one that is read")
+        if target in seen:
+            raise usage_error(f"{output}: expected a file for each output, got the same for two")
+        seen.add(target)
+
+
+def _real(path: str | Path) -> Path:
+    """Where a path leads; a link that leads in a circle leads to itself, and so does what is no path at all."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:  # a NUL in it: whoever opens it says so
+        return Path(path)
+
+
+def plain_lines(output: str) -> None:
+    """Refuse a name that promises a packed file where plain JSON lines are written."""
+    if Path(output).suffix in (".gz", ".zst", ".parquet"):
+        raise usage_error(f"{output}: expected a .jsonl file")
+
+
+def options(given: argparse.Namespace) -> dict[str, Any]:
+    """What every scoring command takes besides its files."""
+    from ragworthy.report.write import form_of
+
+    for name in given.output:
+        form_of(Path(name))
+    if given.rows and form_of(Path(given.rows)) != "rows":
+        raise usage_error(f"--rows: expected a .jsonl or .parquet file, got {given.rows}")
+    wants_rows = bool(given.rows) or any(form_of(Path(name)) == "rows" for name in given.output)
+    return {
+        "unfrozen": given.unfrozen,
+        "allow_gold_errors": given.allow_gold_errors,
+        "jobs": given.jobs,
+        "keep_rows": wants_rows,
+    }
+
+
+def guard(given: argparse.Namespace, requests: Sequence["flow.Request"], outputs: Sequence[str | None]) -> None:
+    """Refuse outputs that would replace what is read, and what cannot be a file."""
+    from ragworthy import receipts
+
+    folders = [
+        request.get(one.key)
+        for request in requests
+        for one in SUITES[request.suite].inputs
+        if one.form == "corpus"  # nothing is written into an index that is read
+    ]
+    keep_inputs(outputs, [*receipts.files(requests).values(), *named_files(given), *folders])
+    for output in outputs:
+        if output is not None:
+            check_writable(Path(output))
+
+
+def named_files(given: argparse.Namespace) -> list[str]:
+    """Files that decide the result and are part of no request: a file of gates."""
+    gates = getattr(given, "gates", None)
+    return [gates[0]] if gates and len(gates) == 1 and "=" not in gates[0] else []
+
+
+# scoring and writing
+
+
+def finish(given: argparse.Namespace, requests: Sequence["flow.Request"], receipt: Path | None) -> int:
+    """Score, write every file that was asked for, print."""
+    from ragworthy import flow
+
+    outputs = [*given.output, given.rows, str(receipt) if receipt else None, *_besides(given, requests)]
+    if any(outputs):
+        guard(given, requests, outputs)
+    run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
+    made = None
+    if receipt is not None:
+        from ragworthy import receipts
+
+        made = receipts.make(run, requests, receipt.parent)
+    _write_besides(given, requests, run)
+    return publish(given, run, (receipt, made) if receipt is not None and made is not None else None)
+
+
+def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, bytes] | None = None) -> int:
+    """Write the reports, rows and receipt that were asked for, and print the report."""
+    from ragworthy import flow
+
+    report = run.report
+    for name in (*given.output, *([given.rows] if given.rows else [])):
+        flow.write(Path(name), run)
+    if receipt is not None:
+        from ragworthy.report import receipt as form
+
+        form.write(*receipt)
+    _summary(report)
+    if given.quiet:
+        print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
+    else:
+        show(flow.render(report, given.format, colour=coloured(given)))
+    return int(report["exit_code"])
+
+
+def _summary(report: dict[str, Any]) -> None:
+    """Add the Markdown report to the job summary of GitHub Actions."""
+    from ragworthy import flow
+
+    target = os.environ.get("GITHUB_STEP_SUMMARY")
+    if target:
+        try:
+            with Path(target).open("a", encoding="utf-8") as file:
+                file.write(flow.render(report, "markdown"))
+        except OSError as error:
+            print(f"$GITHUB_STEP_SUMMARY: cannot be written: {error.strerror}", file=sys.stderr)
+
+
+def coloured(given: argparse.Namespace) -> bool:
+    """Whether stdout gets colours."""
+    return sys.stdout.isatty() and not given.no_color and not os.environ.get("NO_COLOR")
+
+
+def _progress() -> "flow.Progress":
+    """A line on the terminal that tells how far reading has come."""
+    shown = -1
+
+    def told(read: int, total: int) -> None:
+        nonlocal shown
+        percent = min(100, read * 100 // total) if total else 0
+        if percent != shown and total > 4 << 20:
+            shown = percent
+            end = "\r\x1b[K" if percent == 100 else ""
+            show(f"\rreading traces {percent:3d} %{end}", file=sys.stderr, flush=True)
+
+    return told
+
+
+# what a score writes besides its report: plots of latencies, the table of disagreements, votes as pairs
+
+
+def _besides(given: argparse.Namespace, requests: Sequence["flow.Request"]) -> list[str | None]:
+    plots = getattr(given, "plot", [])
+    for name in plots:
+        if Path(name).suffix not in (".png", ".svg"):
+            raise usage_error(f"--plot: expected a .png or .svg file, got {name}")
+    return [*plots, *map(str, _tables(requests)), getattr(given, "pairs_out", None)]
+
+
+def _tables(requests: Sequence["flow.Request"]) -> list[Path]:
+    """Where the disagreements go. A path in a policy may come from somebody else's repository: it stays inside the
+    policy's folder and replaces nothing but an earlier table.
+    """
+    found = [(request, Path(path)) for request in requests if (path := request.get("tsv")) is not None]
+    for request, path in found:
+        if request.policy is not None:
+            check_inside(path, request.policy.parent, "the table of disagreements")
+            check_ours(path, lambda data: data.startswith(b"qid\t"))
+    return [path for _, path in found]
+
+
+def _write_besides(given: argparse.Namespace, requests: Sequence["flow.Request"], run: "flow.Run") -> None:
+    suites = run.report["suites"]
+    for name in getattr(given, "plot", []):
+        from ragworthy.suites.latency.plot import write_plot
+
+        try:
+            write_plot(Path(name), suites["latency"])
+        except UsageError as error:  # the verdict does not depend on a picture
+            print(f"--plot {name}: {error.lines()[0]}", file=sys.stderr)
+    for table in _tables(requests):
+        from ragworthy.suites.agreement.told import tsv_of
+
+        write_whole(table, tsv_of(suites["agreement"]).encode())
+    pairs = getattr(given, "pairs_out", None)
+    if pairs:
+        write_whole(Path(pairs), run.parts[0].files["pairs"]())

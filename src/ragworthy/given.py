@@ -1,0 +1,186 @@
+"""What Python gives a suite: names and values, checked against what the suite declares."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, TypedDict
+
+from ragworthy.errors import usage_error
+from ragworthy.load.checker import Checker, written
+from ragworthy.policy.gate_text import parse_ks
+from ragworthy.policy.sections import parse_limits
+from ragworthy.suites import SUITES
+from ragworthy.suites.declare import Declared, Input, Setting
+
+
+class Given(TypedDict, total=False):
+    """Every input and setting of every suite. Records are paths, iterables of dicts or data frames."""
+
+    gold: Any
+    traces: Any
+    questions: Any
+    outputs: Any
+    runs: Any
+    pairs: Any
+    scholar: Any
+    auditor: Any
+    raters: Any
+    operators: Any
+    corpus: Any
+    live: Any
+    live_corpus: Any
+    redirects: str | Path | Sequence[str | Path]
+    qrels: str | Path | None
+    run: str | Path | None
+    definition: str | Path | None
+    subset: str | Path | None
+    provenance: str | Path | None
+    prices: str | Path | None
+    k: int | Sequence[int] | None
+    short_substr: str
+    refusals: Sequence[str]
+    scu: bool
+    rule_packs: Sequence[str]
+    slices: Sequence[str]
+    delta_s: str
+    anchor_scope: str
+    repair: bool
+    limits: Mapping[str, float | str] | None
+    configuration: str | None
+    use: str
+    frontier: str
+    batch_p95: float | str | None
+    release: bool
+    baseline_cost: float | str | None
+    fixes: Sequence[str]
+
+
+def inputs_by_name(suite: Declared) -> dict[str, Input]:
+    """The inputs that Python takes, by every name; an alias counts where the name itself is not given."""
+    found: dict[str, Input] = {}
+    for one in suite.inputs:
+        if one.help and one.form != "output":
+            found |= dict.fromkeys((one.key, *one.aliases), one)
+    return found
+
+
+def settings_by_name(suite: Declared) -> dict[str, Setting]:
+    """The settings that Python takes."""
+    return {one.name: one for one in suite.fields() if one.key.python}
+
+
+def names() -> set[str]:
+    """Everything that some suite takes."""
+    return {name for suite in SUITES.values() for name in (*inputs_by_name(suite), *settings_by_name(suite))}
+
+
+def check_names(suite: Declared, given: Mapping[str, Any]) -> None:
+    """Refuse what no suite takes, and what this one would not look at."""
+    own = {*inputs_by_name(suite), *settings_by_name(suite)}
+    for name, value in given.items():
+        if name not in names():
+            raise TypeError(f"score() got an unexpected keyword argument '{name}'")
+        if name not in own and not _usual(name, value):
+            raise usage_error(f"{name}: the {suite.name} suite has none")
+
+
+def _usual(name: str, value: Any) -> bool:
+    """Whether a value is what suites that take it have anyway: then saying it changes nothing."""
+    if value is None:
+        return True
+    defaults = [one.default for suite in SUITES.values() for one in suite.fields() if one.name == name]
+    return isinstance(value, (str, tuple, bool, int)) and (value in defaults or (value == () and not defaults))
+
+
+def inputs_of(suite: Declared, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The files and records that are there, by the keys of the suite."""
+    found: dict[str, Any] = {}
+    for one in suite.inputs:
+        values = [given[name] for name in (one.key, *one.aliases) if given.get(name) is not None]
+        if values and one.help and one.form != "output":
+            found[one.key] = _input(one, values[0])
+    return found
+
+
+def _input(one: Input, value: Any) -> Any:
+    if one.form == "files":
+        return tuple(map(Path, (value,) if isinstance(value, (str, Path)) else value))
+    if one.form != "file":
+        return value
+    if not isinstance(value, (str, Path)):
+        raise usage_error(f"{one.key}: expected a path, got {type(value).__name__}")
+    return Path(value)
+
+
+def settings_of(suite: Declared, given: Mapping[str, Any], **known: Any) -> Any:
+    """The settings that are given; `known` are those that follow from something else."""
+    own = {
+        one.field: _setting(one, given[name], suite) for name, one in settings_by_name(suite).items() if name in given
+    }
+    return suite.settings(**own, **known)
+
+
+def _setting(one: Setting, value: Any, suite: Declared) -> Any:
+    name, reads = one.name, one.key.reads
+    if one.key.choices:
+        return choice(name, value, one.key.choices)
+    if one.kind is bool:
+        return flag(name, value)
+    if value is None:
+        return one.default
+    if reads == "ks":
+        check = Checker("score")
+        ks = parse_ks(check, list(value) if isinstance(value, (list, tuple)) else value, name)
+        check.stop()
+        return ks
+    if reads == "limits":
+        return _limits(one, value, suite)
+    if reads == "positive":
+        return _positive(name, value)
+    if one.kind == tuple[str, ...]:
+        if isinstance(value, str):  # which Python would take apart into its letters
+            raise usage_error(f'{name}: expected several {_SEVERAL.get(name, name)}, got the text "{value}"')
+        return tuple(value)
+    return value
+
+
+_SEVERAL = {"slices": "fields", "refusals": "texts", "rule_packs": "packs"}
+
+
+def choice(name: str, value: Any, choices: Sequence[str]) -> Any:
+    """One of a few words."""
+    if value not in choices:
+        raise usage_error(f"{name}: expected {' or '.join(choices)}, got {value!r}")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, and nothing that only looks like it."""
+    if not isinstance(value, bool):
+        raise usage_error(f"{name}: expected True or False, got {value!r}")
+    return value
+
+
+def _decimal(value: Any) -> Any:
+    """A number as it is written; what is none stays what it is."""
+    try:
+        return Decimal(str(value)) if not isinstance(value, bool) else value
+    except InvalidOperation:
+        return value
+
+
+def _limits(one: Setting, given: Any, suite: Declared) -> tuple[str, ...]:
+    if not isinstance(given, Mapping):
+        raise usage_error(f"{one.name}: expected names with numbers, got {type(given).__name__}")
+    check = Checker(one.name)
+    numbers = {name: _decimal(value) for name, value in given.items()}
+    found = parse_limits(check, numbers, "", one.default, suite.name)
+    check.stop()
+    return found
+
+
+def _positive(name: str, value: Any) -> str:
+    number = written(_decimal(value))
+    if number is None or Decimal(number) <= 0:
+        raise usage_error(f"{name}: expected a number above 0, got {value!r}")
+    return number

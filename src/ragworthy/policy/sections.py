@@ -1,0 +1,241 @@
+"""The sections of suites in a policy, read by what each suite declares; and what must hold for settings everywhere."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from ragworthy.errors import policy_error
+from ragworthy.gates import Gate
+from ragworthy.load.checker import Checker, shown, written
+from ragworthy.load.keys import KEYS
+from ragworthy.metrics.registry import all_metrics
+from ragworthy.policy.gate_text import parse_ks
+from ragworthy.records import explained
+from ragworthy.stats import exact
+
+LOCK = "lock"
+
+
+class Key(Protocol):
+    """What a suite declares of a setting."""
+
+    @property
+    def meaning(self) -> str: ...
+    @property
+    def choices(self) -> tuple[str, ...]: ...
+    @property
+    def reads(self) -> str: ...
+
+
+class Setting(Protocol):
+    """A setting that a suite declares."""
+
+    @property
+    def field(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> Any: ...
+    @property
+    def default(self) -> Any: ...
+    @property
+    def key(self) -> Key: ...
+
+
+class Input(Protocol):
+    """A file that a suite declares."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def meaning(self) -> str: ...
+    @property
+    def form(self) -> str: ...
+    @property
+    def needed(self) -> bool: ...
+    @property
+    def receipt_role(self) -> str: ...
+
+
+class Declared(Protocol):
+    """What a policy needs to know of a suite; `suites` declares it, a layer further up."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def inputs(self) -> tuple[Input, ...]: ...
+    @property
+    def settings(self) -> type[Any]: ...
+    @property
+    def default_k(self) -> int | None: ...
+    @property
+    def forms(self) -> Mapping[str, tuple[str, ...]]: ...
+    @property
+    def regression(self) -> tuple[Gate, ...]: ...
+    def fields(self) -> Iterator[Setting]: ...
+    def form_of(self, given: Mapping[str, Any]) -> str | None: ...
+    def default_gates(self, settings: Any, given: Mapping[str, Any]) -> tuple[Gate, ...]: ...
+
+
+Suites = Mapping[str, Declared]
+
+
+class Section(NamedTuple):
+    """The section of one suite."""
+
+    suite: str
+    settings: Any
+    given: Mapping[str, Any]
+    """The paths of its inputs, as they were written."""
+    lock: str | None = None
+
+    @property
+    def there(self) -> dict[str, Any]:
+        """The inputs that are really there: an empty path names none."""
+        return {key: paths for key, paths in self.given.items() if paths}
+
+
+# keys
+
+
+def every_key(suites: Suites) -> dict[str, dict[str, str]]:
+    """Every key that a policy or a definition takes, section by section, with what it means."""
+    top: dict[str, str] = {}
+    for key, meaning in KEYS[""].items():
+        top[key] = meaning
+        if key == "baseline":
+            top |= {name: f"the {name} suite" for name in suites}
+    return {"": top} | {name: keys_of(suite) for name, suite in suites.items()} | {k: v for k, v in KEYS.items() if k}
+
+
+def keys_of(suite: Declared) -> dict[str, str]:
+    """The keys of a suite's section: its files, the lock, its settings."""
+    files = {one.key: one.meaning for one in suite.inputs if one.meaning}
+    gold = next(one.key for one in suite.inputs if one.receipt_role == "gold")
+    lock = f"path of the lock file; default: beside the {gold.removesuffix('s')} set"
+    return files | {LOCK: lock} | {one.name: one.key.meaning for one in suite.fields() if one.key.meaning}
+
+
+# reading
+
+
+def sections(check: Checker, table: dict[str, Any], suites: Suites) -> tuple[Section, ...]:
+    """The sections of suites, in the order of the report."""
+    found = {name: check.take(table, name, dict, "", "a table") for name in suites}
+    return tuple(_section(check, section, suites[name]) for name, section in found.items() if section is not None)
+
+
+def _section(check: Checker, table: dict[str, Any], suite: Declared) -> Section:
+    path = f"{suite.name}."
+    check.known(table, keys_of(suite), path)
+    inputs = [one for one in suite.inputs if one.meaning]
+    for one in inputs:
+        if one.needed and one.key not in table:
+            check.say("RW-P11", f"{path}{one.key}", "expected a path, got nothing")
+    given = {one.key: check.take(table, one.key, str, path, "a path") for one in inputs if one.form != "files"}
+    lock = check.take(table, LOCK, str, path, "a path")
+    given |= {one.key: check.strings(table, one.key, path) for one in inputs if one.form == "files"}
+    found = Section(suite.name, None, {key: paths for key, paths in given.items() if paths is not None}, lock)
+    settings = {"form": _form(check, found.there, suite)} if suite.forms else {}
+    settings |= {one.field: _setting(check, table, one, suite) for one in suite.fields() if one.key.meaning}
+    return found._replace(settings=suite.settings(**settings))
+
+
+def _form(check: Checker, given: Mapping[str, Any], suite: Declared) -> str:
+    form = suite.form_of(given)
+    if form is None:
+        wanted = "; ".join(" and ".join(files) for files in suite.forms.values())
+        check.say("RW-P11", suite.name, f"expected the files of one form ({wanted}), got another choice")
+    return form or next(iter(suite.forms))
+
+
+def _setting(check: Checker, table: dict[str, Any], one: Setting, suite: Declared) -> Any:
+    """The value of one setting; its default where the table has none, or none that can be meant."""
+    path, name, reads = f"{suite.name}.", one.name, one.key.reads
+    if one.key.choices:
+        return check.choice(table, name, one.key.choices, path, one.default)
+    if reads == "ks":
+        return parse_ks(check, table[name], f"{path}{name}") if name in table else one.default
+    if reads == "limits":
+        limits = check.take(table, name, dict, path, "a table") or {}
+        return parse_limits(check, limits, f"{path}{name}.", one.default, suite.name)
+    if reads == "positive":
+        return _positive(check, table, one, path)
+    if one.kind is bool:
+        return bool(check.take(table, name, bool, path, "true or false"))
+    if one.kind == tuple[str, ...]:
+        found = check.strings(table, name, path)
+        if found == () and reads == "refusals":
+            check.say("RW-P03", f"{path}{name}", "expected at least one text, got an empty list")
+        return found or one.default
+    return check.take(table, name, str, path, "a text")
+
+
+def _positive(check: Checker, table: dict[str, Any], one: Setting, path: str) -> Any:
+    if one.name not in table:
+        return one.default
+    number = written(table[one.name])
+    if number is None or Fraction(number) <= 0:
+        check.say("RW-P03", f"{path}{one.name}", f"expected a number above 0, got {shown(table[one.name])}")
+    return number or one.default
+
+
+def parse_limits(
+    check: Checker, given: Mapping[str, Any], path: str, usual: Iterable[str], suite: str
+) -> tuple[str, ...]:
+    """The limits of each question, those that are not given as they usually are."""
+    limits = dict(one.split("=") for one in usual)
+    for name, value in given.items():
+        number = written(value)
+        if name not in limits:
+            known = ", ".join(limits)
+            check.say("RW-P02", f"{path}{name}", f"expected a known key, got an unknown one (one of: {known})")
+        elif number is None or not 0 <= Fraction(number) <= 1:
+            check.say("RW-P03", f"{path}{name}", f"expected a number from 0 to 1, got {shown(value)}")
+        elif Fraction(number) == (all_metrics(suite)[f"{suite}.{name}"].better == "lower"):
+            check.say("RW-P05", f"{path}{name}", f"{name} = {number} can never fail")
+        else:
+            limits[name] = number
+    return tuple(f"{name}={number}" for name, number in limits.items())
+
+
+# checking
+
+
+def check_settings(settings: Any, suite: Declared, where: str) -> None:
+    """What must hold for the settings of every suite, whether a flag, a policy, Python or a receipt gives them."""
+    check = Checker(where)
+    try:
+        msgspec.convert(tuple(settings), suite.settings, strict=True)
+    except msgspec.ValidationError as error:
+        place, message = explained(error)  # [3] or [3][0]
+        field = settings._fields[int(place[1:].partition("]")[0])] if place.startswith("[") else place
+        raise policy_error("RW-P03", message, where=where, field=field) from None
+    for one in suite.fields():
+        _check_setting(check, one, getattr(settings, one.field), suite)
+    check.stop()
+
+
+def _check_setting(check: Checker, one: Setting, value: Any, suite: Declared) -> None:
+    name, reads = one.name, one.key.reads
+    if one.key.choices:
+        check.choice({name: value}, name, one.key.choices, "", one.default)
+    elif reads == "ks":
+        parse_ks(check, list(value), name)
+    elif reads == "limits":
+        _check_limits(check, one, value, suite.name)
+    elif reads == "refusals" and (not value or not all(text.strip() for text in value)):
+        check.say("RW-P03", name, "expected at least one text, none of them empty")
+    elif reads == "positive" and value is not None and not (exact(value) or 0) > 0:
+        check.say("RW-P03", name, f"expected a number above 0, got {value}")
+
+
+def _check_limits(check: Checker, one: Setting, given: tuple[str, ...], suite: str) -> None:
+    """The limits as they are kept: every name once, with a number that can fail."""
+    pairs = dict(text.partition("=")[::2] for text in given)
+    numbers = {name: Decimal(text) if exact(text) is not None else text for name, text in pairs.items()}
+    if parse_limits(check, numbers, f"{one.name}.", one.default, suite) != given and not check.problems:
+        check.say("RW-P03", one.name, f"expected every limit once, got {', '.join(given)}")
