@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import policy_error
-from ragworthy.load.extras import suites_in
+from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin, using_metrics
 from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import check_gates
@@ -16,12 +15,12 @@ from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
 from ragworthy.policy.sections import Section, check_settings
 from ragworthy.report import model
 from ragworthy.report import write as writing
-from ragworthy.report.part import Part
+from ragworthy.report.part import Part, Voice
 from ragworthy.suites import SUITES
-from ragworthy.suites.base import Found, Suite
 from ragworthy.suites.describe import describe
+from ragworthy.suites.evidence import Found
 from ragworthy.suites.opened import Opened
-from ragworthy.suites.own import voice_of as voice_of
+from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress as Progress
 from ragworthy.suites.request import Request as Request
 from ragworthy.suites.summarise import must_pass, summarise
@@ -63,10 +62,7 @@ def score(request: Request, progress: Progress | None = None) -> Run:
 
 
 def score_all(requests: Sequence[Request], progress: Progress | None = None) -> Run:
-    """Score every suite, and come to one verdict.
-
-    Each suite's own module has the same few steps: open, measure, summarise, judge, describe.
-    """
+    """Score every suite, and come to one verdict."""
     for request in requests:
         with using_metrics(request.plugins):
             check_request(request)
@@ -78,10 +74,6 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
 
 
 def _part(request: Request, progress: Progress | None) -> Part:
-    module = import_module(f"ragworthy.suites.{request.suite}.suite")
-    if not hasattr(module, "SUITE"):
-        old: Part = module.score(request, progress)
-        return old
     suite = SUITES[request.suite].load()
     with using_metrics(request.plugins):
         part: Part = suite.steps(request, lambda one: score_suite(suite, one, progress))
@@ -183,6 +175,12 @@ def _request(policy: Policy, section: Section) -> Request:
 
 
 # for people
+
+
+def voice_of(suite: str) -> Voice:
+    """What a suite says to people, from the body of its report alone."""
+    SUITES.also([suite])
+    return SUITES[suite].load()
 
 
 def render(report: dict[str, Any], form: str, *, colour: bool = False) -> str:

@@ -5,7 +5,14 @@ from enum import IntEnum, StrEnum
 VERSION = "0.2.0"
 SUITES = ("answers", "retrieval", "structured", "stability", "latency", "agreement")
 """Every suite, in the order of reports: each is a folder of `suites` that declares what it reads and how it is set."""
+REPORT_SCHEMA = "ragworthy.report/1"
+LOCK_SCHEMA = "ragworthy.lock/1"
+SUBSET_SCHEMA = "ragworthy.subset/1"
 REFUSAL = "not in context"
+DEFAULT_MODEL = "wordllama"
+"""The model behind distances and dense search, unless another one is named."""
+SMOKE, RELEASE = 10, 30
+"""Gold sets below these sizes are fit for a smoke test, or not even that."""
 DEFAULT_K = 5
 RETRIEVAL_K = "1,3,5,10"
 MIN_SUBSTR = 5

@@ -13,7 +13,7 @@ from ragworthy.errors import RagworthyError, data_error, policy_error, usage_err
 from ragworthy.gates import Gate
 from ragworthy.ids import natural
 from ragworthy.index.blocks import corpus_files
-from ragworthy.load.extras import BUNDLED_PACKS
+from ragworthy.load.packs import BUNDLED_PACKS
 from ragworthy.load.plugins import METRICS, load_file, load_point
 from ragworthy.metrics.facts.redirects import Table
 from ragworthy.names import VERSION
@@ -22,8 +22,8 @@ from ragworthy.policy.sections import check_settings
 from ragworthy.report import receipt
 from ragworthy.suites import SUITES
 from ragworthy.suites.answers.suite import pack_path
-from ragworthy.suites.common import lock_of
 from ragworthy.suites.declare import Declared, Input
+from ragworthy.suites.opened import lock_of
 from ragworthy.suites.retrieval import TREC
 from ragworthy.text import described
 
@@ -50,13 +50,18 @@ def _files(request: flow.Request) -> dict[str, Path]:
         given = request.get(one.key)
         if given is not None and one.form != "output":
             found |= _paths(one, given)
-    beside = {"policy": request.policy, "baseline": request.baseline, "lock": lock_of(request)}
+    beside = {"policy": request.policy, "baseline": request.baseline, "lock": _lock(request)}
     found |= {role: Path(path) for role, path in beside.items() if path is not None}
     for name in getattr(request.settings, "rule_packs", ()):
         if name not in BUNDLED_PACKS:
             found[f"pack:{name}"] = pack_path(request, name)
     found |= {f"plugin:{one.name}": one.path for one in request.plugins if one.path is not None}
     return found
+
+
+def _lock(request: flow.Request) -> Path | None:
+    gold = SUITES[request.suite].by_role("gold")
+    return lock_of(request, request.get(gold.key)) if gold is not None else None
 
 
 def _paths(one: Input, given: Any) -> dict[str, Path]:

@@ -22,7 +22,6 @@ from ragworthy import starter
 from ragworthy.cli.arguments import parser
 from ragworthy.errors import CATALOGUE
 from ragworthy.metrics.facts.jitters import JITTERS, apply
-from ragworthy.metrics.facts.raters import Mark, Rating
 from ragworthy.metrics.registry import all_metrics, find
 from ragworthy.names import Exit, Label, Outcome, Stage, Verdict
 from ragworthy.pipeline.extract import WEIGHTS
@@ -32,7 +31,9 @@ from ragworthy.policy.sections import every_key
 from ragworthy.records import (
     Chunk,
     Gold,
+    Mark,
     Pair,
+    Rating,
     RetrievalGold,
     RetrievalTrace,
     Run,

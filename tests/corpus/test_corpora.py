@@ -13,7 +13,7 @@ import pytest
 from conftest import Done, run_cli, write_jsonl
 from ragworthy.errors import DataError
 from ragworthy.index.blocks import chunk_source, corpus_files, load_corpus
-from ragworthy.load.extras import load_chunks
+from ragworthy.load.chunks import load_chunks
 
 PIECES = ("ten seconds", "linen bag")
 DOCS = {

@@ -171,8 +171,6 @@ def _asked(command: list[str], files: Files) -> Iterator[str]:
         policy = files.get(command[command.index("-c") + 1] if "-c" in command else "ragworthy.toml")
         if isinstance(policy, bytes):
             yield from _table_of(policy)
-    if command[:2] == ["score", "agreement"] and "--tsv" not in command:
-        yield "runs/consistency_disagreements.tsv"
     if command[:2] == ["gold", "rebind"]:
         yield from ("bound.log.jsonl", "bound.review.jsonl")
 

@@ -22,7 +22,6 @@ from places import SHARED
 from ragworthy.errors import DataError
 from ragworthy.gold import subset as drawing
 from ragworthy.gold.subset import Candidate, draw
-from ragworthy.load import questions
 from ragworthy.load.definition import bundled
 from ragworthy.load.questions import read_subset
 from ragworthy.metrics.definition import Definition, Field
@@ -717,10 +716,6 @@ def test_another_number_draws_others() -> None:
         ragworthy("gold", "subset", "q.json", "-o", "dev.json", "--size", 17, "--seed", seed)
         taken.append([one["id"] for one in read_subset(Path("dev.json")).questions])
     assert taken[0] == taken[1] != taken[2]
-
-
-def test_both_sides_mean_the_same_schema() -> None:
-    assert drawing.SUBSET_SCHEMA == questions.SUBSET_SCHEMA
 
 
 # the real data

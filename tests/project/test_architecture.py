@@ -58,7 +58,7 @@ def imported(path: Path) -> list[tuple[int, str]]:
         elif isinstance(node, ast.Import):
             found += [(node.lineno, a.name.split(".")[1]) for a in node.names if a.name.startswith("ragworthy.")]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # import_module and the like
-            named = re.match(r"ragworthy\.(\w+)", node.value)
+            named = re.fullmatch(r"ragworthy\.(\w+)(\.[\w.{}]*)?", node.value)
             found += [(node.lineno, named[1])] if named and named[1] in PLACE else []
     return found
 
@@ -111,6 +111,7 @@ def test_sizes() -> None:
 
 def test_broad_excepts_stand_only_where_something_is_handed_on() -> None:
     allowed = {"cli/main.py": 1, "suites/fork.py": 1, "runner/trace_writer.py": 1, "runner/targets/callables.py": 1}
+    allowed["load/plugins.py"] = 4  # whatever a plugin raises is an error with its name
     found: dict[str, int] = {}
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -108,8 +108,8 @@ def test_the_selftest_proves_that_a_gate_on_it_can_fail() -> None:
         ("def f(:", "eval/metrics.py cannot be loaded: SyntaxError: invalid syntax (metrics.py, line 1)"),
         (
             OWN.replace('better="higher"', 'better="higher", kind="p0"'),
-            "eval/metrics.py cannot be loaded: ValueError: metric answers.in_scope: expected a kind (rate, mean, count, "
-            'share, median, tail, sum, ratio, spread or a percentile such as p95), got "p0"',
+            "eval/metrics.py cannot be loaded: ValueError: metric answers.in_scope: expected a kind (rate, mean, "
+            'count, share, median, tail, sum, ratio, spread or a percentile such as p95), got "p0"',
         ),
         (OWN.replace("def in_scope", "def precision"), "metric answers.precision is defined twice"),
     ],
@@ -147,7 +147,7 @@ def test_a_plugin_that_is_not_there_is_an_error_with_its_name(team: Path) -> Non
 
 # packages
 
-RENDERER = '''
+RENDERER = """
 def render(report):
     return f"{report['verdict']} by {len(report['gates'])} gates\\n"
 
@@ -156,7 +156,7 @@ def broken(report):
 
 def echo(rest):
     return lambda qid, q, seed, jitter, knobs: {"answer_json": {"claim": rest}, "retrieved_ids": []}
-'''
+"""
 ENTRY_POINTS = """[ragworthy.suites]
 brevity = brevity:DECLARED
 

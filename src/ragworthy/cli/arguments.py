@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ragworthy.cli import driving
 from ragworthy.cli.flags import Parser, command, common, count, jobs, plugin, quiet, scored, whole
-from ragworthy.names import DEFAULT_K, RETRIEVAL_K, VERSION
+from ragworthy.names import DEFAULT_K, DEFAULT_MODEL, RETRIEVAL_K, VERSION
 from ragworthy.suites import SUITES
 
 DESCRIPTION = "Decide whether a RAG pipeline may ship: scores, gates, one verdict, a receipt."
@@ -119,7 +119,7 @@ def _gold_lock(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     one.add_argument("--signer", action="append", required=True, metavar="NAME", help="who signs (repeatable)")
     one.add_argument("--reason", required=True, metavar="TEXT", help="why it is frozen, or what changed")
     one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks: calibrates ΔS for a retrieval set")
-    one.add_argument("--dense", default="wordllama", metavar="MODEL",
+    one.add_argument("--dense", default=DEFAULT_MODEL, metavar="MODEL",
                      help="the model to calibrate (default: wordllama)")  # fmt: skip
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
 
@@ -149,7 +149,7 @@ def _index(group: argparse.ArgumentParser) -> None:
     one.add_argument("--docs", required=True, metavar="DIR|FILE.jsonl",
                      help="a folder of .md .html .txt files, or {path, text} or block records")  # fmt: skip
     one.add_argument("--out", required=True, metavar="DIR", help="the index")
-    one.add_argument("--dense", default="wordllama", metavar="MODEL",
+    one.add_argument("--dense", default=DEFAULT_MODEL, metavar="MODEL",
                      help="wordllama (default), minilm, openai:MODEL@URL, or none")  # fmt: skip
     one.add_argument("--limit", type=whole, default=2000, metavar="BYTES", help="longest prose chunk (default: 2000)")
     one.add_argument("--ann", choices=("auto", "flat", "hnsw"), default="auto", help="how vectors are searched")
@@ -181,7 +181,7 @@ def _index_pairs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     one.add_argument("--gold", metavar="FILE", help="a retrieval gold set whose ids must be in the index")
     one.add_argument("--calibrate", action="store_true", help="calibrate ΔS and store it in the lock of the gold set")
     one.add_argument(
-        "--dense", default="wordllama", metavar="MODEL", help="the model to calibrate (default: wordllama)"
+        "--dense", default=DEFAULT_MODEL, metavar="MODEL", help="the model to calibrate (default: wordllama)"
     )
 
     one = command(verbs, "diff", "a shadow index against the live one: may it take traffic?", "index:diff")

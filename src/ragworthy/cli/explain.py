@@ -81,7 +81,7 @@ def schema(name: str) -> dict[str, object]:
     """The JSON Schema of a file format."""
     import msgspec
 
-    from ragworthy.load.extras import Lock
+    from ragworthy.load.lock import Lock
     from ragworthy.metrics.facts.redirects import Table
     from ragworthy.records import (
         Chunk,

@@ -12,7 +12,7 @@ from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import commands
 from ragworthy.gold import lint as rules
-from ragworthy.load.extras import load_lock, lock_path
+from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.questions import BrokenArray
 from ragworthy.load.sources import open_source
 from ragworthy.names import VERSION, Exit

@@ -7,7 +7,7 @@ from pathlib import Path
 from ragworthy import flow, receipts, starter
 from ragworthy.cli.say import print, show
 from ragworthy.gold import commands
-from ragworthy.names import Exit, Verdict
+from ragworthy.names import DEFAULT_MODEL, Exit, Verdict
 from ragworthy.policy.read import load_policy
 from ragworthy.report import receipt
 from ragworthy.suites import SUITES
@@ -92,7 +92,7 @@ def _shadow(folder: Path, given: argparse.Namespace) -> Verdict:
 
     laid = starter.shadow(folder)
     for name, docs in (("live", laid.live_docs), ("shadow", laid.shadow_docs)):
-        indexing.build(docs, folder / "index" / name, dense="wordllama")
+        indexing.build(docs, folder / "index" / name, dense=DEFAULT_MODEL)
         asked = wordings(laid.all_questions)
         write_traces(folder / f"runs/{name}.jsonl", traces(open_index(folder / "index" / name), asked, How()))
     table = indexing.redirects(folder / "index/live", folder / "index/shadow")

@@ -14,7 +14,7 @@ from ragworthy.index import build as indexing
 from ragworthy.index.manifest import drift
 from ragworthy.index.store import Index, open_index
 from ragworthy.load.decode import read_items
-from ragworthy.load.extras import load_lock, lock_path
+from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts.redirects import Redirects, Table, inverted
 from ragworthy.records import RetrievalGold

@@ -14,7 +14,7 @@ from ragworthy.gold import lint_retrieval as retrieval_rules
 from ragworthy.gold import lint_structured as structured_rules
 from ragworthy.gold import seal as sealing
 from ragworthy.load.decode import lines_of, read_items
-from ragworthy.load.extras import load_lock, lock_path
+from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.questions import open_questions, read_questions
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts import answers as f

@@ -10,10 +10,10 @@ from ragworthy.gold.seal import item_hash
 from ragworthy.metrics.definition import ABSENT, Definition, Field, value_at
 from ragworthy.metrics.facts.expected import expected_value, place_of, problems_of
 from ragworthy.metrics.kinds.texts import Keywords, Listed, keywords
+from ragworthy.names import RELEASE, SMOKE
 from ragworthy.records import StructuredGold
 from ragworthy.text import described, is_nfc, squeeze
 
-SMOKE, RELEASE = 10, 30
 PARTS = ("target_audience", "main_topic", "sub_topic", "detailed_description", "original_evidence")
 """What an entry of a source map can be about, where the definition has these fields."""
 

@@ -18,14 +18,14 @@ from ragworthy.gold.rebind import Rebound, rebind_gold, rebind_traces
 from ragworthy.ids import stable
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
 from ragworthy.index.embed import load, text_distances
-from ragworthy.load.extras import load_lock, lock_path
 from ragworthy.load.lines import read_lines
+from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts.distance import Calibration, exact
 from ragworthy.metrics.facts.redirects import Redirects, Table
+from ragworthy.names import DEFAULT_MODEL
 from ragworthy.report.show import lost_ids
 
-DEFAULT_MODEL = "wordllama"
 UNRELATED = 10
 """How many blocks of other documents each question is held against."""
 SEED = "ragworthy.calibration/1"

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-LOCK_SCHEMA = "ragworthy.lock/1"
+from ragworthy.names import LOCK_SCHEMA
 
 
 def item_hash(value: Mapping[str, Any]) -> str:

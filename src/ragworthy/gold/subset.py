@@ -10,7 +10,8 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-SUBSET_SCHEMA = "ragworthy.subset/1"
+from ragworthy.names import SUBSET_SCHEMA
+
 ALGORITHM = "stratified-sha256/1"
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ragworthy.errors import usage_error
 from ragworthy.history.drift import drift, variation
-from ragworthy.load.extras import Earlier, load_report, suites_in
+from ragworthy.load.baseline import Earlier, load_report, suites_in
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.report import show
 from ragworthy.safe import terminal

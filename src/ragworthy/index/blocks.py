@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.corpus.normalise import count_tokens
 from ragworthy.ids import section_key, stable
-from ragworthy.load.extras import read_chunks
+from ragworthy.load.chunks import read_chunks
 from ragworthy.load.sources import Block, FileSource, PlainFile, Source, open_source
 from ragworthy.metrics.facts.wanted import Place, Section, kind_of, place_of
 from ragworthy.records import Chunk

@@ -9,9 +9,9 @@ import numpy as np
 
 from ragworthy.errors import usage_error
 from ragworthy.index.ranking import DECIMALS, Doubles, Floats, rounded
+from ragworthy.names import DEFAULT_MODEL
 from ragworthy.wire.address import shown
 
-DEFAULT = "wordllama"
 _ENDPOINT = re.compile(r"openai:(?P<model>.+?)@(?P<url>https?://.+)")
 
 
@@ -34,7 +34,7 @@ class Embedder(Protocol):
         """One row for each text, of unit length; zeros for a text without tokens."""
 
 
-def load(name: str = DEFAULT) -> Embedder:
+def load(name: str = DEFAULT_MODEL) -> Embedder:
     """The model with this name: wordllama, minilm, or openai:MODEL@URL for an endpoint."""
     if name == "wordllama":
         from ragworthy.index.wordllama import Wordllama

@@ -29,10 +29,10 @@ from ragworthy.load.sources import (
     Source,
     open_source,
 )
+from ragworthy.names import SUBSET_SCHEMA
 from ragworthy.records import SchemaOnly, StructuredGold, explained
 from ragworthy.text import clip, visible
 
-SUBSET_SCHEMA = "ragworthy.subset/1"
 _ANY_SUBSET = "ragworthy.subset/"
 LARGEST_ARRAY = 1 << 30
 """An array is read in one piece; JSON lines have no limit."""

@@ -121,9 +121,9 @@ def every_key(suites: Suites) -> dict[str, dict[str, str]]:
 def keys_of(suite: Declared) -> dict[str, str]:
     """The keys of a suite's section: its files, the lock, its settings."""
     files = {one.key: one.meaning for one in suite.inputs if one.meaning}
-    gold = next(one.key for one in suite.inputs if one.receipt_role == "gold")
-    lock = f"path of the lock file; default: beside the {gold.removesuffix('s')} set"
-    return files | {LOCK: lock} | {one.name: one.key.meaning for one in suite.fields() if one.key.meaning}
+    for one in [one for one in suite.inputs if one.receipt_role == "gold"][:1]:
+        files |= {LOCK: f"path of the lock file; default: beside the {one.key.removesuffix('s')} set"}
+    return files | {one.name: one.key.meaning for one in suite.fields() if one.key.meaning}
 
 
 # reading

@@ -5,15 +5,10 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.names import VERSION, Outcome, exit_code
+from ragworthy.names import REPORT_SCHEMA, VERSION, Outcome, exit_code
 from ragworthy.report import show
 from ragworthy.report.part import Part
 from ragworthy.stats import cases_needed
-
-SCHEMA = "ragworthy.report/1"
-"""
-1  first version
-"""
 
 
 def assemble(parts: Sequence[Part]) -> dict[str, Any]:
@@ -28,7 +23,7 @@ def assemble(parts: Sequence[Part]) -> dict[str, Any]:
             found[f"lock.{part.suite}"] = found.pop("lock")
         provenance |= found
     return {
-        "schema": SCHEMA,
+        "schema": REPORT_SCHEMA,
         "tool": {"name": "ragworthy", "version": VERSION},
         "verdict": verdict.value,
         "exit_code": int(exit_code(verdict)),

@@ -6,11 +6,9 @@ from typing import Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import CATALOGUE
+from ragworthy.names import RELEASE, SMOKE
 from ragworthy.report.part import Frozen
 from ragworthy.report.show import plural
-
-SMOKE, RELEASE = 10, 30
-"""Gold sets below these sizes are fit for a smoke test, or not even that."""
 
 
 def release_warnings(frozen: Frozen, baseline_verdict: str | None, judged: Sequence[g.Judged]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from ragworthy.gates import Gate
-    from ragworthy.suites.base import Suite
+    from ragworthy.suites.protocol import Suite
 
 Form = Literal["records", "corpus", "file", "files", "output"]
 """How a file is read: line by line, as an index or its chunks, by code of its own, several of those; or written."""

@@ -14,7 +14,8 @@ from ragworthy.report import model
 from ragworthy.report.part import Part
 from ragworthy.report.show import plural
 from ragworthy.report.warn import release_warnings
-from ragworthy.suites.base import Case, Extra, Found, Suite
+from ragworthy.suites.evidence import Case, Extra, Found
+from ragworthy.suites.protocol import Suite
 
 _COMMON = (
     "profile", "inputs", "settings", "frozen", "counts", "metrics", "slices", "labels", "stages", "offenders",

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.files import sha256_of, shown_path
 from ragworthy.index.blocks import Corpus
-from ragworthy.load.extras import Earlier, Lock, as_baseline, load_lock, load_report
-from ragworthy.load.extras import lock_path as default_lock
+from ragworthy.load.baseline import Earlier, as_baseline, load_report
+from ragworthy.load.lock import Lock, load_lock
+from ragworthy.load.lock import lock_path as default_lock
 from ragworthy.load.sources import FileSource, Source
 from ragworthy.report.part import Frozen
 from ragworthy.suites.request import Request

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.load.extras import suites_in
+from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin
 
 Progress = Callable[[int, int], None]

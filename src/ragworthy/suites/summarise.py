@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from ragworthy import gates as g
 from ragworthy.errors import PolicyError, Problem
 from ragworthy.metrics.registry import MetricName, Word, find
-from ragworthy.suites.base import Case, Evidence, Suite, Summary
+from ragworthy.suites.evidence import Case, Evidence, Summary
+from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Request
 from ragworthy.suites.slices import check_slices
 

@@ -60,7 +60,7 @@ W41 = [(V, V)] * 6 + [(N, N)] * 2 + [(R, R), (V, R)]
 
 
 def test_w41_kappa_of_ten_pairs() -> None:
-    code, report = score(pairs(*W41))
+    code, report = score(pairs(*W41), "--tsv", "apart.tsv")
     assert (code, report["verdict"]) == (0, "SHIP")
     assert (metric(report, "percent")["num"], metric(report, "percent")["den"]) == (9, 10)
     # Pe = 0.7 · 0.6 + 0.2 · 0.2 + 0.1 · 0.2 = 0.48; κ = (0.9 − 0.48) / (1 − 0.48) = 42/52 = 21/26
@@ -70,12 +70,12 @@ def test_w41_kappa_of_ten_pairs() -> None:
     assert suite(report)["disagreements"] == [
         {"qid": "q9", "scholar": V, "auditor": R, "final": R, "why": "auditor_veto"}
     ]
-    written = Path("runs/consistency_disagreements.tsv").read_bytes()
+    written = Path("apart.tsv").read_bytes()
     assert written == b"qid\tscholar\tauditor\tfinal\twhy\nq9\tVALID\tREJECT\tREJECT\tauditor_veto\n"
 
 
 def test_w42_one_label_only_passes_by_agreement() -> None:
-    code, report = score(pairs(*[(V, V)] * 10))
+    code, report = score(pairs(*[(V, V)] * 10), "--tsv", "apart.tsv")
     assert (code, report["verdict"]) == (0, "SHIP")
     assert metric(report, "percent")["value"] == 1.0
     assert metric(report, "kappa")["value"] is None
@@ -83,7 +83,7 @@ def test_w42_one_label_only_passes_by_agreement() -> None:
     gate = next(gate for gate in report["gates"] if gate["metric"] == "agreement.kappa")
     assert (gate["outcome"], gate["value"]) == ("pass", None)
     assert gate["reason"] == "every label is the same: agreement is complete"
-    assert Path("runs/consistency_disagreements.tsv").read_text() == "qid\tscholar\tauditor\tfinal\twhy\n"
+    assert Path("apart.tsv").read_text() == "qid\tscholar\tauditor\tfinal\twhy\n"
 
 
 def test_complete_agreement_that_nothing_may_ship_does_not_ship() -> None:
@@ -320,7 +320,7 @@ def test_damage_reaches_every_pair() -> None:
     def apart(pair: Pair) -> Pair:
         return Pair(qid=pair.qid, scholar=Vote(A), auditor=Vote(V if pair.name < "q5" else R))
 
-    request = flow.Request(None, pairs(*W41), Agreement(), AGREEMENT_GATES)
+    request = flow.Request("agreement", {"pairs": pairs(*W41)}, Agreement(), AGREEMENT_GATES)
     assert [one.outcome.value for one in flow.score(request).judged] == ["pass"] * 3
     assert [one.outcome.value for one in flow.score(request._replace(damage=apart)).judged] == ["fail"] * 3
     empty = flow.score(request._replace(damage=lambda pair: None))

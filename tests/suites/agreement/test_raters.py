@@ -52,7 +52,7 @@ W51 = ("ccc", "ccc", "ccw", "www")
 
 
 def test_w51_three_raters_four_items() -> None:
-    code, report, body = score("raters", votes(*W51))
+    code, report, body = score("raters", votes(*W51), "--tsv", "apart.tsv")
     # (1 + 1 + 1/3 + 1) / 4 = 5/6 < 0.85
     assert body["metrics"]["agreement.pairwise"]["exact"] == "5/6"
     # 8 of 12 votes are c, 4 are w: Pe = 4/9 + 1/9 = 5/9; (5/6 − 5/9) / (4/9) = 5/8
@@ -61,7 +61,7 @@ def test_w51_three_raters_four_items() -> None:
     assert [(gate["metric"], gate["outcome"]) for gate in report["gates"]] == [("agreement.pairwise", "fail")]
     assert code == 1
     assert body["disagreements"] == [{"qid": "q2", "votes": {"r0": "c", "r1": "c", "r2": "w"}}]
-    written = Path("runs/consistency_disagreements.tsv").read_text()
+    written = Path("apart.tsv").read_text()
     assert written == "qid\tr0\tr1\tr2\nq2\tc\tc\tw\n"
     assert body["by_pair"] == [
         {"raters": ["r0", "r1"], "same": 4, "both": 4},

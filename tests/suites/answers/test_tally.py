@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.registry import Metric, MetricName, all_metrics
+from ragworthy.metrics.registry import MetricName, all_metrics
 from ragworthy.suites.answers.suite import SUITE, _cases
 
 RIGHT = f.ANSWERABLE | f.EVIDENCE | f.PRESENT | f.CLAIM | f.CONTAINS | f.WELL_FORMED | f.IN_SCOPE | f.HIT | f.KEPT
@@ -43,9 +43,8 @@ def test_a_metric_that_says_more_than_yes_or_no_is_folded_question_by_question(k
     def of(facts: f.Facts) -> int | None:
         return (2 if facts.hit else 1) if facts.present else None
 
-    told = {"better": "higher", "over": "question", "needs": "", "highest": 2, "at_k": False, "short": ()}
-    words = {"cases": "answers", "event": "", "undefined": "nothing", "source": ""}
-    metric = Metric(id="answers.own", of=of, kind=kind, **told, **words)
+    known = all_metrics("answers")["answers.precision"]
+    metric = known._replace(id="answers.own", of=of, kind=kind, highest=2)
     num, den = value(MetricName(metric, None))
     assert Fraction(num, den or 1) == wanted
 

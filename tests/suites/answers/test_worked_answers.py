@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from conftest import G1, G2, G3, T1, T2, T3, Done, Row, run_cli, write_jsonl
-from ragworthy.load.extras import load_pack
+from ragworthy.load.packs import load_pack
 from ragworthy.metrics.facts.constraints import contradicted
 
 EXAMPLE_GOLD = [G1(), G2(), G3()]

@@ -11,7 +11,7 @@ from ragworthy.names import Outcome
 from ragworthy.report.show import number, plural
 from ragworthy.report.warn import Note, noted, size_note
 from ragworthy.suites.agreement.votes import SEVERAL, Votes
-from ragworthy.suites.base import Case, Found
+from ragworthy.suites.evidence import Case, Found
 
 AGREEING = {"agreement.percent", "agreement.kappa", "agreement.pairwise", "agreement.fleiss"}
 """Metrics that are low where votes differ."""

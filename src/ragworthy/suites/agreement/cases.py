@@ -8,7 +8,7 @@ from ragworthy.metrics.facts.arbitration import ABSTAIN, NOT_IN_CONTEXT, Final, 
 from ragworthy.names import Label, Stage
 from ragworthy.records import Gold
 from ragworthy.suites.agreement.votes import Asked, Votes
-from ragworthy.suites.base import Case, Fate
+from ragworthy.suites.evidence import Case, Fate
 
 WORST = (Label.ERROR, Label.OVERRULED, Label.DISAGREED, Label.ABSTAINED, Label.ESCALATED, Label.SINGLE, Label.OK)
 """What can become of an item, worst first."""

@@ -7,12 +7,13 @@ from typing import Any
 
 from ragworthy import gates as g
 from ragworthy.index.blocks import load_corpus
-from ragworthy.load.extras import as_baseline
+from ragworthy.load.baseline import as_baseline
 from ragworthy.metrics.facts import raters as r
 from ragworthy.metrics.facts.arbitration import REJECT, Voted
 from ragworthy.metrics.fold import value_of_all
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import Outcome, Stage
+from ragworthy.report.part import Column
 from ragworthy.report.show import plural
 from ragworthy.suites.agreement import DECLARED
 from ragworthy.suites.agreement.advice import steps, warnings
@@ -21,8 +22,9 @@ from ragworthy.suites.agreement.rules import ALWAYS
 from ragworthy.suites.agreement.told import counts_line, lines, of_pairs, of_raters
 from ragworthy.suites.agreement.traces import read_traced, rules_of, vote
 from ragworthy.suites.agreement.votes import SEVERAL, Votes, pairs_of, read_files, read_marks, read_pairs, read_ratings
-from ragworthy.suites.base import Bound, Case, Column, Evidence, Extra, Fate, Found, Offender, Row, Suite, Summary
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.opened import Listed, Opened, unlike_run
+from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 
 MEASURED = {"raters": ("ballots",), "operators": ("ballots", "operators")}

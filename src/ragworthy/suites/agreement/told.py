@@ -7,7 +7,7 @@ from typing import Any
 from ragworthy.metrics.facts import raters as r
 from ragworthy.metrics.facts.arbitration import HEADER, LABELS, disagreements, tsv
 from ragworthy.report.show import plural
-from ragworthy.suites.base import Found
+from ragworthy.suites.evidence import Found
 
 
 def of_pairs(found: Found) -> dict[str, Any]:

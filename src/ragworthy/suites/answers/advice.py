@@ -9,7 +9,7 @@ from ragworthy.names import Outcome
 from ragworthy.report.show import plural
 from ragworthy.report.warn import Note, noted, plain, size_note
 from ragworthy.suites.answers.read import Kept
-from ragworthy.suites.base import Found
+from ragworthy.suites.evidence import Found
 
 Step = tuple[str, str]
 """What a pattern means, and what to do."""

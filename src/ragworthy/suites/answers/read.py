@@ -6,8 +6,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ragworthy.errors import data_error
+from ragworthy.load.chunks import load_chunks
 from ragworthy.load.decode import Decoder
-from ragworthy.load.extras import Pack, load_chunks, load_pack
+from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace

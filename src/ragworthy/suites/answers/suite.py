@@ -19,8 +19,9 @@ from ragworthy.suites.answers.parallel.job import Offender as Worst
 from ragworthy.suites.answers.read import Alike, Kept, chunks_of, kept, measured, packs_of
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
-from ragworthy.suites.base import Case, Evidence, Extra, Fate, Found, Offender, Row, Suite
+from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Offender, Row
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})

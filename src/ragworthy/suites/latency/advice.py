@@ -10,7 +10,7 @@ from ragworthy.names import Outcome
 from ragworthy.report.show import plural
 from ragworthy.report.warn import Note, noted, plain, size_note
 from ragworthy.stats import percentile
-from ragworthy.suites.base import Found
+from ragworthy.suites.evidence import Found
 from ragworthy.suites.latency.lines import money, ms
 from ragworthy.suites.latency.swept import Measurement, Swept
 from ragworthy.suites.latency.values import percentiles

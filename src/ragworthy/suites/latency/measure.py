@@ -12,7 +12,7 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.latency import Sample
 from ragworthy.metrics.registry import MetricName, all_metrics, find
 from ragworthy.names import DEFAULT_K, HARMLESS, SEVERITY, Label, Stage
-from ragworthy.suites.base import Case, Fate
+from ragworthy.suites.evidence import Case, Fate
 from ragworthy.suites.latency.choice import choose
 from ragworthy.suites.latency.prices import load_prices
 from ragworthy.suites.latency.read import Runs as Read

@@ -9,9 +9,9 @@ from ragworthy.errors import policy_error
 from ragworthy.metrics.latency import load_name
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import DEFAULT_K, HARMLESS, Label
-from ragworthy.report.part import Table
+from ragworthy.report.part import Column, Table
 from ragworthy.report.show import plural
-from ragworthy.suites.base import Bound, Case, Column, Evidence, Extra, Fate, Found, Ledger, Offender, Suite, Summary
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Summary
 from ragworthy.suites.latency import DECLARED, advice, lines, loads
 from ragworthy.suites.latency.choice import guarded, is_strict
 from ragworthy.suites.latency.measure import (
@@ -30,6 +30,7 @@ from ragworthy.suites.latency.sweep import sweep
 from ragworthy.suites.latency.swept import Swept, configuration_key, cost_key, judged_key, limits_key, slowest_key
 from ragworthy.suites.latency.values import Runs, together, word_of
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import fields_of
 

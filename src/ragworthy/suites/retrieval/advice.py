@@ -9,10 +9,10 @@ from ragworthy.metrics.facts.asked import Arm, Asked
 from ragworthy.metrics.facts.convergence import SPLIT
 from ragworthy.metrics.facts.distance import ACCEPT, BLOCK
 from ragworthy.metrics.facts.runs import Facts
-from ragworthy.names import Outcome
+from ragworthy.names import RELEASE, Outcome
 from ragworthy.report.show import plural
-from ragworthy.report.warn import RELEASE, Note, noted
-from ragworthy.suites.base import Found
+from ragworthy.report.warn import Note, noted
+from ragworthy.suites.evidence import Found
 from ragworthy.suites.retrieval.arms import Arms
 from ragworthy.suites.retrieval.cases import DEPTH, incomplete
 from ragworthy.suites.retrieval.validity import LOST

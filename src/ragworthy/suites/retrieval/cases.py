@@ -4,7 +4,7 @@ from ragworthy.metrics.facts.asked import Arm, Asked
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.retrieval import blame, label
 from ragworthy.names import HARMLESS, SEVERITY
-from ragworthy.suites.base import Case, Fate, Offender
+from ragworthy.suites.evidence import Case, Fate, Offender
 
 DEPTH = 5
 """How deep a relevant block may stand before its question is an offender."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.metrics.facts.asked import Arm
 from ragworthy.metrics.registry import MetricName
-from ragworthy.suites.base import Summary
+from ragworthy.suites.evidence import Summary
 
 
 class Live(NamedTuple):

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 from ragworthy.errors import PolicyError, Problem, data_error
 from ragworthy.gates import MAX
 from ragworthy.index.blocks import Corpus
-from ragworthy.load.extras import Lock
+from ragworthy.load.lock import Lock
 from ragworthy.metrics.facts.asked import Arm, with_distances
 from ragworthy.metrics.facts.convergence import RunKey
 from ragworthy.metrics.facts.distance import BANDS, Calibration, band, exact, verdict
 from ragworthy.metrics.facts.runs import Reading
+from ragworthy.names import DEFAULT_MODEL
 from ragworthy.stats import percentile
 from ragworthy.suites.request import Request
 
-DEFAULT_MODEL = "wordllama"
 GATED = {
     "retrieval.delta_s_median": "median",
     "retrieval.delta_s_p90": "p90",

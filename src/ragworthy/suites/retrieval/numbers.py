@@ -10,7 +10,7 @@ from ragworthy import gates as g
 from ragworthy.metrics.facts.asked import Asked
 from ragworthy.metrics.fold import value_of
 from ragworthy.metrics.registry import Metric, MetricName
-from ragworthy.suites.base import Case, Summary
+from ragworthy.suites.evidence import Case, Summary
 from ragworthy.suites.retrieval.cases import incomplete
 from ragworthy.suites.retrieval.distances import Filled
 

@@ -19,9 +19,10 @@ from ragworthy.report.part import Frozen
 from ragworthy.report.show import plural
 from ragworthy.report.warn import Note, noted
 from ragworthy.stats import wilson_mean
-from ragworthy.suites.base import Case, Evidence, Extra, Fate, Found, Row, Suite
 from ragworthy.suites.declare import Input
+from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Row
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import DECLARED, TREC
 from ragworthy.suites.retrieval.rank_facts import BeyondRanksError, RankFacts, facts_of, word_of

@@ -9,7 +9,7 @@ from ragworthy.metrics.facts.asked import Arm, Asked
 from ragworthy.metrics.facts.convergence import RunKey
 from ragworthy.metrics.facts.wanted import GONE
 from ragworthy.names import Outcome
-from ragworthy.suites.base import Summary
+from ragworthy.suites.evidence import Summary
 from ragworthy.suites.retrieval.churn import jaccard, rbo
 from ragworthy.suites.retrieval.compared import Compared, Live, Moved
 from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES

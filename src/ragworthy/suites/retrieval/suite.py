@@ -10,10 +10,11 @@ from ragworthy.metrics.facts.distance import BLOCK
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Label
-from ragworthy.report.part import Table
-from ragworthy.suites.base import Bound, Case, Column, Evidence, Extra, Fate, Found, Offender, Suite, Summary
+from ragworthy.report.part import Column, Table
 from ragworthy.suites.describe import broken
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Summary
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import DECLARED, TREC, distances, lines, shadow
 from ragworthy.suites.retrieval.advice import diagnose, next_steps, warnings

@@ -1,7 +1,7 @@
 """Whether gold set, traces, corpus and redirects belong together: why they cannot carry a verdict."""
 
 from ragworthy.index.blocks import Corpus, text_hash
-from ragworthy.load.extras import Lock
+from ragworthy.load.lock import Lock
 from ragworthy.metrics.facts.asked import Arm
 from ragworthy.metrics.facts.wanted import Place, Rules, Section
 from ragworthy.report.show import lost_ids

@@ -8,7 +8,7 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.names import Outcome, Stage
 from ragworthy.report.show import plural
 from ragworthy.report.warn import Note, noted, size_note
-from ragworthy.suites.base import Found
+from ragworthy.suites.evidence import Found
 from ragworthy.suites.stability.asked import Asked
 
 SHOWN = ("acr", "cghc", "css", "ned50", "refusal_rate", "iaa")

@@ -16,9 +16,11 @@ from ragworthy.metrics.fold import as_number, value_of
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import HARMLESS, SEVERITY, Label, Outcome
 from ragworthy.records import NO_ANSWER, Run
+from ragworthy.report.part import Column
 from ragworthy.report.show import answered_line, number
-from ragworthy.suites.base import Bound, Case, Column, Evidence, Extra, Fate, Found, Offender, Suite
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import slices_of
 from ragworthy.suites.stability import DECLARED

@@ -10,7 +10,7 @@ from ragworthy.metrics.grading import Scored
 from ragworthy.names import Failure, Outcome, Stage
 from ragworthy.report.show import plural
 from ragworthy.report.warn import Note, noted, size_note
-from ragworthy.suites.base import Found
+from ragworthy.suites.evidence import Found
 from ragworthy.suites.structured.read import Graded
 from ragworthy.text import clip, visible
 

@@ -10,7 +10,7 @@ from ragworthy.metrics.definition import Definition
 from ragworthy.metrics.grading import Scored, label
 from ragworthy.names import SEVERITY, Failure
 from ragworthy.records import StructuredGold, StructuredOutput
-from ragworthy.suites.base import Case, Fate
+from ragworthy.suites.evidence import Case, Fate
 from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.reading import Flaws, reader, told

@@ -20,11 +20,12 @@ from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.metrics.structured import metrics_of, part
 from ragworthy.names import HARMLESS, Failure
 from ragworthy.records import StructuredGold, StructuredOutput
-from ragworthy.report.part import Part
-from ragworthy.suites.base import Case, Column, Evidence, Extra, Found, Offender, Row, Suite, Summary
+from ragworthy.report.part import Column, Part
 from ragworthy.suites.describe import rows_hash
+from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Offender, Row, Summary
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.structured import DECLARED, provenance
 from ragworthy.suites.structured.advice import counts_line, fail_counts, lines, steps, warnings

@@ -6,8 +6,7 @@ gates, ledger, rows, offenders, labels, stages, validity. See `flow` for the ord
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from ragworthy import gates as g
 from ragworthy.errors import policy_error
@@ -16,206 +15,14 @@ from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts.distance import ACCEPT
 from ragworthy.metrics.fold import as_number, mean, value_of
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
-from ragworthy.names import HARMLESS, Label, Outcome, Stage
+from ragworthy.names import HARMLESS, Label
 from ragworthy.policy.gate_text import MOST_KS
-from ragworthy.report.part import Column as Column
-from ragworthy.report.part import Frozen, Table
+from ragworthy.report.part import Column, Frozen, Table
 from ragworthy.suites.declare import Declared, Input
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Row, Summary
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import fields_of
-
-
-class Fate(StrEnum):
-    """What became of a question, or where it stands in a ledger."""
-
-    SCORED = "scored"
-    REFUSED = "refused"
-    MISSING = "missing"
-    ERRORED = "errored"
-    NOT_APPLICABLE = "not_applicable"
-
-
-class Case(NamedTuple):
-    """One gold item with what was established about it; or many items of which the same was established."""
-
-    qid: str
-    """Its id; empty for a case of many items."""
-    facts: Any
-    """What metrics look at."""
-    fate: Fate
-    label: Label | None
-    """What became of it; None where nothing can be said."""
-    stage: Stage | None = None
-    """Where to look first; None where nothing is wrong."""
-    why: str = ""
-    slices: tuple[str, ...] = ()
-    weight: int = 1
-    """How many items it stands for."""
-    rank: tuple[Any, ...] = ()
-    """Its place among offenders, the worst first."""
-    own: Any = None
-    """What only the suite knows of it: records for offenders and rows."""
-
-
-class Evidence(NamedTuple):
-    """What the files of a suite say, before anything is judged."""
-
-    cases: Sequence[Case]
-    """Every gold item, in gold order; or a tally of them, in bounded memory."""
-    records: Mapping[str, int]
-    """How many records each input holds, by its role, in the order of the report."""
-    counts: dict[str, int]
-    settings: dict[str, Any]
-    """The settings as the report has them, for comparisons with other runs."""
-    own: Any = None
-    """What only this suite knows of its evidence."""
-    errored: tuple[tuple[int, int, str], ...] = ()
-    """How many ended in an error, of how many, and of what: more than half of one kind is an outage."""
-    against: tuple[str, ...] = ()
-    """What the evidence itself says against shipping, before anything is said of what it lacks."""
-    missing: tuple[int, str] = (0, "trace")
-    """How many questions nothing was recorded for, and what is missing."""
-    left_out: int = 0
-    """Items that are no case, because a part of their records is missing: they stand in every ledger as that."""
-    invalid: tuple[str, ...] = ()
-    """Why the files cannot carry a verdict, whatever the numbers say."""
-    profile: str = "default"
-    gold_sha256: str | None = None
-    """The hash of the gold set that the lock is about; None where there is no gold set."""
-
-
-class Summary(NamedTuple):
-    """The numbers: every metric of every question, and folded, for the whole and for each slice."""
-
-    names: list[MetricName]
-    values: dict[tuple[str | None, str], g.Value]
-    words: Mapping[str, Sequence[Word]]
-    """What each metric says of each case; nothing for metrics of all items at once."""
-    own: Any = None
-    """What only this suite knows of its numbers: those that they are compared with, for example."""
-
-
-class Bound(NamedTuple):
-    """What is judged: gates may depend on the evidence."""
-
-    gates: tuple[g.Gate, ...]
-    baseline: g.Baseline | None
-    waivers: tuple[g.Waiver, ...]
-
-
-class Found(NamedTuple):
-    """Everything that a report is made from."""
-
-    request: Request
-    opened: Opened
-    evidence: Evidence
-    summary: Summary
-    judged: list[g.Judged]
-    frozen: Frozen
-
-    @property
-    def cases(self) -> Sequence[Case]:
-        """Every case, in gold order."""
-        return self.evidence.cases
-
-    @property
-    def own(self) -> Any:
-        """What only the suite knows."""
-        return self.evidence.own
-
-    def value(self, name: str) -> g.Value:
-        """The value of a metric over the whole gold set."""
-        return self.summary.values[None, name]
-
-    def unmeasured_step(self) -> list[tuple[str, str]]:
-        """What to do about gates that were not measured."""
-        if not any(one.outcome is Outcome.NOT_MEASURED and not one.gate.optional for one in self.judged):
-            return []
-        return [("a gate was not measured", "give it cases (see the reason beside it), or mark the gate optional")]
-
-    def outcomes(self, outcome: str) -> list[g.Judged]:
-        """The gates that ended so."""
-        return [one for one in self.judged if one.outcome == outcome]
-
-
-class Row(NamedTuple):
-    """One question's result: a value of every metric, or why it has none."""
-
-    qid: str
-    label: str | None
-    stage: str | None
-    metrics: dict[str, float]
-    undefined: dict[str, str]
-    facts: dict[str, bool]
-    own: dict[str, Any]
-    """What only rows of this suite have."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row as files have it; written out, because there may be a million of them."""
-        return {
-            "qid": self.qid,
-            "label": self.label,
-            "stage": self.stage,
-            "metrics": self.metrics,
-            "undefined": self.undefined,
-            "facts": self.facts,
-            **self.own,
-        }
-
-
-class Ledger(NamedTuple):
-    """Where every question went: expected = scored + refused + missing + errored + not applicable."""
-
-    expected: int = 0
-    scored: int = 0
-    refused: int = 0
-    missing: int = 0
-    errored: int = 0
-    not_applicable: int = 0
-
-    @classmethod
-    def of(cls, counts: Mapping[Fate, int]) -> "Ledger":
-        """The ledger from what was counted."""
-        return cls(expected=sum(counts.values()), **{fate.value: counts[fate] for fate in Fate})
-
-
-class Offender(NamedTuple):
-    """A question that pulls a gate down, with what was expected and what was answered."""
-
-    qid: str
-    label: str | None
-    stage: str | None
-    why: str
-    question: str | None
-    claim: str | None
-    citations: Any
-    retrieved_ids: list[str]
-    gold_citations: list[str]
-    own: dict[str, Any]
-    """What only offenders of this suite have."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The offender as reports have it."""
-        body: dict[str, Any] = self._asdict()
-        own: dict[str, Any] = body.pop("own")
-        return body | own
-
-
-class Extra(NamedTuple):
-    """What only this suite says."""
-
-    body: Mapping[str, Mapping[str, Any]] = {}
-    """Keys of its own in the report, by the common key that they stand before."""
-    warnings: Sequence[dict[str, Any]] = ()
-    steps: Sequence[tuple[str, str]] = ()
-    """What a pattern means, and what to do."""
-    invalid: Sequence[str] = ()
-    """More reasons why there is no verdict, which come last."""
-    files: Mapping[str, Callable[[], bytes]] = {}
-    """What can be written besides a report, by a name of the suite's own."""
-    kept: Mapping[str, Any] | None = None
-    """What the receipt keeps of the facts; the hash of all rows where nothing else is said."""
 
 
 class Suite:

@@ -1,0 +1,129 @@
+"""An earlier report, as far as a comparison needs it."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy.errors import DataError, data_error
+from ragworthy.files import read_text, sha256_of, shown_path
+from ragworthy.gates import Baseline
+from ragworthy.names import REPORT_SCHEMA
+from ragworthy.records import SchemaOnly, explained
+from ragworthy.stats import exact, ratio
+
+
+class _Input(msgspec.Struct, frozen=True):
+    role: str
+    sha256: str
+
+
+_LARGEST = 10**18
+
+
+class _Number(msgspec.Struct, frozen=True):
+    value: float | None
+    num: int | None
+    den: int | None
+    written: str | None = msgspec.field(default=None, name="exact")
+
+    def __post_init__(self) -> None:
+        if not all(one is None or 0 <= one <= _LARGEST for one in (self.num, self.den)):
+            raise ValueError("expected a count, got a number that counts nothing")
+        if self.value is None or (self.num is None and self.written is None):
+            return
+        if self.den == 0 or self.exact is None or abs(float(self.exact) - self.value) > 1e-9 * max(1, abs(self.value)):
+            raise ValueError("expected a value that follows from its counts, got another one")
+
+    @property
+    def exact(self) -> Fraction | None:
+        if self.value is None:
+            return None
+        if self.written is not None:
+            return ratio(self.written)
+        if self.num is None:
+            return Fraction(self.value)
+        return Fraction(self.num, self.den) if self.den else Fraction(self.num)
+
+
+class _Suite(msgspec.Struct, frozen=True):
+    profile: str
+    frozen: str
+    inputs: list[_Input]
+    settings: dict[str, Any]
+    metrics: dict[str, _Number]
+    slices: dict[str, dict[str, _Number]]
+
+
+class _Gate(msgspec.Struct, frozen=True):
+    metric: str
+    op: str
+    threshold: str
+    slice: str | None = None
+
+
+class _Report(msgspec.Struct, frozen=True):
+    schema: str
+    verdict: str
+    suites: dict[str, _Suite]
+    gates: list[_Gate]
+
+
+class Earlier(NamedTuple):
+    """An earlier report, as far as a comparison needs it."""
+
+    path: str
+    sha256: str
+    verdict: str
+    suite: _Suite
+    gates: list[_Gate]
+
+
+def suites_in(path: Path) -> list[str]:
+    """The suites that a JSON report has."""
+    return list(_report(path).suites)
+
+
+def load_report(path: Path, suite: str) -> Earlier:
+    """Read a JSON report written by an earlier run, as far as it is about a suite."""
+    report = _report(path)
+    if suite not in report.suites:
+        message = "expected this suite, got a report without it"
+        raise data_error("RW-B01", message, where=str(path), field=f"suites.{suite}")
+    return Earlier(shown_path(path), sha256_of(path), report.verdict, report.suites[suite], report.gates)
+
+
+def _report(path: Path) -> _Report:
+    text = read_text(path)
+
+    def wrong(message: str, field: str = "") -> DataError:
+        return data_error("RW-B01", message, where=str(path), field=field)
+
+    try:
+        schema = msgspec.json.decode(text, type=SchemaOnly).schema
+        if schema != REPORT_SCHEMA:
+            raise wrong(f'expected "{REPORT_SCHEMA}", got "{schema}"', "schema")
+        report = msgspec.json.decode(text, type=_Report)
+    except msgspec.MsgspecError as error:
+        field, message = explained(error)
+        raise wrong(message, field) from None
+    except RecursionError:
+        raise wrong("expected a JSON report, got JSON nested too deeply") from None
+    for i, gate in enumerate(report.gates):
+        if exact(gate.threshold) is None:
+            raise wrong(f'expected a number, got "{gate.threshold}"', f"gates[{i}].threshold")
+    return report
+
+
+def as_baseline(earlier: Earlier, unlike: str | None) -> Baseline:
+    """The numbers of an earlier report as exact fractions."""
+    groups: list[tuple[str | None, dict[str, _Number]]] = [(None, earlier.suite.metrics), *earlier.suite.slices.items()]
+    values = {
+        (group, name): number.exact
+        for group, metrics in groups
+        for name, number in metrics.items()
+        if number.exact is not None
+    }
+    thresholds = {(gate.metric, gate.op, gate.slice): gate.threshold for gate in earlier.gates}
+    return Baseline(values, thresholds, unlike)
