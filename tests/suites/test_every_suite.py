@@ -69,7 +69,7 @@ def assert_refused(said: c.Said, wanted: str) -> None:
     params(
         [*GOLDS, *each(c.VOTES)],
         {
-            "(answers|retrieval|latency)-.*": "an unknown field is ignored and the suite is scored",
+            "(retrieval|latency)-.*": "an unknown field is ignored and the suite is scored",
             "(structured|stability)-.*": 'says "a field that questions have", at "slices"',
         },
     ),
@@ -86,7 +86,7 @@ def test_a_slice_by_a_field_that_no_gold_item_has_is_refused_alike(name: str, wa
     params(
         GOLDS,
         {
-            "(answers|retrieval|latency)-.*": "one unknown field among known ones is ignored",
+            "(retrieval|latency)-.*": "one unknown field among known ones is ignored",
             "(structured|stability)-.*": 'says "a field that questions have", at "slices"',
         },
     ),
@@ -116,7 +116,7 @@ def test_trec_files_have_no_field_to_slice_by() -> None:
         [*WITH_TREC, *each(c.VOTES)],
         {
             "stability-.*": 'says "a field that questions have", at "slices"',
-            "(answers|retrieval|structured|latency|trec)-.*": "the gate is not measured and the verdict INVALID, "
+            "(retrieval|structured|latency|trec)-.*": "the gate is not measured and the verdict INVALID, "
             "as if a value were missing",
         },
     ),
@@ -145,7 +145,7 @@ def test_a_gate_on_a_value_that_no_gold_item_has_is_not_measured(name: str, way:
     params(
         WITH_TREC,
         {
-            "(answers|retrieval|latency)-policy": "the policy is not named",
+            "(retrieval|latency)-policy": "the policy is not named",
             "trec-.*": "is a usage error, RW-U01, with other words",
         },
     ),
@@ -193,7 +193,7 @@ def test_a_gate_of_latency_on_a_borrowed_metric_is_taken_alike(way: str) -> None
     params(
         GOLDS,
         {
-            "(answers|stability)-policy": "the policy is not named",
+            "stability-policy": "the policy is not named",
             "retrieval-.*": 'says "got more" and does not name the policy',
             "structured-.*": "the smallest are cut, and the suite is scored",
             "latency-.*": "slices that nobody asked for (length) are counted too, and the policy is not named",
