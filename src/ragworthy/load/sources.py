@@ -97,13 +97,16 @@ class FileSource(Source):
         check_readable(path)
         self.stamp = self._stamp()
         self.size = self.stamp[0]
+        self._sha256: str | None = None
 
     def _stamp(self) -> tuple[int, int]:
         status = self.path.stat()
         return status.st_size, status.st_mtime_ns
 
     def sha256(self) -> str:
-        return sha256_of(self.path)
+        if self._sha256 is None:  # a large file is hashed once, while other processes read it
+            self._sha256 = sha256_of(self.path)
+        return self._sha256
 
     def check_unchanged(self) -> None:
         """Raise unless the file is still the one that was opened."""
