@@ -20,6 +20,7 @@ from xml.sax.saxutils import escape
 from ragworthy.cli.arguments import EPILOG, parser
 from ragworthy.cli.explain import FORMATS, schema
 from ragworthy.errors import CATALOGUE
+from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.kinds import KINDS
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.policy.sections import every_key
@@ -38,7 +39,7 @@ WORDS = {
     "mean": "over one number a question, in retrieval itself the mean over the question's runs; κ and the variance of "
     "operators are numbers of all items at once",
     "share": "parts added up, over wholes added up, over all questions",
-    "median, p90, p95, p99": "percentiles of one number a question, for times a run; linear between neighbours",
+    "percentiles": "percentiles of one number a question, for times a run; linear between neighbours",
     "tail": "p99 over median",
     "sum": "all numbers added up",
     "ratio": "a sum for each case of another kind",
@@ -60,7 +61,7 @@ def metrics_page() -> str:
         "*Shipped* means: there is a trace, and it does not refuse. A number without cases is undefined, never 0 and",
         "never 1. How many words become one number:",
         "",
-        *[f"- **{kind}**: {words}" for kind, words in WORDS.items()],
+        *[f"- **{_kinds() if kind == 'percentiles' else kind}**: {words}" for kind, words in WORDS.items()],
         "",
         "The suite `latency` also reports some metrics of `answers`, over its own runs: [latency.md](latency.md).",
         "",
@@ -74,6 +75,12 @@ def metrics_page() -> str:
     for one in found:
         lines += ["", *_metric(one)]
     return "\n".join(lines) + "\n"
+
+
+def _kinds() -> str:
+    """The percentiles that metrics are, from the lowest."""
+    there = {percent: one.kind for one in all_metrics().values() if (percent := percent_of(one.kind)) is not None}
+    return ", ".join(there[percent] for percent in sorted(there))
 
 
 def _full(metric: Metric) -> str:

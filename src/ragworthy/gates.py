@@ -30,6 +30,8 @@ class Value(NamedTuple):
     """How many cases are different ones, where some are repeated."""
     most: int | None = None
     """The greatest count there can be here: how many cases were looked at."""
+    endless: bool = False
+    """Whether it is undefined because it is worse than any number: something was spent and nothing came of it."""
 
     @property
     def size(self) -> int | None:
@@ -159,7 +161,8 @@ def _judge_one(
         return Judged(gate, Outcome.NOT_MEASURED, f"no such number was measured{where}", None)
     number = value.exact
     if number is None:
-        return Judged(gate, Outcome.NOT_MEASURED, value.undefined or "", value, previous=previous)
+        outcome = Outcome.FAIL if value.endless else Outcome.NOT_MEASURED
+        return Judged(gate, outcome, value.undefined or "", value, previous=previous)
     if gate.op == EACH:
         return _judge_each(gate, value, each)
     if gate.op == MAX and value.most and Fraction(gate.threshold) >= value.most:

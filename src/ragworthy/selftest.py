@@ -9,6 +9,7 @@ import msgspec
 from ragworthy import flow
 from ragworthy.gates import name_of
 from ragworthy.metrics.facts.wanted import Wanted
+from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.names import REFUSAL, Outcome
 from ragworthy.records import (
@@ -215,8 +216,9 @@ for _name in ("failing_questions", "acr", "cghc", "css", "ned50", "iaa", "refusa
     DAMAGE[f"stability.{_name}"] = ("another wrong answer in every run", _other_answer)
 DAMAGE["stability.rcr"] = ("every other run refused", _every_other_refused)
 DAMAGE["stability.missing"] = ("every run dropped", _gone_run)
-for _name in ("p50", "p90", "p95", "p99"):
-    DAMAGE[f"latency.{_name}"] = ("every run made slow", _slow)
+for _metric in all_metrics("latency").values():
+    if percent_of(_metric.kind) is not None:
+        DAMAGE[_metric.id] = ("every run made slow", _slow)
 DAMAGE["latency.errors"] = ("every run made an error", _errored)
 DAMAGE["latency.tail"] = ("some runs made slow", _some_slow)
 for _name in ("precision", "chr", "under_refusal", "containment"):

@@ -130,6 +130,8 @@ def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, byt
 
 def _summary(report: dict[str, Any]) -> None:
     """Add the Markdown report to the job summary of GitHub Actions."""
+    from ragworthy import flow
+
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target:
         try:

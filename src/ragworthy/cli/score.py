@@ -12,6 +12,7 @@ from ragworthy.cli.values import inputs_of, settings_of
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.gates import Gate
+from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import Exit
 from ragworthy.policy.gate_text import parse_gate_text
 from ragworthy.report import write as writing
@@ -30,11 +31,15 @@ def score(given: argparse.Namespace) -> int:
     if "profile" in suite.settings._fields:
         known["profile"] = given.profile
     settings = settings_of(given, suite, **known)
+    plugins = tuple(load_metrics(name, Path()) for name in given.plugin)
+    with using_metrics(plugins):
+        gates = _gates(given, suite, settings, inputs)
     request = flow.Request(
         suite=suite.name,
         given=inputs,
         settings=settings,
-        gates=_gates(given, suite, settings, inputs),
+        gates=gates,
+        plugins=plugins,
         baseline=Path(given.baseline) if given.baseline else None,
         lock=Path(given.lock) if given.lock else None,
         **options(given),

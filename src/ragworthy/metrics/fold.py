@@ -90,7 +90,7 @@ def _ratio(metric: "Metric", words: list[Any], base: g.Value) -> g.Value:
     bought = sum(good for _, good in words)
     value = _numbered(base, Fraction(0), len(words))._replace(rate=False, independent=None)
     if not bought:
-        return value._replace(undefined=metric.undefined)
+        return value._replace(undefined=metric.undefined, endless=metric.better == "lower")
     return _exact(value, sum((amount for amount, _ in words), Fraction(0)) / bought)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 from ragworthy.metrics.facts.answers import Facts
@@ -90,9 +91,9 @@ def load_name(load: Fraction | None) -> str:
     return str(load.numerator) if load.denominator == 1 else repr(float(load))
 
 
-@metric(
+_time = partial(
+    metric,
     better="lower",
-    kind="median",
     over="run",
     highest=None,
     cases="runs",
@@ -100,66 +101,33 @@ def load_name(load: Fraction | None) -> str:
     undefined="no run was measured",
     source=f"{SOURCE} §1",
 )
+
+
+@_time(kind="median")
 def p50(sample: Sample) -> Fraction:
     """Time in milliseconds that half of the runs do not exceed, end to end."""
     return sample.timed.e2e
 
 
-@metric(
-    better="lower",
-    kind="p90",
-    over="run",
-    highest=None,
-    cases="runs",
-    event="milliseconds",
-    undefined="no run was measured",
-    source=f"{SOURCE} §1",
-)
+@_time(kind="p90")
 def p90(sample: Sample) -> Fraction:
     """Time in milliseconds that 90 % of the runs do not exceed, end to end."""
     return sample.timed.e2e
 
 
-@metric(
-    better="lower",
-    kind="p95",
-    over="run",
-    highest=None,
-    cases="runs",
-    event="milliseconds",
-    undefined="no run was measured",
-    source=f"{SOURCE} §1, §4",
-)
+@_time(kind="p95", source=f"{SOURCE} §1, §4")
 def p95(sample: Sample) -> Fraction:
     """Time in milliseconds that 95 % of the runs do not exceed, end to end."""
     return sample.timed.e2e
 
 
-@metric(
-    better="lower",
-    kind="p99",
-    over="run",
-    highest=None,
-    cases="runs",
-    event="milliseconds",
-    undefined="no run was measured",
-    source=f"{SOURCE} §1",
-)
+@_time(kind="p99")
 def p99(sample: Sample) -> Fraction:
     """Time in milliseconds that 99 % of the runs do not exceed, end to end."""
     return sample.timed.e2e
 
 
-@metric(
-    better="lower",
-    kind="tail",
-    over="run",
-    highest=None,
-    cases="runs",
-    event="times the median",
-    undefined="no run was measured, or the median is 0",
-    source=f"{SOURCE} §1",
-)
+@_time(kind="tail", event="times the median", undefined="no run was measured, or the median is 0")
 def tail(sample: Sample) -> Fraction:
     """How many times the median the slowest 1 % take: P99 over P50."""
     return sample.timed.e2e

@@ -178,7 +178,9 @@ def load_gate_file(
     if "gate" in table:
         for key in table.keys() - {"version", "gate"}:  # a policy read as gates would lose all that it says besides
             check.say("RW-P02", key, "expected nothing but version and [[gate]] in a file of gates, got another key")
-        gates = parse_gates(check, table["gate"], "gate", default_k=default_k, evidence=evidence, known=known)
+        gates = parse_gates(
+            check, table["gate"], "gate", default_k=default_k, evidence=evidence, suite=suite, known=known
+        )
     else:
         gates = named_gates(check, table, default_k=default_k, evidence=evidence, suite=suite, known=known)
     check.stop()

@@ -4,6 +4,7 @@ A suite reads its files into cases (`read`). Everything after that is common: wo
 gates, ledger, rows, offenders, labels, stages, validity. See `flow` for the order, `design/suite.md` for a tour.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from ragworthy.metrics.fold import as_number, mean, value_of
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import HARMLESS, Label, Outcome, Stage
 from ragworthy.policy.gate_text import MOST_KS
+from ragworthy.report.part import Column as Column
 from ragworthy.report.part import Frozen, Table
 from ragworthy.suites.declare import Declared
 from ragworthy.suites.opened import Opened
@@ -170,6 +172,11 @@ class Ledger(NamedTuple):
     errored: int = 0
     not_applicable: int = 0
 
+    @classmethod
+    def of(cls, counts: Mapping[Fate, int]) -> "Ledger":
+        """The ledger from what was counted."""
+        return cls(expected=sum(counts.values()), **{fate.value: counts[fate] for fate in Fate})
+
 
 class Offender(NamedTuple):
     """A question that pulls a gate down, with what was expected and what was answered."""
@@ -207,14 +214,6 @@ class Extra(NamedTuple):
     """What can be written besides a report, by a name of the suite's own."""
     kept: Mapping[str, Any] | None = None
     """What the receipt keeps of the facts; the hash of all rows where nothing else is said."""
-
-
-class Column(NamedTuple):
-    """A column that only rows of one suite have."""
-
-    name: str
-    kind: str
-    """int, bool, text, json or counts."""
 
 
 class Suite:
@@ -360,6 +359,18 @@ class Suite:
             return case.fate
         return Fate.SCORED if word is not None else Fate.NOT_APPLICABLE
 
+    def ledger(self, name: MetricName, found: Found) -> Ledger:
+        """Where every question went, for one metric."""
+        counts: Counter[Fate] = Counter()
+        words, value = found.summary.words.get(name.id), found.value(name.id)
+        for nth, case in enumerate(found.cases):
+            counts[self.fate(name, case, words[nth] if words is not None else None, value)] += case.weight
+        return Ledger.of(counts)
+
+    def lacks(self, word: Word, value: g.Value) -> bool:
+        """Whether a question has no value of a metric: it is no case of it, or the metric has none at all."""
+        return word is None or value.undefined is not None
+
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
         """Why a question has no value of a metric."""
         return "no trace" if case.fate is Fate.MISSING else f"not among the {name.metric.cases}"
@@ -388,7 +399,7 @@ class Suite:
         undefined: dict[str, str] = {}
         for name in found.summary.names:
             word, value = words.get(name.id), found.value(name.id)
-            if word is None or value.undefined is not None:
+            if self.lacks(word, value):
                 undefined[name.id] = self.undefined(name, case, value)
             else:
                 metrics[name.id] = self.number(name, word)
@@ -402,9 +413,13 @@ class Suite:
             own=self.more(case, found),
         )
 
+    def offends(self, case: Case) -> bool:
+        """Whether something is wrong with a question, so that a stage is to blame for it."""
+        return case.label is not None and case.label not in HARMLESS
+
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first."""
-        bad = [nth for nth, case in enumerate(found.cases) if case.label is not None and case.label not in HARMLESS]
+        bad = [nth for nth, case in enumerate(found.cases) if self.offends(case)]
         bad.sort(key=lambda nth: (*found.cases[nth].rank, nth))
         return [self.offender(found.cases[nth], found) for nth in bad[:most]]
 

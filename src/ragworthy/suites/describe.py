@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 
 from ragworthy import gates as g
-from ragworthy.metrics.registry import MetricName
-from ragworthy.names import HARMLESS, Stage, Verdict
+from ragworthy.names import Stage, Verdict
 from ragworthy.report import model
 from ragworthy.report.part import Part
 from ragworthy.report.show import plural
 from ragworthy.report.warn import release_warnings
-from ragworthy.suites.base import Case, Extra, Fate, Found, Ledger, Suite
+from ragworthy.suites.base import Case, Extra, Found, Suite
 
 _COMMON = (
     "profile", "inputs", "settings", "frozen", "counts", "metrics", "slices", "labels", "stages", "offenders",
@@ -37,12 +36,12 @@ def describe(suite: Suite, found: Found) -> Part:
         "frozen": found.frozen.state,
         "counts": evidence.counts,
         "metrics": {
-            name.id: model.number(found.value(name.id)) | {"ledger": ledger(suite, name, found)._asdict()}
+            name.id: model.number(found.value(name.id)) | {"ledger": suite.ledger(name, found)._asdict()}
             for name in found.summary.names
         },
         "slices": _slices(suite, found),
         "labels": _labels(suite, found.cases),
-        "stages": _stages(found.cases),
+        "stages": _stages(suite, found.cases),
         "offenders": [] if ships else [one.as_dict() for one in suite.offenders(found, found.request.most_offenders)],
         "warnings": [*extra.warnings, *_release(found)],
     }
@@ -81,15 +80,6 @@ def _release(found: Found) -> list[dict[str, Any]]:
     return release_warnings(found.frozen, earlier.verdict if earlier is not None else None, found.judged)
 
 
-def ledger(suite: Suite, name: MetricName, found: Found) -> Ledger:
-    """Where every question went, for one metric."""
-    counts: Counter[Fate] = Counter({Fate.MISSING: found.evidence.left_out})
-    words, value = found.summary.words.get(name.id), found.value(name.id)
-    for nth, case in enumerate(found.cases):
-        counts[suite.fate(name, case, words[nth] if words is not None else None, value)] += case.weight
-    return Ledger(expected=counts.total(), **{fate.value: counts[fate] for fate in Fate})
-
-
 def _slices(suite: Suite, found: Found) -> dict[str, Any]:
     groups = dict.fromkeys(group for group, _ in found.summary.values if group is not None)
     return {
@@ -106,11 +96,11 @@ def _labels(suite: Suite, cases: Sequence[Case]) -> dict[str, int]:
     return {label.value: counts[label] for label in suite.labels if counts[label]}
 
 
-def _stages(cases: Sequence[Case]) -> dict[str, int]:
+def _stages(suite: Suite, cases: Sequence[Case]) -> dict[str, int]:
     """How many questions each stage is to blame for."""
     counts: Counter[Stage] = Counter()
     for case in cases:
-        if case.stage is not None and case.label not in HARMLESS:
+        if case.stage is not None and suite.offends(case):
             counts[case.stage] += case.weight
     return {stage.value: counts[stage] for stage in Stage if counts[stage]}
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.files import sha256_of, shown_path
+from ragworthy.index.blocks import Corpus
 from ragworthy.load.extras import Earlier, Lock, as_baseline, load_lock, load_report
 from ragworthy.load.extras import lock_path as default_lock
 from ragworthy.load.sources import FileSource, Source
@@ -46,6 +47,13 @@ class Opened:
         """Remember a file that code of its own reads."""
         self.listed[role] = Listed(shown_path(path), lambda: sha256_of(path))
         return path
+
+    def enter_corpus(self, corpus: Corpus, role: str = "corpus") -> Corpus:
+        """Remember an index, or a file of its chunks."""
+        if corpus.source is not None:
+            self.sources[role] = corpus.source
+        self.listed[role] = Listed(corpus.label, lambda: corpus.sha256)
+        return corpus
 
     def read_rules(self) -> None:
         """Read the lock and the baseline."""

@@ -19,11 +19,13 @@ from ragworthy import flow
 from ragworthy import gates as g
 from ragworthy.errors import PolicyError
 from ragworthy.ids import config_id
+from ragworthy.metrics import registry
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.names import Outcome
 from ragworthy.records import Run
 from ragworthy.suites.latency import Latency
 from ragworthy.suites.latency.rules import LATENCY_GATES, default_gates
+from ragworthy.suites.latency.suite import SUITE
 
 Row = dict[str, Any]
 P95 = g.Gate("latency.p95", g.MAX, "2000")
@@ -307,6 +309,14 @@ def test_a_guard_of_ones_own_replaces_the_usual_one() -> None:
     ]  # fmt: skip
 
 
+def test_a_report_of_the_profile_reference_is_a_baseline_for_this_profile_only() -> None:
+    gold, runs = released("1000", 43)
+    before = report(score(gold, runs, settings=Latency(profile="reference")))
+    for profile, outcome in (("reference", "pass"), ("default", "not_measured")):
+        done = score(gold, runs, settings=Latency(profile=profile), baseline=before)
+        assert [one.outcome.value for one in gated(done) if one.gate.op in g.AGAINST] == [outcome] * 2
+
+
 def test_another_load_is_no_baseline() -> None:
     gold, runs = worked("A")
     before = report(score(gold, runs))
@@ -565,6 +575,14 @@ def test_waivers_of_every_load_together_waive_all() -> None:
     }  # fmt: skip
 
 
+def test_with_one_load_a_waiver_does_not_reach_a_slice_that_it_does_not_name() -> None:
+    gates = (P95, P95._replace(slice="topic=x"))
+    waivers = (g.Waiver("latency.p95", "known", "us", "2099-01-01"),)
+    done = score([asked("a", topic="x")], [run("a", 9000, load_rps=5)], gates, waivers=waivers)
+    assert [one.waiver is not None for one in gated(done)] == [True, False]
+    assert done.verdict == "NO-SHIP"
+
+
 def test_configurations_are_compared_at_the_highest_load() -> None:
     gold = [asked("a")]
     quick_alone = [run("a", ms, config_id="alone", load_rps=load) for load, ms in ((1, 10), (20, 1900))]
@@ -610,12 +628,33 @@ def test_slices_by_a_field_of_the_gold_set() -> None:
     assert outcomes(done) == [("latency.p95[topic=y]", "<=", "fail")]
 
 
+def test_questions_that_are_missing_are_counted_in_their_own_slice() -> None:
+    gold = [asked("a", topic="x"), asked("b", topic="x"), asked("c", topic="y")]
+    gates = (P95, g.Gate("answers.missing", g.MAX, "0", suite="latency"))
+    done = score(gold, [run("a", 1), run("c", 1)], gates, Latency(slices=("topic",)))
+    shown = {name: numbers["answers.missing"]["value"] for name, numbers in body(done)["slices"].items()}
+    assert (shown["topic=x"], shown["topic=y"], value(done, "answers.missing")) == (1, 0, 1)
+
+
+def test_a_percentile_needs_nothing_but_its_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = all_metrics("latency")["latency.p95"]
+    monkeypatch.setitem(registry._REGISTRY, "latency.p75", usual._replace(id="latency.p75", kind="p75"))
+    gate = g.Gate("latency.p75", g.MAX, "300")
+    runs = [run("a", ms) for ms in (100, 200, 300, 400)]
+    done = score([asked("a")], runs, (gate,))
+    assert value(done, "latency.p75") == 325
+    assert value(score([asked("a")], runs, (gate,), Latency(profile="reference")), "latency.p75") == 325
+    assert done.report["next"][0]["pattern"] == "too slow"
+    header = SUITE.tables(body(done))[0].header
+    assert header[2:7] == ("P50 ms", "P75", "P90", "P95", "P99")
+
+
 def test_too_many_slices_are_an_error() -> None:
     gold = [asked(f"q{n}") for n in range(201)]
     with pytest.raises(PolicyError) as caught:
         score(gold, [run(one["qid"], 1) for one in gold], settings=Latency(slices=("qid",)))
     assert caught.value.lines()[0] == (
-        "latency.slices: expected at most 200 slices, got 202: slice by a field with fewer values [RW-P03]"
+        "latency.slices: expected at most 200 slices, got 201: slice by a field with fewer values [RW-P03]"
     )
 
 
@@ -786,7 +825,7 @@ def test_cost_for_each_correct_answer() -> None:
     assert Fraction(metrics["cost.per_correct"]["exact"]) == Fraction("0.0005655")
     assert done.verdict == "SHIP"
     assert codes(done)["RW-W64"] == "120 USD are projected for the month, the cap is 100 USD"
-    from ragworthy.suites.latency.advice import details
+    from ragworthy.suites.latency.lines import details
 
     assert details(body(done))[-2:] == [
         "cost: 0.02262 USD for 50 runs, 0.0005655 USD for each correct one",

@@ -1,4 +1,4 @@
-"""What the latency suite reads: timed runs as JSON lines or as a table, and the gold set they belong to."""
+"""What the latency suite reads: timed runs, as JSON lines or as a table."""
 
 import csv
 import io

@@ -1,0 +1,206 @@
+"""Files become questions and rules; runs in their cells become values, and the judged ones the cases of a report."""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from ragworthy import gates as g
+from ragworthy.index.blocks import load_corpus
+from ragworthy.load.gold import name_of, read_gold
+from ragworthy.metrics.answers import blame, label
+from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.latency import Sample
+from ragworthy.metrics.registry import MetricName, all_metrics, find
+from ragworthy.names import DEFAULT_K, HARMLESS, SEVERITY, Label, Stage
+from ragworthy.suites.base import Case, Fate
+from ragworthy.suites.latency.choice import choose
+from ragworthy.suites.latency.prices import load_prices
+from ragworthy.suites.latency.read import Runs as Read
+from ragworthy.suites.latency.sweep import Group, Job, Question, Sweep, by_question, length_slice, load_order, uneven
+from ragworthy.suites.latency.swept import Asked, Measurement, Swept
+from ragworthy.suites.latency.values import Runs, word_of
+from ragworthy.suites.opened import Opened
+from ragworthy.suites.request import Request
+from ragworthy.suites.slices import slices_of
+from ragworthy.text import fold
+
+ACCURACY = ("precision", "chr", "under_refusal", "over_refusal", "containment")
+"""What is always told about the answers."""
+
+
+def names_of(request: Request) -> list[MetricName]:
+    """The metrics of the suite, and of those it borrows the usual ones and those that gates ask for."""
+    names = {metric.id: MetricName(metric, None) for metric in all_metrics("latency").values()}
+    for written in (*(f"answers.{name}" for name in ACCURACY), *(gate.metric for gate in request.gates)):
+        name = find(written, default_k=DEFAULT_K)
+        if name is not None:
+            names.setdefault(name.id, name)
+    return list(names.values())
+
+
+def job_of(opened: Opened, request: Request, ks: tuple[int, ...], fields: Iterable[str]) -> Job:
+    """The gold set, with the corpus and the prices where they are given."""
+    settings, given, priced = request.settings, request.get("corpus"), request.get("prices")
+    corpus = None if given is None else opened.enter_corpus(load_corpus(given))
+    prices = None if priced is None else load_prices(opened.enter_file("prices", Path(priced)))
+    rules = f.Rules(
+        ks=ks,
+        refusals=settings.refusals,
+        short_words=settings.short_substr == "word",
+        scu=settings.scu,
+        chunks=None if corpus is None else {name: fold(text) for name, text in corpus.texts.items()},
+    )
+    flags_of = f.gold_flags(rules)
+    records = {} if corpus is None else {"corpus": len(corpus.texts)}
+    return Job(
+        questions=[
+            Question(name_of(one.record), one.record, flags_of(one.record), slices_of(one.value, fields))
+            for one in read_gold(opened["gold"], rules, allow_errors=request.allow_gold_errors)
+        ],
+        rules=rules,
+        prices=prices,
+        tokens=None if corpus is None else {name: place.tokens or 0 for name, place in corpus.places.items()},
+        records=records | ({} if prices is None else {"prices": len(prices.prices)}),
+    )
+
+
+def swept(request: Request, gates: tuple[g.Gate, ...], names: Sequence[MetricName], job: Job, found: Sweep) -> Swept:
+    """Every configuration under every load with its values, and the one that is judged by them."""
+    cut = request.settings.profile == "reference"
+    runs = {cell: Runs(group.samples, len(job.questions), cut) for cell, group in found.groups.items()}
+    values = {cell: {name.id: some.value(name) for name in names} for cell, some in runs.items()}
+    partly = {cell.config for cell, group in found.groups.items() if lacking(job, group)}
+    choice = choose(request, gates, values, partly)
+    measured = [
+        Measurement(group, runs[cell], values[cell], cell in choice.frontier, choice.failing[cell])
+        for cell, group in found.groups.items()
+    ]
+    return Swept(
+        measured=sorted(measured, key=_slowest_last),
+        judged=[one for one in measured if one.cell.config == choice.config],
+        choice=choice,
+        uneven=_uneven(job, found),
+        prices=job.prices,
+    )
+
+
+def _slowest_last(one: Measurement) -> tuple[tuple[bool, Fraction], Fraction]:
+    return load_order(one.cell.load), one.values["latency.p95"].exact or Fraction(0)
+
+
+def lacking(job: Job, group: Group) -> set[int]:
+    """The places of questions that a configuration was never asked under a load."""
+    return set(range(len(job.questions))) - group.questions
+
+
+def _uneven(job: Job, found: Sweep) -> list[str]:
+    """What is not crossed, in words."""
+    return [
+        f"{job.questions[one.question].qid} met {one.most} {_often(one.often)} and {one.least} {_often(one.seldom)}"
+        for one in uneven(found.groups)
+    ]
+
+
+def _often(count: int) -> str:
+    return ("never", "once")[count] if count < 2 else f"{count} times"
+
+
+def counts_of(job: Job, read: Read, own: Swept) -> dict[str, int]:
+    """How many there are of everything, over all configurations and loads; then of what is judged."""
+    groups = [one.group for one in own.measured]
+    answerable = sum(question.gold.answerable for question in job.questions)
+    facts = [one.facts for one in own.at.runs.samples if one.facts is not None]
+    return {
+        "gold": len(job.questions),
+        "answerable": answerable,
+        "unanswerable": len(job.questions) - answerable,
+        "runs": read.records,
+        "measured": sum(len(group.samples) for group in groups),
+        "warmup": sum(timed.run.warmup for timed in read.timed),
+        "errored": sum(group.errors for group in groups),
+        "duplicate_runs": read.repeated,
+        "repeated_headers": read.headers,
+        "configurations": len({group.cell.config for group in groups}),
+        "loads": len({group.cell.load for group in groups}),
+        "without_load": sum(len(group.samples) for group in groups if group.cell.load is None),
+        "judged_runs": len(own.at.runs.samples),
+        "answered": sum(one.shipped for one in facts),
+        "refused": sum(one.refused for one in facts),
+        "missing": len(set[int]().union(*(lacking(job, one.group) for one in own.judged))),
+    }
+
+
+# cases
+
+
+def cases_of(job: Job, own: Swept) -> list[Case]:
+    """Every gold question with its runs under the judged configuration at its highest load."""
+    here = by_question(len(job.questions), own.at.runs.samples)
+    everywhere = by_question(len(job.questions), (one for part in own.judged for one in part.runs.samples))
+    return [
+        _case(question, Runs(samples, 1, own.at.runs.cut), at_all_loads)
+        for question, samples, at_all_loads in zip(job.questions, here, everywhere, strict=True)
+    ]
+
+
+def _case(question: Question, runs: Runs, everywhere: Sequence[Sample]) -> Case:
+    worst = min(runs.samples, key=_badness, default=None)
+    what = Label.MISSING if worst is None else label_of(worst)
+    stage, why = (Stage.PIPELINE, "") if worst is None else _blame(worst)
+    return Case(
+        qid=question.qid,
+        facts=runs,
+        fate=Fate.MISSING if worst is None else Fate.ERRORED if worst.errored else Fate.SCORED,
+        label=what,
+        stage=stage,
+        why=why,
+        slices=question.slices,
+        rank=() if what is None else (SEVERITY[what],),
+        own=Asked(question.gold, worst, everywhere),
+    )
+
+
+def label_of(one: Sample) -> Label | None:
+    """What became of a run; None where it holds no answer."""
+    return None if one.facts is None else label(one.facts)
+
+
+def _blame(one: Sample) -> tuple[Stage | None, str]:
+    """The stage to look at first, and why; None where nothing is wrong."""
+    return (None, "") if one.facts is None or label_of(one) in HARMLESS else blame(one.facts)
+
+
+def _badness(one: Sample) -> tuple[int, Fraction, str]:
+    """The worst answer first, of equal ones the slowest."""
+    claim = one.timed.run.answer_json.claim if one.timed.run.answer_json is not None else None
+    what = label_of(one)
+    return len(SEVERITY) if what is None else SEVERITY[what], -one.timed.e2e, claim or ""
+
+
+def fate_of(name: MetricName, one: Sample) -> Fate:
+    """Where a run stands in the ledger of a metric: every run has a time, not every one an answer that counts."""
+    if name.metric.over == "run":
+        return Fate.SCORED
+    if one.facts is None:
+        return Fate.NOT_APPLICABLE
+    if one.facts.errored:
+        return Fate.ERRORED
+    if word_of(name, one) is not None:
+        return Fate.SCORED
+    refused = one.facts.refused and name.metric.cases.startswith("shipped")
+    return Fate.REFUSED if refused else Fate.NOT_APPLICABLE
+
+
+def split(one: Measurement, cases: Sequence[Case]) -> dict[str, Runs]:
+    """The runs of a cell by the length of their questions and by the fields of the gold set."""
+    found: dict[str, list[Sample]] = {}
+    for sample in one.runs.samples:
+        case = cases[sample.question]
+        for name in (length_slice(case.own.gold, sample), *case.slices):
+            found.setdefault(name, []).append(sample)
+    return {name: Runs(samples, _size(name, samples, cases), one.runs.cut) for name, samples in found.items()}
+
+
+def _size(name: str, samples: Sequence[Sample], cases: Sequence[Case]) -> int:
+    """How many questions a slice has; the length of one that was not asked is not known."""
+    return sum(name in case.slices for case in cases) or len({one.question for one in samples})
