@@ -118,15 +118,14 @@ class Structured(Suite):
         """The original program takes the 95th percentile in its own way."""
         if evidence.profile != "reference":
             return summary
-        values = dict(summary.values)
-        for name in summary.names:
+        values, groups = dict(summary.values), self.groups(evidence.cases)
+        for name in (one for one in summary.names if one.metric.kind == "p95"):
             words = summary.words[name.id]
-            for group, members in self.groups(evidence.cases).items() if name.metric.kind == "p95" else ():
+            for group, members in groups.items():
                 counted: list[Any] = [words[nth] for nth in members if words[nth] is not None]
                 if counted:
-                    last = reference_structured.p95(counted)
-                    value = values[group, name.id]
-                    values[group, name.id] = value._replace(num=last.numerator, den=last.denominator, interval=None)
+                    last, usual = reference_structured.p95(counted), values[group, name.id]
+                    values[group, name.id] = usual._replace(num=last.numerator, den=last.denominator, interval=None)
         return summary._replace(values=values)
 
     # judge
