@@ -14,10 +14,11 @@ from ragworthy.names import VERSION as __version__
 if TYPE_CHECKING:
     from ragworthy.api import Result, gate, score
     from ragworthy.errors import RagworthyError
+    from ragworthy.metrics.registry import metric
     from ragworthy.names import Verdict
     from ragworthy.runner.trace_writer import TraceWriter
 
-__all__ = ["RagworthyError", "Result", "TraceWriter", "Verdict", "__version__", "gate", "score"]
+__all__ = ["RagworthyError", "Result", "TraceWriter", "Verdict", "__version__", "gate", "metric", "score"]
 
 _HOME = {
     "RagworthyError": "ragworthy.errors",
@@ -25,6 +26,7 @@ _HOME = {
     "TraceWriter": "ragworthy.runner.trace_writer",
     "Verdict": "ragworthy.names",
     "gate": "ragworthy.api",
+    "metric": "ragworthy.metrics.registry",
     "score": "ragworthy.api",
 }
 

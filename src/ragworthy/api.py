@@ -1,6 +1,6 @@
 """The Python API: the same flow as the command line, for notebooks, tests and pipelines."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
@@ -9,7 +9,8 @@ from ragworthy import flow
 from ragworthy.errors import usage_error
 from ragworthy.files import Read, remembering
 from ragworthy.gates import Gate
-from ragworthy.given import Given, check_names, choice, flag, inputs_of, names, settings_of
+from ragworthy.given import Given, check_names, choice, flag, inputs_of, names, settings_of, several
+from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import EVIDENCE, Known
 from ragworthy.policy.gate_text import parse_gate_text
@@ -95,6 +96,7 @@ def score(
     allow_gold_errors: bool = False,
     jobs: int = 1,
     profile: str = "default",
+    plugins: Sequence[str] = (),
     **given: Unpack[Given],
 ) -> Result:
     """Score one suite from paths, iterables of dicts or data frames.
@@ -103,6 +105,7 @@ def score(
     `gold` and `traces` are other names for questions and outputs, in stability and latency `traces` is another name for
     runs; `profile="reference"` is for the structured and the latency suite. Agreement takes pairs, or scholar and
     auditor, or gold and traces (and corpus), or raters, or operators; retrieval also takes TREC files as qrels and run.
+    `plugins` are metrics of your own: paths of Python files or names of installed plugins, whose code is run.
 
     >>> gold = [{"qid": "A1", "question": "Null keys?", "answerable": True,
     ...          "gold_claim_substr": ["rejects null keys"], "gold_citations": ["p1#2"]},
@@ -120,6 +123,7 @@ def score(
     >>> score("retrieval", gold=gold, traces=traces, gates="recall@5=0.5").metrics["retrieval.recall@5"].value
     0.5
     """
+    SUITES.also([suite])
     declared = SUITES.get(suite)
     if declared is None:
         raise usage_error(f'expected a suite ({" or ".join(SUITES)}), got "{suite}"')
@@ -131,11 +135,15 @@ def score(
     inputs = inputs_of(declared, named)
     if suite == "retrieval":
         check_trec({**inputs, "slices": settings.slices, "lock": lock}, {name: name for name in names() | {"lock"}})
+    loaded = tuple(load_metrics(name, Path()) for name in several("plugins", plugins))
+    with using_metrics(loaded):
+        asked = _gates(declared, settings, inputs, gates, evidence)
     request = flow.Request(
         suite=suite,
         given=inputs,
         settings=settings,
-        gates=_gates(declared, settings, inputs, gates, evidence),
+        gates=asked,
+        plugins=loaded,
         baseline=Path(baseline) if baseline is not None else None,
         lock=Path(lock) if lock is not None else None,
         unfrozen=flag("unfrozen", unfrozen),

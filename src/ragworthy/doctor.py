@@ -6,8 +6,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ragworthy import flow
+from ragworthy.errors import RagworthyError
 from ragworthy.gates import MAX, MIN, name_of
 from ragworthy.load.decode import Decoder
+from ragworthy.load.plugins import installed, load_point
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Trace
@@ -55,6 +57,19 @@ def examine(requests: Sequence[flow.Request]) -> list[str]:
     own = {"answers": _answers, "retrieval": _retrieval}
     found = [own.get(one.suite, _usual)(one) for one in requests]
     return [line for lines in found for line in (*lines, "")][:-1]
+
+
+def plugins() -> list[str]:
+    """What other packages announce, each loaded once to see whether it can be; nothing where none is installed."""
+    lines = []
+    for one in installed():
+        try:
+            load_point(one.group, one.name)
+            state = "can be loaded"
+        except RagworthyError as error:
+            state = error.lines()[0]
+        lines.append(f"  {one.name} ({one.group} of {one.package} {one.version}): {state}")
+    return ["Plugins", *lines] if lines else []
 
 
 def _retrieval(request: flow.Request) -> list[str]:

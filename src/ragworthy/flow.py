@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.errors import policy_error
 from ragworthy.load.extras import suites_in
+from ragworthy.load.plugins import Plugin, using_metrics
 from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import check_gates
 from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
@@ -67,9 +68,13 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
     Each suite's own module has the same few steps: open, measure, summarise, judge, describe.
     """
     for request in requests:
-        check_request(request)
+        with using_metrics(request.plugins):
+            check_request(request)
     parts = [_part(request, progress) for request in requests]
-    return Run(model.assemble(parts), parts)
+    report = model.assemble(parts)
+    if plugins := plugins_of(requests):
+        report["provenance"]["plugins"] = [one.told() for one in plugins]
+    return Run(report, parts)
 
 
 def _part(request: Request, progress: Progress | None) -> Part:
@@ -77,8 +82,9 @@ def _part(request: Request, progress: Progress | None) -> Part:
     if not hasattr(module, "SUITE"):
         old: Part = module.score(request, progress)
         return old
-    suite: Suite = module.SUITE
-    part: Part = suite.steps(request, lambda one: score_suite(suite, one, progress))
+    suite = SUITES[request.suite].load()
+    with using_metrics(request.plugins):
+        part: Part = suite.steps(request, lambda one: score_suite(suite, one, progress))
     return part
 
 
@@ -108,6 +114,13 @@ def open_inputs(suite: Suite, request: Request) -> Opened:
             opened.enter(suite.open(one.key, one.report_role, given))
     opened.read_rules()
     return opened
+
+
+def plugins_of(requests: Sequence[Request]) -> list[Plugin]:
+    """The code from elsewhere that a score runs: metrics that were named, and suites of other packages."""
+    suites = [SUITES[request.suite].plugin for request in requests]
+    found = [*(one for request in requests for one in request.plugins), *(one for one in suites if one is not None)]
+    return list({one.name: one for one in found}.values())
 
 
 def check_stale(requests: Sequence[Request]) -> None:
@@ -166,6 +179,7 @@ def _request(policy: Policy, section: Section) -> Request:
         policy=policy.path,
         today=policy.today,
         regression=policy.regression,
+        plugins=policy.plugins,
     )
 
 

@@ -138,10 +138,15 @@ def _setting(one: Setting, value: Any, suite: Declared) -> Any:
     if reads == "positive":
         return _positive(name, value)
     if one.kind == tuple[str, ...]:
-        if isinstance(value, str):  # which Python would take apart into its letters
-            raise usage_error(f'{name}: expected several {_SEVERAL.get(name, name)}, got the text "{value}"')
-        return tuple(value)
+        return several(name, value)
     return value
+
+
+def several(name: str, value: Any) -> tuple[str, ...]:
+    """Several texts; one alone would be taken apart into its letters by Python."""
+    if isinstance(value, str):
+        raise usage_error(f'{name}: expected several {_SEVERAL.get(name, name)}, got the text "{value}"')
+    return tuple(value)
 
 
 _SEVERAL = {"slices": "fields", "refusals": "texts", "rule_packs": "packs"}

@@ -14,6 +14,7 @@ from ragworthy.gates import Gate
 from ragworthy.ids import natural
 from ragworthy.index.blocks import corpus_files
 from ragworthy.load.extras import BUNDLED_PACKS
+from ragworthy.load.plugins import METRICS, load_file, load_point
 from ragworthy.metrics.facts.redirects import Table
 from ragworthy.names import VERSION
 from ragworthy.policy.read import load_policy
@@ -38,7 +39,8 @@ def files(requests: Sequence[flow.Request]) -> dict[str, Path]:
     for request in requests:
         prefix = "" if len(requests) == 1 else f"{request.suite}."
         for role, path in _files(request).items():
-            found[role if role in ("policy", "baseline") else f"{prefix}{role}"] = path
+            shared = role in ("policy", "baseline") or role.startswith("plugin:")
+            found[role if shared else f"{prefix}{role}"] = path
     return found
 
 
@@ -53,6 +55,7 @@ def _files(request: flow.Request) -> dict[str, Path]:
     for name in getattr(request.settings, "rule_packs", ()):
         if name not in BUNDLED_PACKS:
             found[f"pack:{name}"] = pack_path(request, name)
+    found |= {f"plugin:{one.name}": one.path for one in request.plugins if one.path is not None}
     return found
 
 
@@ -72,6 +75,8 @@ def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
     """What the files do not say: for a policy only the flags, else the settings and gates too."""
     request = requests[0]
     options: dict[str, Any] = {"unfrozen": request.unfrozen, "allow_gold_errors": request.allow_gold_errors}
+    if plugins := flow.plugins_of(requests):
+        options["plugins"] = [one.told() for one in plugins]
     if request.policy is not None:
         # Only waivers depend on the day; without them the same inputs give the same bytes on every day.
         if request.waivers and request.today is not None:
@@ -98,6 +103,12 @@ def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
         if asked.baseline_from_command_line and "baseline" in found:
             requests = [one.with_baseline(found["baseline"]) for one in requests]
         return requests
+    SUITES.also([asked.suite or ""])
+    named = [one.get("name", "") for one in asked.plugins or () if one.get("name") != asked.suite]
+    flags["plugins"] = tuple(
+        load_file(found[f"plugin:{name}"], name) if f"plugin:{name}" in found else load_point(METRICS, name)
+        for name in named
+    )
     return [_scored(asked, found, flags)]
 
 

@@ -1,10 +1,9 @@
-"""The single definition of what is read (gold, traces, chunks) and of what was measured from it.
+"""The single definition of what is read (gold, traces, chunks) and of a problem in it.
 
 Optional fields that are never scored (`ts`, `ok`, `notes` …) are allowed in every file and skipped while reading.
 """
 
 from array import array
-from collections import Counter
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -283,6 +282,81 @@ class Pair(msgspec.Struct, frozen=True, gc=False):
         return self.qid or self.q_id or ""
 
 
+class LabelRow(msgspec.Struct, frozen=True, gc=False):
+    """What one validator says about one answer, in a file of its own."""
+
+    label: str
+    qid: str | None = None
+    q_id: str | None = None
+    reason: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The id, under whichever key it was written."""
+        return self.qid or self.q_id or ""
+
+
+class Rating(msgspec.Struct, frozen=True, gc=False):
+    """What one rater says about one item."""
+
+    rater: str
+    label: str
+    qid: str | None = None
+    q_id: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The id of the item, under whichever key it was written."""
+        return self.qid or self.q_id or ""
+
+
+class Mark(msgspec.Struct, frozen=True, gc=False):
+    """What one operator wrote down about one question; distances are taken under every spelling in use."""
+
+    operator: str
+    correct: bool
+    qid: str | None = None
+    q_id: str | None = None
+    question: str | None = None
+    expected_snippet: str | None = None
+    candidate_snippet: str | None = None
+    cost_usd: float | None = None
+    fix: str | list[str] | None = None
+    delta_s: float | None = None
+    delta_s_1: float | None = msgspec.field(default=None, name="ΔS")
+    delta_s_2: float | None = msgspec.field(default=None, name="deltaS")
+    delta_s_3: float | None = msgspec.field(default=None, name="dS")
+    delta_s_4: float | None = msgspec.field(default=None, name="∆S")
+    delta_s_5: float | None = msgspec.field(default=None, name="Î”S")
+    delta_s_6: float | None = msgspec.field(default=None, name="ŒîS")
+    lambda_state: str | None = None
+    lambda_1: str | None = msgspec.field(default=None, name="λ_state")
+    lambda_2: str | None = msgspec.field(default=None, name="λ")
+    lambda_3: str | None = msgspec.field(default=None, name="Î»_state")
+    lambda_4: str | None = msgspec.field(default=None, name="Œª_state")
+
+    @property
+    def name(self) -> str:
+        """The id of the question, under whichever key it was written."""
+        return self.qid or self.q_id or ""
+
+    @property
+    def distance(self) -> float | None:
+        """The recorded distance, under whichever key it was written."""
+        given = (self.delta_s, self.delta_s_1, self.delta_s_2, self.delta_s_3, self.delta_s_4, self.delta_s_5)
+        return next((one for one in (*given, self.delta_s_6) if one is not None), None)
+
+    @property
+    def state(self) -> str | None:
+        """The convergence mark, under whichever key it was written."""
+        return self.lambda_state or self.lambda_1 or self.lambda_2 or self.lambda_3 or self.lambda_4
+
+    @property
+    def fixes(self) -> list[str]:
+        """The fixes that the record names."""
+        return [self.fix] if isinstance(self.fix, str) else self.fix or []
+
+
 class SchemaOnly(msgspec.Struct, frozen=True):
     """The part of a small file that says what it is; looked at before the rest."""
 
@@ -290,8 +364,6 @@ class SchemaOnly(msgspec.Struct, frozen=True):
 
 
 Ints: TypeAlias = "array[int]"
-Tally: TypeAlias = "Counter[tuple[int, tuple[str, ...]]]"
-"""How many questions have the same flags and slices; merges exactly."""
 
 
 class Flaw(NamedTuple):
@@ -302,47 +374,6 @@ class Flaw(NamedTuple):
     code: str
     field: str
     message: str
-
-
-class Note(NamedTuple):
-    """An example of a mark: which question, and where it stands."""
-
-    qid: str
-    role: str
-    offset: int
-    said: str = ""
-    """What an errored trace says went wrong."""
-
-
-class Offender(NamedTuple):
-    """A question that pulls the result down."""
-
-    severity: int
-    qid: str
-    flags: int
-    claim: str | None
-    citations: Any
-    retrieved_ids: list[str]
-    gold_citations: list[str]
-    question: str | None
-    error: str | None = None
-
-
-class Measured(NamedTuple):
-    """The facts of every question, folded; nothing is left out."""
-
-    tally: Tally
-    traces: int
-    traces_replaced: int
-    orphans: int
-    orphan_ids: list[str]
-    flaws: list[Flaw]
-    flaw_count: int
-    notes: dict[int, list[Note]]
-    offenders: list[Offender]
-    watched: dict[str, int]
-    qids: list[str]
-    flags: Ints
 
 
 def explained(error: msgspec.MsgspecError) -> tuple[str, str]:

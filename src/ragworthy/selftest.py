@@ -8,7 +8,6 @@ import msgspec
 
 from ragworthy import flow
 from ragworthy.gates import name_of
-from ragworthy.metrics.facts.raters import Rating
 from ragworthy.metrics.facts.wanted import Wanted
 from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.registry import all_metrics
@@ -18,6 +17,7 @@ from ragworthy.records import (
     Answer,
     Gold,
     Pair,
+    Rating,
     Result,
     RetrievalTrace,
     Run,

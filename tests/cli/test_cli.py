@@ -237,14 +237,13 @@ def test_the_table_and_the_pairs_need_a_file_each(tmp_path: Path, monkeypatch: p
 def test_a_defect_shows_no_traceback(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from ragworthy import starter
-    from ragworthy.suites.answers import suite as answers
+    from ragworthy import flow, starter
 
     def broken(*_: object) -> None:
         raise ZeroDivisionError("on purpose")
 
     laid = starter.init(tmp_path)
-    monkeypatch.setattr(answers, "summarise", broken)
+    monkeypatch.setattr(flow, "summarise", broken)
     assert main(["gate", "-c", str(laid.policy)]) == 70
     err = capsys.readouterr().err
     assert "Traceback" not in err

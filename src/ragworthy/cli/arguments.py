@@ -1,9 +1,10 @@
 """Every command and flag. Imports nothing heavier than the argument parser."""
 
 import argparse
+from collections.abc import Sequence
 
 from ragworthy.cli import driving
-from ragworthy.cli.flags import Parser, command, common, count, jobs, quiet, scored, whole
+from ragworthy.cli.flags import Parser, command, common, count, jobs, plugin, quiet, scored, whole
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, VERSION
 from ragworthy.suites import SUITES
 
@@ -14,8 +15,10 @@ EPILOG = (
 )
 
 
-def parser() -> argparse.ArgumentParser:
-    """Every command and flag."""
+def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Every command and flag; where `words` score a suite of another package, those of that suite too."""
+    if len(words) > 1 and words[0] == "score" and not words[1].startswith("-"):
+        SUITES.also(words[1:2])
     top: argparse.ArgumentParser = Parser(prog="ragworthy", description=DESCRIPTION, epilog=EPILOG)
     top.add_argument("--version", action="version", version=f"ragworthy {VERSION}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -29,7 +32,12 @@ def parser() -> argparse.ArgumentParser:
     quiet(one)
 
     one = command(commands, "gate", "run every suite of the policy: one verdict", "gate:gate")
-    one.add_argument("-c", "--config", metavar="FILE", help="the policy (default: ragworthy.toml or pyproject.toml)")
+    one.add_argument(
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="the policy (default: ragworthy.toml or pyproject.toml); plugins that it names are run",
+    )
     one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run; overrides the policy")
     one.add_argument("--selftest", action="store_true", help="damage the traces and prove that each gate can fail")
     common(one)
@@ -60,7 +68,8 @@ def parser() -> argparse.ArgumentParser:
         "re-derive a verdict from its receipt; exit 0 only when every byte agrees",
         "verify:verify",
     )
-    one.add_argument("receipt", metavar="RECEIPT", help="a receipt written by gate or score")
+    one.add_argument("receipt", metavar="RECEIPT",
+                     help="a receipt written by gate or score; code of plugins that it names is run")  # fmt: skip
     one.add_argument("--expect", choices=["SHIP", "NO-SHIP", "INCONCLUSIVE", "INVALID"], metavar="VERDICT",
                      help="exit 1 unless the verdict is this one: verify RECEIPT --expect SHIP && deploy")  # fmt: skip
     one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
@@ -71,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
 
     one = command(commands, "explain", "definitions of metrics, codes and file formats", "explain:explain")
     one.add_argument("topic", nargs="*", metavar="METRIC|CODE|schema NAME|definition", help="what to explain")
+    plugin(one)
 
     one = command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")
     one.add_argument("-c", "--config", metavar="FILE", help="a policy that names the files")

@@ -18,7 +18,13 @@ FORMATS = ("gold.answers", "trace.answers", "gold.retrieval", "trace.retrieval",
 
 def explain(given: argparse.Namespace) -> int:
     """Print a definition, or the list of all."""
-    topic = given.topic
+    from ragworthy.load.plugins import load_metrics, using_metrics
+
+    with using_metrics([load_metrics(name, Path()) for name in given.plugin]):
+        return _explain(given.topic)
+
+
+def _explain(topic: list[str]) -> int:
     if not topic:
         for metric in all_metrics().values():
             print(f"{metric.id + ('@k' if metric.at_k else ''):<26} {metric.definition}")
@@ -125,7 +131,7 @@ def _steady(part: Any) -> Any:
 def doctor(given: argparse.Namespace) -> int:
     """Say what files can and cannot show."""
     from ragworthy import flow
-    from ragworthy.doctor import examine
+    from ragworthy.doctor import examine, plugins
     from ragworthy.gold.commands import suite_of
     from ragworthy.load.questions import open_questions
     from ragworthy.policy.read import find_policy, load_policy
@@ -141,7 +147,7 @@ def doctor(given: argparse.Namespace) -> int:
         raise usage_error("doctor needs --gold and --trace together, or a policy")
     else:
         requests = flow.from_policy(load_policy(find_policy(given.config), SUITES, today=date.min))
-    for line in examine(requests):
+    for line in (*examine(requests), *(["", *there] if (there := plugins()) else ())):
         print(line)
     return int(Exit.SHIP)
 

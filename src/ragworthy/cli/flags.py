@@ -44,13 +44,32 @@ def common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
     suffixes = ".json .md .xml .txt .jsonl .parquet"
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
                      help=f"write a report (repeatable); format by suffix: {suffixes}")  # fmt: skip
-    one.add_argument("--format", choices=("text", "json", "markdown", "junit"), default="text", help="format of stdout")
+    one.add_argument("--format", choices=FORMATS, default="text", help="format of stdout")
     one.add_argument("--rows", metavar="FILE", help="write every row (.jsonl or .parquet)")
     if receipt:
         one.add_argument("--receipt", metavar="FILE", help="write the receipt here")
     one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
     one.add_argument("--unfrozen", action="store_true", help="score although the gold set is not the frozen one")
     one.add_argument("--allow-gold-errors", action="store_true", help="score although the gold set has lint errors")
+
+
+class Formats(tuple[str, ...]):
+    """The formats that come with ragworthy; those of installed plugins are taken too."""
+
+    def __contains__(self, name: object) -> bool:
+        if super().__contains__(name):
+            return True
+        from ragworthy.load.plugins import REPORTS, installed
+
+        return any(one.name == name for one in installed(REPORTS))
+
+
+FORMATS = Formats(("text", "json", "markdown", "junit"))
+
+
+def plugin(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--plugin", action="append", default=[], metavar="FILE|NAME",
+                     help="metrics of your own: a Python file or an installed plugin; its code is run")  # fmt: skip
 
 
 def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
@@ -69,6 +88,7 @@ def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
     for name in last:
         own[name].add(one)
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
+    plugin(one)
     common(one)
 
 

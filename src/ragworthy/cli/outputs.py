@@ -130,6 +130,8 @@ def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, byt
 
 def _summary(report: dict[str, Any]) -> None:
     """Add the Markdown report to the job summary of GitHub Actions."""
+    from ragworthy import flow
+
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target:
         try:
@@ -192,11 +194,9 @@ def _write_besides(given: argparse.Namespace, requests: Sequence["flow.Request"]
         except UsageError as error:  # the verdict does not depend on a picture
             print(f"--plot {name}: {error.lines()[0]}", file=sys.stderr)
     for table in _tables(requests):
-        from ragworthy.suites.agreement.describe import tsv_of
+        from ragworthy.suites.agreement.told import tsv_of
 
         write_whole(table, tsv_of(suites["agreement"]).encode())
     pairs = getattr(given, "pairs_out", None)
     if pairs:
-        from ragworthy.suites.agreement.suite import pairs_of
-
-        write_whole(Path(pairs), pairs_of(requests[0]))
+        write_whole(Path(pairs), run.parts[0].files["pairs"]())

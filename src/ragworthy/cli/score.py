@@ -12,6 +12,7 @@ from ragworthy.cli.values import inputs_of, settings_of
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.gates import Gate
+from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import Exit
 from ragworthy.policy.gate_text import parse_gate_text
 from ragworthy.report import write as writing
@@ -30,11 +31,15 @@ def score(given: argparse.Namespace) -> int:
     if "profile" in suite.settings._fields:
         known["profile"] = given.profile
     settings = settings_of(given, suite, **known)
+    plugins = tuple(load_metrics(name, Path()) for name in given.plugin)
+    with using_metrics(plugins):
+        gates = _gates(given, suite, settings, inputs)
     request = flow.Request(
         suite=suite.name,
         given=inputs,
         settings=settings,
-        gates=_gates(given, suite, settings, inputs),
+        gates=gates,
+        plugins=plugins,
         baseline=Path(given.baseline) if given.baseline else None,
         lock=Path(given.lock) if given.lock else None,
         **options(given),
@@ -84,7 +89,7 @@ def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: di
 
 def _items(given: argparse.Namespace, request: flow.Request) -> int:
     """Show single items, expected against got; exit 0 only when all of them are good."""
-    from ragworthy.suites.structured import look
+    from ragworthy.suites.structured import item
 
     if given.format not in ("text", "markdown") or given.rows or given.receipt:
         raise usage_error("--item: shows items as text or markdown, and writes no rows or receipts")
@@ -92,11 +97,12 @@ def _items(given: argparse.Namespace, request: flow.Request) -> int:
     if other := [name for name, form in targets.items() if form not in ("text", "markdown")]:
         raise usage_error(f"--item: expected a .txt or .md file, got {other[0]}")
     guard(given, [request], given.output)
-    shown = look.look(request, given.item)
+    opened = flow.open_inputs(SUITES[request.suite].load(), request)
+    shown = item.look(opened, request, given.item)
     for name, form in targets.items():
-        write_whole(Path(name), look.render(shown, form).encode())
+        write_whole(Path(name), item.render(shown, form).encode())
     if not given.quiet:
-        show(look.render(shown, given.format, colour=coloured(given)))
+        show(item.render(shown, given.format, colour=coloured(given)))
     good = sum(one.good for one in shown)
     code = Exit.SHIP if good == len(shown) else Exit.NO_SHIP
     if given.format == "text" or given.quiet:

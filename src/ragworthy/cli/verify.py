@@ -43,6 +43,8 @@ def _found(checked: receipts.Checked) -> tuple[list[str], Exit, str]:
     shown = [one["shown"]["value"] for one in checked.run.report["gates"]]
     lines = [_gate(one, value) for one, value in zip(checked.run.judged, shown, strict=True)]
     lines += [f"not valid: {reason}" for reason in checked.run.report["invalid"]]
+    for one in checked.run.report["provenance"].get("plugins", []):
+        lines.append(f"ran the code of the plugin {' '.join(one.values())}")
     if checked.request.unfrozen:
         lines.append("--unfrozen: the gold set did not have to be the frozen one")
     if checked.request.allow_gold_errors:

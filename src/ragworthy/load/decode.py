@@ -4,6 +4,7 @@ Whole blocks are decoded at once. Only when that fails, or the count does not fi
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -24,7 +25,19 @@ from ragworthy.records import (
 )
 from ragworthy.text import clip, described, visible
 
-Record = TypeVar("Record", Gold, Trace, Chunk, RetrievalGold, RetrievalTrace, StructuredGold, StructuredOutput, Run)
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+class Found(NamedTuple):
+    """What does not fit a record: a code, the field, and what is wrong with it."""
+
+    code: str
+    field: str
+    message: str
+
+
+Explain = Callable[[dict[str, Any]], list[Found]]
+"""From the fields of a line that is no record of its kind to what does not fit, in plain words."""
 
 
 class Fault(NamedTuple):
@@ -37,13 +50,17 @@ class Fault(NamedTuple):
 
 
 class Decoder(Generic[Record]):
-    """Decodes blocks into records of one type."""
+    """Decodes blocks into records of one type.
 
-    def __init__(self, kind: type[Record]) -> None:
+    `explain` says what does not fit a record, for types that this module does not know.
+    """
+
+    def __init__(self, kind: type[Record], explain: Explain | None = None) -> None:
         decoder = msgspec.json.Decoder(kind)
         self._all: Callable[[bytes], list[Record]] = decoder.decode_lines
         self._one: Callable[[bytes], Record] = decoder.decode
-        self._explain, self._mend = _EXPLAIN[kind]
+        self._explain = explain or _EXPLAIN[kind]
+        self._mend: Callable[[Any], Any] = _MEND.get(kind) or partial(msgspec.convert, type=kind)
         self.faults: list[Fault] = []
 
     def records(self, block: Block) -> list[Record]:
@@ -144,9 +161,6 @@ def _bad_json(line: bytes, offset: int, reason: str) -> Fault:
     return Fault(offset, "RW-F07", "", f"expected a JSON object, got {shown} ({detail})")
 
 
-Found = tuple[str, str, str]
-
-
 def _identity(
     value: dict[str, Any], code_missing: str, code_type: str, keys: tuple[str, str] = ("qid", "q_id")
 ) -> list[Found]:
@@ -155,9 +169,9 @@ def _identity(
     if not given:
         key = next((one for one in keys if one in value), keys[0])
         got = "null" if key in value else "nothing"
-        return [(code_missing, key, f"expected a string, got {got}")]
+        return [Found(code_missing, key, f"expected a string, got {got}")]
     return [
-        (code_type, key, f"expected a string, got {described(one)}")
+        Found(code_type, key, f"expected a string, got {described(one)}")
         for key, one in given.items()
         if not isinstance(one, str)
     ]
@@ -168,9 +182,9 @@ def _string_list(value: dict[str, Any], field: str, code: str) -> list[Found]:
     if given is None:
         return []
     if not isinstance(given, list):
-        return [(code, field, f"expected a list of strings, got {described(given)}")]
+        return [Found(code, field, f"expected a list of strings, got {described(given)}")]
     return [
-        (code, f"{field}[{i}]", f"expected a string, got {described(one)}")
+        Found(code, f"{field}[{i}]", f"expected a string, got {described(one)}")
         for i, one in enumerate(given)
         if not isinstance(one, str)
     ]
@@ -180,12 +194,12 @@ def _explain_gold(value: dict[str, Any]) -> list[Found]:
     found = _identity(value, "RW-G01", "RW-G03")
     answerable = value.get("answerable")
     if "answerable" not in value:
-        found.append(("RW-G04", "answerable", "expected true or false, got nothing"))
+        found.append(Found("RW-G04", "answerable", "expected true or false, got nothing"))
     elif not isinstance(answerable, bool):
-        found.append(("RW-G04", "answerable", f"expected true or false, got {described(answerable)}"))
+        found.append(Found("RW-G04", "answerable", f"expected true or false, got {described(answerable)}"))
     question = value.get("question")
     if question is not None and not isinstance(question, str):
-        found.append(("RW-G03", "question", f"expected a string, got {described(question)}"))
+        found.append(Found("RW-G03", "question", f"expected a string, got {described(question)}"))
     for field in ("gold_claim_substr", "gold_citations", "constraints"):
         found += _string_list(value, field, "RW-G03")
     return found
@@ -198,25 +212,25 @@ def _explain_trace(value: dict[str, Any]) -> list[Found]:
     if isinstance(answer, dict):
         claim = answer.get("claim")
         if claim is not None and not isinstance(claim, str):
-            found.append(("RW-T02", "answer_json.claim", f"expected a string, got {described(claim)}"))
+            found.append(Found("RW-T02", "answer_json.claim", f"expected a string, got {described(claim)}"))
     elif answer is not None and answer != []:
-        found.append(("RW-T02", "answer_json", f"expected an object, got {described(answer)}"))
+        found.append(Found("RW-T02", "answer_json", f"expected an object, got {described(answer)}"))
     return found
 
 
 def _explain_chunk(value: dict[str, Any]) -> list[Found]:
-    found: list[Found] = [
-        ("RW-C01", field, f"expected a string, got {described(value[field])}")
+    found = [
+        Found("RW-C01", field, f"expected a string, got {described(value[field])}")
         for field in ("chunk_id", "id")
         if value.get(field) is not None and not isinstance(value[field], str)
     ]
     if not found and not value.get("chunk_id") and not value.get("id"):
-        found.append(("RW-C01", "chunk_id", "expected a non-empty string, got nothing"))
+        found.append(Found("RW-C01", "chunk_id", "expected a non-empty string, got nothing"))
     text = value.get("text")
     if not isinstance(text, str):
         got = "nothing" if "text" not in value else described(text)
-        found.append(("RW-C01", "text", f"expected a string, got {got}"))
-    return found or _explain_by_type(Chunk, "RW-C01", "RW-C01")(value | {"qid": ""})
+        found.append(Found("RW-C01", "text", f"expected a string, got {got}"))
+    return found or explain_by_type(Chunk, "RW-C01")(value)
 
 
 _WORDS = {
@@ -226,28 +240,43 @@ _WORDS = {
     "bool": "true or false",
     "array": "a list",
     "object": "an object",
-    "null": "nothing",
 }
 
 
-def _explain_by_type(
-    kind: type, missing: str, wrong: str, keys: tuple[str, str] = ("qid", "q_id")
-) -> Callable[[dict[str, Any]], list[Found]]:
-    """What does not fit a record type, in the decoder's words made plain."""
+def explain_by_type(
+    kind: type,
+    wrong: str,
+    identity: Explain = lambda value: [],
+    *,
+    null: str = "nothing",
+    needed: Callable[[str], str] = lambda field: "a value",
+) -> Explain:
+    """What does not fit a record type, in the decoder's words made plain.
+
+    `wrong` is the code of a value of another type, `identity` says what is wrong with the id, `null` is the word for
+    null, and `needed` says what a field that is not there should hold.
+    """
+    words = _WORDS | {"null": null}
 
     def explain(value: dict[str, Any]) -> list[Found]:
-        if found := _identity(value, missing, wrong, keys):
+        if found := identity(value):
             return found
         try:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
             field, message = explained(error)
             expected, _, got = message.removeprefix("expected ").partition(", got ")
-            types = [_WORDS.get(one.strip(), one.strip()) for one in expected.split("|") if one.strip() != "null"]
-            return [(wrong, field, f"expected {' or '.join(types)}, got {_WORDS.get(got, got)}")]
+            types = [words.get(one.strip(), one.strip()) for one in expected.split("|") if one.strip() != "null"]
+            wanted = needed(field) if expected == "a value" else " or ".join(types)
+            return [Found(wrong, field, f"expected {wanted}, got {words.get(got, got)}")]
         return []
 
     return explain
+
+
+def _of_questions(kind: type, missing: str, wrong: str, keys: tuple[str, str] = ("qid", "q_id")) -> Explain:
+    """What does not fit a record that belongs to a question; `missing` is the code of one without an id."""
+    return explain_by_type(kind, wrong, partial(_identity, code_missing=missing, code_type=wrong, keys=keys))
 
 
 def _mend_trace(value: dict[str, Any]) -> Trace:
@@ -261,28 +290,18 @@ def _mend_trace(value: dict[str, Any]) -> Trace:
     )
 
 
-_EXPLAIN: dict[type, tuple[Callable[[dict[str, Any]], list[Found]], Callable[[dict[str, Any]], Any]]] = {
-    Gold: (_explain_gold, lambda value: msgspec.convert(value, Gold)),
-    Trace: (_explain_trace, _mend_trace),
-    Chunk: (_explain_chunk, lambda value: msgspec.convert(value, Chunk)),
-    RetrievalGold: (
-        _explain_by_type(RetrievalGold, "RW-G01", "RW-G03"),
-        lambda value: msgspec.convert(value, RetrievalGold),
-    ),
-    RetrievalTrace: (
-        _explain_by_type(RetrievalTrace, "RW-T01", "RW-T02"),
-        lambda value: msgspec.convert(value, RetrievalTrace),
-    ),
-    Run: (_explain_by_type(Run, "RW-T01", "RW-T02"), lambda value: msgspec.convert(value, Run)),
-    StructuredGold: (
-        _explain_by_type(StructuredGold, "RW-G01", "RW-Q01", ("id", "qid")),
-        lambda value: msgspec.convert(value, StructuredGold),
-    ),
-    StructuredOutput: (
-        _explain_by_type(StructuredOutput, "RW-T01", "RW-T02", ("id", "qid")),
-        lambda value: msgspec.convert(value, StructuredOutput),
-    ),
+_EXPLAIN: dict[type, Explain] = {
+    Gold: _explain_gold,
+    Trace: _explain_trace,
+    Chunk: _explain_chunk,
+    RetrievalGold: _of_questions(RetrievalGold, "RW-G01", "RW-G03"),
+    RetrievalTrace: _of_questions(RetrievalTrace, "RW-T01", "RW-T02"),
+    Run: _of_questions(Run, "RW-T01", "RW-T02"),
+    StructuredGold: _of_questions(StructuredGold, "RW-G01", "RW-Q01", ("id", "qid")),
+    StructuredOutput: _of_questions(StructuredOutput, "RW-T01", "RW-T02", ("id", "qid")),
 }
+_MEND: dict[type, Callable[[dict[str, Any]], Any]] = {Trace: _mend_trace}
+"""How a line that is a record after all becomes one, where converting it does not do."""
 
 
 def record_offsets(kind: type, block: Block) -> list[int]:

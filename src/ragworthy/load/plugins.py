@@ -4,16 +4,22 @@ Nothing here runs unless it was named. What is loaded is said by name, version a
 error with its name, never silence.
 """
 
+import functools
+import hashlib
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
 from importlib import metadata, util
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from ragworthy.errors import RagworthyError, policy_error
-from ragworthy.files import read_bytes, sha256_of, shown_path
-from ragworthy.metrics.registry import Metric, described
+from ragworthy.files import read_bytes, shown_path
+from ragworthy.metrics import registry
+from ragworthy.metrics.registry import Metric, metrics_in
 
 METRICS, SUITES, REPORTS, TARGETS = (f"ragworthy.{name}" for name in ("metrics", "suites", "reports", "targets"))
 GROUPS = (METRICS, SUITES, REPORTS, TARGETS)
@@ -35,15 +41,32 @@ class Plugin(NamedTuple):
 
     def metrics(self) -> Iterator[Metric]:
         """The metrics that it defines, in the order of the file."""
-        for one in vars(self.made).values():
-            found = described(one)
-            if found is not None:
-                yield found
+        for one in metrics_in(self.made) if isinstance(self.made, ModuleType) else ():
+            yield one._replace(of=_guarded(one))
 
     def told(self) -> dict[str, str]:
         """What a report and a receipt keep of it."""
         kept = {"name": self.name, "package": self.package, "version": self.version, "sha256": self.sha256}
         return {key: value for key, value in kept.items() if value is not None}
+
+
+def _guarded(metric: Metric) -> Callable[..., Any]:
+    """A metric's function; what it raises, or says that is no word, is an error with its name."""
+
+    @functools.wraps(metric.of)
+    def of(*facts: Any, **depth: Any) -> Any:
+        try:
+            word = metric.of(*facts, **depth)
+        except Exception as error:
+            raise _failed(f"{metric.id} ({metric.place})", error, "", "", "failed") from error
+        if isinstance(word, float) and not math.isfinite(word):
+            raise policy_error("RW-P15", f"{metric.id} ({metric.place}): expected a number or None, got {word}")
+        if word is not None and not isinstance(word, (bool, int, float, Fraction, tuple)):
+            got = type(word).__name__
+            raise policy_error("RW-P15", f"{metric.id} ({metric.place}): expected a number or None, got {got}")
+        return word
+
+    return of
 
 
 class Installed(NamedTuple):
@@ -89,11 +112,12 @@ def load_point(group: str, name: str, *, where: str = "", field: str = "") -> Pl
 
 def load_file(path: Path, written: str, *, where: str = "", field: str = "") -> Plugin:
     """Run a file of a team's own metrics. Its bytes are hashed first, and those that were hashed are run."""
-    digest = sha256_of(path)
+    source = read_bytes(path)
+    digest = hashlib.sha256(source).hexdigest()
     name = f"ragworthy_plugin_{digest[:16]}"
     made = sys.modules.get(name)
     if made is None:
-        made = _run(path, name, where, field)
+        made = _run(source, path, name, where, field)
     plugin = Plugin(written, made, sha256=digest, path=path)
     if not any(plugin.metrics()):
         message = f"expected a function with @ragworthy.metric in {shown_path(path)}, got none"
@@ -101,7 +125,7 @@ def load_file(path: Path, written: str, *, where: str = "", field: str = "") -> 
     return plugin
 
 
-def _run(path: Path, name: str, where: str, field: str) -> ModuleType:
+def _run(source: bytes, path: Path, name: str, where: str, field: str) -> ModuleType:
     spec = util.spec_from_loader(name, loader=None, origin=str(path))
     if spec is None:
         raise policy_error("RW-P15", f"expected a Python file, got {shown_path(path)}", where=where, field=field)
@@ -109,15 +133,15 @@ def _run(path: Path, name: str, where: str, field: str) -> ModuleType:
     made.__file__ = str(path)
     sys.modules[name] = made  # as an import does: a class of the file finds its own module
     try:
-        exec(compile(read_bytes(path), str(path), "exec"), made.__dict__)  # noqa: S102 - a policy named this file
+        exec(compile(source, str(path), "exec"), made.__dict__)  # noqa: S102 - a policy named this file
     except Exception as error:
         del sys.modules[name]
         raise _failed(shown_path(path), error, where, field) from error
     return made
 
 
-def _failed(name: str, error: Exception, where: str, field: str) -> RagworthyError:
-    return policy_error("RW-P15", f"{name} cannot be loaded: {type(error).__name__}: {error}", where=where, field=field)
+def _failed(name: str, error: Exception, where: str, field: str, what: str = "cannot be loaded") -> RagworthyError:
+    return policy_error("RW-P15", f"{name} {what}: {type(error).__name__}: {error}", where=where, field=field)
 
 
 def load_metrics(written: str, folder: Path, *, where: str = "", field: str = "") -> Plugin:
@@ -126,3 +150,24 @@ def load_metrics(written: str, folder: Path, *, where: str = "", field: str = ""
         path = Path(written)
         return load_file(path if path.is_absolute() else folder / path, written, where=where, field=field)
     return load_point(METRICS, written, where=where, field=field)
+
+
+@contextmanager
+def using_metrics(plugins: Iterable[Plugin], where: str = "") -> Iterator[None]:
+    """With the metrics of plugins, which are known only inside of the block."""
+    try:
+        added = registry.using(metric for plugin in plugins for metric in plugin.metrics())
+        with added:
+            yield
+    except registry.TwiceError as error:
+        raise policy_error("RW-P15", str(error), where=where, field="plugins") from None
+
+
+def called(plugin: Plugin, *given: Any) -> Any:
+    """What a plugin makes of something; what it raises is an error with its name."""
+    try:
+        return plugin.made(*given)
+    except RagworthyError:
+        raise
+    except Exception as error:
+        raise _failed(f"{plugin.name} ({plugin.package} {plugin.version})", error, "", "", "failed") from error

@@ -1,4 +1,8 @@
-"""Metrics of the agreement suite: of one pair of labels, of one item with several votes, or of all of them at once."""
+"""Metrics of the agreement suite: of one pair of labels, of one item with several votes, or of all of them at once.
+
+`needs` says what a metric looks at: the pairs of two validators, the ballots of several raters, or those of operators.
+Metrics of all items at once say why, where they have no value.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,18 +14,12 @@ from ragworthy.metrics.registry import metric
 
 SOURCE = "ProblemMap eval/eval_cross_agent_consistency.md §3"
 OPERATORS = "ProblemMap eval/eval_operator_guidelines.md"
-TWO = ("agreement.percent", "agreement.kappa", "agreement.abstain")
-"""What two validators are measured by."""
-SEVERAL = ("agreement.pairwise", "agreement.fleiss", "agreement.raters")
-"""What several raters are measured by."""
-OF_OPERATORS = (*SEVERAL, "agreement.operator_variance")
-WHOLE = frozenset({"agreement.kappa", "agreement.fleiss", "agreement.raters", "agreement.operator_variance"})
-"""Numbers of all items at once: no single item has one."""
 
 
 @metric(
     better="higher",
     short=("pa", "percent_agreement"),
+    needs="pairs",
     cases="pairs",
     event="agreeing",
     undefined="there is no pair",
@@ -35,25 +33,28 @@ def percent(pair: Voted) -> bool | None:
 @metric(
     better="higher",
     kind="mean",
+    over="all",
+    needs="pairs",
     cases="pairs",
     event="agreeing beyond chance",
-    undefined=r.ONE_LABEL,
+    undefined=r.NoValue.ONE_LABEL.value,
     source=SOURCE,
 )
-def kappa(pairs: Sequence[Voted]) -> Fraction | None:
+def kappa(pairs: Sequence[Voted]) -> Fraction | r.NoValue:
     """Cohen's κ over the four labels: agreement beyond what the shares of the labels alone would give."""
     total = len(pairs)
     if not total:
-        return None
+        return r.NoValue.NO_PAIR
     scholar, auditor = Counter(one.scholar for one in pairs), Counter(one.auditor for one in pairs)
     observed = Fraction(sum(one.agreed for one in pairs), total)
     by_chance = Fraction(sum(count * auditor[label] for label, count in scholar.items()), total * total)
-    return None if by_chance == 1 else (observed - by_chance) / (1 - by_chance)
+    return r.NoValue.ONE_LABEL if by_chance == 1 else (observed - by_chance) / (1 - by_chance)
 
 
 @metric(
     better="lower",
     short=("abstain_rate",),
+    needs="pairs",
     cases="pairs",
     event="with an abstention",
     undefined="there is no pair",
@@ -67,6 +68,7 @@ def abstain(pair: Voted) -> bool | None:
 @metric(
     better="higher",
     kind="mean",
+    needs="ballots",
     cases="items",
     event="agreeing",
     undefined="no item has two votes",
@@ -80,20 +82,23 @@ def pairwise(ballot: r.Ballot) -> Fraction | None:
 @metric(
     better="higher",
     kind="mean",
+    over="all",
+    needs="ballots",
     cases="items",
     event="agreeing beyond chance",
-    undefined=r.ONE_LABEL,
+    undefined=r.NoValue.ONE_LABEL.value,
     source="Fleiss 1971, Measuring nominal scale agreement among many raters",
 )
-def fleiss(ballots: Sequence[r.Ballot]) -> Fraction | None:
+def fleiss(ballots: Sequence[r.Ballot]) -> Fraction | r.NoValue:
     """Fleiss' κ: agreement of several raters beyond what the shares of the labels alone would give."""
-    found = r.fleiss_kappa(ballots)
-    return None if isinstance(found, str) else found
+    return r.fleiss_kappa(ballots)
 
 
 @metric(
     better="higher",
     kind="count",
+    over="all",
+    needs="ballots",
     cases="raters",
     event="voting",
     undefined="never: a count of nothing is 0",
@@ -108,11 +113,13 @@ def raters(ballots: Sequence[r.Ballot]) -> int:
     better="lower",
     kind="mean",
     highest=None,
+    over="all",
+    needs="operators",
     cases="operators",
     event="apart",
     undefined="nothing was marked correct, or there is one operator only",
     source=OPERATORS,
 )
-def operator_variance(ballots: Sequence[r.Ballot]) -> Fraction | None:
+def operator_variance(ballots: Sequence[r.Ballot]) -> Fraction | r.NoValue | None:
     """Spread of the operators' correct rates: their standard deviation over their mean."""
-    return r.variation(r.by_operator(r.correct_rates(ballots)))
+    return r.NoValue.NO_VOTE if not ballots else r.variation(r.by_operator(r.correct_rates(ballots)))

@@ -32,6 +32,18 @@ def value_of(metric: "Metric", words: "Iterable[Word]", *, independent: int | No
     return fold_of(metric.kind)(metric, counted, base)
 
 
+def value_of_all(metric: "Metric", found: Any, cases: int) -> g.Value:
+    """The value of a metric of all items at once: its number, or why there is none, over so many cases."""
+    if metric.kind == "count":
+        return value_of(metric, [found])
+    base = g.Value(
+        0, 1, better=metric.better, cases=metric.cases, event=metric.event, n=cases, counts=False, rate=False
+    )
+    if isinstance(found, Fraction):
+        return _exact(base, found)
+    return base._replace(undefined=str(found or metric.undefined))
+
+
 def _share(metric: "Metric", words: list[Any], base: g.Value) -> g.Value:
     """The sum of parts over the sum of wholes."""
     num, den = sum(part for part, _ in words), sum(whole for _, whole in words)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ragworthy.metrics.fold import KINDS, fold_of
@@ -53,10 +54,16 @@ class Metric(NamedTuple):
     @property
     def place(self) -> str:
         """Where the metric is defined, as file:line."""
-        module, line = self.of.__module__, self.of.__code__.co_firstlineno
-        if module.split(".")[0] == "ragworthy":
-            return f"src/{module.replace('.', '/')}.py:{line}"
-        return f"{self.of.__code__.co_filename}:{line}"
+        code = self.function.__code__
+        if self.of.__module__.split(".")[0] == "ragworthy":
+            return f"src/{self.of.__module__.replace('.', '/')}.py:{code.co_firstlineno}"
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function as it was written."""
+        written: Callable[..., Any] = getattr(self.of, "__wrapped__", self.of)
+        return written
 
 
 _REGISTRY: dict[str, Metric] = {}
@@ -81,8 +88,9 @@ def metric(
     """Describe a metric; its id is the address of the decorated function.
 
     `cases` names what the denominator counts and `event` what the numerator counts, as reports say it; `needs` names
-    what traces may lack (answers, runs, distances, corpus). A metric from outside of this package names its `suite`:
-    it is not on the list of all metrics, and is known where somebody named its file or package.
+    what traces may lack (answers, runs, distances, corpus), or whose votes it looks at (pairs, ballots, operators). A
+    metric from outside of this package names its `suite`: it is not on the list of all metrics, and is known where
+    somebody named its file or package.
     """
 
     def register(function: Judge) -> Judge:
@@ -117,6 +125,27 @@ def described(function: object) -> Metric | None:
     return found if isinstance(found, Metric) else None
 
 
+def metrics_in(module: ModuleType) -> Iterator[Metric]:
+    """The metrics that a module from outside of this package defines, in the order of the file."""
+    for one in vars(module).values():
+        found = described(one)
+        if found is not None:
+            yield found
+
+
+_OUTSIDE: dict[str, str] = {}
+"""Suites from other packages, with the module that holds their metrics."""
+
+
+def enter_suite(name: str, module: str) -> None:
+    """Make a suite of another package known, when somebody named it."""
+    _OUTSIDE[name] = module
+
+
+class TwiceError(ValueError):
+    """A metric from elsewhere has the id of another one."""
+
+
 _MORE: ContextVar[tuple[Metric, ...]] = ContextVar("metrics", default=())
 
 
@@ -126,9 +155,9 @@ def using(more: Iterable[Metric]) -> Iterator[None]:
     added = tuple(more)
     for one in added:
         there = all_metrics(suite_of(one.id)).get(one.id)
-        if there is not None and there.of is not one.of:
-            raise ValueError(f"metric {one.id} is defined twice")
-    token = _MORE.set((*_MORE.get(), *(one for one in added if one not in _MORE.get())))
+        if there is not None and there.function is not one.function:
+            raise TwiceError(f"metric {one.id} is defined twice")
+    token = _MORE.set((*_MORE.get(), *(one for one in added if one.id not in {more.id for more in _MORE.get()})))
     try:
         yield
     finally:
@@ -142,12 +171,14 @@ def enter(made: Metric) -> None:
 
 def all_metrics(suite: str | None = None) -> dict[str, Metric]:
     """Every metric by id (or those of one suite), in the order of definition, suite by suite."""
-    wanted = [one for name in (SUITES if suite is None else (suite,)) for one in FAMILIES.get(name, (name,))]
+    suites = (*SUITES, *_OUTSIDE) if suite is None else (suite,)
+    wanted = [one for name in suites for one in FAMILIES.get(name, (name,))]
+    more = [one for name in suites if name in _OUTSIDE for one in metrics_in(import_module(_OUTSIDE[name]))]
     for one in wanted:
         name = f"ragworthy.metrics.{one}"
-        if name not in sys.modules:
+        if one not in _OUTSIDE and name not in sys.modules:
             import_module(name)
-    there = _REGISTRY | {one.id: one for one in _MORE.get()}
+    there = _REGISTRY | {one.id: one for one in (*more, *_MORE.get())}
     return {name: metric for one in wanted for name, metric in there.items() if name.startswith(f"{one}.")}
 
 
@@ -210,7 +241,8 @@ def suite_of(name: str) -> str | None:
     ('latency', 'answers', None)
     """
     family, dot, _ = name.partition(".")
-    return next((suite for suite in SUITES if dot and family in FAMILIES.get(suite, (suite,))), None)
+    every = (*SUITES, *_OUTSIDE)
+    return next((suite for suite in every if dot and family in FAMILIES.get(suite, (suite,))), None)
 
 
 def every_name(suite: str | None = None, known: Mapping[str, Metric] | None = None) -> list[str]:

@@ -11,6 +11,7 @@ from ragworthy.files import read_text
 from ragworthy.gates import Gate, Waiver, name_of
 from ragworthy.load.checker import Checker, load_toml, shown
 from ragworthy.load.keys import KEYS
+from ragworthy.load.plugins import Plugin, load_metrics, using_metrics
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, SUITES
 from ragworthy.policy.gate_checks import EVIDENCE, Known
@@ -33,6 +34,8 @@ class Policy(NamedTuple):
     regression: bool = False
     today: date | None = None
     """The day on which its waivers were judged."""
+    plugins: tuple[Plugin, ...] = ()
+    """Metrics from elsewhere, loaded."""
 
     @property
     def folder(self) -> Path:
@@ -66,8 +69,17 @@ def load_policy(path: Path, suites: Suites, *, today: date | None) -> Policy:
 
 def parse_policy(table: dict[str, Any], suites: Suites, where: str, path: Path | None, today: date | None) -> Policy:
     """A policy from its table."""
+    suites.also(key for key, value in table.items() if isinstance(value, dict))
     check = Checker(where)
     check.known(table, every_key(suites)[""], "")
+    named = check.strings(table, "plugins", "") or ()
+    folder = path.parent if path is not None else Path()
+    loaded = [load_metrics(name, folder, where=where, field=f"plugins[{nth}]") for nth, name in enumerate(named)]
+    with using_metrics(loaded, where):
+        return _parse(check, table, suites, path, today)._replace(plugins=tuple(loaded))
+
+
+def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | None, today: date | None) -> Policy:
     if table.get("version") != VERSION or type(table.get("version")) is not int:
         got = shown(table["version"]) if "version" in table else "nothing"
         check.say("RW-P03" if "version" in table else "RW-P11", "version", f"expected {VERSION}, got {got}")

@@ -80,7 +80,14 @@ class Declared(Protocol):
     def default_gates(self, settings: Any, given: Mapping[str, Any]) -> tuple[Gate, ...]: ...
 
 
-Suites = Mapping[str, Declared]
+class Suites(Protocol):
+    """Every suite that is known, by name."""
+
+    def __getitem__(self, name: str, /) -> Declared: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def items(self) -> Iterable[tuple[str, Declared]]: ...
+    def also(self, named: Iterable[str], /) -> None:
+        """Make the suites of other packages known, where one of these names is one."""
 
 
 class Section(NamedTuple):

@@ -1,6 +1,7 @@
 """The sources' own scorers, run on files."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,17 @@ from ragworthy.metrics.facts.wanted import place_of
 from ragworthy.names import Verdict
 from ragworthy.reference import answers as ref
 from ragworthy.safe import json_text
-from ragworthy.suites.answers.inputs import plain_lines
 
 _STOPS = (TypeError, ValueError, AttributeError, LookupError, RecursionError, OverflowError, ZeroDivisionError)
 """How the sources' programs end on input that they were not made for."""
+
+
+def plain_lines(path: Path) -> Iterator[Any]:
+    """The lines of a file as the sources' own scorers read them."""
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if line.strip():
+                yield json.loads(line.strip())
 
 
 def stability_reference(gold: Path, runs: Path, limits: tuple[str, ...]) -> tuple[str, bool]:

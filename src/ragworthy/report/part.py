@@ -1,6 +1,6 @@
 """What a suite contributes to a report."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy import gates as g
@@ -24,11 +24,21 @@ class Table(NamedTuple):
     """Whether it stands behind the slices."""
 
 
+class Column(NamedTuple):
+    """A column that only rows of one suite have."""
+
+    name: str
+    kind: str
+    """int, bool, text, json or counts."""
+
+
 class Voice(Protocol):
-    """What a suite says to people besides its metrics, from the body of its report alone."""
+    """What a suite says to people besides its metrics, from the body of its report alone, and what its rows hold."""
 
     reference_note: str
     shows_undefined: bool
+    facts: tuple[str, ...]
+    columns: tuple[Column, ...]
 
     def counts_line(self, counts: dict[str, Any]) -> str:
         """How many questions there were, and what became of them."""
@@ -57,3 +67,5 @@ class Part(NamedTuple):
     rows: Callable[[], Iterator[dict[str, Any]]]
     evidence: dict[str, Any]
     """What the receipt keeps of the facts."""
+    files: Mapping[str, Callable[[], bytes]] = {}
+    """What can be written besides the report, by a name of the suite's own."""

@@ -145,6 +145,8 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     trec: bool | None = None
     settings: dict[str, Any] | None = None
     gates: list[AskedGate] | None = None
+    plugins: list[dict[str, str]] | None = None
+    """Code from elsewhere that was run, by name, version and hash."""
 
 
 class Receipt(msgspec.Struct, frozen=True):

@@ -1,138 +1,73 @@
-"""Rows: one object a question, in gold order."""
+"""Rows as files: one object for each question, in gold order."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ragworthy.errors import missing_extra
-from ragworthy.metrics.answers import blame, label
-from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.registry import MetricName
-from ragworthy.names import HARMLESS
+from ragworthy.report.part import Column, Voice
 
-
-def rows(
-    qids: Iterable[str], flags: Iterable[int], ks: tuple[int, ...], names: list[MetricName]
-) -> Iterator[dict[str, Any]]:
-    """Every question's row. What the same flags say is worked out once."""
-    known: dict[int, dict[str, Any]] = {}
-    for qid, one in zip(qids, flags, strict=True):
-        body = known.get(one)
-        if body is None:
-            body = known[one] = _body(f.unpack(one, ks), names)
-        yield {"qid": qid, **body}
-
-
-def _body(facts: f.Facts, names: list[MetricName]) -> dict[str, Any]:
-    what = label(facts)
-    metrics: dict[str, float] = {}
-    undefined: dict[str, str] = {}
-    for name in names:
-        word = name.metric.of(facts) if name.k is None else name.metric.of(facts, k=name.k)
-        if word is None:
-            undefined[name.id] = why_undefined(facts, name)
-        else:
-            metrics[name.id] = float(word)
-    return {
-        "label": what.value,
-        "stage": None if what in HARMLESS else blame(facts)[0].value,
-        "metrics": metrics,
-        "undefined": undefined,
-        "facts": {
-            "answerable": facts.answerable,
-            "answered": facts.shipped,
-            "refused": facts.refused,
-            "missing": facts.missing,
-            "errored": facts.errored,
-            "contains": facts.contains,
-            "hit": facts.hit,
-            "in_scope": facts.in_scope,
-            "constraints_kept": facts.kept or not facts.shipped,
-        },
-    }
-
-
-def why_undefined(facts: f.Facts, name: MetricName) -> str:
-    """Why a question is not in a metric's denominator."""
-    if facts.missing:
-        return "no trace"
-    if facts.errored:
-        return "error"
-    if facts.refused and name.metric.cases.startswith("shipped"):
-        return "refused"
-    return f"not among the {name.metric.cases}"
+MANY = 10_000
+"""So many rows are one batch of a Parquet file."""
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Rows as JSON lines."""
-    encode = msgspec.json.Encoder().encode
+    encode, left = msgspec.json.Encoder().encode_lines, iter(rows)
     with path.open("wb") as file:
-        for row in rows:
-            file.write(encode(row) + b"\n")
+        while some := list(islice(left, 1000)):  # many at once take less time than one by one
+            file.write(encode(some))
 
 
-_FACTS = {
-    "answers": (
-        "answerable", "answered", "refused", "missing", "errored",
-        "contains", "hit", "in_scope", "constraints_kept",
-    ),
-    "retrieval": ("answerable", "answered", "missing", "covered", "accurate", "hit"),
-    "structured": ("schema_ok", "missing", "errored", "repair_used", "over_limit"),
-    "stability": ("answerable", "missing", "steady", "errored", "contains", "hit", "refused"),
-    "latency": ("answerable", "answered", "refused", "missing", "errored", "always_good"),
-    "agreement": ("agreed", "abstained", "red_flag", "label_conflict", "complete", "escalated"),
-}  # fmt: skip
-
-
-_TEXTS = {
-    "stability": ("broken",),
-    "latency": ("configuration", "load"),
-    "agreement": ("scholar", "auditor", "final", "why", "votes"),
-}
-"""What rows hold besides; objects and lists as JSON."""
-
-
-def _as_text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[str]) -> None:
-    """Rows as Parquet; the two maps are maps."""
+def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[Voice]) -> None:
+    """Rows as Parquet; the two maps are maps. What the suites declare are its columns."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
         raise missing_extra("pyarrow", "parquet", "writing Parquet") from None
-    names = dict.fromkeys(name for suite in suites for name in _FACTS[suite])
-    columns = [
-        ("qid", pa.string()),
-        ("label", pa.string()),
-        ("stage", pa.string()),
-        ("metrics", pa.map_(pa.string(), pa.float64())),
-        ("undefined", pa.map_(pa.string(), pa.string())),
-        ("facts", pa.struct([(name, pa.bool_()) for name in names])),
-    ]
-    if "retrieval" in suites:
-        columns += [("runs", pa.int64()), ("lambda", pa.string())]
-    if "structured" in suites:
-        columns += [("schema_ok", pa.bool_()), ("fail_reason", pa.string()), ("fail_detail", pa.string())]
-        columns += [("counts", pa.map_(pa.string(), pa.int64()))]
-    texts = dict.fromkeys(name for suite in suites for name in _TEXTS.get(suite, ()))
-    columns += [(name, pa.string()) for name in ("suite",) * (len(suites) > 1) + tuple(texts)]
-    if {"stability", "latency"} & set(suites) and "retrieval" not in suites:
-        columns.append(("runs", pa.int64()))
-    if "stability" in suites:
-        columns.append(("noops", pa.int64()))
-    schema = pa.schema(columns)
+    kinds = {
+        "int": pa.int64(),
+        "bool": pa.bool_(),
+        "text": pa.string(),
+        "json": pa.string(),
+        "counts": pa.map_(pa.string(), pa.int64()),
+    }
+    own = _columns(suites)
+    facts = dict.fromkeys(name for suite in suites for name in suite.facts)
+    schema = pa.schema(
+        [
+            ("qid", pa.string()),
+            ("label", pa.string()),
+            ("stage", pa.string()),
+            ("metrics", pa.map_(pa.string(), pa.float64())),
+            ("undefined", pa.map_(pa.string(), pa.string())),
+            ("facts", pa.struct([(name, pa.bool_()) for name in facts])),
+            *((one.name, kinds[one.kind]) for one in own),
+        ]
+    )
+    left = iter(rows)
     with parquet.ParquetWriter(path, schema) as writer:
-        batch: list[dict[str, Any]] = []
-        for row in rows:
-            maps = {key: list(row[key].items()) for key in ("metrics", "undefined", "counts") if key in row}
-            batch.append(row | maps | {key: _as_text(row[key]) for key in texts if key in row})
-            if len(batch) == 10_000:
-                writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
-                batch = []
-        if batch:
-            writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+        while some := [_flat(row, own) for row in islice(left, MANY)]:
+            writer.write_batch(pa.RecordBatch.from_pylist(some, schema=schema))
+
+
+def _columns(suites: Sequence[Voice]) -> list[Column]:
+    """What rows hold besides, each name once; with several suites, which of them a row is of."""
+    found = {one.name: one for suite in suites for one in suite.columns}
+    return [*found.values(), Column("suite", "text")] if len(suites) > 1 else list(found.values())
+
+
+def _flat(row: dict[str, Any], own: Sequence[Column]) -> dict[str, Any]:
+    """A row with maps as pairs, and objects and lists as JSON."""
+    flat = row | {key: list(row[key].items()) for key in ("metrics", "undefined")}
+    for name, kind in own:
+        value = row.get(name)
+        if kind == "counts" and value is not None:
+            flat[name] = list(value.items())
+        elif kind == "json" and value is not None:
+            flat[name] = msgspec.json.encode(value).decode()
+    return flat

@@ -18,6 +18,7 @@ from ragworthy.metrics.fold import as_number, mean, value_of
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import HARMLESS, Label, Outcome, Stage
 from ragworthy.policy.gate_text import MOST_KS
+from ragworthy.report.part import Column as Column
 from ragworthy.report.part import Frozen, Table
 from ragworthy.suites.declare import Declared
 from ragworthy.suites.opened import Opened
@@ -71,8 +72,12 @@ class Evidence(NamedTuple):
     """What only this suite knows of its evidence."""
     errored: tuple[tuple[int, int, str], ...] = ()
     """How many ended in an error, of how many, and of what: more than half of one kind is an outage."""
+    against: tuple[str, ...] = ()
+    """What the evidence itself says against shipping, before anything is said of what it lacks."""
     missing: tuple[int, str] = (0, "trace")
     """How many questions nothing was recorded for, and what is missing."""
+    left_out: int = 0
+    """Items that are no case, because a part of their records is missing: they stand in every ledger as that."""
     invalid: tuple[str, ...] = ()
     """Why the files cannot carry a verdict, whatever the numbers say."""
     profile: str = "default"
@@ -145,10 +150,16 @@ class Row(NamedTuple):
     """What only rows of this suite have."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as files have it."""
-        body: dict[str, Any] = self._asdict()
-        own: dict[str, Any] = body.pop("own")
-        return body | own
+        """The row as files have it; written out, because there may be a million of them."""
+        return {
+            "qid": self.qid,
+            "label": self.label,
+            "stage": self.stage,
+            "metrics": self.metrics,
+            "undefined": self.undefined,
+            "facts": self.facts,
+            **self.own,
+        }
 
 
 class Ledger(NamedTuple):
@@ -199,16 +210,10 @@ class Extra(NamedTuple):
     """What a pattern means, and what to do."""
     invalid: Sequence[str] = ()
     """More reasons why there is no verdict, which come last."""
+    files: Mapping[str, Callable[[], bytes]] = {}
+    """What can be written besides a report, by a name of the suite's own."""
     kept: Mapping[str, Any] | None = None
     """What the receipt keeps of the facts; the hash of all rows where nothing else is said."""
-
-
-class Column(NamedTuple):
-    """A column that only rows of one suite have."""
-
-    name: str
-    kind: str
-    """int, bool, text, json or counts."""
 
 
 class Suite:
@@ -289,6 +294,10 @@ class Suite:
                 found.setdefault(name, []).append(nth)
         return found
 
+    def within(self, case: Case, group: str | None) -> Case:
+        """A case as a member of a group; of one that stands for many items only some may belong to it."""
+        return case
+
     def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
         """The value of a metric from its words."""
         return value_of(name.metric, words)
@@ -315,6 +324,10 @@ class Suite:
     def bind(self, request: Request, evidence: Evidence, summary: Summary, baseline: g.Baseline | None) -> Bound:
         """What is judged, where that depends on the evidence."""
         return Bound(self.gates(request), baseline, request.waivers)
+
+    def an_id(self, evidence: Evidence) -> str:
+        """What `must_pass` names, as messages say it."""
+        return "a qid of the gold set"
 
     def case_of(self, evidence: Evidence, qid: str) -> Case | None:
         """A question by its id."""
@@ -348,7 +361,7 @@ class Suite:
 
     def ledger(self, name: MetricName, found: Found) -> Ledger:
         """Where every question went, for one metric."""
-        counts: Counter[Fate] = Counter()
+        counts = Counter({Fate.MISSING: found.evidence.left_out})
         words, value = found.summary.words.get(name.id), found.value(name.id)
         for nth, case in enumerate(found.cases):
             counts[self.fate(name, case, words[nth] if words is not None else None, value)] += case.weight

@@ -7,6 +7,7 @@ decoder and no measuring code, so that `--help` stays quick.
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -107,21 +108,28 @@ class Declared(NamedTuple):
     """The order of flags in `--help`; those that are not named come last."""
     forms: Mapping[str, tuple[str, ...]] = {}
     """Which files belong together, by the setting `form`, where there is a choice."""
+    plugin: Any = None
+    """The package it comes from, where that is not this one."""
 
     def load(self) -> "Suite":
         """The suite itself."""
-        suite: Suite = import_module(f"{self.package}.suite").SUITE
+        suite: Suite = self._module("suite").SUITE
         return suite
+
+    def _module(self, name: str) -> ModuleType:
+        """A module of the suite's folder; a suite that is a single file has everything in it."""
+        whole = import_module(self.package)
+        return import_module(f"{self.package}.{name}") if hasattr(whole, "__path__") else whole
 
     def default_gates(self, settings: Any, given: Mapping[str, Any]) -> "tuple[Gate, ...]":
         """What holds when nobody says otherwise, by the settings and the files that are given."""
-        gates: tuple[Gate, ...] = import_module(f"{self.package}.rules").default_gates(settings, given)
+        gates: tuple[Gate, ...] = self._module("rules").default_gates(settings, given)
         return gates
 
     @property
     def regression(self) -> "tuple[Gate, ...]":
         """The usual rules against a baseline."""
-        gates: tuple[Gate, ...] = import_module(f"{self.package}.rules").REGRESSION
+        gates: tuple[Gate, ...] = self._module("rules").REGRESSION
         return gates
 
     def fields(self) -> Iterator[Setting]:

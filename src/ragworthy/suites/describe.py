@@ -56,6 +56,7 @@ def describe(suite: Suite, found: Found) -> Part:
         steps=[{"pattern": pattern, "do": do} for pattern, do in extra.steps],
         provenance=found.opened.provenance(),
         rows=partial(_as_dicts, suite, found),
+        files=extra.files,
         evidence=dict(extra.kept) if extra.kept is not None else {"rows_sha256": rows_hash(suite, found)},
     )
 
@@ -64,6 +65,7 @@ def _invalid(found: Found, extra: Extra) -> list[str]:
     """Why the evidence cannot carry a verdict."""
     evidence = found.evidence
     reasons = [reason for counted in evidence.errored for reason in model.mostly_errors(*counted)]
+    reasons += evidence.against
     missing, what = evidence.missing
     if missing:
         reasons.append(f"{plural(missing, 'question has', 'questions have')} no {what}")

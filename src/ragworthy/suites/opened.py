@@ -150,6 +150,8 @@ def unlike_run(earlier: Earlier, settings: dict[str, Any]) -> str | None:
 
 def lock_of(request: Request, gold: Any) -> Path | None:
     """The lock file of the gold set: the one named, else the one beside it when there is one."""
+    if gold is None:
+        return None
     if request.lock is None and isinstance(gold, (str, Path)) and Path(gold).is_file():
         beside = default_lock(Path(gold))
         return beside if os.path.lexists(beside) else None  # a link that leads nowhere is an error, not no lock

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ragworthy.report.part import Table, Voice
+from ragworthy.report.part import Column, Table, Voice
 from ragworthy.report.show import plural
 from ragworthy.suites.retrieval import lines as retrieved
 from ragworthy.text import clip
@@ -42,12 +42,6 @@ def _structured(body: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _agreement(body: dict[str, Any]) -> list[str]:
-    from ragworthy.suites.agreement import describe as agreement
-
-    return agreement.details(body)
-
-
 def _latency(body: dict[str, Any]) -> list[str]:
     from ragworthy.suites.latency import advice as latency_advice
 
@@ -59,7 +53,6 @@ _OWN: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "retrieval": retrieved.details,
     "structured": _structured,
     "latency": _latency,
-    "agreement": _agreement,
 }
 
 
@@ -108,6 +101,8 @@ class Old:
         self.suite = suite
         self.reference_note = _REFERENCE.get(suite, "")
         self.shows_undefined = suite == "answers"
+        self.facts: tuple[str, ...] = ()
+        self.columns: tuple[Column, ...] = ()
 
     def counts_line(self, counts: dict[str, Any]) -> str:
         """How many questions there were."""

@@ -89,9 +89,9 @@ def told(progress: Progress | None, total: int) -> Any:
 class Flaws:
     """Problems of the input, the first ones with their place."""
 
-    def __init__(self) -> None:
-        self.some: list[Flaw] = []
-        self.count = 0
+    def __init__(self, some: Iterable[Flaw] = (), count: int = 0) -> None:
+        self.some = list(some)
+        self.count = count
 
     def add(self, role: str, offset: int, code: str, field: str, message: str) -> None:
         """Note a problem."""
@@ -99,10 +99,10 @@ class Flaws:
         if len(self.some) < MOST_FLAWS:
             self.some.append(Flaw(role, offset, code, field, message))
 
-    def stop(self, sources: Mapping[str, Source]) -> None:
+    def stop(self, sources: Mapping[str, Source], advice: str = "") -> None:
         """Raise what is wrong, each with its line; `sources` by the role that a flaw names."""
         if self.count:
-            raise DataError(list(self._problems(sources)), self.count)
+            raise DataError(list(self._problems(sources)), self.count, advice)
 
     def _problems(self, sources: Mapping[str, Source]) -> Iterator[Problem]:
         for flaw in self.some[:MOST_PROBLEMS]:

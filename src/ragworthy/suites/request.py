@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.load.extras import suites_in
+from ragworthy.load.plugins import Plugin
 
 Progress = Callable[[int, int], None]
 
@@ -29,6 +30,8 @@ class Request(NamedTuple):
     lock: Path | None = None
     packs: Mapping[str, Path] = MappingProxyType({})
     """Where rule packs stand, when it is not the policy's folder."""
+    plugins: tuple[Plugin, ...] = ()
+    """Metrics from elsewhere that were named."""
     signers: tuple[str, ...] = ()
     policy: Path | None = None
     today: date | None = None

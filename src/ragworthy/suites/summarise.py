@@ -36,7 +36,7 @@ def values_of(
     """Every metric folded, for each group of cases."""
     values: dict[tuple[str | None, str], g.Value] = {}
     for group, members in groups.items():
-        some = [cases[nth] for nth in members]
+        some = [suite.within(cases[nth], group) for nth in members]
         for name in names:
             said = words.get(name.id)
             values[group, name.id] = suite.value(name, some, [said[nth] for nth in members] if said is not None else [])
@@ -52,7 +52,7 @@ def must_pass(suite: Suite, request: Request, evidence: Evidence) -> dict[tuple[
         for qid in gate.must_pass if name is not None else ():
             case = suite.case_of(evidence, qid)
             if case is None:
-                message = f'expected a qid of the gold set, got "{qid}"'
+                message = f'expected {suite.an_id(evidence)}, got "{qid}"'
                 where = str(request.policy or "")
                 raise PolicyError([Problem("RW-P09", message, where, f"{gate.metric}: must_pass")])
             said[gate.metric, qid] = suite.says(name, case, evidence) if name is not None else None

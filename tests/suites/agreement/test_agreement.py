@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from conftest import run_cli, write_jsonl
 from ragworthy import flow
-from ragworthy.flow import voice_of
 from ragworthy.metrics.agreement import kappa
 from ragworthy.metrics.facts.arbitration import FLAGS, LABELS, Final, Voted, arbitrate, disagreements, tsv
+from ragworthy.metrics.facts.raters import NoValue
 from ragworthy.records import Pair, Vote
 from ragworthy.suites.agreement import Agreement
-from ragworthy.suites.agreement.describe import tsv_of
 from ragworthy.suites.agreement.rules import AGREEMENT_GATES
+from ragworthy.suites.agreement.suite import SUITE
+from ragworthy.suites.agreement.told import tsv_of
 
 Row = dict[str, Any]
 V, N, R, A = LABELS
@@ -59,7 +60,7 @@ W41 = [(V, V)] * 6 + [(N, N)] * 2 + [(R, R), (V, R)]
 
 
 def test_w41_kappa_of_ten_pairs() -> None:
-    code, report = score(pairs(*W41), "--tsv", "apart.tsv")
+    code, report = score(pairs(*W41))
     assert (code, report["verdict"]) == (0, "SHIP")
     assert (metric(report, "percent")["num"], metric(report, "percent")["den"]) == (9, 10)
     # Pe = 0.7 · 0.6 + 0.2 · 0.2 + 0.1 · 0.2 = 0.48; κ = (0.9 − 0.48) / (1 − 0.48) = 42/52 = 21/26
@@ -69,12 +70,12 @@ def test_w41_kappa_of_ten_pairs() -> None:
     assert suite(report)["disagreements"] == [
         {"qid": "q9", "scholar": V, "auditor": R, "final": R, "why": "auditor_veto"}
     ]
-    written = Path("apart.tsv").read_bytes()
+    written = Path("runs/consistency_disagreements.tsv").read_bytes()
     assert written == b"qid\tscholar\tauditor\tfinal\twhy\nq9\tVALID\tREJECT\tREJECT\tauditor_veto\n"
 
 
 def test_w42_one_label_only_passes_by_agreement() -> None:
-    code, report = score(pairs(*[(V, V)] * 10), "--tsv", "apart.tsv")
+    code, report = score(pairs(*[(V, V)] * 10))
     assert (code, report["verdict"]) == (0, "SHIP")
     assert metric(report, "percent")["value"] == 1.0
     assert metric(report, "kappa")["value"] is None
@@ -82,7 +83,7 @@ def test_w42_one_label_only_passes_by_agreement() -> None:
     gate = next(gate for gate in report["gates"] if gate["metric"] == "agreement.kappa")
     assert (gate["outcome"], gate["value"]) == ("pass", None)
     assert gate["reason"] == "every label is the same: agreement is complete"
-    assert Path("apart.tsv").read_text() == "qid\tscholar\tauditor\tfinal\twhy\n"
+    assert Path("runs/consistency_disagreements.tsv").read_text() == "qid\tscholar\tauditor\tfinal\twhy\n"
 
 
 def test_complete_agreement_that_nothing_may_ship_does_not_ship() -> None:
@@ -168,13 +169,13 @@ def test_a_red_flag_always_ends_as_reject(one: Voted) -> None:
     assert one.conflict == (one.scholar == N and final.label == V)
 
 
-def brute_kappa(given: list[tuple[str, str]]) -> Fraction | None:
+def brute_kappa(given: list[tuple[str, str]]) -> Fraction | NoValue:
     """κ from all n² ways to put a label of one next to a label of the other: the share that agrees is chance."""
     total = len(given)
     observed = Fraction(sum(one == other for one, other in given), total)
     mixed = [(one, other) for (one, _), (_, other) in itertools.product(given, given)]
     chance = Fraction(sum(one == other for one, other in mixed), len(mixed))
-    return None if chance == 1 else (observed - chance) / (1 - chance)
+    return NoValue.ONE_LABEL if chance == 1 else (observed - chance) / (1 - chance)
 
 
 @given(st.lists(st.tuples(votes, votes), min_size=1, max_size=25))
@@ -183,13 +184,13 @@ def test_kappa_is_that_of_a_brute_force_and_no_order_or_side_matters(labels: lis
     found = kappa([Voted("q", one, other) for one, other in labels])
     assert found == brute_kappa(labels)
     assert found == kappa([Voted("q", other, one) for one, other in reversed(labels)])
-    if found is not None:
+    if isinstance(found, Fraction):
         assert -1 <= found <= 1
         assert (found == 1) == all(one == other for one, other in labels)
 
 
 def test_kappa_of_nothing_has_no_value() -> None:
-    assert kappa([]) is None
+    assert kappa([]) is NoValue.NO_PAIR
 
 
 def test_kappa_can_be_negative() -> None:
@@ -319,7 +320,7 @@ def test_damage_reaches_every_pair() -> None:
     def apart(pair: Pair) -> Pair:
         return Pair(qid=pair.qid, scholar=Vote(A), auditor=Vote(V if pair.name < "q5" else R))
 
-    request = flow.Request("agreement", {"pairs": pairs(*W41)}, Agreement(), AGREEMENT_GATES)
+    request = flow.Request(None, pairs(*W41), Agreement(), AGREEMENT_GATES)
     assert [one.outcome.value for one in flow.score(request).judged] == ["pass"] * 3
     assert [one.outcome.value for one in flow.score(request._replace(damage=apart)).judged] == ["fail"] * 3
     empty = flow.score(request._replace(damage=lambda pair: None))
@@ -330,4 +331,4 @@ def test_damage_reaches_every_pair() -> None:
 
 def test_counts_in_one_line() -> None:
     body = suite(score(pairs(*W41, (A, A)))[1])
-    assert voice_of("agreement").counts_line(body["counts"]) == "11 pairs: 10 agreed, 1 not, 1 with an abstention"
+    assert SUITE.counts_line(body["counts"]) == "11 pairs: 10 agreed, 1 not, 1 with an abstention"

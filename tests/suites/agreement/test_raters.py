@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import run_cli, write_jsonl
-from ragworthy.flow import voice_of
 from ragworthy.metrics.facts import raters as r
-from ragworthy.suites.agreement.describe import details
+from ragworthy.records import Mark, Rating
+from ragworthy.suites.agreement.suite import SUITE
 
 Row = dict[str, Any]
 
@@ -25,10 +25,10 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def table(*items: str) -> list[r.Rating]:
+def table(*items: str) -> list[Rating]:
     """Votes from one text an item, one letter a rater; a dot is no vote."""
     return [
-        r.Rating(f"r{rater}", label, qid=f"q{nth}")
+        Rating(f"r{rater}", label, qid=f"q{nth}")
         for nth, item in enumerate(items)
         for rater, label in enumerate(item)
         if label != "."
@@ -52,7 +52,7 @@ W51 = ("ccc", "ccc", "ccw", "www")
 
 
 def test_w51_three_raters_four_items() -> None:
-    code, report, body = score("raters", votes(*W51), "--tsv", "apart.tsv")
+    code, report, body = score("raters", votes(*W51))
     # (1 + 1 + 1/3 + 1) / 4 = 5/6 < 0.85
     assert body["metrics"]["agreement.pairwise"]["exact"] == "5/6"
     # 8 of 12 votes are c, 4 are w: Pe = 4/9 + 1/9 = 5/9; (5/6 − 5/9) / (4/9) = 5/8
@@ -61,7 +61,7 @@ def test_w51_three_raters_four_items() -> None:
     assert [(gate["metric"], gate["outcome"]) for gate in report["gates"]] == [("agreement.pairwise", "fail")]
     assert code == 1
     assert body["disagreements"] == [{"qid": "q2", "votes": {"r0": "c", "r1": "c", "r2": "w"}}]
-    written = Path("apart.tsv").read_text()
+    written = Path("runs/consistency_disagreements.tsv").read_text()
     assert written == "qid\tr0\tr1\tr2\nq2\tc\tc\tw\n"
     assert body["by_pair"] == [
         {"raters": ["r0", "r1"], "same": 4, "both": 4},
@@ -204,25 +204,25 @@ def records(*items: str, **fields: Any) -> list[Row]:
     ],
 )
 def test_the_marking_rule(candidate: str | None, distance: float | None, expected: str) -> None:
-    mark = r.Mark("op", True, expected_snippet="Null keys", candidate_snippet=candidate, delta_s=distance)
+    mark = Mark("op", True, expected_snippet="Null keys", candidate_snippet=candidate, delta_s=distance)
     assert r.marked(mark) == expected
 
 
 def test_nothing_expected_is_nothing_right() -> None:
-    assert r.marked(r.Mark("op", True, expected_snippet=" ", candidate_snippet="x", delta_s=0.1)) == "fail"
+    assert r.marked(Mark("op", True, expected_snippet=" ", candidate_snippet="x", delta_s=0.1)) == "fail"
 
 
 @pytest.mark.parametrize("key", ["delta_s", "ΔS", "deltaS", "dS", "∆S", "Î”S", "ŒîS"])
 def test_a_distance_is_read_under_every_spelling(key: str) -> None:
     given_mark = msgspec.json.decode(
-        json.dumps({"operator": "op", "correct": True, "qid": "q", key: 0.45}).encode(), type=r.Mark
+        json.dumps({"operator": "op", "correct": True, "qid": "q", key: 0.45}).encode(), type=Mark
     )
-    assert given_mark.distance == Fraction("0.45")
+    assert r.distance_of(given_mark) == Fraction("0.45")
 
 
 @pytest.mark.parametrize("key", ["lambda_state", "λ_state", "λ", "Î»_state", "Œª_state"])
 def test_a_state_is_read_under_every_spelling(key: str) -> None:
-    given_mark = msgspec.convert({"operator": "op", "correct": True, "qid": "q", key: "→"}, r.Mark)
+    given_mark = msgspec.convert({"operator": "op", "correct": True, "qid": "q", key: "→"}, Mark)
     assert given_mark.state == "→"
 
 
@@ -257,7 +257,7 @@ def test_disagreement_above_fifteen_percent_is_escalated() -> None:
 
 
 def test_exactly_fifteen_percent_is_not_escalated() -> None:
-    marks = [msgspec.convert(row, r.Mark) for row in records("cc")]
+    marks = [msgspec.convert(row, Mark) for row in records("cc")]
     assert r.escalations(marks, Fraction("0.85"), None) == []
     assert [one.what for one in r.escalations(marks, Fraction("0.849"), None)] == ["disagreement"]
 
@@ -315,11 +315,8 @@ def test_receipts_of_both_forms_verify() -> None:
 
 def test_what_people_read() -> None:
     _, _, body = score("operators", records("ccc", "ccw"))
-    assert (
-        voice_of("agreement").counts_line(body["counts"])
-        == "2 items, 3 raters, 6 votes: 1 agreed, 1 not, 0 with one vote only"
-    )
-    assert details(body) == [
+    assert SUITE.counts_line(body["counts"]) == "2 items, 3 raters, 6 votes: 1 agreed, 1 not, 0 with one vote only"
+    assert SUITE.lines(body) == [
         "correct by operator: op0 2/2, op1 2/2, op2 1/2",
         "agreeing: op0 and op1 2/2, op0 and op2 1/2, op1 and op2 1/2",
         "by the marking rule: correct 6",

@@ -1,6 +1,7 @@
 """The scholar and the auditor: what each of them looks at, and what they say of real answers."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from ragworthy.load.sources import open_source
 from ragworthy.metrics.agreement import kappa
 from ragworthy.metrics.facts.answers import Rules
 from ragworthy.metrics.facts.arbitration import arbitrate, voted_of
+from ragworthy.metrics.facts.raters import NoValue
 from ragworthy.records import Answer, Gold, Pair, Trace
+from ragworthy.suites.agreement.traces import read_traced
 from ragworthy.suites.agreement.validators import content_words, validators
-from ragworthy.suites.agreement.votes import read_asked
 
 GOLD = Gold(answerable=True, qid="q", gold_claim_substr=["rejects null keys"], gold_citations=["d#2"])
 CLOSED = Gold(answerable=False, qid="q", gold_claim_substr=[], gold_citations=[])
@@ -169,6 +171,16 @@ def score(*args: object) -> tuple[int, dict[str, Any], dict[str, Any]]:
 
 
 @pytest.mark.usefixtures("_folder")
+def test_an_error_of_a_trace_without_a_question_is_no_error_of_a_question() -> None:
+    gold = write_jsonl(Path("gold.jsonl"), [G1(), G2()])
+    traces = write_jsonl(Path("trace.jsonl"), [T1(), T2(), {"qid": "stray", "error": "boom"}])
+    code, _, body = score("--gold", gold, "--trace", traces)
+    assert (code, body["counts"]["errored"], body["counts"]["orphan_traces"]) == (0, 0, 1)
+    ledger = body["metrics"]["agreement.percent"]["ledger"]
+    assert (ledger["expected"], ledger["scored"], ledger["errored"]) == (2, 2, 0)
+
+
+@pytest.mark.usefixtures("_folder")
 def test_votes_on_traces_are_pairs_that_score_the_same() -> None:
     gold = write_jsonl(Path("gold.jsonl"), [G1() | {"topic": "keys"}, G2() | {"topic": "z"}])
     traces = write_jsonl(Path("trace.jsonl"), [T2(), T1(), T1(), {"qid": "stray", "answer_json": {}}])
@@ -273,7 +285,7 @@ def real(name: str) -> list[Pair]:
     path = folder / name if (folder / name).is_file() else DATA / "llm_answers" / "qwen3_squad2" / "dev" / name
     rules = Rules(short_words=True)
     gold, traces = open_source("gold", folder / "gold.jsonl.gz"), open_source("trace", path)
-    asked = read_asked(gold, traces, rules, allow_gold_errors=True)
+    asked = read_traced(gold, traces, rules, allow_gold_errors=True)
     both = validators(rules)
     golds: list[Gold] = [item.record for item in asked.items if name_of(item.record) in asked.traces]
     return [both.vote(one, asked.traces[name_of(one)]) for one in golds]
@@ -289,7 +301,7 @@ def test_real_answers_of_a_reader() -> None:
     }
     assert counts == {("NOT_IN_CONTEXT", "NOT_IN_CONTEXT"): 3157, ("VALID", "VALID"): 2677, ("REJECT", "VALID"): 774}
     found = kappa(pairs)
-    assert found is not None
+    assert isinstance(found, Fraction)
     assert round(float(found), 4) == 0.7909
     assert {arbitrate(one).why for one in pairs} == {"agreed_refusal", "auditor_ok", "incoherent_pair"}
 
@@ -301,4 +313,4 @@ def test_real_answers_that_cite_nothing_are_rejected_by_both() -> None:
     assert {(one.scholar, one.auditor) for one in pairs} == {("REJECT", "REJECT")}
     assert {one.reasons[1] for one in pairs} == {"cites nothing"}
     assert len(pairs) == 100
-    assert kappa(pairs) is None
+    assert kappa(pairs) is NoValue.ONE_LABEL

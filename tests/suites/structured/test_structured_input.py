@@ -191,7 +191,7 @@ def test_outputs_of_no_question_are_never_scored(tmp_path: Path) -> None:
     strays = [output(n, "no") for n in (12, 11, 9, 10, 9)]
     ran = scored(tmp_path, both(2)[0], [*both(2)[1], *strays])
     assert (ran.done.code, ran.exact("score"), len(ran.rows)) == (0, Fraction(100), 2)
-    assert ran.warned["RW-W07"] == "5 outputs belong to no question, e.g. Q10, Q11, Q12"
+    assert ran.warned["RW-W07"] == "5 traces belong to no gold question, e.g. Q10, Q11, Q12"
     assert (ran.body["counts"]["orphan_traces"], ran.body["counts"]["outputs"]) == (5, 7)
 
 
@@ -833,7 +833,8 @@ def test_a_field_that_only_other_questions_have_does_not_stop_a_subset(drawn: tu
     ran = again(subset, outputs, "--slice", "region")
     assert ran.done.code == 0 and ran.body["slices"]["region=north"]["structured.score"]["n"] == 1
     done = cli(subset.parent, questions, outputs, "--subset", subset, "--slice", "nix")
-    assert (done.code, done.err) == (2, said("RW-P03", 'slices: expected a field that questions have, got "nix"'))
+    message = 'structured.slices: expected a field that gold items have, got "nix"'
+    assert (done.code, done.err) == (2, said("RW-P03", message))
 
 
 def test_a_subset_of_a_frozen_set(drawn: tuple[Path, list[str]]) -> None:

@@ -392,16 +392,25 @@ def test_slices_are_what_their_questions_are_worth_alone(tmp_path: Path) -> None
     assert ran.body["settings"]["slices"] == ["target_audience", "main_topic", "region", "tags", "sub_topic"]
 
 
-def test_many_slices_are_cut_and_gated_ones_stay(tmp_path: Path) -> None:
-    questions, outputs = both(210)
-    write_jsonl(tmp_path / "questions.jsonl", [one | {"code": f"c{n}"} for n, one in enumerate(questions)])
+def test_many_strata_are_cut_and_gated_or_asked_for_ones_stay(tmp_path: Path) -> None:
+    topics = [f"topic {n}" for n in range(1, 211)]
+    asked = [expecting(n, main_topic=topic) | {"code": f"c{n % 2}"} for n, topic in enumerate(topics, 1)]
+    write_jsonl(tmp_path / "questions.jsonl", asked)
+    outputs = [output(n, answer(main_topic=topic)) for n, topic in enumerate(topics, 1)]
     write_jsonl(tmp_path / "outputs.jsonl", outputs)
-    rule = 'slices = ["code"]\n[[gate]]\nmetric = "structured.score"\nmin = 90\nslice = "code=c209"\n'
+    rule = 'slices = ["code"]\n[[gate]]\nmetric = "structured.score"\nmin = 90\nslice = "main_topic=topic 99"\n'
     ran = gated(tmp_path, rule)
-    assert len(ran.body["slices"]) == 200 and "code=c209" in ran.body["slices"]
-    assert {"target_audience=safety staff", "main_topic=elevator emergency"} <= set(ran.body["slices"])
-    assert ran.warned["RW-W47"] == "12 slices are not shown"
+    assert len(ran.body["slices"]) == 200
+    assert {"target_audience=safety staff", "main_topic=topic 99", "code=c0", "code=c1"} <= set(ran.body["slices"])
+    assert ran.warned["RW-W47"] == "13 slices are not shown"  # of 210 topics, one audience and two codes
     assert ran.done.code == 0
+
+
+def test_strata_that_are_asked_for_are_not_cut(tmp_path: Path) -> None:
+    asked = [expecting(n, main_topic=f"topic {n}") for n in range(1, 202)]
+    done = cli(tmp_path, asked, both(201)[1], "--slice", "main_topic")
+    message = "structured.slices: expected at most 200 slices, got 201: slice by a field with fewer values"
+    assert (done.code, done.err) == (2, said("RW-P03", message))
 
 
 @pytest.fixture

@@ -14,6 +14,13 @@ from ragworthy.names import MIN_SUBSTR, REFUSAL
 from ragworthy.records import Gold, Trace
 from ragworthy.text import can_count_when_short, clip, fold, is_nfc, looks_like_refusal, piece_occurs, trim_fold
 
+# One number holds everything that is known of a question: a million of them fit into eight megabytes, two of them are
+# joined by `|`, and a Counter of them is the tally. Its bits, from the lowest:
+#    0-14  what metrics count, in the order of the fields of `Facts`, which `unpack` fills by position
+#   16-30  what is only worth a warning or a lint error
+#   32-63  two for each k: all gold citations among the first k, any of them; so 16 different k have room
+# Receipts keep these numbers: a bit that is given another meaning makes every earlier receipt disagree.
+
 # What the metrics count.
 ANSWERABLE = 1 << 0
 PRESENT = 1 << 1
@@ -122,13 +129,19 @@ class Facts(NamedTuple):
         return self.present and not self.refused
 
 
+_TICKED = Facts._fields[:-2]
+"""The fields that are one bit each, the lowest first."""
+# A field in another place than its bit would give metrics the wrong fact without any error.
+assert all(globals()[name.upper()] == 1 << bit for bit, name in enumerate(_TICKED))  # noqa: S101 - checked once
+
+
 def unpack(flags: int, ks: tuple[int, ...]) -> Facts:
     """The facts behind a flag set.
 
     >>> unpack(ANSWERABLE | PRESENT | REFUSED, (5,)).shipped
     False
     """
-    ticked = [bool(flags >> bit & 1) for bit in range(15)]
+    ticked = [bool(flags >> bit & 1) for bit in range(len(_TICKED))]
     all_in = frozenset(k for i, k in enumerate(ks) if flags >> (_TOP + 2 * i) & 1)
     any_in = frozenset(k for i, k in enumerate(ks) if flags >> (_TOP + 2 * i + 1) & 1)
     return Facts._make((*ticked, all_in, any_in))
@@ -186,7 +199,8 @@ def _piece_flags(pieces: list[str], short_words: bool) -> int:
 def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
     """A function that establishes what a trace adds to the facts of its question, under these rules.
 
-    It runs once for every trace, so the usual shapes (one piece, one citation) take the shortest way through it.
+    It runs once for every trace, so the usual shapes (one piece, one citation) take the shortest way through it: they
+    are decided first, by tests that are all in place, and everything that is the same for all traces is settled here.
     """
     k, one_k = rules.ks[0], len(rules.ks) == 1
     several = _several_tops(rules.ks)
@@ -202,6 +216,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
     short_words, scu, contradictions, chunks = rules.short_words, rules.scu, rules.contradictions, rules.chunks
     plain = not scu and chunks is None
     errored = PRESENT | ERRORED | SUPPORTABLE
+    least = MIN_SUBSTR  # a variable of this function is found faster than one of the module
 
     def flags_of(gold: Gold, trace: Trace) -> int:
         retrieved, wanted = trace.retrieved_ids, gold.gold_citations
@@ -240,7 +255,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
                 and pieces
                 and wanted
                 and len(text) > longest
-                and len(piece := pieces[0]) >= 5
+                and len(piece := pieces[0]) >= least
                 and piece in text
                 and not piece.isspace()
                 and type(cited) is list
@@ -261,7 +276,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             else:
                 for piece in pieces:
                     folded = piece.lower() if piece.isascii() else fold(piece)
-                    if len(folded) >= 5 and folded in text and not folded.isspace():
+                    if len(folded) >= least and folded in text and not folded.isspace():
                         flags |= contained
                         break
                 else:

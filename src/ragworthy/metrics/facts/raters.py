@@ -3,14 +3,14 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
 
-import msgspec
-
 from ragworthy.ids import natural
 from ragworthy.metrics.facts.distance import ACCEPT, BLOCK, exact
+from ragworthy.records import Mark, Rating
 from ragworthy.stats import variation_squared
 from ragworthy.text import squeeze
 
@@ -25,70 +25,14 @@ RELEASE_RATERS = 3
 _DIGITS = 40
 
 
-class Rating(msgspec.Struct, frozen=True, gc=False):
-    """What one rater says of one item."""
+class NoValue(StrEnum):
+    """Why a number of all votes does not exist."""
 
-    rater: str
-    label: str
-    qid: str | None = None
-    q_id: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The id of the item, under whichever key it was written."""
-        return self.qid or self.q_id or ""
-
-
-class Mark(msgspec.Struct, frozen=True, gc=False):
-    """What one operator wrote down about one question; distances are taken under every spelling in use."""
-
-    operator: str
-    correct: bool
-    qid: str | None = None
-    q_id: str | None = None
-    question: str | None = None
-    expected_snippet: str | None = None
-    candidate_snippet: str | None = None
-    cost_usd: float | None = None
-    fix: str | list[str] | None = None
-    delta_s: float | None = None
-    delta_s_1: float | None = msgspec.field(default=None, name="ΔS")
-    delta_s_2: float | None = msgspec.field(default=None, name="deltaS")
-    delta_s_3: float | None = msgspec.field(default=None, name="dS")
-    delta_s_4: float | None = msgspec.field(default=None, name="∆S")
-    delta_s_5: float | None = msgspec.field(default=None, name="Î”S")
-    delta_s_6: float | None = msgspec.field(default=None, name="ŒîS")
-    lambda_state: str | None = None
-    lambda_1: str | None = msgspec.field(default=None, name="λ_state")
-    lambda_2: str | None = msgspec.field(default=None, name="λ")
-    lambda_3: str | None = msgspec.field(default=None, name="Î»_state")
-    lambda_4: str | None = msgspec.field(default=None, name="Œª_state")
-
-    @property
-    def name(self) -> str:
-        """The id of the question, under whichever key it was written."""
-        return self.qid or self.q_id or ""
-
-    @property
-    def distance(self) -> Fraction | None:
-        """The recorded distance, under whichever key it was written."""
-        given = (self.delta_s, self.delta_s_1, self.delta_s_2, self.delta_s_3, self.delta_s_4, self.delta_s_5)
-        return next((exact(one) for one in (*given, self.delta_s_6) if one is not None), None)
-
-    @property
-    def state(self) -> str | None:
-        """The convergence mark, under whichever key it was written."""
-        return self.lambda_state or self.lambda_1 or self.lambda_2 or self.lambda_3 or self.lambda_4
-
-    @property
-    def fixes(self) -> list[str]:
-        """The fixes that the record names."""
-        return [self.fix] if isinstance(self.fix, str) else self.fix or []
-
-    @property
-    def rating(self) -> Rating:
-        """The record as a vote."""
-        return Rating(self.operator, CORRECT if self.correct else WRONG, qid=self.name)
+    NO_PAIR = "there is no pair"
+    NO_VOTE = "there is no vote"
+    SINGLE = "no item has two votes"
+    UNEVEN = "items have different numbers of votes"
+    ONE_LABEL = "every vote has the same label"
 
 
 class Ballot(NamedTuple):
@@ -133,24 +77,23 @@ def agreeing(ballot: Ballot) -> Fraction | None:
     return Fraction(same, total * (total - 1))
 
 
-def fleiss_kappa(given: Sequence[Ballot]) -> Fraction | str:
+def fleiss_kappa(given: Sequence[Ballot]) -> Fraction | NoValue:
     """Fleiss' κ: agreement beyond what the shares of the labels alone would give; else why there is none."""
+    if not given:
+        return NoValue.NO_VOTE
     shares = [share for ballot in given if (share := agreeing(ballot)) is not None]
     if not shares:
-        return "no item has two votes"
+        return NoValue.SINGLE
     if len({len(ballot.votes) for ballot in given}) > 1:
-        return "items have different numbers of votes"
+        return NoValue.UNEVEN
     labels: Counter[str] = Counter()
     for ballot in given:
         labels += ballot.labels
     total = labels.total()
     by_chance = Fraction(sum(count * count for count in labels.values()), total * total)
     if by_chance == 1:
-        return ONE_LABEL
+        return NoValue.ONE_LABEL
     return (sum(shares, Fraction(0)) / len(shares) - by_chance) / (1 - by_chance)
-
-
-ONE_LABEL = "every vote has the same label"
 
 
 class PairOfRaters(NamedTuple):
@@ -202,6 +145,16 @@ def _root(square: Fraction) -> Fraction:
 # operators
 
 
+def rating_of(mark: Mark) -> Rating:
+    """The record of an operator as a vote."""
+    return Rating(mark.operator, CORRECT if mark.correct else WRONG, qid=mark.name)
+
+
+def distance_of(mark: Mark) -> Fraction | None:
+    """The recorded distance as the decimal number it is written as."""
+    return None if mark.distance is None else exact(mark.distance)
+
+
 def is_right(mark: Mark) -> bool:
     """Whether the snippet found is the one expected, or holds it; case and blanks do not count."""
     expected, found = (squeeze(text or "").casefold() for text in (mark.expected_snippet, mark.candidate_snippet))
@@ -211,11 +164,11 @@ def is_right(mark: Mark) -> bool:
 def marked(mark: Mark) -> str:
     """What the marking rule says of a record: correct, review or fail.
 
-    >>> one = Mark("op", True, expected_snippet="Null keys", candidate_snippet="null  keys", delta_s=0.45)
-    >>> [marked(msgspec.structs.replace(one, delta_s=distance)) for distance in (0.45, 0.46, 0.6)]
+    >>> one = {"expected_snippet": "Null keys", "candidate_snippet": "null  keys"}
+    >>> [marked(Mark("op", True, **one, delta_s=distance)) for distance in (0.45, 0.46, 0.6)]
     ['correct', 'review', 'fail']
     """
-    distance = mark.distance
+    distance = distance_of(mark)
     if not squeeze(mark.candidate_snippet or "") or not is_right(mark) or (distance is not None and distance >= BLOCK):
         return FAIL
     return CORRECT if distance is not None and distance <= ACCEPT else REVIEW
@@ -232,7 +185,7 @@ class Escalation(NamedTuple):
 
 def out_of_band(marks: Iterable[Mark]) -> list[Mark]:
     """Records labelled correct although the distance is not an accepted one."""
-    return [one for one in marks if one.correct and one.distance is not None and one.distance > ACCEPT]
+    return [one for one in marks if one.correct and (distance_of(one) or 0) > ACCEPT]
 
 
 def mean_cost(marks: Iterable[Mark]) -> Fraction | None:

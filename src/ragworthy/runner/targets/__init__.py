@@ -24,11 +24,29 @@ def open_target(text: str, options: Options) -> Target:
         from ragworthy.runner.targets.replay import Replay
 
         return Replay(rest)
+    if scheme == "plugin" and rest:
+        return _of_plugin(rest, options)
     if colon and _dotted(scheme) and _dotted(rest):
         from ragworthy.runner.targets.callables import imported
 
         return imported(scheme, rest)
     raise usage_error(f'expected a target such as {FORMS}, got "{shown(text)}"')
+
+
+def _of_plugin(text: str, options: Options) -> Target:
+    """A target of another package: plugin:NAME, or plugin:NAME:REST with what it is to be opened with."""
+    from ragworthy.load.plugins import TARGETS, called, load_point
+    from ragworthy.runner.targets.callables import Called
+
+    name, _, rest = text.partition(":")
+    plugin = load_point(TARGETS, name)
+    made = called(plugin, rest)
+    if hasattr(made, "ask"):
+        target: Target = made
+        return target
+    if not callable(made):
+        raise usage_error(f"plugin:{name}: expected a target or a callable, got {type(made).__name__}", code="RW-P15")
+    return Called(f"plugin:{name}", made, {"plugin": f"{plugin.package} {plugin.version}"})
 
 
 def _dotted(text: str) -> bool:

@@ -1,330 +1,240 @@
-"""The agreement suite: votes from one of five forms of files, then the same steps as the others."""
+"""The agreement suite: every pair of two validators' votes, or every ballot of several raters, is one case."""
 
 import hashlib
-from fractions import Fraction
-from pathlib import Path
-from typing import Any, NamedTuple
-
-import msgspec
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.errors import PolicyError, Problem, policy_error
-from ragworthy.index.blocks import Corpus, load_corpus
-from ragworthy.load.extras import Earlier, Lock, as_baseline, load_lock, load_report
-from ragworthy.load.gold import name_of
-from ragworthy.load.sources import Source, as_lines, open_source
-from ragworthy.metrics import agreement as a
-from ragworthy.metrics.facts import answers as f
+from ragworthy.index.blocks import load_corpus
+from ragworthy.load.extras import as_baseline
 from ragworthy.metrics.facts import raters as r
-from ragworthy.metrics.facts.arbitration import Voted, voted_of
-from ragworthy.metrics.registry import Metric, all_metrics
-from ragworthy.names import Outcome
-from ragworthy.records import Gold, Pair
-from ragworthy.report.part import Frozen, Part
-from ragworthy.suites import common as evidence
-from ragworthy.suites.agreement import describe
-from ragworthy.suites.agreement.advice import Counted, Found
-from ragworthy.suites.agreement.validators import validators
-from ragworthy.suites.agreement.votes import Votes, read_asked, read_files, read_marks, read_pairs, read_ratings
-from ragworthy.suites.fold import value_of
+from ragworthy.metrics.facts.arbitration import REJECT, Voted
+from ragworthy.metrics.fold import value_of_all
+from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
+from ragworthy.names import Outcome, Stage
+from ragworthy.report.show import plural
+from ragworthy.suites.agreement import DECLARED
+from ragworthy.suites.agreement.advice import steps, warnings
+from ragworthy.suites.agreement.cases import WORST, agreed, cases_of, counts_of
+from ragworthy.suites.agreement.rules import ALWAYS
+from ragworthy.suites.agreement.told import counts_line, lines, of_pairs, of_raters
+from ragworthy.suites.agreement.traces import read_traced, rules_of, vote
+from ragworthy.suites.agreement.votes import SEVERAL, Votes, pairs_of, read_files, read_marks, read_pairs, read_ratings
+from ragworthy.suites.base import Bound, Case, Column, Evidence, Extra, Fate, Found, Offender, Row, Suite, Summary
+from ragworthy.suites.opened import Listed, Opened, unlike_run
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.slices import values_of
 
-MOST_SLICES = 200
+MEASURED = {"raters": ("ballots",), "operators": ("ballots", "operators")}
+"""Whose votes metrics look at, by the form; in all others at the pairs of two validators."""
 RELEASE_GATE = g.Gate("agreement.raters", g.MIN, str(r.RELEASE_RATERS))
 """What a release asks of operators besides the other gates."""
-NO_GOLD = Frozen("none", "")
-_KAPPAS = ("agreement.kappa", "agreement.fleiss")
+WHOLE = "a number of all items at once"
 
 
-class Asked(NamedTuple):
-    """What only votes on traces have: a gold set."""
+class Agreement(Suite):
+    """What two validators, several raters or operators agree on."""
 
-    gold: Source
-    questions: dict[str, Gold]
-    slices: dict[str, tuple[str, ...]]
-    missing: list[str]
-    errored: frozenset[str]
-    orphans: list[str]
-    unchecked: int
-    """How many gold items have constraints that nobody looks at."""
-    corpus: Corpus | None
-    lock: Lock | None
-    lock_path: Path | None
-
-
-class Loaded(NamedTuple):
-    """Everything that was read."""
-
-    votes: Votes
-    pairs: list[Voted]
-    ballots: list[r.Ballot]
-    asked: Asked | None
-    earlier: Earlier | None
-
-    @property
-    def items(self) -> list[Any]:
-        """What the votes are about: pairs of two validators, or ballots of several raters."""
-        return [*self.pairs, *self.ballots]
-
-
-def score(request: Request, progress: Progress | None = None) -> Part:
-    """Score the agreement suite."""
-    loaded = _load(request)
-    if progress is not None:
-        progress(1, 1)
-    names = names_of(request.settings.form)
-    values = _summarise(request, loaded, names)
-    settings = _settings(request, loaded)
-    judged = g.judge(
-        _gates(request),
-        values,
-        baseline=_baseline(loaded, settings),
-        waivers=request.waivers,
-        each=_each(request, loaded),
+    declared = DECLARED
+    facts = ("agreed", "abstained", "red_flag", "label_conflict", "complete", "escalated")
+    columns = (
+        Column("scholar", "json"),
+        Column("auditor", "json"),
+        Column("final", "text"),
+        Column("why", "text"),
+        Column("votes", "json"),
     )
-    asked, votes = loaded.asked, loaded.votes
-    found = Found(
-        form=request.settings.form,
-        pairs=loaded.pairs,
-        ballots=loaded.ballots,
-        marks=list(votes.marks),
-        names=names,
-        values=values,
-        judged=[_decided(one) for one in judged],
-        inputs=_listed(loaded),
-        settings=settings,
-        frozen=evidence.frozen(request, asked.lock, asked.gold.sha256()) if asked is not None else NO_GOLD,
-        baseline_verdict=loaded.earlier.verdict if loaded.earlier else None,
-        votes=Counted(votes.replaced, votes.renamed, *votes.unpaired),
-        questions=asked.questions if asked is not None else {},
-        missing=asked.missing if asked is not None else [],
-        errored=asked.errored if asked is not None else frozenset(),
-        orphans=asked.orphans if asked is not None else [],
-        unchecked=asked.unchecked if asked is not None else 0,
-        escalations=_escalations(request, loaded, values),
-        most_offenders=request.most_offenders,
-    )
-    lock, lock_path = (asked.lock, asked.lock_path) if asked is not None else (None, None)
-    return describe.part(
-        found,
-        provenance=evidence.provenance(request, lock, lock_path, loaded.earlier),
-        evidence={"rows_sha256": evidence.rows_hash(describe.rows(found))},
-    )
+    labels = tuple(reversed(WORST))
+    always = ALWAYS
+
+    # read
+
+    def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
+        """Every pair or ballot, from the files of one form."""
+        votes = self._votes(opened, request)
+        cases = cases_of(votes)
+        counts = counts_of(votes, cases, several=request.settings.form in SEVERAL)
+        if progress is not None:
+            progress(1, 1)
+        asked = votes.asked
+        return Evidence(
+            cases=cases,
+            records=votes.records,
+            counts=counts,
+            settings=_settings(request, cases),
+            own=votes,
+            errored=() if asked is None else ((len(asked.errored), len(asked.questions), "questions"),),
+            against=_rejected(cases),
+            missing=(0 if asked is None else len(asked.missing), "trace"),
+            left_out=votes.unpaired,
+            invalid=_unpaired(votes),
+            gold_sha256=None if asked is None else opened["gold"].sha256(),
+        )
+
+    def _votes(self, opened: Opened, request: Request) -> Votes:
+        form, damage = request.settings.form, request.damage
+        if form == "traces":
+            return self._on_traces(opened, request)
+        if form == "files":
+            return read_files(opened["scholar"], opened["auditor"], damage)
+        if form == "raters":
+            return read_ratings(opened["raters"], damage)
+        if form == "operators":
+            return read_marks(opened["operators"], request.settings.fixes, damage)
+        return read_pairs(opened["pairs"], damage)
+
+    def _on_traces(self, opened: Opened, request: Request) -> Votes:
+        """The votes of the two validators that come with the program."""
+        given = request.get("corpus")
+        corpus = load_corpus(given) if given is not None else None
+        rules = rules_of(request.settings, corpus)
+        traced = read_traced(opened["gold"], opened["trace"], rules, allow_gold_errors=request.allow_gold_errors)
+        votes = vote(traced, rules, self.slice_fields(request), request.damage)
+        if corpus is None:
+            return votes
+        sha256 = corpus.sha256
+        opened.listed["corpus"] = Listed(corpus.label, lambda: sha256)
+        return votes._replace(records={**votes.records, "corpus": len(corpus.texts)})
+
+    # summarise
+
+    def names(self, request: Request, evidence: Evidence) -> list[MetricName]:
+        """The metrics that votes of this form are measured by; those that name no form take all of them."""
+        wanted = ("", *MEASURED.get(request.settings.form, ("pairs",)))
+        return [MetricName(metric, None) for metric in all_metrics(self.name).values() if metric.needs in wanted]
+
+    def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
+        """Folded from its words, or worked out from all items at once; of operators it is they who are counted."""
+        if name.metric.over != "all":
+            return super().value(name, cases, words)
+        facts = [case.facts for case in cases]
+        counted = r.raters_of(facts) if name.metric.needs == "operators" else facts
+        return value_of_all(name.metric, name.metric.of(facts), len(counted))
+
+    # judge
+
+    def gates(self, request: Request) -> tuple[g.Gate, ...]:
+        """A release of operators needs enough of them."""
+        gates, settings = super().gates(request), request.settings
+        if not settings.release or settings.form != "operators":
+            return gates
+        return gates if any(gate.metric == RELEASE_GATE.metric for gate in gates) else (*gates, RELEASE_GATE)
+
+    def baseline(self, opened: Opened, evidence: Evidence) -> g.Baseline | None:
+        """An earlier run over the same gold set, or over votes on the same items."""
+        earlier, settings = opened.earlier, evidence.settings
+        if earlier is None or evidence.gold_sha256 is not None:
+            return super().baseline(opened, evidence)
+        others = settings["items_sha256"] != earlier.suite.settings.get("items_sha256")
+        if others and earlier.verdict != "INVALID":
+            return as_baseline(earlier, "its votes are about other items")
+        return as_baseline(earlier, unlike_run(earlier, settings))
+
+    def an_id(self, evidence: Evidence) -> str:
+        """Without a gold set, only votes have ids."""
+        return super().an_id(evidence) if evidence.gold_sha256 is not None else "the qid of a vote"
+
+    def says(self, name: MetricName, case: Case, evidence: Evidence) -> bool | None:
+        """Whether there is agreement on an item, whatever the metric; an abstention where the metric is about those."""
+        if name.id == "agreement.abstain" and isinstance(case.facts, Voted):
+            return case.facts.abstained
+        return agreed(case.facts)
+
+    def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
+        """Where κ has no value because there is one label only, agreement is complete and decides in its place."""
+        reason = "every label is the same: agreement is complete"
+        return [
+            one._replace(outcome=Outcome.PASS, reason=reason)
+            if one.gate.op != g.MAX and _one_label(one, evidence)
+            else one
+            for one in judged
+        ]
+
+    # describe
+
+    def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
+        """Every metric takes every item."""
+        return case.fate
+
+    def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
+        """Why an item has no value of a metric."""
+        return WHOLE if name.metric.over == "all" else "fewer than two votes"
+
+    def established(self, case: Case, found: Found) -> dict[str, bool]:
+        """What is known of an item."""
+        if not isinstance(case.facts, Voted):
+            return {"agreed": agreed(case.facts), "complete": case.own.complete, "escalated": case.own.escalated}
+        return {
+            "agreed": case.facts.agreed,
+            "abstained": case.facts.abstained,
+            "red_flag": case.own.flagged,
+            "label_conflict": case.facts.conflict,
+        }
+
+    def more(self, case: Case, found: Found) -> dict[str, Any]:
+        """Who said what, and how it ends."""
+        voted = case.facts
+        if not isinstance(voted, Voted):
+            return {"votes": dict(voted.votes)}
+        return {
+            "scholar": {"label": voted.scholar, "reason": voted.reasons[0]},
+            "auditor": {"label": voted.auditor, "reason": voted.reasons[1]},
+            "final": case.own.final.label,
+            "why": case.own.final.why,
+        }
+
+    def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
+        """What no item can have stands before what this one lacks."""
+        row = super().row(case, words, found)
+        return row._replace(undefined=dict(sorted(row.undefined.items(), key=lambda one: one[1] != WHOLE)))
+
+    def offender(self, case: Case, found: Found) -> Offender:
+        """An item that pulls agreement down, with what everybody says of it."""
+        voted = case.facts if isinstance(case.facts, Voted) else Voted(case.qid, "", "")
+        gold = case.own.gold if isinstance(case.facts, Voted) else None
+        return Offender(
+            qid=case.qid,
+            label=case.label,
+            stage=case.stage or Stage.VOTES,
+            why=case.why,
+            question=gold.question if gold is not None else None,
+            claim=voted.claim,
+            citations=voted.citations if voted.citations is not None else [],
+            retrieved_ids=list(voted.retrieved),
+            gold_citations=(gold.gold_citations if gold is not None else None) or [],
+            own={},
+        )
+
+    def extra(self, found: Found) -> Extra:
+        """The form, how each of them voted, every disagreement, and what somebody has to look at."""
+        several = found.request.settings.form in SEVERAL
+        escalations = _escalations(found.request, found.evidence, found.summary)
+        return Extra(
+            body={
+                "inputs": {"form": found.request.settings.form},
+                "warnings": of_raters(found, escalations) if several else of_pairs(found),
+            },
+            warnings=warnings(found, escalations),
+            steps=steps(found),
+            files={"pairs": partial(pairs_of, found.own)},
+        )
+
+    # for people
+
+    def counts_line(self, counts: dict[str, Any]) -> str:
+        """How many votes there were, and how far they agree."""
+        return counts_line(counts)
+
+    def lines(self, body: dict[str, Any]) -> list[str]:
+        """Who said what, how it ends, and why κ has no value where it has none."""
+        return lines(body)
 
 
-# load
+SUITE = Agreement()
 
 
-def _load(request: Request) -> Loaded:
-    votes, asked = _votes(request)
-    votes.check_unchanged()
-    pairs = [voted_of(pair) for pair in votes.pairs]
-    earlier = load_report(request.baseline, "agreement") if request.baseline is not None else None
-    return Loaded(votes, pairs, r.ballots(votes.ratings), asked, earlier)
-
-
-def _votes(request: Request) -> tuple[Votes, Asked | None]:
-    form, damage = request.settings.form, request.damage
-    if form == "traces":
-        return _on_traces(request)
-    if form == "files":
-        scholar, auditor = (open_source(key, request.get(key)) for key in ("scholar", "auditor"))
-        return read_files(scholar, auditor, damage), None
-    source = open_source(form, request.get(form))
-    if form == "raters":
-        return read_ratings(source, damage), None
-    if form == "operators":
-        return read_marks(source, request.settings.fixes, damage), None
-    return read_pairs(source, damage), None
-
-
-def pairs_of(request: Request) -> bytes:
-    """The votes of two validators as the lines of a file of pairs."""
-    votes, _ = _votes(request)
-    records = [msgspec.to_builtins(pair) for pair in votes.pairs]
-    return as_lines({key: value for key, value in one.items() if value is not None} for one in records)
-
-
-def _rules(request: Request, corpus: Corpus | None) -> f.Rules:
-    settings = request.settings
-    return f.Rules(
-        refusals=settings.refusals,
-        short_words=settings.short_substr == "word",
-        scu=settings.scu,
-        chunks=corpus.texts if corpus is not None else None,
-    )
-
-
-def _on_traces(request: Request) -> tuple[Votes, Asked]:
-    """The votes of the two validators that come with the program, in gold order."""
-    gold, traces = open_source("gold", request.get("gold")), open_source("trace", request.get("traces"))
-    corpus = load_corpus(request.get("corpus")) if request.get("corpus") is not None else None
-    rules = _rules(request, corpus)
-    read = read_asked(gold, traces, rules, allow_gold_errors=request.allow_gold_errors)
-    both = validators(rules)
-    voted = [both.vote(item.record, read.traces.get(name_of(item.record))) for item in read.items]
-    fields = evidence.slice_fields(request)
-    golds: list[Gold] = [item.record for item in read.items]
-    lock_path = evidence.lock_of(request)
-    asked = Asked(
-        gold=gold,
-        questions={name_of(one): one for one in golds},
-        slices={
-            name_of(item.record): tuple(
-                f"{field}={text}" for field in fields for text in values_of(item.value.get(field))
-            )
-            for item in read.items
-        },
-        missing=[qid for one in golds if (qid := name_of(one)) not in read.traces],
-        errored=frozenset(qid for qid, trace in read.traces.items() if f.is_error(trace)),
-        orphans=read.orphans,
-        unchecked=0 if rules.scu else sum(bool(one.constraints) for one in golds),
-        corpus=corpus,
-        lock=load_lock(lock_path) if lock_path is not None else None,
-        lock_path=lock_path,
-    )
-    inputs = [(gold, len(golds)), (traces, read.records)]
-    return Votes(inputs, pairs=_damaged(voted, request.damage), replaced=read.replaced), asked
-
-
-def _damaged(voted: list[Pair], damage: Any) -> list[Pair]:
-    return voted if damage is None else [after for pair in voted if (after := damage(pair)) is not None]
-
-
-# summarise
-
-Values = dict[tuple[str | None, str], g.Value]
-
-
-def names_of(form: str) -> tuple[str, ...]:
-    """The metrics that votes of this form are measured by."""
-    return {"raters": a.SEVERAL, "operators": a.OF_OPERATORS}.get(form, a.TWO)
-
-
-def _summarise(request: Request, loaded: Loaded, names: tuple[str, ...]) -> Values:
-    """Every metric for all items, and for each slice of a gold set."""
-    groups: dict[str | None, list[Any]] = {None: loaded.items}
-    known = loaded.asked.slices if loaded.asked is not None else {}
-    for pair in loaded.pairs:
-        for name in known.get(pair.qid, ()):
-            groups.setdefault(name, []).append(pair)
-    _check_slices(request, groups)
-    metrics = all_metrics("agreement")
-    return {(group, name): _value(metrics[name], some) for group, some in groups.items() for name in names}
-
-
-def _check_slices(request: Request, groups: dict[str | None, list[Any]]) -> None:
-    """Every field to split by must be one of a gold set that is there, with not too many values."""
-    where = str(request.policy or "")
-    for field in request.settings.slices:
-        if not any(name is not None and name.startswith(f"{field}=") for name in groups):
-            message = f'expected a field that gold items have, got "{field}"'
-            raise policy_error("RW-P03", message, where=where, field="agreement.slices")
-    if len(groups) - 1 > MOST_SLICES:
-        message = f"expected at most {MOST_SLICES} slices, got {len(groups) - 1}: slice by a field with fewer values"
-        raise policy_error("RW-P03", message, where=where, field="agreement.slices")
-
-
-def _value(metric: Metric, items: list[Any]) -> g.Value:
-    """The value of a metric: folded from its words, or worked out from all items at once."""
-    if metric.id not in a.WHOLE:
-        return value_of(metric, [metric.of(one) for one in items])
-    if metric.kind == "count":
-        return value_of(metric, [metric.of(items)])
-    number: Fraction | None = metric.of(items)
-    cases = len(r.raters_of(items)) if metric.id == "agreement.operator_variance" else len(items)
-    base = g.Value(0, 0, better=metric.better, cases=metric.cases, event=metric.event, n=cases, rate=False)
-    if number is None:
-        return base._replace(counts=False, den=1, undefined=_why_none(metric, items))
-    return base._replace(counts=False, num=number.numerator, den=number.denominator)
-
-
-def _why_none(metric: Metric, items: list[Any]) -> str:
-    if not items:
-        return "there is no pair" if metric.id == "agreement.kappa" else "there is no vote"
-    if metric.id == "agreement.fleiss":
-        return str(r.fleiss_kappa(items))
-    return metric.undefined
-
-
-# judge
-
-
-def _gates(request: Request) -> tuple[g.Gate, ...]:
-    settings = request.settings
-    there = any(gate.metric == RELEASE_GATE.metric for gate in request.gates)
-    wanted = settings.release and settings.form == "operators" and not there
-    return (*request.gates, RELEASE_GATE) if wanted else request.gates
-
-
-def _decided(one: g.Judged) -> g.Judged:
-    """Where κ has no value because there is one label only, agreement is complete and decides in its place."""
-    without = one.value is not None and one.value.undefined == r.ONE_LABEL
-    if not without or one.gate.metric not in _KAPPAS or one.gate.op == g.MAX:
-        return one
-    return one._replace(outcome=Outcome.PASS, reason="every label is the same: agreement is complete")
-
-
-def _each(request: Request, loaded: Loaded) -> dict[tuple[str, str], bool | None]:
-    """What each must_pass item says: whether there is agreement on it, or an abstention."""
-    by_qid: dict[str, Any] = {one.qid: one for one in loaded.items}
-    said: dict[tuple[str, str], bool | None] = {}
-    for gate in request.gates:
-        for qid in gate.must_pass:
-            item = by_qid.get(qid)
-            if item is None:
-                message = f'expected the qid of a vote, got "{qid}"'
-                where = str(request.policy or "")
-                raise PolicyError([Problem("RW-P09", message, where, f"{gate.metric}: must_pass")])
-            if isinstance(item, Voted):
-                said[gate.metric, qid] = item.abstained if gate.metric == "agreement.abstain" else item.agreed
-            else:
-                said[gate.metric, qid] = r.agreeing(item) == 1
-    return said
-
-
-def _baseline(loaded: Loaded, settings: dict[str, Any]) -> g.Baseline | None:
-    """The numbers of an earlier run over the same gold set, or over votes on the same items."""
-    earlier = loaded.earlier
-    if earlier is None:
-        return None
-    if loaded.asked is not None:
-        return evidence.baseline(earlier, loaded.asked.gold.sha256(), settings)
-    theirs = earlier.suite.settings
-    moved = [key for key in settings if settings[key] != theirs.get(key) and key not in evidence.FREE_SETTINGS]
-    unlike = None
-    if earlier.verdict == "INVALID":
-        unlike = "its own evidence was not valid"
-    elif "items_sha256" in moved:
-        unlike = "its votes are about other items"
-    elif moved:
-        unlike = f"it was scored with another setting of {', '.join(moved)}"
-    return as_baseline(earlier, unlike)
-
-
-# what goes into the report besides numbers
-
-
-def _escalations(request: Request, loaded: Loaded, values: Values) -> list[r.Escalation]:
-    if request.settings.form != "operators":
-        return []
-    agreed = values[None, "agreement.pairwise"].exact
-    return r.escalations(loaded.votes.marks, agreed, request.settings.baseline_cost)
-
-
-def _listed(loaded: Loaded) -> list[dict[str, Any]]:
-    listed = [
-        {"role": source.role, "path": source.label, "sha256": source.sha256(), "records": count}
-        for source, count in loaded.votes.inputs
-    ]
-    corpus = loaded.asked.corpus if loaded.asked is not None else None
-    if corpus is not None:
-        listed.append({"role": "corpus", "path": corpus.label, "sha256": corpus.sha256, "records": len(corpus.texts)})
-    return listed
-
-
-def _settings(request: Request, loaded: Loaded) -> dict[str, Any]:
+def _settings(request: Request, cases: Sequence[Case]) -> dict[str, Any]:
+    """The settings of the form; without a gold set, the hash of the items that votes are about."""
     given = request.settings
     settings: dict[str, Any] = {"form": given.form}
     if given.form == "traces":
@@ -338,5 +248,36 @@ def _settings(request: Request, loaded: Loaded) -> dict[str, Any]:
         }
     if given.form == "operators":
         settings |= {"release": given.release, "baseline_cost": given.baseline_cost, "fixes": list(given.fixes)}
-    items = "\n".join(sorted(one.qid for one in loaded.items))
+    items = "\n".join(sorted(case.qid for case in cases))
     return settings | {"items_sha256": hashlib.sha256(items.encode()).hexdigest()}
+
+
+def _rejected(cases: Sequence[Case]) -> tuple[str, ...]:
+    """That the validators agree on every pair, and what they agree on is that nothing may ship."""
+    pairs = [case for case in cases if isinstance(case.facts, Voted)]
+    if not pairs or not all(case.facts.agreed and case.own.final.label == REJECT for case in pairs):
+        return ()
+    return (f"all {plural(len(pairs), 'pair ends', 'pairs end')} as REJECT: nothing may ship",)
+
+
+def _unpaired(votes: Votes) -> tuple[str, ...]:
+    """That two files are not about the same answers."""
+    both = len(votes.pairs)
+    return (f"{votes.unpaired:,} qids have one vote only, and {both:,} have both",) if votes.unpaired > both else ()
+
+
+def _one_label(one: g.Judged, evidence: Evidence) -> bool:
+    """Whether a gate has no value because every vote has the same label."""
+    name = find(one.gate.metric, default_k=1)
+    if name is None or name.metric.over != "all" or one.value is None or one.value.undefined is None:
+        return False
+    facts = [case.facts for case in evidence.cases if one.gate.slice is None or one.gate.slice in case.slices]
+    return name.metric.of(facts) is r.NoValue.ONE_LABEL
+
+
+def _escalations(request: Request, evidence: Evidence, summary: Summary) -> list[r.Escalation]:
+    """What of the work of operators somebody else has to look at."""
+    if request.settings.form != "operators":
+        return []
+    shared = summary.values[None, "agreement.pairwise"].exact
+    return r.escalations(evidence.own.marks, shared, request.settings.baseline_cost)

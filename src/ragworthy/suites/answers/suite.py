@@ -1,210 +1,253 @@
-"""The answers suite: the whole flow on one page."""
+"""The answers suite: a case stands for all questions with the same flags, so there are few of them in any gold set."""
 
 from collections import Counter
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.errors import PolicyError, Problem, policy_error
-from ragworthy.load.extras import Pack, load_chunks, load_lock, load_pack, load_report
-from ragworthy.load.sources import open_source
+from ragworthy.metrics.answers import blame, label
 from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.registry import Metric, MetricName, find
-from ragworthy.records import Gold, Measured, Tally, Trace
-from ragworthy.report.part import Part
-from ragworthy.report.rows import rows as report_rows
+from ragworthy.metrics.fold import value_of
+from ragworthy.metrics.registry import MetricName, Word
+from ragworthy.names import HARMLESS
+from ragworthy.report.show import answered_line
 from ragworthy.stats import wilson
-from ragworthy.suites import common as evidence
-from ragworthy.suites.answers import describe
-from ragworthy.suites.answers.findings import Findings
-from ragworthy.suites.answers.inputs import Inputs, lines, repeated_questions, stop_on_flaws
-from ragworthy.suites.answers.job import Job
-from ragworthy.suites.answers.measure import measure
+from ragworthy.suites.answers import DECLARED
+from ragworthy.suites.answers.advice import steps, warnings
+from ragworthy.suites.answers.parallel.job import Measured, Tally
+from ragworthy.suites.answers.parallel.job import Offender as Worst
+from ragworthy.suites.answers.read import Alike, Kept, chunks_of, kept, measured, packs_of
+from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
-from ragworthy.suites.fork import processes
+from ragworthy.suites.base import Case, Evidence, Extra, Fate, Found, Offender, Row, Suite
+from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
 
-MOST_SLICES = 200
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
+COUNTED = ("rate", "count")
+"""Kinds of metrics that are a number of questions, or a share of it, where every word is a yes or a no."""
 
 
-def score(request: Request, progress: Progress | None = None) -> Part:
-    """Score the answers suite."""
-    inputs = _open(request)
-    job = _job(request, inputs)
-    hashes: dict[str, str] = {}
-    total = inputs.gold.size + inputs.traces.size
-    job = job._replace(parts=processes(request.jobs, total, inputs.gold.splits and inputs.traces.splits))
-    measured = measure(job, evidence.told(progress, inputs.traces.size), partial(_hash_all, inputs, hashes))
-    stop_on_flaws(measured, inputs)
-    inputs.check_unchanged()
+class Answers(Suite):
+    """What a pipeline answers, cites and refuses."""
 
-    ks = job.rules.ks
-    names = evidence.names("answers", ks)
-    values = summarise(measured.tally, names, ks)
-    settings = _settings(request, job.rules, inputs.packs)
-    judged = g.judge(
-        _gates(request),
-        values,
-        baseline=evidence.baseline(inputs.earlier, hashes["gold"], settings),
-        waivers=request.waivers,
-        each=_each(request, measured, ks),
-    )
-    found = Findings(
-        measured=measured,
-        ks=ks,
-        names=names,
-        values=values,
-        judged=judged,
-        inputs=[
-            {"role": source.role, "path": source.label, "sha256": hashes[source.role], "records": count}
-            for source, count in inputs.counted(measured)
-        ],
-        settings=settings,
-        frozen=evidence.frozen(request, inputs.lock, hashes["gold"]),
-        lines=partial(lines, inputs),
-        baseline_verdict=inputs.earlier.verdict if inputs.earlier else None,
-        repeated_questions=repeated_questions(inputs.gold),
-    )
-    return describe.part(
-        found,
-        provenance=evidence.provenance(request, inputs.lock, inputs.lock_path, inputs.earlier),
-        rows=partial(report_rows, measured.qids, measured.flags, ks, names),
-    )
+    declared = DECLARED
+    facts = (
+        "answerable", "answered", "refused", "missing", "errored", "contains", "hit", "in_scope", "constraints_kept",
+    )  # fmt: skip
+    always = ALWAYS
+    shows_undefined = True
+
+    def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
+        """A tally: how many questions there are of each set of flags and slices."""
+        settings, chunks, packs = request.settings, chunks_of(opened, request), packs_of(request)
+        rules = f.Rules(
+            ks=self.depths(request),
+            refusals=settings.refusals,
+            short_words=settings.short_substr == "word",
+            scu=_uses_scu(request),
+            contradictions=tuple(rule for pack in packs for rule in pack.rules),
+            chunks=chunks,
+        )
+        found = measured(opened, request, rules, self.slice_fields(request), progress)
+        cases = _cases(found.tally, rules.ks)
+        counts = _counts(cases, found)
+        records = {"gold": counts["gold"], "trace": found.traces}
+        return Evidence(
+            cases=cases,
+            records=records if chunks is None else records | {"corpus": len(chunks)},
+            counts=counts,
+            settings={
+                "k": list(rules.ks),
+                "refusals": list(rules.refusals),
+                "short_substr": settings.short_substr,
+                "scu": rules.scu,
+                "rule_packs": [{"id": pack.id, "sha256": pack.sha256} for pack in packs],
+                "slices": list(settings.slices),
+                "allow_gold_errors": request.allow_gold_errors,
+                "support": chunks is not None,
+            },
+            own=kept(found, opened, rules.ks),
+            errored=((counts["errored"], counts["gold"], "questions"),),
+            missing=(counts["missing"], "trace"),
+            gold_sha256=opened["gold"].sha256(),
+        )
+
+    # summarise
+
+    def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
+        """The share of questions, each case counted as often as there are questions of it."""
+        metric = name.metric
+        pairs = [(word, case.weight) for word, case in zip(words, cases, strict=True) if word is not None]
+        if metric.kind not in COUNTED or not all(isinstance(word, bool) for word, _ in pairs):
+            return value_of(metric, (word for word, weight in pairs for _ in range(weight)))
+        num, den = sum(weight for word, weight in pairs if word), sum(weight for _, weight in pairs)
+        value = g.Value(num, den, better=metric.better, cases=metric.cases, event=metric.event)
+        if metric.kind == "count":
+            return value._replace(den=None, most=den)
+        if not den:
+            apart = " that did not end in an error" if any(case.facts.errored for case in cases) else ""
+            return value._replace(undefined=f"{metric.undefined}{apart}")
+        return value._replace(interval=wilson(num, den))
+
+    def within(self, case: Case, group: str | None) -> Case:
+        """A case with the number of its questions that belong to the group."""
+        return case if group is None else case._replace(weight=case.own.slices[group])
+
+    def slice_order(self, groups: Iterable[str]) -> list[str]:
+        """The slices by their texts."""
+        return sorted(groups)
+
+    # judge
+
+    def gates(self, request: Request) -> tuple[g.Gate, ...]:
+        """Where constraints are checked, no answer may break one, unless a gate says something else of them."""
+        gates = request.gates
+        if _uses_scu(request) and not any(gate.metric in SCU_METRICS for gate in gates):
+            gates += (SCU_GATE,)
+        return super().gates(request._replace(gates=gates))
+
+    def case_of(self, evidence: Evidence, qid: str) -> Case | None:
+        """A question that must pass: the reader keeps the flags of these."""
+        own: Kept = evidence.own
+        flags = own.watched.get(qid)
+        return None if flags is None else _case(Alike(flags), own.ks, qid)
+
+    # describe
+
+    def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
+        """A refusal is no shipped answer; of other metrics it is a case, or it is not."""
+        usual = super().fate(name, case, word, value)
+        refused = usual is Fate.NOT_APPLICABLE and case.fate is Fate.REFUSED and _of_shipped(name)
+        return Fate.REFUSED if refused else usual
+
+    def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
+        """Why a question is not in a metric's denominator."""
+        if case.fate is Fate.ERRORED:
+            return "error"
+        if case.fate is Fate.REFUSED and _of_shipped(name):
+            return "refused"
+        return super().undefined(name, case, value)
+
+    def established(self, case: Case, found: Found) -> dict[str, bool]:
+        """What is known of a question."""
+        facts: f.Facts = case.facts
+        return {
+            "answerable": facts.answerable,
+            "answered": facts.shipped,
+            "refused": facts.refused,
+            "missing": facts.missing,
+            "errored": facts.errored,
+            "contains": facts.contains,
+            "hit": facts.hit,
+            "in_scope": facts.in_scope,
+            "constraints_kept": facts.kept or not facts.shipped,
+        }
+
+    def rows(self, found: Found) -> Iterator[Row]:
+        """Every question's row, in gold order. What the same flags say is worked out once."""
+        own: Kept = found.own
+        alike: dict[int, tuple[Any, ...]] = {}
+        for qid, flags in zip(own.qids, own.flags, strict=True):
+            rest = alike.get(flags)
+            if rest is None:
+                case = _case(Alike(flags), own.ks)
+                words = {name.id: self.word(name, case.facts) for name in found.summary.names}
+                rest = alike[flags] = self.row(case, words, found)[1:]
+            yield Row._make((qid, *rest))
+
+    def offenders(self, found: Found, most: int) -> list[Offender]:
+        """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""
+        own: Kept = found.own
+        return [_offender(one, _case(Alike(one.flags), own.ks, one.qid)) for one in own.offenders[:most]]
+
+    def extra(self, found: Found) -> Extra:
+        """A receipt keeps the tally: from it every number can be had again."""
+        own: Kept = found.own
+        tally = [[flags, list(slices), count] for (flags, slices), count in sorted(own.tally.items())]
+        return Extra(warnings=warnings(found), steps=steps(found), kept={"tally": tally})
+
+    # for people
+
+    def counts_line(self, counts: dict[str, Any]) -> str:
+        """How many questions there were, and what became of them."""
+        return answered_line(counts)
 
 
-# load
-
-
-def pack_path(request: Request, name: str) -> Path:
-    """Where a rule pack stands: beside the policy, unless the request says otherwise."""
-    return request.packs.get(name) or (request.policy.parent if request.policy else Path()) / name
-
-
-def _open(request: Request) -> Inputs:
-    from ragworthy.index.blocks import chunk_source
-
-    gold, traces = open_source("gold", request.get("gold")), open_source("trace", request.get("traces"))
-    corpus = chunk_source(request.get("corpus")) if request.get("corpus") is not None else None
-    lock_path = evidence.lock_of(request)
-    return Inputs(
-        gold=gold,
-        traces=traces,
-        corpus=corpus,
-        chunks=load_chunks(corpus) if corpus is not None else None,
-        packs=tuple(load_pack(name, pack_path(request, name)) for name in request.settings.rule_packs),
-        earlier=load_report(request.baseline, "answers") if request.baseline is not None else None,
-        lock=load_lock(lock_path) if lock_path is not None else None,
-        lock_path=lock_path,
-    )
-
-
-def _job(request: Request, inputs: Inputs) -> Job:
-    settings = request.settings
-    rules = f.Rules(
-        ks=evidence.depths(request),
-        refusals=settings.refusals,
-        short_words=settings.short_substr == "word",
-        scu=_uses_scu(request),
-        contradictions=tuple(rule for pack in inputs.packs for rule in pack.rules),
-        chunks=inputs.chunks,
-    )
-    return Job(
-        gold=evidence.reader(inputs.gold, Gold),
-        traces=evidence.reader(inputs.traces, Trace),
-        rules=rules,
-        allow_gold_errors=request.allow_gold_errors,
-        slice_fields=evidence.slice_fields(request),
-        watch=frozenset(qid for gate in request.gates for qid in gate.must_pass),
-        keep_rows=request.keep_rows,
-        most_offenders=request.most_offenders,
-        damage=request.damage,
-    )
-
-
-def _hash_all(inputs: Inputs, hashes: dict[str, str]) -> None:
-    for source in (inputs.gold, inputs.traces, inputs.corpus):
-        if source is not None:
-            hashes[source.role] = source.sha256()
-
-
-# summarise
-
-
-def apply(metric: Metric, k: int | None, facts: f.Facts) -> bool | None:
-    """A metric's word on one question."""
-    word: bool | None = metric.of(facts) if k is None else metric.of(facts, k=k)
-    return word
-
-
-def summarise(tally: Tally, names: list[MetricName], ks: tuple[int, ...]) -> dict[tuple[str | None, str], g.Value]:
-    """Numerators and denominators of every metric, for the whole and for each slice."""
-    groups: dict[str | None, Counter[f.Facts]] = {None: Counter()}
-    for (flags, slices), count in tally.items():
-        facts = f.unpack(flags, ks)
-        groups[None][facts] += count
-        for name in slices:
-            groups.setdefault(name, Counter())[facts] += count
-    if len(groups) - 1 > MOST_SLICES:
-        message = f"expected at most {MOST_SLICES} slices, got {len(groups) - 1}: slice by a field with fewer values"
-        raise policy_error("RW-P03", message, field="answers.slices")
-    return {(group, name.id): _value(name, counts) for group, counts in groups.items() for name in names}
-
-
-def _value(name: MetricName, counts: Counter[f.Facts]) -> g.Value:
-    metric = name.metric
-    num = den = 0
-    for facts, count in counts.items():
-        word = apply(metric, name.k, facts)
-        if word is not None:
-            den += count
-            num += count * word
-    value = g.Value(num, den, better=metric.better, cases=metric.cases, event=metric.event)
-    if metric.kind == "count":
-        return value._replace(den=None, most=den)
-    if den == 0:
-        apart = " that did not end in an error" if any(facts.errored for facts in counts) else ""
-        return value._replace(undefined=f"{metric.undefined}{apart}")
-    return value._replace(interval=wilson(num, den))
-
-
-# judge
+SUITE = Answers()
 
 
 def _uses_scu(request: Request) -> bool:
-    return bool(request.settings.scu) or any(gate.metric in SCU_METRICS for gate in request.gates)
+    return request.settings.scu or any(gate.metric in SCU_METRICS for gate in request.gates)
 
 
-def _gates(request: Request) -> tuple[g.Gate, ...]:
-    """The gates asked for, and those that always hold."""
-    gates = request.gates
-    if _uses_scu(request) and not any(gate.metric in SCU_METRICS for gate in gates):
-        gates += (SCU_GATE,)
-    return gates + tuple(one for one in ALWAYS if not any(gate.metric == one.metric for gate in gates))
+def _of_shipped(name: MetricName) -> bool:
+    """Whether a metric looks at shipped answers only, so that a refusal is no case of it."""
+    return name.metric.cases.startswith("shipped")
 
 
-def _each(request: Request, measured: Measured, ks: tuple[int, ...]) -> dict[tuple[str, str], bool | None]:
-    """What each must_pass question says, metric by metric."""
-    words: dict[tuple[str, str], bool | None] = {}
-    for gate in request.gates:
-        name = find(gate.metric, default_k=ks[0]) if gate.must_pass else None
-        for qid in gate.must_pass if name is not None else ():
-            if qid not in measured.watched:
-                message = f'expected a qid of the gold set, got "{qid}"'
-                raise PolicyError([Problem("RW-P09", message, field=f"{gate.metric}: must_pass")])
-            words[gate.metric, qid] = apply(name.metric, name.k, f.unpack(measured.watched[qid], ks)) if name else None
-    return words
+def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
+    """A case for each set of flags: a few hundred, however many questions there are."""
+    counts: Counter[int] = Counter()
+    inside: dict[int, Counter[str]] = {}
+    for (flags, slices), count in tally.items():
+        counts[flags] += count
+        if slices:
+            some = inside.setdefault(flags, Counter())
+            for name in slices:
+                some[name] += count
+    return [
+        _case(Alike(flags, inside.get(flags, {})), ks)._replace(weight=count, slices=tuple(inside.get(flags, ())))
+        for flags, count in counts.items()
+    ]
 
 
-def _settings(request: Request, rules: f.Rules, packs: tuple[Pack, ...]) -> dict[str, Any]:
+def _case(own: Alike, ks: tuple[int, ...], qid: str = "") -> Case:
+    facts = f.unpack(own.flags, ks)
+    what = label(facts)
+    stage, why = blame(facts)
+    fate = Fate.MISSING if facts.missing else Fate.ERRORED if facts.errored else Fate.SCORED
+    return Case(
+        qid=qid,
+        facts=facts,
+        fate=Fate.REFUSED if facts.refused else fate,
+        label=what,
+        stage=None if what in HARMLESS else stage,
+        why=why,
+        own=own,
+    )
+
+
+def _counts(cases: Sequence[Case], found: Measured) -> dict[str, int]:
+    def count(holds: Callable[[f.Facts], bool]) -> int:
+        return sum(case.weight for case in cases if holds(case.facts))
+
     return {
-        "k": list(rules.ks),
-        "refusals": list(rules.refusals),
-        "short_substr": "word" if rules.short_words else "reject",
-        "scu": rules.scu,
-        "rule_packs": [{"id": pack.id, "sha256": pack.sha256} for pack in packs],
-        "slices": list(request.settings.slices),
-        "allow_gold_errors": request.allow_gold_errors,
-        "support": rules.chunks is not None,
+        "gold": sum(case.weight for case in cases),
+        "answered": count(lambda one: one.shipped),
+        "refused": count(lambda one: one.refused),
+        "missing": count(lambda one: one.missing),
+        "errored": count(lambda one: one.errored),
+        "answerable": count(lambda one: one.answerable),
+        "unanswerable": count(lambda one: not one.answerable),
+        "duplicate_traces": found.traces_replaced,
+        "orphan_traces": found.orphans,
     }
+
+
+def _offender(one: Worst, case: Case) -> Offender:
+    why, own = case.why, dict[str, Any]()
+    if one.error is not None:
+        why, own = f"an error instead of an answer: {one.error}", {"error": one.error}
+    return Offender(
+        qid=one.qid,
+        label=case.label,
+        stage=case.stage,
+        why=why,
+        question=one.question,
+        claim=one.claim,
+        citations=one.citations if one.citations is not None else [],
+        retrieved_ids=one.retrieved_ids,
+        gold_citations=one.gold_citations,
+        own=own,
+    )

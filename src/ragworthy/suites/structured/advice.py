@@ -1,91 +1,79 @@
-"""What the report of the structured suite says besides numbers: warnings, and what to do next."""
+"""What the report of the structured suite says besides numbers: warnings, what to do next, and lines for people."""
 
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.metrics.definition import Field
 from ragworthy.metrics.grading import Scored
 from ragworthy.names import Failure, Outcome, Stage
 from ragworthy.report.show import plural
-from ragworthy.report.warn import RELEASE, SMOKE, plain, release_warnings
-from ragworthy.suites.structured.graded import Graded
-from ragworthy.text import visible
-
-Noted = tuple[str, int, str, list[str]]
-"""A code, how often, what it says, and the first ids."""
+from ragworthy.report.warn import Note, noted, size_note
+from ragworthy.suites.base import Found
+from ragworthy.suites.structured.read import Graded
+from ragworthy.text import clip, visible
 
 
-def warnings(found: Graded) -> list[dict[str, Any]]:
+def warnings(found: Found) -> list[dict[str, Any]]:
     """What should be looked at, one entry a kind."""
-    noted = [*_of_outputs(found), *_of_questions(found), *_of_answers(found)]
-    entries = [plain(code, message, count, qids) for code, count, message, qids in noted if count]
-    return entries + release_warnings(found.frozen, found.baseline_verdict, found.judged)
+    return noted([*_of_outputs(found), *_of_questions(found), *_of_answers(found)])
 
 
-def _of_outputs(found: Graded) -> list[Noted]:
-    replaced, strays = found.replaced, found.orphans
-    examples = ", ".join(found.orphan_ids)
-    reference = found.provenance["scorer_profile"] == "reference"
-    noted: list[Noted] = [
-        ("RW-W06", replaced, f"{plural(replaced, 'output was', 'outputs were')} replaced by a later one", []),
-        ("RW-W07", strays, f"{plural(strays, 'output belongs', 'outputs belong')} to no question, e.g. {examples}",
-         found.orphan_ids),
-        ("RW-W52", len(found.doubtful), f"the outputs name another question set: {', '.join(found.doubtful[:3])}", []),
-        ("RW-W48", len(found.lacking) if reference else 0, f"the outputs do not say {', '.join(found.lacking)}", []),
+def _of_outputs(found: Found) -> list[Note]:
+    own: Graded = found.own
+    counts, told, gaps = found.evidence.counts, own.told, own.marked.gaps
+    replaced, strays = counts["duplicate_traces"], counts["orphan_traces"]
+    lacking = told.lacking if found.evidence.profile == "reference" else []  # else they are reasons for no verdict
+    notes = [
+        Note("RW-W06", replaced, f"{plural(replaced, 'output was', 'outputs were')} replaced by a later one"),
+        Note("RW-W07", strays, f"{plural(strays, 'trace belongs', 'traces belong')} to no gold question, "
+             f"e.g. {', '.join(own.marked.orphan_ids)}", own.marked.orphan_ids),
+        Note("RW-W52", len(told.doubtful), f"the outputs name another question set: {', '.join(told.doubtful[:3])}"),
+        Note("RW-W48", len(lacking), f"the outputs do not say {', '.join(lacking)}"),
     ]  # fmt: skip
-    lacks = {"context": "without context", "source_path": "whose chunks have no source_path",
-             "text": "whose chunks have no text"}  # fmt: skip
-    if any(field.kind == "grounding" for field in found.definition.fields):
-        noted += [("RW-W49", found.gaps[key], f"{plural(found.gaps[key], 'output')} {what}: no reference can hold", [])
-                  for key, what in lacks.items()]  # fmt: skip
-    return noted
+    if any(field.kind == "grounding" for field in own.definition.fields):
+        notes += [
+            Note("RW-W49", gaps[key], f"{plural(gaps[key], 'output')} {what}: no reference can hold")
+            for key, what in _GAPS.items()
+        ]
+    return notes
 
 
-def _of_questions(found: Graded) -> list[Noted]:
-    total, distinct, cut = len(found.items), found.distinct, found.slices_cut
-    least = f"a smoke test needs at least {SMOKE}" if distinct < SMOKE else f"a release needs at least {RELEASE}"
-    few, small = distinct * (distinct < total), distinct * (distinct < RELEASE)
+_GAPS = {
+    "context": "without context",
+    "source_path": "whose chunks have no source_path",
+    "text": "whose chunks have no text",
+}
+
+
+def _of_questions(found: Found) -> list[Note]:
+    counts, cut = found.evidence.counts, len(found.own.cut.left_out)
+    total, distinct = counts["gold"], counts["distinct_questions"]
+    few = distinct if distinct < total else 0
     return [
-        ("RW-W41", few, f"{plural(total, 'question')}, but only {distinct:,} different ones", []),
-        ("RW-W47", cut, f"{plural(cut, 'slice is', 'slices are')} not shown", []),
-        ("RW-W15", small, f"{plural(distinct, 'different question')}: {least}", []),
+        Note("RW-W41", few, f"{plural(total, 'question')}, but only {distinct:,} different ones"),
+        Note("RW-W47", cut, f"{plural(cut, 'slice is', 'slices are')} not shown"),
+        size_note(distinct, "different question"),
     ]
 
 
-def _of_answers(found: Graded) -> list[Noted]:
-    def ids(holds: Any) -> list[str]:
-        return [qid for qid, item in zip(found.qids, found.items, strict=True) if holds(item)]
+def _of_answers(found: Found) -> list[Note]:
+    def ids(holds: Callable[[Scored], bool]) -> list[str]:
+        return [case.qid for case in found.cases if holds(case.facts)]
 
-    over, repaired, thin = ids(_over), ids(_repaired), ids(_thin)
+    over, repaired, thin = ids(lambda one: bool(one.over)), ids(lambda one: one.repaired), ids(lambda one: one.thin)
     return [
-        ("RW-W44", len(over), f"{plural(len(over), 'answer has', 'answers have')} lists longer than allowed", over[:3]),
-        ("RW-W45", len(repaired), f"{plural(len(repaired), 'answer')} repaired: scored, not passed", repaired[:3]),
-        (
-            "RW-W50",
-            len(thin),
-            f"{plural(len(thin), 'answer')} with matches on a few characters of a long text",
-            thin[:3],
-        ),
-    ]
+        Note("RW-W44", len(over), f"{plural(len(over), 'answer has', 'answers have')} lists longer than allowed", over),
+        Note("RW-W45", len(repaired), f"{plural(len(repaired), 'answer')} repaired: scored, not passed", repaired),
+        Note("RW-W50", len(thin), f"{plural(len(thin), 'answer')} with matches on a few characters of a long text",
+             thin),
+    ]  # fmt: skip
 
 
-def _over(item: Scored) -> bool:
-    return bool(item.over)
-
-
-def _repaired(item: Scored) -> bool:
-    return item.repaired
-
-
-def _thin(item: Scored) -> bool:
-    return item.thin
-
-
-def fail_counts(found: Graded) -> dict[str, int]:
+def fail_counts(found: Found) -> dict[str, int]:
     """How many answers failed for each reason; those that did not under `ok`."""
-    counts = Counter(str(item.reason) if item.reason is not None else "ok" for item in found.items)
+    counts = Counter("ok" if case.facts.reason is None else case.facts.reason.value for case in found.cases)
     return {name: counts[name] for name in ("ok", *map(str, Failure)) if counts[name]}
 
 
@@ -112,46 +100,80 @@ _TO_DO = {
 }
 
 
-def next_steps(found: Graded) -> list[dict[str, str]]:
+def steps(found: Found) -> list[tuple[str, str]]:
     """What the pattern of failures means and what to do, most telling first."""
-    failed = {one.gate.metric for one in found.judged if one.outcome is Outcome.FAIL}
-    fails = fail_counts(found)
-    steps: list[tuple[str, str]] = []
-    if found.values[None, "structured.missing"].num:
-        steps.append(("questions without an output", "run the model over the whole question set and score again"))
-    if found.invalid and found.lacking:
-        steps.append(("the run does not say how it was made", f"write {', '.join(found.lacking)} into meta"))
-    if any(one.outcome is Outcome.NOT_MEASURED and not one.gate.optional for one in found.judged):
-        steps.append(("a gate was not measured", "give it cases (see the reason beside it), or mark the gate optional"))
-    if failed:
-        for reason in sorted(_TO_DO, key=lambda reason: -fails.get(str(reason), 0)):
-            if count := fails.get(str(reason)):
-                pattern, do = _TO_DO[reason]
-                do = do.partition(";")[0] if found.settings["repair"] else do
-                steps.append((f"{pattern} ({count:,} of {len(found.items):,})", do))
-        steps += _weakest(found)
-    stages = Counter(item.stage for item in found.items if item.stage is not None)
-    if failed and stages[Stage.RETRIEVAL]:
-        many = plural(stages[Stage.RETRIEVAL], "question was", "questions were")
-        steps.append(("retrieval", f"{many} not given the passage that answers: start with the index"))
-    if any(one.gate.op == g.EACH and one.outcome is Outcome.FAIL for one in found.judged):
-        steps.append(("questions that must pass do not", "look at each with --item QID"))
-    return [{"pattern": pattern, "do": do} for pattern, do in steps]
+    told: list[tuple[str, str]] = []
+    lacking = found.own.told.lacking
+    if found.evidence.counts["missing"]:
+        told.append(("questions without an output", "run the model over the whole question set and score again"))
+    if found.evidence.invalid and lacking:
+        told.append(("the run does not say how it was made", f"write {', '.join(lacking)} into meta"))
+    told += found.unmeasured_step()
+    failed = found.outcomes(Outcome.FAIL)
+    if not failed:
+        return told
+    told += [*_reasons(found), *_weakest(found)]
+    unfound = sum(case.stage is Stage.RETRIEVAL for case in found.cases)
+    if unfound:
+        many = plural(unfound, "question was", "questions were")
+        told.append(("retrieval", f"{many} not given the passage that answers: start with the index"))
+    if any(one.gate.op == g.EACH for one in failed):
+        told.append(("questions that must pass do not", "look at each with --item QID"))
+    return told
 
 
-def _weakest(found: Graded) -> list[tuple[str, str]]:
+def _reasons(found: Found) -> list[tuple[str, str]]:
+    """Why answers fail, the most frequent reason first."""
+    fails, told = fail_counts(found), []
+    for reason in sorted(_TO_DO, key=lambda reason: -fails.get(reason.value, 0)):
+        if count := fails.get(reason.value):
+            pattern, do = _TO_DO[reason]
+            do = do.partition(";")[0] if found.evidence.settings["repair"] else do
+            told.append((f"{pattern} ({count:,} of {len(found.cases):,})", do))
+    return told
+
+
+def _weakest(found: Found) -> list[tuple[str, str]]:
     """The field that costs most over all answers that can be read."""
-    read = sum(item.ok or item.repaired for item in found.items)
-    lost: dict[Field, Fraction] = {}
-    for field in found.definition.fields:
-        value = found.values[None, f"structured.{field.name}"]
+    fields = found.own.definition.fields
+    read = [case for case in found.cases if case.facts.ok or case.facts.repaired]
+    lost: list[Fraction] = []
+    for field in fields:
+        value = found.value(f"structured.{field.name}")
         got = (value.exact or Fraction(0)) * (value.n or 0)  # answers that fail add nothing to the sum
-        lost[field] = field.weight * (read - got)
-    dearest = max(lost, key=lambda one: lost[one])
-    if lost[dearest] <= 0:
+        lost.append(field.weight * (len(read) - got))
+    nth = max(range(len(fields)), key=lost.__getitem__)
+    if lost[nth] <= 0:
         return []
-    mean = float(100 * lost[dearest] / read)
-    nth = next(n for n, field in enumerate(found.definition.fields) if field is dearest)
-    worst = min((item.parts[nth], n) for n, item in enumerate(found.items) if item.ok or item.repaired)[1]
-    qid = visible(found.qids[worst])
-    return [(f"{dearest.name} costs most", f"{mean:.1f} points an answer that can be read: see why with --item {qid}")]
+    mean = float(100 * lost[nth] / len(read))
+    qid = visible(min(read, key=lambda case: case.facts.parts[nth]).qid)
+    costs = f"{mean:.1f} points an answer that can be read: see why with --item {qid}"
+    return [(f"{fields[nth].name} costs most", costs)]
+
+
+# for people
+
+
+def counts_line(counts: dict[str, Any]) -> str:
+    """How many questions there were, and what became of them."""
+    ends = f"{counts['valid']:,} valid, {counts['failed']:,} failed, {counts['missing']:,} missing"
+    return f"{plural(counts['gold'], 'question')} ({counts['distinct_questions']:,} different), {ends}"
+
+
+def lines(body: dict[str, Any]) -> list[str]:
+    """Why answers failed, what the subset said, and how the answers were made."""
+    told = []
+    failed = {name: count for name, count in body["fail_counts"].items() if name != "ok"}
+    if failed:
+        told.append("failed: " + ", ".join(f"{name} {count:,}" for name, count in failed.items()))
+    step = body["subset"]
+    if step is not None:
+        first = f"dev subset of {plural(step['questions'], 'question')}: {step['verdict']}"
+        then = "the whole set was not scored" if step["scored"] == "subset" else "then the whole set was scored"
+        told.append(f"{first}; {then}")
+    made = body["provenance"]
+    keys = ("model_id", "adapter_id", "prompt_version", "index_version")
+    known = [f"{key} {clip(made[key], 60)}" for key in keys if made[key]]
+    scorer = f"scored by {made['scorer_version']} ({made['scorer_profile']}, {made['definition']})"
+    told.append("; ".join([", ".join(known), scorer] if known else [scorer]))
+    return told

@@ -1,10 +1,12 @@
-"""One item of the structured suite for people: expected against got, field by field, as text and as Markdown."""
+"""Single items of the structured suite for people: expected against got, field by field, as text and as Markdown."""
 
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy import safe
+from ragworthy.errors import usage_error
 from ragworthy.metrics import grading
 from ragworthy.metrics.context import Context
 from ragworthy.metrics.definition import Definition, Field, value_at
@@ -15,6 +17,10 @@ from ragworthy.names import Label
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.show import columns_of, number, padded, plural, width_of
 from ragworthy.safe import Markdown, fill, uncommanded
+from ragworthy.suites.opened import Opened
+from ragworthy.suites.request import Request
+from ragworthy.suites.structured.mark import again
+from ragworthy.suites.structured.read import job_of, mark_all
 from ragworthy.text import clip, visible
 
 WIDTH = 100
@@ -61,6 +67,27 @@ class View(NamedTuple):
     raw: str | None
     """The beginning of what was written; only where it could not be compared."""
     fields: list[FieldView]
+
+
+def look(opened: Opened, request: Request, ids: Sequence[str]) -> list[View]:
+    """Some items by their ids, in the order asked for."""
+    job = job_of(opened, request)
+    marked = mark_all(job, opened, None)
+    opened.check_unchanged()
+    place = marked.questions.place
+    unknown = [name for name in ids if name not in place]
+    if unknown:
+        raise usage_error(f'--item: expected an id of the question set, got "{unknown[0]}"')
+    views = []
+    for name, (gold, output) in zip(ids, again(job, marked, [place[name] for name in ids]), strict=True):
+        known = grading.read(job.definition, output, repair=job.repair)
+        views.append(view(job.definition, gold, output, known, marked.items[place[name]], details=not job.reference))
+    return views
+
+
+def render(views: Sequence[View], form: str, *, colour: bool = False) -> str:
+    """Items one after another, as text or Markdown."""
+    return "\n".join(markdown(one) if form == "markdown" else text(one, colour=colour) for one in views)
 
 
 def view(

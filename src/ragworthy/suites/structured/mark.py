@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ragworthy.load.identity import wrong_id
 from ragworthy.metrics import grading, reference_structured
 from ragworthy.metrics.context import Context, files_of
 from ragworthy.metrics.definition import ABSENT, Definition, value_at
@@ -55,7 +56,6 @@ class Questions:
         self.text_ids: Ints = array("q")
         """The same number for the same question text."""
         self.distinct_expected = 0
-        self.graded = 0
         self.table = Table()
 
     @property
@@ -100,10 +100,8 @@ def read_questions(job: Job, flaws: Flaws) -> Questions:
 
 
 def _problem(job: Job, gold: StructuredGold, seen: Mapping[str, int]) -> tuple[str, str, str] | None:
-    if not gold.name:
-        return "RW-G01", "id", "expected a non-empty string, got nothing"
-    if gold.name in seen:
-        return "RW-G02", "id", f'expected a unique id, got "{gold.name}" again'
+    if (wrong := wrong_id(gold.name, seen, "id")) is not None:
+        return wrong
     problem = problem_of(gold, job.definition)
     return None if problem is not None and job.allow_gold_errors and problem[0] in ALLOWED else problem
 

@@ -11,12 +11,14 @@ import msgspec
 
 from ragworthy.errors import data_error
 from ragworthy.files import open_input, read_text, sha256_of
-from ragworthy.load.sources import Source
+from ragworthy.load.sources import FileSource, Source
 from ragworthy.metrics.definition import Definition
 from ragworthy.names import VERSION
 from ragworthy.report.show import plural
+from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
 from ragworthy.suites.structured.mark import KEPT, REQUIRED, Marked, Meta, said_by
+from ragworthy.suites.structured.subset import WHOLE
 from ragworthy.text import clip, visible
 
 SCORER = ("text.py", "metrics/answer_json.py", "metrics/context.py", "metrics/definition.py", "metrics/grading.py",
@@ -56,8 +58,9 @@ def read(path: Path | None) -> Made:
     return Made(dict(said_by(given)))
 
 
-def told(made: Made, marked: Marked, gold: Source, outputs: Source, definition: Definition, request: Request) -> Told:
+def told(made: Made, opened: Opened, marked: Marked, definition: Definition, request: Request) -> Told:
     """What the report says of how the outputs were made and scored."""
+    gold, outputs = opened["gold"], opened["trace"]
     fields: dict[str, Any] = {}
     lacking: list[str] = []
     invalid: list[str] = []
@@ -119,7 +122,7 @@ def _other_set(meta: Meta, made: Made, gold: Source, request: Request) -> tuple[
     An older name has the hash of the text in a form that may since have changed, so it only raises a doubt.
     """
     values = {*meta.values.get("eval_set_version", ()), made.values.get("eval_set_version", "")}
-    paths = [Path(one) for one in (request.get("questions"), request.get("subset")) if isinstance(one, (str, Path))]
+    paths = [path for key in ("questions", WHOLE, "subset") if (path := _path(request.get(key))) is not None]
     now = {gold.sha256(), *map(sha256_of, paths)}
     before = {_sha1(path) for path in paths}
     other: list[str] = []
@@ -132,6 +135,13 @@ def _other_set(meta: Meta, made: Made, gold: Source, request: Request) -> tuple[
         if not any(one.startswith(found.group(2).lower()) for one in known):
             (other if found.group(1) else doubtful).append(_shown(value))
     return other, doubtful
+
+
+def _path(given: Any) -> Path | None:
+    """Where an input stands, if it is a file."""
+    if isinstance(given, FileSource):
+        return given.path
+    return Path(given) if isinstance(given, (str, Path)) else None
 
 
 def _sha1(path: Path) -> str:

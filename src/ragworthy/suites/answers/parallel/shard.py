@@ -1,21 +1,27 @@
-"""One part of the work: a slice of the gold set against the traces.
+"""One part of the work: a slice of the gold set against the traces, in two steps.
 
-Gold is read only as far ahead of the traces as they ask for, so memory stays small when both files are in the same
-order, and any order gives the same result. A trace that belongs to another part, and a second trace for a question
-already scored, is set aside by number and settled in a second step, because the last line of a question wins.
+Step one (`join`) reads both files side by side. Gold is read only as far ahead of the traces as they ask for, so
+memory stays small when both are in the same order, and any order gives the same result. Files are cut at bytes, not at
+questions, so near a cut the trace of a question can lie in another part than its gold item: such a trace is a stray. A
+part cannot know whose it is, and may not wait for the others; it sets the stray aside by its number, without its text.
+
+Step two (`settle`) begins when every part has told its strays. Each part claims those whose question it has. It also
+looks again at questions with several traces, because the last line of a question wins, wherever it stands: only now
+is it known which one that is. What nobody claims belongs to no question and is an orphan. Whatever has to be scored
+again is read once more from its file, by block and number, which is rare and keeps step one free of records.
 """
 
 from array import array
 from collections.abc import Callable, Iterator
 from operator import lt, or_
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Flaw, Gold, Ints, Trace
-from ragworthy.suites.answers.job import Damage, Job, Joined, Strays
+from ragworthy.suites.answers.parallel.job import Damage, Job, Joined, Strays
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import Table
 from ragworthy.suites.slices import slicer
@@ -29,6 +35,15 @@ _LINT_MASK = sum(f.LINT)
 
 class OutOfOrderError(Exception):
     """The traces come in another order than the gold set, so that most belong to another part."""
+
+
+class Wrong(NamedTuple):
+    """What is wrong with a gold item, by its number in the block."""
+
+    nth: int
+    code: str
+    field: str
+    message: str
 
 
 class Shard:
@@ -316,22 +331,23 @@ class Shard:
         decoder.faults.clear()
         return full
 
-    def _gold_flaws(self, block: Any, found: list[tuple[int, str, str, str]], full: bool) -> None:
-        """Note problems of gold items, given as (number in the block, code, field, message)."""
+    def _gold_flaws(self, block: Any, found: list[Wrong], full: bool) -> None:
+        """Note problems of gold items."""
         offsets = [] if full else self.job.gold.offsets(block)
-        for nth, code, field, message in found:
-            self._flaw(Flaw("gold", -1 if full else offsets[nth], code, field, message), full)
+        for one in found:
+            place = -1 if full else offsets[one.nth]
+            self._flaw(Flaw("gold", place, one.code, one.field, one.message), full)
 
-    def _identity_flaws(self, qids: list[str], start: int) -> list[tuple[int, str, str, str]]:
+    def _identity_flaws(self, qids: list[str], start: int) -> list[Wrong]:
         """Ids that are empty or repeated, where they are repeated; the rare case costs a second reading."""
         earlier = self.gold_table.pick(self.job.gold, self.part, self.job.parts, range(start))
         seen = {item.qid or item.q_id for _, item in earlier}
-        found: list[tuple[int, str, str, str]] = []
+        found: list[Wrong] = []
         for nth, qid in enumerate(qids):
             if not qid:
-                found.append((nth, "RW-G01", "qid", "expected a non-empty string, got nothing"))
+                found.append(Wrong(nth, "RW-G01", "qid", "expected a non-empty string, got nothing"))
             elif qid in seen:
-                found.append((nth, "RW-G02", "qid", f'expected a unique id, got "{qid}" again'))
+                found.append(Wrong(nth, "RW-G02", "qid", f'expected a unique id, got "{qid}" again'))
             seen.add(qid)
         return found
 
@@ -344,9 +360,9 @@ class Shard:
             )
 
 
-def _lint_flaws(flags: list[int]) -> list[tuple[int, str, str, str]]:
+def _lint_flaws(flags: list[int]) -> list[Wrong]:
     return [
-        (nth, code, field, message)
+        Wrong(nth, code, field, message)
         for nth, one in enumerate(flags)
         for bit, (code, field, message) in f.LINT.items()
         if one & bit

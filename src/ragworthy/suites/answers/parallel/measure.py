@@ -7,10 +7,10 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from ragworthy.records import Ints, Measured, Note, Tally
-from ragworthy.suites.answers.digest import PLACES, digest
-from ragworthy.suites.answers.job import Job, Joined, Partial, Strays
-from ragworthy.suites.answers.shard import OutOfOrderError, Shard
+from ragworthy.records import Ints
+from ragworthy.suites.answers.parallel.digest import PLACES, digest
+from ragworthy.suites.answers.parallel.job import Example, Job, Joined, Measured, Partial, Strays, Tally
+from ragworthy.suites.answers.parallel.shard import OutOfOrderError, Shard
 from ragworthy.suites.fork import UnexpectedError, answer, tell, workers
 
 ORPHANS_SHOWN = 3
@@ -120,14 +120,14 @@ def _orphans(strays: list[Strays], partials: list[Partial]) -> tuple[int, list[s
 
 def _merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured:
     tally: Tally = Counter()
-    notes: dict[int, list[Note]] = {}
+    examples: dict[int, list[Example]] = {}
     flags: Ints = array("Q")
     qids: list[str] = []
     watched: dict[str, int] = {}
     for partial in partials:
         tally.update(partial.tally)
-        for mark, some in partial.notes.items():
-            notes[mark] = (notes.get(mark, []) + some)[:PLACES]
+        for mark, some in partial.examples.items():
+            examples[mark] = (examples.get(mark, []) + some)[:PLACES]
         flags.extend(partial.flags)
         qids.extend(partial.qids)
         watched.update(partial.watched)
@@ -140,7 +140,7 @@ def _merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured
         orphan_ids=orphan_ids,
         flaws=[flaw for partial in partials for flaw in partial.flaws],
         flaw_count=sum(partial.flaw_count for partial in partials),
-        notes=notes,
+        examples=examples,
         offenders=sorted(one for partial in partials for one in partial.offenders)[:most],
         watched=watched,
         qids=qids,

@@ -9,9 +9,9 @@ from ragworthy.metrics.answers import label
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.answers import said_error
 from ragworthy.names import HARMLESS, SEVERITY
-from ragworthy.records import NO_ANSWER, Note, Offender, Tally, Trace
-from ragworthy.suites.answers.job import Partial
-from ragworthy.suites.answers.shard import Shard
+from ragworthy.records import NO_ANSWER, Trace
+from ragworthy.suites.answers.parallel.job import Example, Offender, Partial, Tally
+from ragworthy.suites.answers.parallel.shard import Shard
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import Table
 
@@ -33,7 +33,7 @@ def digest(shard: Shard, claimed: dict[int, bytearray], tables: list[Table]) -> 
             return _partial(shard, tally, claimed)
         distinct = {flags for flags, _ in tally}
         return _partial(shard, tally, claimed)._replace(
-            notes=_notes(shard, distinct, tables),
+            examples=_examples(shard, distinct, tables),
             offenders=_offenders(shard, _worst(shard, distinct), tables),
             watched={qid: shard.flags[shard.index[qid]] for qid in shard.job.watch if qid in shard.index},
             qids=shard.qids if shard.job.keep_rows else [],
@@ -90,26 +90,26 @@ def _worst(shard: Shard, distinct: set[int]) -> list[tuple[int, str, int]]:
     return worst
 
 
-def _notes(shard: Shard, distinct: set[int], tables: list[Table]) -> dict[int, list[Note]]:
+def _examples(shard: Shard, distinct: set[int], tables: list[Table]) -> dict[int, list[Example]]:
     """The first few questions, in gold order, that carry each mark."""
-    examples: dict[int, list[int]] = {}
+    marked: dict[int, list[int]] = {}
     for row in _rows(shard, {flags for flags in distinct if flags & (GOLD_MARKS | TRACE_MARKS)}):
         left = shard.flags[row] & (GOLD_MARKS | TRACE_MARKS)
         while left:
             mark = left & -left
             left ^= mark
-            kept = examples.setdefault(mark, [])
+            kept = marked.setdefault(mark, [])
             if len(kept) < PLACES:
                 kept.append(row)
     qids = shard.qids
     return {
         mark: [
-            Note(qids[row], "gold", _gold_place(shard, row))
+            Example(qids[row], "gold", _gold_place(shard, row))
             if mark & GOLD_MARKS
-            else Note(qids[row], "trace", _trace_place(shard, row, tables), _error(shard, row, tables))
+            else Example(qids[row], "trace", _trace_place(shard, row, tables), _error(shard, row, tables))
             for row in kept
         ]
-        for mark, kept in examples.items()
+        for mark, kept in marked.items()
     }
 
 

@@ -1,0 +1,116 @@
+"""What is asked for, what one part of the work gives back, and what all parts give together."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from ragworthy.metrics.facts.answers import Rules
+from ragworthy.records import Flaw, Gold, Ints, Trace
+from ragworthy.suites.reading import Reader, Table
+
+Damage = Callable[[Gold, Trace], Trace | None]
+Tally: TypeAlias = "Counter[tuple[int, tuple[str, ...]]]"
+"""How many questions have the same flags and slices; merges exactly."""
+
+
+class Job(NamedTuple):
+    """Everything that decides the result, the same for every part."""
+
+    gold: Reader
+    traces: Reader
+    """How lines become records. Handed in, because a part knows nothing of files: it can run wherever a block of lines
+    can be sent to, and a test can hand it blocks of any size.
+    """
+    rules: Rules
+    parts: int = 1
+    wide: bool = False
+    """Whether every part reads all traces. In another order than the gold set nearly every trace belongs to another
+    part: as strays they would all be sent through pipes and read a second time, which costs more than that each part
+    reads the whole file once and keeps what is its own.
+    """
+    allow_gold_errors: bool = False
+    slice_fields: tuple[str, ...] = ()
+    watch: frozenset[str] = frozenset()
+    keep_rows: bool = False
+    most_offenders: int = 10
+    damage: Damage | None = None
+
+
+class Strays(NamedTuple):
+    """Traces that one part could not place: the last of each question, and how many came before it."""
+
+    part: int
+    qids: list[str]
+    numbers: Ints
+    earlier: dict[str, int]
+
+
+class Joined(NamedTuple):
+    """What a part knows after its first step; `span` holds the first and last id where they rise strictly, `placed`
+    is the number of traces that belong to a question of this part.
+    """
+
+    strays: Strays
+    table: Table
+    span: tuple[str, str] | None
+    placed: int
+
+
+class Example(NamedTuple):
+    """An example of a mark: which question, and where it stands."""
+
+    qid: str
+    role: str
+    offset: int
+    said: str = ""
+    """What an errored trace says went wrong."""
+
+
+class Offender(NamedTuple):
+    """A question that pulls the result down; they sort worst first, then by qid."""
+
+    severity: int
+    qid: str
+    flags: int
+    claim: str | None
+    citations: Any
+    retrieved_ids: list[str]
+    gold_citations: list[str]
+    question: str | None
+    error: str | None = None
+
+
+class Partial(NamedTuple):
+    """What one part contributes; exactly mergeable. `claimed` marks the strays of other parts that were placed here."""
+
+    tally: Tally
+    replaced: int
+    claimed: dict[int, bytearray]
+    flaws: list[Flaw]
+    flaw_count: int
+    examples: dict[int, list[Example]]
+    offenders: list[Offender]
+    watched: dict[str, int]
+    qids: list[str]
+    flags: Ints
+    traces: int
+
+
+class Measured(NamedTuple):
+    """The facts of every question, folded; nothing is left out."""
+
+    tally: Tally
+    traces: int
+    traces_replaced: int
+    orphans: int
+    orphan_ids: list[str]
+    flaws: list[Flaw]
+    flaw_count: int
+    examples: dict[int, list[Example]]
+    """The first questions that carry each mark, by its bit."""
+    offenders: list[Offender]
+    watched: dict[str, int]
+    """The flags of the questions that were asked for by their id."""
+    qids: list[str]
+    flags: Ints
+    """The flags of every question of `qids`; both are empty where nobody asked for rows."""

@@ -1,0 +1,162 @@
+"""Gold and traces become a tally, by the parallel reader, and what is kept of single questions."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ragworthy.errors import data_error
+from ragworthy.load.decode import Decoder
+from ragworthy.load.extras import Pack, load_chunks, load_pack
+from ragworthy.load.sources import Source
+from ragworthy.metrics.facts import answers as f
+from ragworthy.records import Gold, Ints, Trace
+from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally
+from ragworthy.suites.answers.parallel.measure import measure
+from ragworthy.suites.fork import processes
+from ragworthy.suites.opened import Opened
+from ragworthy.suites.reading import Flaws, reader, told
+from ragworthy.suites.request import Progress, Request
+
+_QUESTIONS_UP_TO = 32 << 20
+
+
+class Alike(NamedTuple):
+    """What all questions of a case have in common, and how many of them belong to each slice."""
+
+    flags: int
+    slices: Mapping[str, int] = MappingProxyType({})
+
+
+class Place(NamedTuple):
+    """Where a question that carries a mark stands."""
+
+    qid: str
+    where: str
+    """File and line."""
+    said: str
+    """What an errored trace says went wrong."""
+
+
+class Repeated(NamedTuple):
+    """Two questions with the same text."""
+
+    first: str
+    again: str
+
+
+class Kept(NamedTuple):
+    """The tally itself, and what is kept of single questions."""
+
+    ks: tuple[int, ...]
+    tally: Tally
+    qids: list[str]
+    flags: Ints
+    """The flags of every question of `qids`; both are empty where nobody asked for rows."""
+    watched: Mapping[str, int]
+    """The flags of the questions that must pass, by their id."""
+    offenders: list[Offender]
+    places: Mapping[int, list[Place]]
+    """The first questions that carry each mark, by its bit."""
+    orphans: list[str]
+    """The first traces that belong to no question."""
+    repeated: list[Repeated]
+
+
+def measured(
+    opened: Opened, request: Request, rules: f.Rules, fields: tuple[str, ...], tell: Progress | None
+) -> Measured:
+    """Every question's flags, counted. Files are hashed meanwhile; raises what is wrong with them."""
+    gold, traces = opened["gold"], opened["trace"]
+    job = Job(
+        gold=reader(gold, Gold),
+        traces=reader(traces, Trace),
+        rules=rules,
+        parts=processes(request.jobs, gold.size + traces.size, gold.splits and traces.splits),
+        allow_gold_errors=request.allow_gold_errors,
+        slice_fields=fields,
+        watch=frozenset(qid for gate in request.gates for qid in gate.must_pass),
+        keep_rows=request.keep_rows,
+        most_offenders=request.most_offenders,
+        damage=request.damage,
+    )
+    found = measure(job, told(tell, traces.size), opened.hash_all)
+    _stop_on_flaws(found, opened)
+    return found
+
+
+def _stop_on_flaws(found: Measured, opened: Opened) -> None:
+    """Raise what is wrong with the files, gold first, each with its line."""
+    short = sum(count for (flags, _), count in found.tally.items() if flags & f.ONLY_SHORT and flags & f.RESCUABLE)
+    advice = f'short_substr = "word" would make {short:,} of these items scorable' if short else ""
+    Flaws(found.flaws, found.flaw_count).stop(opened.sources, advice)
+    if not found.tally:
+        raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
+
+
+def kept(found: Measured, opened: Opened, ks: tuple[int, ...]) -> Kept:
+    """What was kept of single questions, with places as people read them."""
+    return Kept(
+        ks=ks,
+        tally=found.tally,
+        qids=found.qids,
+        flags=found.flags,
+        watched=found.watched,
+        offenders=found.offenders,
+        places=_places(found, opened),
+        orphans=found.orphan_ids,
+        repeated=_repeated(opened["gold"]),
+    )
+
+
+def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:
+    """The examples of each mark as file:line. Lines are counted from the top, so each file is gone through once."""
+    offsets: dict[str, set[int]] = {}
+    for examples in found.examples.values():
+        for one in examples:
+            offsets.setdefault(one.role, set()).add(one.offset)
+    lines = {role: opened[role].lines_at(some) for role, some in offsets.items()}
+    return {
+        mark: [Place(one.qid, f"{opened[one.role].label}:{lines[one.role][one.offset]}", one.said) for one in examples]
+        for mark, examples in found.examples.items()
+    }
+
+
+def _repeated(source: Source) -> list[Repeated]:
+    """Questions that stand under a second qid, in gold sets of up to 32 MiB ('gold lint' has no limit)."""
+    if source.size > _QUESTIONS_UP_TO:
+        return []
+    decoder = Decoder(Gold)
+    first: dict[str, str] = {}
+    found: list[Repeated] = []
+    for block in source.blocks():
+        for gold in decoder.records(block):
+            if gold.question:
+                qid = gold.qid or gold.q_id or ""
+                earlier = first.setdefault(gold.question, qid)
+                if earlier != qid:
+                    found.append(Repeated(earlier, qid))
+    return found
+
+
+# rules
+
+
+def pack_path(request: Request, name: str) -> Path:
+    """Where a rule pack stands: beside the policy, unless the request says otherwise."""
+    return request.packs.get(name) or (request.policy.parent if request.policy else Path()) / name
+
+
+def packs_of(request: Request) -> list[Pack]:
+    """The rule packs that are asked for."""
+    return [load_pack(name, pack_path(request, name)) for name in request.settings.rule_packs]
+
+
+def chunks_of(opened: Opened, request: Request) -> dict[str, str] | None:
+    """The texts of chunks by id, where a corpus is given."""
+    given = request.get("corpus")
+    if given is None:
+        return None
+    from ragworthy.index.blocks import chunk_source
+
+    return load_chunks(opened.enter(chunk_source(given)))

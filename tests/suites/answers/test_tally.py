@@ -1,0 +1,56 @@
+"""A million questions as a few cases: what is counted together gives the numbers of single questions."""
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+
+from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.registry import Metric, MetricName, all_metrics
+from ragworthy.suites.answers.suite import SUITE, _cases
+
+RIGHT = f.ANSWERABLE | f.EVIDENCE | f.PRESENT | f.CLAIM | f.CONTAINS | f.WELL_FORMED | f.IN_SCOPE | f.HIT | f.KEPT
+WRONG = f.ANSWERABLE | f.EVIDENCE | f.PRESENT | f.CLAIM | f.WELL_FORMED | f.IN_SCOPE | f.KEPT
+GONE = f.ANSWERABLE | f.EVIDENCE
+TALLY = Counter({(RIGHT, ("a=1", "b=1")): 6, (RIGHT, ("a=2",)): 1, (WRONG, ("a=1",)): 3, (GONE, ()): 2})
+
+
+def rate(name: str) -> MetricName:
+    return MetricName(all_metrics("answers")[name], None)
+
+
+def value(name: MetricName, group: str | None = None) -> tuple[int, int | None]:
+    cases = _cases(TALLY, (5,))
+    some = [SUITE.within(cases[nth], group) for nth in SUITE.groups(cases)[group]]
+    found = SUITE.value(name, some, [SUITE.word(name, case.facts) for case in some])
+    return found.num, found.den
+
+
+def test_a_case_is_a_set_of_flags() -> None:
+    cases = _cases(TALLY, (5,))
+    assert [(case.own.flags, case.weight) for case in cases] == [(RIGHT, 7), (WRONG, 3), (GONE, 2)]
+
+
+def test_the_whole_and_its_slices_count_questions() -> None:
+    precision, missing = rate("answers.precision"), rate("answers.missing")
+    assert value(precision) == (7, 10)
+    assert [value(precision, group) for group in ("a=1", "a=2", "b=1")] == [(6, 9), (1, 1), (6, 6)]
+    assert value(missing) == (2, None)
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [("mean", Fraction(17, 10)), ("median", 2), ("rate", Fraction(17, 10))])
+def test_a_metric_that_says_more_than_yes_or_no_is_folded_question_by_question(kind: str, wanted: Fraction) -> None:
+    def of(facts: f.Facts) -> int | None:
+        return (2 if facts.hit else 1) if facts.present else None
+
+    told = {"better": "higher", "over": "question", "needs": "", "highest": 2, "at_k": False, "short": ()}
+    words = {"cases": "answers", "event": "", "undefined": "nothing", "source": ""}
+    metric = Metric(id="answers.own", of=of, kind=kind, **told, **words)
+    num, den = value(MetricName(metric, None))
+    assert Fraction(num, den or 1) == wanted
+
+
+def test_every_field_has_its_own_bit() -> None:
+    for bit, field in enumerate(f.Facts._fields[:-2]):
+        facts = f.unpack(1 << bit, (5,))
+        assert [name for name in f.Facts._fields[:-2] if getattr(facts, name)] == [field]
