@@ -90,6 +90,7 @@ def _part(request: Request, progress: Progress | None) -> Part:
 
 def score_suite(suite: Suite, request: Request, progress: Progress | None = None) -> Part:
     """The whole flow of one suite. What differs between suites is behind `suite`; the steps are these for all."""
+    suite = suite.variant(request)
     opened = open_inputs(suite, request)
     evidence = suite.read(opened, request, progress)
     opened.check_unchanged()
@@ -98,19 +99,17 @@ def score_suite(suite: Suite, request: Request, progress: Progress | None = None
     each = must_pass(suite, request, evidence)
     judged = g.judge(bound.gates, summary.values, baseline=bound.baseline, waivers=bound.waivers, each=each)
     judged = suite.settle(judged, bound, evidence)
-    return describe(suite, Found(request, opened, evidence, summary, judged, opened.frozen(evidence.gold_sha256)))
+    return describe(suite, Found(request, opened, evidence, summary, judged, suite.frozen(opened, evidence)))
 
 
 def open_inputs(suite: Suite, request: Request) -> Opened:
     """Open what is read line by line, then the lock of the gold set and the baseline."""
-    declared = suite.declared.inputs_of(request.settings)
-    gold = next((one.key for one in declared if one.receipt_role == "gold"), "")
+    inputs = suite.inputs(request)
+    gold = next((one.key for one in inputs if one.receipt_role == "gold" and one.form == "records"), "")
     opened = Opened(request, request.get(gold))
-    there = {one.receipt_role for one in declared if request.get(one.key) is not None}
-    for one in declared:
+    for one in inputs:
         given = request.get(one.key)
-        lacking = one.needed and one.receipt_role not in there  # opening says what was expected
-        if one.form == "records" and (given is not None or lacking):
+        if one.form == "records" and (one.needed or given is not None):  # opening says what was expected
             opened.enter(suite.open(one.key, one.report_role, given))
     opened.read_rules()
     return opened

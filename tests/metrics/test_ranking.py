@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ragworthy.ids import natural
 from ragworthy.trec import ranking
-from ragworthy.trec.ranking import Ranked, Texts, hashes, natural_order, same, score, texts_of
+from ragworthy.trec.ranking import Gains, Ranked, Texts, hashes, natural_order, same, score, texts_of
 from ragworthy.trec.read import read_qrels, read_run
 
 KS = (1, 2, 3, 5, 10)
@@ -193,7 +193,8 @@ def test_means_are_exact_fractions() -> None:
 
 def test_no_queries_no_mean() -> None:
     empty = np.zeros(0, np.int64)
-    ranked = Ranked([], (5,), {5: empty}, empty, empty, empty, {5: np.zeros(0)}, [])
+    none = Gains(empty, empty, empty)
+    ranked = Ranked([], (5,), {5: empty}, empty, empty, empty, {5: np.zeros(0)}, [], none, none)
     assert set(ranked.means().values()) == {None}
 
 

@@ -182,11 +182,10 @@ def diff(given: argparse.Namespace) -> int:
     keep_inputs([*given.output, given.rows], [given.live, given.shadow, given.gold, given.queries, *named_files(given)])
     pair = diffing.open_pair(Path(given.live), Path(given.shadow))
     how = How(k=max(10, *depths(given.k)), mode=given.mode, fusion=given.fusion, knee=given.knee)
-    queries = None
-    if given.queries:
-        queries = diffing.query_churn(pair, diffing.read_queries(Path(given.queries)), how)
+    queries = diffing.read_queries(Path(given.queries)) if given.queries else []
     if not given.gold:
-        for line in churn_lines(queries or {}, f"unlabelled queries of {given.queries}", _SHOWN):
+        changed = diffing.query_churn(pair, queries, how)
+        for line in churn_lines(changed, f"unlabelled queries of {given.queries}", _SHOWN):
             print(line)
         print("no gold set: nothing was judged (exit 0)")
         return int(Exit.SHIP)
@@ -194,8 +193,5 @@ def diff(given: argparse.Namespace) -> int:
     if given.gates:
         gates = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval")
     settings = Retrieval(ks=depths(given.k), delta_s=given.delta_s)
-    run = diffing.compare(pair, Path(given.gold), how=how, gates=gates, settings=settings, **options(given))
-    live = run.report["suites"]["retrieval"]["live"]
-    live["settings"] = pair.drift
-    live["queries"] = queries
-    return publish(given, run)
+    asked: dict[str, Any] = {"how": how, "gates": gates, "settings": settings, "queries": queries}
+    return publish(given, diffing.compare(pair, Path(given.gold), **asked, **options(given)))

@@ -1,6 +1,6 @@
 """A shadow index against the live one: the same questions to both, scored side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,9 +18,17 @@ from ragworthy.load.extras import load_lock, lock_path
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts.redirects import Redirects, Table, inverted
 from ragworthy.records import RetrievalGold
+from ragworthy.report import model
 from ragworthy.runner.retrieve import How, search, traces, wordings
 from ragworthy.suites.retrieval import Retrieval
-from ragworthy.suites.retrieval.shadow import churn
+from ragworthy.suites.retrieval.shadow import Results, churn
+
+
+class Query(NamedTuple):
+    """A query that nobody judged."""
+
+    name: str
+    text: str
 
 
 class Pair(NamedTuple):
@@ -59,9 +67,19 @@ def gold_is_of(pair: Pair, gold: Path) -> str:
 
 
 def compare(
-    pair: Pair, gold: Path, *, how: How, gates: tuple[Gate, ...], settings: Retrieval, **options: Any
+    pair: Pair,
+    gold: Path,
+    *,
+    how: How,
+    gates: tuple[Gate, ...],
+    settings: Retrieval,
+    queries: Sequence[Query] = (),
+    **options: Any,
 ) -> flow.Run:
-    """Ask both indexes every paraphrase of the gold set, and score the shadow against the live one."""
+    """Ask both indexes every paraphrase of the gold set, and score the shadow against the live one.
+
+    The report also says in which settings the indexes differ, and how the results of unlabelled queries change.
+    """
     asked = wordings(gold)
     arms = [list(traces(index, asked, how)) for index in (pair.live, pair.shadow)]
     redirects: dict[str, Any] = {"redirects": (pair.table,)}
@@ -78,7 +96,14 @@ def compare(
         gates=gates,
         **options,
     )
-    return flow.score(request)
+    changed = query_churn(pair, queries, how) if queries else None
+    return _with(flow.score(request), {"settings": pair.drift, "queries": changed})
+
+
+def _with(run: flow.Run, more: Mapping[str, Any]) -> flow.Run:
+    """The same run, whose comparison of the indexes says more."""
+    parts = [part._replace(body=part.body | {"live": part.body["live"] | more}) for part in run.parts]
+    return flow.Run(model.assemble(parts), parts)
 
 
 def _calibrated(gold: Path) -> bool:
@@ -86,15 +111,15 @@ def _calibrated(gold: Path) -> bool:
     return beside.exists() and load_lock(beside).calibration is not None
 
 
-class _Query(msgspec.Struct, frozen=True):
+class _Written(msgspec.Struct, frozen=True):
     query: str | None = None
     question: str | None = None
     q: str | None = None
     qid: str | None = None
 
 
-def read_queries(path: Path) -> list[tuple[str, str]]:
-    """Unlabelled queries as (name, text): one a line, plain or as JSON objects with `query`."""
+def read_queries(path: Path) -> list[Query]:
+    """Unlabelled queries: one a line, plain or as JSON objects with `query`."""
     found = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         text = line.strip()
@@ -103,24 +128,24 @@ def read_queries(path: Path) -> list[tuple[str, str]]:
         name = f"line {number}"
         if text.startswith("{"):
             try:
-                record = msgspec.json.decode(text, type=_Query)
+                record = msgspec.json.decode(text, type=_Written)
             except msgspec.MsgspecError as error:
                 message = f"expected a query or an object with query, got: {error}"
                 raise data_error("RW-F07", message, where=f"{path}:{number}") from None
             name, text = record.qid or name, record.query or record.question or record.q or ""
         if not text:
             raise data_error("RW-F07", "expected a query, got none", where=f"{path}:{number}", field="query")
-        found.append((name, text))
+        found.append(Query(name, text))
     if not found:
         raise data_error("RW-F04", "expected queries, got none", where=str(path))
     return found
 
 
-def query_churn(pair: Pair, queries: Sequence[tuple[str, str]], how: How) -> dict[str, Any]:
+def query_churn(pair: Pair, queries: Sequence[Query], how: How) -> dict[str, Any]:
     """How much the results of unlabelled queries change; ids of the live index are followed to the shadow's."""
     redirects = Redirects.from_tables([pair.table])
-    texts = [text for _, text in queries]
+    texts = [one.text for one in queries]
     before = [[hit.chunk.name for hit in hits] for hits in search(pair.live, texts, how)]
     after = [[hit.chunk.name for hit in hits] for hits in search(pair.shadow, texts, how)]
     now = [[next(iter(redirects.resolve(name)), name) for name in names] for names in before]
-    return churn([(name, text, one, other) for (name, text), one, other in zip(queries, now, after, strict=True)])
+    return churn([Results(*query, *results) for query, *results in zip(queries, now, after, strict=True)])

@@ -11,6 +11,7 @@ class Frozen(NamedTuple):
 
     state: str
     reason: str
+    """Why it is broken; or why it cannot have a lock, where it is unlocked and that is nothing to warn of."""
 
 
 class Table(NamedTuple):

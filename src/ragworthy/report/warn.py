@@ -16,7 +16,7 @@ SMOKE, RELEASE = 10, 30
 def release_warnings(frozen: Frozen, baseline_verdict: str | None, judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
     """Warnings about the lock, the baseline and gates that were loosened, the same for every suite."""
     entries = []
-    if frozen.state == "unlocked":
+    if frozen.state == "unlocked" and not frozen.reason:
         entries.append(plain("RW-W13", "the gold set has no lock file", 0))
     if frozen.state == "unfrozen":
         entries.append(plain("RW-W16", f"scored although {frozen.reason}", 0))

@@ -20,7 +20,7 @@ from ragworthy.names import HARMLESS, Label, Outcome, Stage
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column as Column
 from ragworthy.report.part import Frozen, Table
-from ragworthy.suites.declare import Declared
+from ragworthy.suites.declare import Declared, Input
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import fields_of
@@ -92,6 +92,8 @@ class Summary(NamedTuple):
     values: dict[tuple[str | None, str], g.Value]
     words: Mapping[str, Sequence[Word]]
     """What each metric says of each case; nothing for metrics of all items at once."""
+    own: Any = None
+    """What only this suite knows of its numbers: those that they are compared with, for example."""
 
 
 class Bound(NamedTuple):
@@ -235,6 +237,14 @@ class Suite:
 
     # read
 
+    def variant(self, request: Request) -> "Suite":
+        """The suite for these files: itself, or one that reads another form of them by other rules."""
+        return self
+
+    def inputs(self, request: Request) -> tuple[Input, ...]:
+        """The inputs that can be there."""
+        return self.declared.inputs_of(request.settings)
+
     def open(self, key: str, role: str, given: Any) -> Source:
         """Open an input that is read line by line."""
         return open_source(role, given)
@@ -312,6 +322,10 @@ class Suite:
 
     # judge
 
+    def frozen(self, opened: Opened, evidence: Evidence) -> Frozen:
+        """Whether the gold set is the one that was signed."""
+        return opened.frozen(evidence.gold_sha256)
+
     def gates(self, request: Request) -> tuple[g.Gate, ...]:
         """The gates asked for, and those that always hold."""
         there = {gate.metric for gate in request.gates}
@@ -361,7 +375,7 @@ class Suite:
 
     def ledger(self, name: MetricName, found: Found) -> Ledger:
         """Where every question went, for one metric."""
-        counts = Counter({Fate.MISSING: found.evidence.left_out})
+        counts: Counter[Fate] = Counter({Fate.MISSING: found.evidence.left_out})
         words, value = found.summary.words.get(name.id), found.value(name.id)
         for nth, case in enumerate(found.cases):
             counts[self.fate(name, case, words[nth] if words is not None else None, value)] += case.weight

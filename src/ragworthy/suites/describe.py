@@ -63,6 +63,12 @@ def describe(suite: Suite, found: Found) -> Part:
 
 def _invalid(found: Found, extra: Extra) -> list[str]:
     """Why the evidence cannot carry a verdict."""
+    judged = model.unmeasured(found.judged) if found.judged else []  # a suite that takes no gate says so itself
+    return [*broken(found), *extra.invalid, *judged]
+
+
+def broken(found: Found) -> list[str]:
+    """Why the files cannot carry a verdict, whatever was asked of them."""
     evidence = found.evidence
     reasons = [reason for counted in evidence.errored for reason in model.mostly_errors(*counted)]
     reasons += evidence.against
@@ -72,7 +78,7 @@ def _invalid(found: Found, extra: Extra) -> list[str]:
     reasons += evidence.invalid
     if found.frozen.state == "broken":
         reasons.append(found.frozen.reason)
-    return [*reasons, *extra.invalid, *model.unmeasured(found.judged)]
+    return reasons
 
 
 def _release(found: Found) -> list[dict[str, Any]]:

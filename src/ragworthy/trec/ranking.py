@@ -86,6 +86,26 @@ class Run(NamedTuple):
     extra: int
 
 
+class Gains(NamedTuple):
+    """Relevant documents by query and rank: the query, the rank and the grade of each."""
+
+    query: Ints
+    rank: Ints
+    grade: Ints
+
+    def among(self, k: int, queries: int) -> Ints:
+        """How many stand among the first k of each query."""
+        return np.bincount(self.query[self.rank <= k], minlength=queries)
+
+    def discounted(self, k: int, queries: int) -> Floats:
+        """The discounted gain of the first k of each query, added in the order of the ranks."""
+        shown = self.rank <= k
+        rank = self.rank[shown]
+        discount = np.array([1.0, *(math.log2(at + 1) for at in range(1, int(rank.max(initial=0)) + 1))])
+        gains = self.grade[shown] / discount[rank]
+        return np.asarray(np.bincount(self.query[shown], weights=gains, minlength=queries), np.float64)
+
+
 class Ranked(NamedTuple):
     """What was found for every judged query, in natural order of the ids; columns of equal length.
 
@@ -100,6 +120,10 @@ class Ranked(NamedTuple):
     returned: Ints
     ndcg: dict[int, Floats]
     unjudged: list[str]
+    reached: Gains
+    """The relevant documents that were found, by query and rank."""
+    ideal: Gains
+    """All of them, as the best ranking would show them."""
 
     def values(self) -> dict[str, Floats]:
         """The value of every metric for every query."""
@@ -129,26 +153,6 @@ class Ranked(NamedTuple):
         return table
 
 
-class Gains(NamedTuple):
-    """Relevant documents by query and rank: the query, the rank and the grade of each."""
-
-    query: Ints
-    rank: Ints
-    grade: Ints
-
-    def among(self, k: int, queries: int) -> Ints:
-        """How many stand among the first k of each query."""
-        return np.bincount(self.query[self.rank <= k], minlength=queries)
-
-    def discounted(self, k: int, queries: int) -> Floats:
-        """The discounted gain of the first k of each query, added in the order of the ranks."""
-        shown = self.rank <= k
-        rank = self.rank[shown]
-        discount = np.array([1.0, *(math.log2(at + 1) for at in range(1, int(rank.max(initial=0)) + 1))])
-        gains = self.grade[shown] / discount[rank]
-        return np.asarray(np.bincount(self.query[shown], weights=gains, minlength=queries), np.float64)
-
-
 def score(qrels: Qrels, run: Run, ks: Sequence[int]) -> Ranked:
     """Everything the rank metrics need, for every judged query."""
     qids = [qrels.qids[place] for place in natural_order(qrels.qids)]
@@ -176,6 +180,8 @@ def score(qrels: Qrels, run: Run, ks: Sequence[int]) -> Ranked:
         returned,
         ndcg,
         [unjudged[place] for place in natural_order(unjudged)],
+        reached,
+        ideal,
     )
 
 

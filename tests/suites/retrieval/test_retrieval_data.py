@@ -20,7 +20,7 @@ from conftest import Done, run_cli, write_jsonl
 from places import DATA
 from ragworthy.api import Number
 from ragworthy.runner.retrieve import wordings as read_wordings
-from ragworthy.suites.retrieval.shadow import churn
+from ragworthy.suites.retrieval.shadow import Results, churn
 
 pytestmark = pytest.mark.data("data")
 
@@ -563,7 +563,7 @@ def test_churn_between_two_index_variants(name: str, queries: int, identical: in
         {row["qid"]: row for row in read(folder / f"{name}.{kind}.jsonl")} for kind in ("keyword", "summary")
     )
     assert live.keys() == shadow.keys()
-    pairs = [(qid, "", live[qid]["retrieved_ids"], shadow[qid]["retrieved_ids"]) for qid in live]
+    pairs = [Results(qid, "", live[qid]["retrieved_ids"], shadow[qid]["retrieved_ids"]) for qid in live]
     found = churn(pairs)
     each = [len({*one} & {*other}) / len({*one} | {*other}) for _, _, one, other in pairs]
     assert (found["queries"], found["identical"]) == (queries, identical)
@@ -571,7 +571,7 @@ def test_churn_between_two_index_variants(name: str, queries: int, identical: in
     assert found["jaccard_mean"] == pytest.approx(sum(each) / len(each), abs=1e-6)
     assert found["jaccard_mean"] == pytest.approx(jaccard, abs=1e-6)
     distinct = [(one, other) for _, _, one, other in pairs if len({*one}) == len(one) == len({*other}) == len(other)]
-    alone = churn([("", "", one, other) for one, other in distinct])
+    alone = churn([Results("", "", one, other) for one, other in distinct])
     overlaps = [overlap_by_rank(one, other) for one, other in distinct]
     assert len(distinct) >= queries - 1
     assert alone["rbo_mean"] == pytest.approx(sum(overlaps) / len(overlaps), abs=1e-6)

@@ -576,7 +576,8 @@ def test_must_pass(tmp_path: Path, metric: str, traces: list[Row], outcome: str)
 
 def test_must_pass_names_a_question_that_is_there(tmp_path: Path) -> None:
     done, _ = judged(tmp_path, [gold()], runs(), '[[gate]]\nmetric = "retrieval.recall@5"\nmust_pass = ["Q9"]\n')
-    message = 'retrieval.recall@5: must_pass: expected a qid of the gold set, got "Q9"'
+    where = f"{tmp_path / 'ragworthy.toml'}: retrieval.recall@5: must_pass"
+    message = f'{where}: expected a qid of the gold set, got "Q9"'
     assert (done.code, done.err) == (2, said("RW-P09", message))
 
 

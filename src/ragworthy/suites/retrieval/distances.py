@@ -43,9 +43,8 @@ class Source(NamedTuple):
         return f"{self.mode} ({model})" if self.mode != "none" else "none"
 
 
-def choose(request: Request, arm: Arm, corpus: Corpus | None, lock: Lock | None) -> Source:
-    """The source the policy asks for, or else the best there is."""
-    asked = request.settings.delta_s
+def choose(asked: str, arm: Arm, corpus: Corpus | None, lock: Lock | None) -> Source:
+    """The source that is asked for, or else (auto) the best there is."""
     stored = _stored(lock)
     recorded = any(reading.recorded is not None for one in arm.asked for reading in one.runs.values())
     traced = arm.models[0] if len(arm.models) == 1 else None

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.report.part import Table
 from ragworthy.report.show import number, plural, signed
 from ragworthy.text import clip
 
@@ -52,6 +53,22 @@ def listed(names: list[str], most: int = SHOWN) -> str:
     """Some ids, and how many more there are."""
     more = f" … {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def counts_line(counts: dict[str, Any]) -> str:
+    """How many questions there were, and what became of them."""
+    sides = f"{counts['answerable']:,} answerable, {counts['unanswerable']:,} not"
+    runs = "" if counts["runs"] == counts["gold"] else f" in {plural(counts['runs'], 'run')}"
+    fate = f"{counts['answered']:,} answered, {counts['missing']:,} missing"
+    errored = counts.get("errored_questions", counts.get("errored", 0))  # `errored` counts runs
+    errors = f", {errored:,} errored" if errored else ""
+    return f"{plural(counts['gold'], 'question')} ({sides}){runs}, {fate}{errors}"
+
+
+def tables(body: dict[str, Any]) -> list[Table]:
+    """Shadow against live, where there is a live index."""
+    live = body.get("live")
+    return [Table(DELTA_HEADER, delta_rows(live), tuple(live_lines(live)), last=True)] if live else []
 
 
 def delta_rows(live: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -1,90 +1,210 @@
-"""Rank metrics straight from TREC files, by the conventions of trec_eval."""
+"""Rank metrics straight from TREC files, by the conventions of trec_eval: the same suite over ids and ranks alone."""
 
-from collections.abc import Iterator
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import cached_property
+from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
+
+import numpy as np
 
 from ragworthy import gates as g
-from ragworthy.errors import usage_error
-from ragworthy.files import sha256_of, shown_path
-from ragworthy.load.extras import load_report
-from ragworthy.metrics.registry import MetricName, find
-from ragworthy.report import model
-from ragworthy.report.part import Frozen, Part
+from ragworthy.metrics.fold import as_number, value_of
+from ragworthy.metrics.registry import MetricName, Word
+from ragworthy.names import Label, Stage
+from ragworthy.report.part import Frozen
 from ragworthy.report.show import plural
-from ragworthy.report.warn import plain, release_warnings
+from ragworthy.report.warn import Note, noted
 from ragworthy.stats import wilson_mean
-from ragworthy.suites import common as evidence
-from ragworthy.suites.request import Request
-from ragworthy.trec.ranking import Ranked
-from ragworthy.trec.ranking import score as rank
+from ragworthy.suites.base import Case, Evidence, Extra, Fate, Found, Row, Suite
+from ragworthy.suites.declare import Input
+from ragworthy.suites.opened import Opened
+from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.retrieval import DECLARED, TREC
+from ragworthy.suites.retrieval.rank_facts import BeyondRanksError, RankFacts, facts_of, word_of
+from ragworthy.trec.ranking import Ranked, score
 from ragworthy.trec.read import read_qrels, read_run
 
 ONLY_RANKS = "TREC files hold ids and ranks only"
 NO_GATE = "no gate was given, so nothing was judged: add --gates, e.g. --gates recall@5=0.80"
+CASES = "judged queries"
 
 
-_NOTHING: dict[str, Any] = {"slices": {}, "labels": {}, "stages": {}, "offenders": []}
-"""What ids and ranks alone do not show."""
+class Queries:
+    """What every metric says of every judged query.
+
+    The usual ones are read off columns, which takes a hundredth of the time; all others are worked out query by query
+    by the one function that defines them.
+    """
+
+    def __init__(self, ranked: Ranked, names: Sequence[MetricName]) -> None:
+        self.ranked = ranked
+        self.quick = {f"retrieval.{name}": column for name, column in ranked.values().items()}
+        self.quick["retrieval.missing"] = np.zeros(len(ranked.qids))  # a judged query without results counts 0
+        self.others = {name.id: words for name in names if (words := self._words(name)) is not None}
+        """The words of metrics that have no column, as far as ids and ranks are enough for them."""
+
+    def __len__(self) -> int:
+        return len(self.ranked.qids)
+
+    @cached_property
+    def _first(self) -> RankFacts:
+        return next(facts_of(self.ranked))
+
+    @cached_property
+    def _facts(self) -> list[RankFacts]:
+        return list(facts_of(self.ranked))
+
+    def _words(self, name: MetricName) -> list[Word] | None:
+        if name.id in self.quick or name.metric.needs or name.metric.over == "all":
+            return None
+        try:
+            word_of(name, self._first)  # most that need more say so at once
+            words = [word_of(name, facts) for facts in self._facts]
+        except BeyondRanksError:
+            return None
+        return words if any(word is not None for word in words) else None
+
+    def word(self, name: str, nth: int) -> Word:
+        """What a metric says of one query."""
+        if name in self.quick:
+            return float(self.quick[name][nth])
+        return self.others[name][nth] if name in self.others else None
+
+    def value(self, name: MetricName) -> g.Value:
+        """What a metric says of all queries."""
+        metric = name.metric
+        base = g.Value(0, 0, better=metric.better, cases=CASES, event=metric.event)
+        if name.id in self.others:
+            return value_of(metric, self.others[name.id])._replace(cases=CASES)
+        if metric.id == "retrieval.missing":
+            return base._replace(num=0, den=None)
+        if name.id not in self.quick:
+            return base._replace(undefined=ONLY_RANKS)
+        exact = Fraction(self._means[name.id.partition(".")[2]] or 0)
+        interval = wilson_mean(exact, len(self))
+        return base._replace(num=exact.numerator, den=exact.denominator, n=len(self), counts=False, interval=interval)
+
+    @cached_property
+    def _means(self) -> dict[str, Fraction | float | None]:
+        return self.ranked.means()
 
 
-def score_files(request: Request) -> Part:
-    """Score a run against judgements: every judged query counts, with 0 where the run has no results for it."""
-    qrels_path, run_path = Path(request.get("qrels")), Path(request.get("run"))
-    ks = evidence.depths(request)
-    qrels, run = read_qrels(qrels_path), read_run(run_path)
-    ranked = rank(qrels, run, ks)
-    names = evidence.names("retrieval", ks)
-    values = _values(names, ranked)
-    settings = {"k": list(ks), "conventions": "trec_eval", "slices": []}
-    earlier = load_report(request.baseline, "retrieval") if request.baseline is not None else None
-    hashes = {path: sha256_of(path) for path in (qrels_path, run_path)}
-    sizes = {"gold": len(qrels.query), "trace": len(run.query)}
-    before = evidence.baseline(earlier, hashes[qrels_path], settings)
-    judged = g.judge(request.gates, values, baseline=before, waivers=request.waivers, each=_each(request, ranked))
-    invalid = model.unmeasured(judged) if judged else [NO_GATE]
-    body = {
-        "profile": "default",
-        "inputs": [
-            {"role": role, "path": shown_path(path), "sha256": sha256, "records": records}
-            for (role, records), (path, sha256) in zip(sizes.items(), hashes.items(), strict=True)
-        ],
-        "settings": settings,
-        "frozen": "unlocked",
-        "counts": _counts(ranked),
-        "metrics": {
-            name.id: model.number(values[None, name.id]) | {"ledger": _ledger(values[None, name.id], ranked)}
-            for name in names
-        },
-        **_NOTHING,
-        "warnings": _warnings(ranked, run.extra)
-        + release_warnings(Frozen("", ""), earlier and earlier.verdict, judged),
-    }
-    found = {"per_query": _evidence(ranked)}
-    provenance = evidence.provenance(request, None, None, earlier)
-    return Part("retrieval", body, judged, invalid, [], provenance, partial(_rows, ranked, names), found)
+class Some(NamedTuple):
+    """Queries of which every metric says something, or none does: the first stands for all."""
+
+    queries: Queries
+    first: int
 
 
-def _values(names: list[MetricName], ranked: Ranked) -> dict[tuple[str | None, str], g.Value]:
-    means = ranked.means()
-    return {(None, one.id): _value(one, means, len(ranked.qids)) for one in names}
+class Read(NamedTuple):
+    """What only this form of the suite knows."""
+
+    queries: Queries
+    extra: int
+    """How many lines of the run had text after the tag."""
 
 
-def _value(name: MetricName, means: dict[str, Fraction | float | None], cases: int) -> g.Value:
-    metric = name.metric
-    base = g.Value(0, 0, better=metric.better, cases="judged queries", event=metric.event)
-    local = name.id.partition(".")[2]
-    if metric.id == "retrieval.missing":
-        return base._replace(num=0, den=None)
-    if local not in means:
-        return base._replace(undefined=ONLY_RANKS)
-    mean = means[local]
-    exact = mean if isinstance(mean, Fraction) else Fraction(mean or 0)
-    return base._replace(
-        num=exact.numerator, den=exact.denominator, n=cases, counts=False, interval=wilson_mean(exact, cases)
-    )
+class Ranks(Suite):
+    """Judgements and a run: every judged query counts, with 0 where the run has no results for it."""
+
+    declared = DECLARED
+
+    def inputs(self, request: Request) -> tuple[Input, ...]:
+        """Judgements and a run."""
+        return tuple(one for one in self.declared.inputs if one.key in TREC)
+
+    def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
+        """Judgements and results as columns, and a tally of the queries."""
+        qrels = read_qrels(opened.enter_file("gold", Path(request.get("qrels"))))
+        run = read_run(opened.enter_file("trace", Path(request.get("run"))))
+        ks = self.depths(request)
+        ranked = score(qrels, run, ks)
+        evidence = Evidence(
+            cases=(),
+            records={"gold": len(qrels.query), "trace": len(run.query)},
+            counts=_counts(ranked),
+            settings={"k": list(ks), "conventions": "trec_eval", "slices": []},
+            gold_sha256=opened.listed["gold"].sha256(),
+        )
+        queries = Queries(ranked, self.names(request, evidence))
+        return evidence._replace(cases=_tally(queries), own=Read(queries, run.extra))
+
+    def word(self, name: MetricName, facts: Some) -> Word:
+        """What a metric says of the first of some queries."""
+        return facts.queries.word(name.id, facts.first)
+
+    def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
+        """The mean over all judged queries."""
+        queries: Queries = cases[0].facts.queries
+        return queries.value(name)
+
+    def frozen(self, opened: Opened, evidence: Evidence) -> Frozen:
+        """Judgements have no lock."""
+        return Frozen("unlocked", "TREC judgements have no lock")
+
+    def case_of(self, evidence: Evidence, qid: str) -> Case | None:
+        """A judged query by its id."""
+        queries: Queries = evidence.own.queries
+        if qid not in queries.ranked.qids:
+            return None
+        return Case(qid, Some(queries, queries.ranked.qids.index(qid)), Fate.SCORED, None)
+
+    def rows(self, found: Found) -> Iterator[Row]:
+        """Every judged query's row, in natural order."""
+        queries: Queries = found.own.queries
+        columns = {name: column.tolist() for name, column in queries.quick.items()}
+        others = [name for name in found.summary.names if name.id in queries.others]
+        never = {name.id: ONLY_RANKS for name in found.summary.names if name.id not in columns}
+        never = {name: why for name, why in never.items() if name not in queries.others}
+        ranked, relevant, first = queries.ranked, queries.ranked.relevant.tolist(), queries.ranked.first.tolist()
+        for nth, qid in enumerate(ranked.qids):
+            metrics = {name: column[nth] for name, column in columns.items()}
+            undefined = dict(never)
+            for name in others:
+                word = queries.word(name.id, nth)
+                if word is None:
+                    undefined[name.id] = f"not among the {name.metric.cases}"
+                else:
+                    metrics[name.id] = float(as_number(word))
+            hit = first[nth] > 0
+            yield Row(
+                qid=qid,
+                label=(Label.OK if hit else Label.NOT_RETRIEVED).value,
+                stage=None if hit else Stage.RETRIEVAL.value,
+                metrics=metrics,
+                undefined=undefined,
+                facts={"answerable": relevant[nth] > 0, "answered": False, "missing": False, "hit": hit},
+                own={},
+            )
+
+    def extra(self, found: Found) -> Extra:
+        """What is odd about the run; and that nothing was judged where no gate was given."""
+        read: Read = found.own
+        return Extra(
+            warnings=noted(_notes(read)),
+            invalid=() if found.judged else (NO_GATE,),
+            kept={"per_query": _hash(read.queries)},
+        )
+
+
+RANKS = Ranks()
+
+
+def _tally(queries: Queries) -> list[Case]:
+    """Queries that the same metrics have something to say of, counted together."""
+    lacking = zip(*([word is None for word in words] for words in queries.others.values()), strict=True)
+    alike: Counter[tuple[bool, ...]] = Counter()
+    first: dict[tuple[bool, ...], int] = {}
+    for nth, pattern in enumerate(lacking if queries.others else repeat((), len(queries))):
+        alike[pattern] += 1
+        first.setdefault(pattern, nth)
+    return [
+        Case("", Some(queries, first[pattern]), Fate.SCORED, None, weight=count) for pattern, count in alike.items()
+    ]
 
 
 def _counts(ranked: Ranked) -> dict[str, int]:
@@ -103,75 +223,30 @@ def _counts(ranked: Ranked) -> dict[str, int]:
     }
 
 
-def _ledger(value: g.Value, ranked: Ranked) -> dict[str, int]:
-    cases = len(ranked.qids)
-    scored = 0 if value.undefined else cases
-    zeros = dict.fromkeys(("refused", "missing", "errored"), 0)
-    return {"expected": cases, "scored": scored, **zeros, "not_applicable": cases - scored}
-
-
-def _warnings(ranked: Ranked, extra: int) -> list[dict[str, Any]]:
-    entries = []
-    if ranked.unjudged:
-        n, some = len(ranked.unjudged), ", ".join(ranked.unjudged[:3])
-        message = f"{plural(n, 'query of the run has', 'queries of the run have')} no judgements, e.g. {some}"
-        entries.append(plain("RW-W32", message, n, ranked.unjudged[:3]))
+def _notes(read: Read) -> list[Note]:
+    ranked, extra = read.queries.ranked, read.extra
+    unjudged, some = len(ranked.unjudged), ", ".join(ranked.unjudged[:3])
     empty = [qid for qid, count in zip(ranked.qids, ranked.returned.tolist(), strict=True) if not count]
-    if empty:
-        message = (
-            f"{plural(len(empty), 'judged query has', 'judged queries have')} no results and count 0, e.g. {empty[0]}"
-        )
-        entries.append(plain("RW-W05", message, len(empty), empty[:3]))
-    if extra:
-        entries.append(plain("RW-W04", f"{plural(extra, 'line has', 'lines have')} text after the tag", extra))
-    return entries
+    first = next(iter(empty), "")
+    return [
+        Note("RW-W32", unjudged,
+             f"{plural(unjudged, 'query of the run has', 'queries of the run have')} no judgements, e.g. {some}",
+             ranked.unjudged),
+        Note("RW-W05", len(empty),
+             f"{plural(len(empty), 'judged query has', 'judged queries have')} no results and count 0, e.g. {first}",
+             empty),
+        Note("RW-W04", extra, f"{plural(extra, 'line has', 'lines have')} text after the tag"),
+    ]  # fmt: skip
 
 
-def _each(request: Request, ranked: Ranked) -> dict[tuple[str, str], bool | None]:
-    wanted = [gate for gate in request.gates if gate.must_pass]
-    if not wanted:
-        return {}
-    values, place = ranked.values(), {qid: nth for nth, qid in enumerate(ranked.qids)}
-    said: dict[tuple[str, str], bool | None] = {}
-    for gate in wanted:
-        name = find(gate.metric, default_k=5)
-        column = values.get(gate.metric.partition(".")[2]) if name else None
-        for qid in gate.must_pass:
-            if qid not in place:
-                raise usage_error(f'must_pass: expected a judged query, got "{qid}"')
-            said[gate.metric, qid] = None if column is None else bool(column[place[qid]] == 1)
-    return said
-
-
-def _evidence(ranked: Ranked) -> str:
+def _hash(queries: Queries) -> str:
     """The hash of everything that was counted."""
-    import hashlib
-
-    digest = hashlib.sha256()
+    ranked, digest = queries.ranked, hashlib.sha256()
     digest.update("\n".join(ranked.qids).encode())
     for k in ranked.ks:
         digest.update(ranked.found[k].astype("<i8").tobytes())
     for column in (ranked.relevant, ranked.first, ranked.returned):
         digest.update(column.astype("<i8").tobytes())
+    for name, words in queries.others.items():
+        digest.update(f"\n{name} {list(map(str, words))}".encode())
     return digest.hexdigest()
-
-
-def _rows(ranked: Ranked, names: list[MetricName]) -> Iterator[dict[str, Any]]:
-    """Every judged query's row, in natural order."""
-    columns = {f"retrieval.{name}": column.tolist() for name, column in ranked.values().items()}
-    columns["retrieval.missing"] = [0.0] * len(ranked.qids)
-    undefined = {name.id: ONLY_RANKS for name in names if name.id not in columns}
-    for nth, qid in enumerate(ranked.qids):
-        yield {
-            "qid": qid,
-            "label": "OK" if ranked.first[nth] else "NOT_RETRIEVED",
-            "stage": None if ranked.first[nth] else "retrieval",
-            "metrics": {name: column[nth] for name, column in columns.items()},
-            "undefined": undefined,
-            "facts": {
-                "answerable": bool(ranked.relevant[nth]),
-                "answered": False,
-                "missing": False,
-                "hit": bool(ranked.first[nth]),
-            },
-        }

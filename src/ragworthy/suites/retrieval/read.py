@@ -1,7 +1,7 @@
 """Gold and traces of the retrieval suite, joined: every question with all its runs. Nothing is left out unseen."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ragworthy.ids import stable
@@ -16,6 +16,14 @@ from ragworthy.suites.slices import slicer
 ORPHANS_SHOWN = 3
 ALLOWED = ("RW-G10", "RW-G11")
 """Gold errors that may be passed over on request: a question without relevant blocks, negatives that are relevant."""
+
+
+class Trouble(NamedTuple):
+    """What is wrong with a record."""
+
+    code: str
+    field: str
+    message: str
 
 
 class Job(NamedTuple):
@@ -47,7 +55,7 @@ def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
         problems = [(nth, problem) for nth, gold in enumerate(records) if (problem := _gold_problem(gold, seen))]
         offsets = job.gold.offsets(block) if problems else []
         for nth, problem in problems:
-            if not (job.allow_gold_errors and problem[0] in ALLOWED):
+            if not (job.allow_gold_errors and problem.code in ALLOWED):
                 flaws.add("gold", offsets[nth], *problem)
         for gold, slices in zip(records, groups, strict=True):
             questions.append(wanted_of(gold, job.rules, job.tokens, slices))
@@ -56,28 +64,28 @@ def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
     return questions
 
 
-def _gold_problem(gold: RetrievalGold, seen: set[str]) -> tuple[str, str, str] | None:
+def _gold_problem(gold: RetrievalGold, seen: set[str]) -> Trouble | None:
     """What is wrong with a gold item; its id goes to those that were seen."""
     again = gold.name in seen
     seen.add(gold.name)
     if not gold.name:
-        return "RW-G01", "qid", "expected a non-empty string, got nothing"
+        return Trouble("RW-G01", "qid", "expected a non-empty string, got nothing")
     if again:
-        return "RW-G02", "qid", f'expected a unique id, got "{gold.name}" again'
+        return Trouble("RW-G02", "qid", f'expected a unique id, got "{gold.name}" again')
     for name, (begin, end) in (gold.relevant_offsets or {}).items():
         if begin >= end or begin < 0:
-            return "RW-G14", f"relevant_offsets.{name}", f"expected begin < end, got [{begin}, {end}]"
+            return Trouble("RW-G14", f"relevant_offsets.{name}", f"expected begin < end, got [{begin}, {end}]")
     if gold.answerable and not gold.relevant:
-        return "RW-G10", "relevant", "expected at least one id, got none"
+        return Trouble("RW-G10", "relevant", "expected at least one id, got none")
     if gold.negatives and not {*map(stable, gold.negatives)}.isdisjoint(map(stable, gold.relevant or [])):
         relevant = {*map(stable, gold.relevant or [])}
         both = sorted(name for name in gold.negatives if stable(name) in relevant)
-        return "RW-G11", "negatives", f'expected no relevant id, got "{both[0]}"'
+        return Trouble("RW-G11", "negatives", f'expected no relevant id, got "{both[0]}"')
     return None
 
 
-class _Gathered:
-    """What is noted while traces are read."""
+class Gathered:
+    """What some traces of a file show; what later ones show can be added to it."""
 
     def __init__(self) -> None:
         self.runs: dict[str, dict[RunKey, Reading]] = {}
@@ -90,32 +98,64 @@ class _Gathered:
         self.unknown: set[str] = set()
         self.traces = self.replaced = 0
 
+    def add(self, later: "Gathered") -> None:
+        """Add what later traces show: the last record of a run counts."""
+        for qid, runs in later.runs.items():
+            known = self.runs.setdefault(qid, {})
+            self.replaced += len(known.keys() & runs.keys())
+            known |= runs
+        for name, place in later.hashes.items():
+            self.hashes.setdefault(name, place)
+        for name in ("normalisers", "rerankers", "models", "types", "unknown"):
+            getattr(self, name).update(getattr(later, name))
+        self.orphans += later.orphans
+        self.traces += later.traces
+        self.replaced += later.replaced
+
 
 def read_arm(job: Job, wanted: list[Wanted], role: str, traces: Reader, flaws: Flaws) -> Arm:
     """Every trace of one file, joined with its question; the last record of a run counts."""
     by_id = {one.qid: one for one in wanted}
-    notes = _Gathered()
     decoder = traces.decoder()
+    whole = Gathered()
     for block in traces.blocks(0, 1):
         records: list[RetrievalTrace] = decoder.records(block)
-        offsets: list[int] = []
-        for nth, trace in enumerate(records):
-            problem = _trace_problem(trace, job)
-            known = trace.index_hash is None or trace.index_hash in notes.hashes
-            if problem is not None or not known:
-                offsets = offsets or traces.offsets(block)
-            if not known:
-                notes.hashes[trace.index_hash or ""] = offsets[nth]
-            if problem is not None:
-                flaws.add(role, offsets[nth], *problem)
-                continue
-            _take(job, by_id, notes, trace)
+        part = gather(job, by_id, records, whole.hashes)
+        if part.troubles or part.firsts:
+            offsets = traces.offsets(block)
+            part.found.hashes = {name: offsets[nth] for name, nth in part.firsts.items()}
+            for nth, trouble in part.troubles.items():
+                flaws.add(role, offsets[nth], *trouble)
+        whole.add(part.found)
     for fault in decoder.faults:
         flaws.add(role, *fault)
-    return _arm(wanted, notes)
+    return _arm(wanted, whole)
 
 
-def _take(job: Job, by_id: Mapping[str, Wanted], notes: _Gathered, given: RetrievalTrace) -> None:
+class Part(NamedTuple):
+    """What the traces of a block show. Traces are named by their number in it; few of them need their place."""
+
+    found: Gathered
+    troubles: dict[int, Trouble]
+    firsts: dict[str, int]
+    """The first trace of each index that was not known before."""
+
+
+def gather(job: Job, by_id: Mapping[str, Wanted], records: Sequence[RetrievalTrace], known: Container[str]) -> Part:
+    """Join the traces of a block with their questions."""
+    part = Part(Gathered(), {}, {})
+    for nth, trace in enumerate(records):
+        if trace.index_hash is not None and trace.index_hash not in known:
+            part.firsts.setdefault(trace.index_hash, nth)
+        trouble = _trace_problem(trace, job)
+        if trouble is None:
+            _take(job, by_id, part.found, trace)
+        else:
+            part.troubles[nth] = trouble
+    return part
+
+
+def _take(job: Job, by_id: Mapping[str, Wanted], notes: Gathered, given: RetrievalTrace) -> None:
     notes.traces += 1
     question = by_id.get(given.name)
     if question is None:
@@ -141,22 +181,22 @@ def _take(job: Job, by_id: Mapping[str, Wanted], notes: _Gathered, given: Retrie
             notes.types.add(name)
 
 
-def _trace_problem(trace: RetrievalTrace, job: Job) -> tuple[str, str, str] | None:
+def _trace_problem(trace: RetrievalTrace, job: Job) -> Trouble | None:
     if not trace.name:
-        return "RW-T01", "qid", "expected a non-empty string, got nothing"
+        return Trouble("RW-T01", "qid", "expected a non-empty string, got nothing")
     count = len(trace.topk) if trace.topk is not None else len(trace.retrieved_ids or [])
     distances = trace.distances
     if distances is not None and len(distances) != count:
-        return "RW-T04", "ΔS", f"expected {count} numbers, one for each result, got {len(distances)}"
+        return Trouble("RW-T04", "ΔS", f"expected {count} numbers, one for each result, got {len(distances)}")
     for field, name, offsets in _ranges(trace):
         begin, end = offsets
         if begin < 0 or begin > end or (begin == end and begin):
-            return "RW-T03", field, f"expected begin < end, got [{begin}, {end}]"
+            return Trouble("RW-T03", field, f"expected begin < end, got [{begin}, {end}]")
         earlier = job.rules.moves is not None and job.rules.moves.is_earlier(trace.index_hash)
         other = None not in (job.index_hash, trace.index_hash) and job.index_hash != trace.index_hash
         length = None if earlier or other else (job.limits or {}).get(job.rules.place(name).doc or "")
         if length is not None and end > length:
-            return "RW-T03", field, f"expected at most {length}, the length of the text, got {end}"
+            return Trouble("RW-T03", field, f"expected at most {length}, the length of the text, got {end}")
     return None
 
 
@@ -174,7 +214,7 @@ def _ranges(trace: RetrievalTrace) -> Iterator[tuple[str, str, tuple[int, int]]]
                 yield f"{field}[{nth}].offsets", citation.id, citation.offsets
 
 
-def _arm(wanted: Iterable[Wanted], notes: _Gathered) -> Arm:
+def _arm(wanted: Iterable[Wanted], notes: Gathered) -> Arm:
     # Without an answer in any trace the file is of a retriever alone; with one, a trace without is an empty answer.
     answers = any(one.facts.answers for runs in notes.runs.values() for one in runs.values())
     asked = []

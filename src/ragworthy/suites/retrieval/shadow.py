@@ -8,57 +8,46 @@ from ragworthy import gates as g
 from ragworthy.metrics.facts.asked import Arm, Asked
 from ragworthy.metrics.facts.convergence import RunKey
 from ragworthy.metrics.facts.wanted import GONE
-from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
+from ragworthy.suites.base import Summary
 from ragworthy.suites.retrieval.churn import jaccard, rbo
-from ragworthy.suites.retrieval.compared import Compared
+from ragworthy.suites.retrieval.compared import Compared, Live, Moved
 from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
 
 CHANGED_SHOWN = 20
 DEPTH = 5
 
 
-class Side(NamedTuple):
-    """One arm with its numbers."""
+class Results(NamedTuple):
+    """What two indexes return for the same query, by ids that can be compared."""
 
-    arm: Arm
-    values: dict[tuple[str | None, str], g.Value]
-    words: dict[str, list[Any]]
+    qid: str
+    query: str
+    live: Sequence[str]
+    shadow: Sequence[str]
 
 
 def compare(
-    live: Side,
-    shadow: Side,
-    *,
-    names: Sequence[MetricName],
-    mode: str,
-    same_ids: tuple[Callable[[str], str], Callable[[str], str]],
+    live: Live, arm: Arm, summary: Summary, renamed: tuple[Callable[[str], str], Callable[[str], str]]
 ) -> Compared:
     """Paired differences of every metric, blocks gained and lost, the churn of results, and the canary verdict."""
-    unlike = why_unlike(live.arm, shadow.arm, recorded=mode == "recorded")
-    baseline = g.Baseline(_exact(live), {}, "; ".join(unlike) or None, "the live index")
-    canary = g.judge((*RETRIEVAL_GATES, LIVE_GATE), shadow.values, baseline=baseline)
-    today = [one.gate.metric for one in g.judge(RETRIEVAL_GATES, live.values) if one.outcome is Outcome.FAIL]
-    gained, lost = _moved(live.arm, shadow.arm)
+    canary = g.judge((*RETRIEVAL_GATES, LIVE_GATE), summary.values, baseline=live.baseline)
+    today = [one.gate.metric for one in g.judge(RETRIEVAL_GATES, live.summary.values) if one.outcome is Outcome.FAIL]
+    gained, lost = _moved(live.arm, arm)
+    before, after = live.summary.words, summary.words
     return Compared(
-        live=live.values,
-        baseline=baseline,
-        unlike=unlike,
-        paired={name.id: _paired(live.words[name.id], shadow.words[name.id]) for name in names},
+        live=live,
+        paired={name.id: _paired(before[name.id], after[name.id]) for name in summary.names},
         gained=gained,
         lost=lost,
-        changed=_changed(live.arm, shadow.arm, same_ids),
+        changed=_changed(live.arm, arm, renamed),
         canary=canary,
         failing_live=today,
-        eligible=not unlike and all(one.outcome is Outcome.PASS for one in canary),
+        eligible=not live.unlike and all(one.outcome is Outcome.PASS for one in canary),
         gone=sum(name.startswith(GONE) for one in live.arm.asked for run in one.runs.values() for name in run.names),
         live_hash=next(iter(live.arm.hashes), None),
-        shadow_hash=next(iter(shadow.arm.hashes), None),
+        shadow_hash=next(iter(arm.hashes), None),
     )
-
-
-def _exact(side: Side) -> dict[tuple[str | None, str], Fraction]:
-    return {key: value.exact for key, value in side.values.items() if value.exact is not None}
 
 
 def why_unlike(live: Arm, shadow: Arm, *, recorded: bool) -> list[str]:
@@ -117,7 +106,7 @@ def _paired(live: Sequence[Any], shadow: Sequence[Any]) -> dict[str, int]:
     return counts
 
 
-def _moved(live: Arm, shadow: Arm) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _moved(live: Arm, shadow: Arm) -> tuple[list[Moved], list[Moved]]:
     """Questions whose relevant blocks came into, or fell out of, the first results in some run."""
     gained, lost = [], []
     for before, after in zip(live.asked, shadow.asked, strict=True):
@@ -128,9 +117,9 @@ def _moved(live: Arm, shadow: Arm) -> tuple[list[dict[str, Any]], list[dict[str,
             came |= new - old
             went |= old - new
         if came:
-            gained.append({"qid": after.wanted.qid, "blocks": sorted(came)})
+            gained.append(Moved(after.wanted.qid, sorted(came)))
         if went:
-            lost.append({"qid": after.wanted.qid, "blocks": sorted(went)})
+            lost.append(Moved(after.wanted.qid, sorted(went)))
     return gained, lost
 
 
@@ -140,34 +129,34 @@ def _found(one: Asked, key: RunKey) -> set[str]:
     return {name for name, number in one.wanted.names.items() if 0 < ranks[number] <= DEPTH}
 
 
-def _changed(live: Arm, shadow: Arm, same_ids: tuple[Callable[[str], str], Callable[[str], str]]) -> dict[str, Any]:
+def _changed(live: Arm, shadow: Arm, renamed: tuple[Callable[[str], str], Callable[[str], str]]) -> dict[str, Any]:
     """How much the first results of the same queries differ, the most changed first."""
-    pairs: dict[tuple[str, str, tuple[str, ...], tuple[str, ...]], None] = {}
+    pairs: dict[Results, None] = {}
     for before, after in zip(live.asked, shadow.asked, strict=True):
         for key in sorted(before.runs.keys() & after.runs.keys()):
             one, other = before.runs[key], after.runs[key]
-            ids = tuple(map(same_ids[0], one.names)), tuple(map(same_ids[1], other.names))
-            pairs[after.wanted.qid, other.query, *ids] = None  # seeds that change nothing count once
+            ids = tuple(map(renamed[0], one.names)), tuple(map(renamed[1], other.names))
+            pairs[Results(after.wanted.qid, other.query, *ids)] = None  # seeds that change nothing count once
     return churn(list(pairs))
 
 
-def churn(pairs: Sequence[tuple[str, str, Sequence[str], Sequence[str]]]) -> dict[str, Any]:
+def churn(pairs: Sequence[Results]) -> dict[str, Any]:
     """Overlap of two rankings for every query: Jaccard and rank-biased overlap of the first results."""
     rows: list[dict[str, Any]] = []
-    for qid, query, before, after in pairs:
-        depth = max(1, min(10, max(len(before), len(after))))
+    for one in pairs:
+        depth = max(1, min(10, max(len(one.live), len(one.shadow))))
         rows.append(
             {
-                "qid": qid,
-                "query": query,
-                "jaccard": round(jaccard(before, after, depth), 6),
-                "rbo": round(rbo(before, after, k=depth), 6),
-                "live": list(before[:DEPTH]),
-                "shadow": list(after[:DEPTH]),
+                "qid": one.qid,
+                "query": one.query,
+                "jaccard": round(jaccard(one.live, one.shadow, depth), 6),
+                "rbo": round(rbo(one.live, one.shadow, k=depth), 6),
+                "live": list(one.live[:DEPTH]),
+                "shadow": list(one.shadow[:DEPTH]),
             }
         )
     order = sorted(range(len(rows)), key=lambda nth: (rows[nth]["rbo"], rows[nth]["jaccard"], nth))
-    identical = sum(list(before) == list(after) for _, _, before, after in pairs)
+    identical = sum(list(one.live) == list(one.shadow) for one in pairs)
     count = len(rows)
     return {
         "queries": count,

@@ -1,0 +1,162 @@
+"""The files of the retrieval suite, read into arms: the traces to be judged, and those of the index in use."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragworthy.errors import data_error
+from ragworthy.index.blocks import Corpus, load_corpus
+from ragworthy.load.extras import Lock
+from ragworthy.metrics.facts.asked import Arm
+from ragworthy.metrics.facts.redirects import Redirects, Table
+from ragworthy.metrics.facts.wanted import Moves, Rules
+from ragworthy.records import RetrievalGold, RetrievalTrace
+from ragworthy.suites.opened import Listed, Opened
+from ragworthy.suites.reading import Flaws, reader
+from ragworthy.suites.request import Request
+from ragworthy.suites.retrieval import distances
+from ragworthy.suites.retrieval.read import Job, read_arm, read_gold
+from ragworthy.text import trim_fold
+
+Renamed = Callable[[str], str]
+"""An id as the newest version has it."""
+
+
+class Side(NamedTuple):
+    """What the traces of one arm are held against."""
+
+    rules: Rules
+    corpus: Corpus | None
+    its_own: bool = True
+    """Whether it is the corpus that the traces come from; bytes of another text cannot be held against it."""
+
+
+class Sides(NamedTuple):
+    """Both sides; where the index in use has no corpus of its own, that of the shadow stands in."""
+
+    shadow: Side
+    live: Side
+
+    @property
+    def corpora(self) -> dict[str, Corpus]:
+        """The corpora that were given, by role."""
+        given = {"corpus": self.shadow.corpus, "live_corpus": self.live.corpus if self.live.its_own else None}
+        return {role: corpus for role, corpus in given.items() if corpus is not None}
+
+
+class Arms(NamedTuple):
+    """Everything that only this suite knows of its evidence."""
+
+    sides: Sides
+    shadow: distances.Filled
+    live: distances.Filled | None
+
+    @property
+    def arm(self) -> Arm:
+        """The arm that is judged."""
+        return self.shadow.arm
+
+    @property
+    def source(self) -> distances.Source:
+        """Where its distances come from."""
+        return self.shadow.source
+
+    @property
+    def renamed(self) -> tuple[Renamed, Renamed]:
+        """How ids of live and shadow are made comparable: both as the newest version has them."""
+        if not self.sides.live.its_own:
+            return _itself, _itself
+        return partial(_newest, self.sides.shadow.rules.moves), partial(_newest, self.sides.live.rules.moves)
+
+
+def open_sides(opened: Opened, request: Request, ks: tuple[int, ...]) -> Sides:
+    """Read the corpora and the redirects."""
+    settings = request.settings
+    usual = Rules(
+        ks=ks,
+        subtree=settings.anchor_scope == "subtree",
+        refusals=frozenset(trim_fold(text) for text in settings.refusals),
+    )
+    shadow = _side(usual, request.get("corpus"), request.get("redirects"), opened.lock)
+    live = shadow._replace(its_own=False)
+    if request.get("live_corpus") is not None:  # then the gold set is read as the index in use has its ids
+        live = _side(usual, request.get("live_corpus"), request.get("live_redirects"), opened.lock)
+    sides = Sides(shadow, live)
+    for role, corpus in sides.corpora.items():
+        opened.listed[role] = Listed(corpus.label, partial(str, corpus.sha256))
+        if corpus.source is not None:
+            opened.sources[role] = corpus.source
+    return sides
+
+
+def _side(usual: Rules, given: Any, redirects: Sequence[Path | Table] | None, lock: Lock | None) -> Side:
+    corpus = load_corpus(given) if given is not None else None
+    place = corpus.place if corpus is not None else usual.place
+    return Side(usual._replace(moves=load_moves(redirects or (), lock), place=place), corpus)
+
+
+def load_moves(given: Sequence[Path | Table], lock: Lock | None) -> Moves | None:
+    """Redirect tables, ready to be followed; None where there are none."""
+    if not given:
+        return None
+    from ragworthy.corpus.migration import read_table
+
+    tables = [one if isinstance(one, Table) else read_table(one) for one in given]
+    redirects = Redirects.from_tables(tables)
+    newest = [table for table in tables if table.to_version == redirects.versions[-1]]
+    return Moves(redirects, frozenset().union(*(table.live for table in newest)), frozen_on(lock))
+
+
+def frozen_on(lock: Lock | None) -> str | None:
+    """The index that a gold set was frozen on, where its lock says so."""
+    found = (lock.corpus or {}).get("index_hash") if lock is not None else None
+    return found if isinstance(found, str) else None
+
+
+def read_arms(opened: Opened, request: Request, sides: Sides, fields: tuple[str, ...]) -> Arms:
+    """Both arms with their distances, or what is wrong with the files."""
+    flaws = Flaws()
+    job = _job(opened, request, sides.shadow, fields)
+    wanted = read_gold(job, flaws)
+    arm = read_arm(job, wanted, "trace", reader(opened["trace"], RetrievalTrace), flaws)
+    live = None
+    if "live" in opened.sources and not flaws.count:
+        job = _job(opened, request, sides.live, fields)._replace(damage=None)
+        live = read_arm(job, read_gold(job, flaws), "live", reader(opened["live"], RetrievalTrace), flaws)
+    flaws.stop(opened.sources)
+    if not wanted:
+        raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
+    source = distances.choose(request.settings.delta_s, arm, sides.shadow.corpus, opened.lock)
+    distances.check_reachable(request, source)
+    filled = distances.fill(arm, source, sides.shadow.corpus)
+    return Arms(
+        sides=sides,
+        shadow=filled,
+        live=distances.fill(live, filled.source, sides.live.corpus) if live is not None else None,
+    )
+
+
+def _job(opened: Opened, request: Request, side: Side, fields: tuple[str, ...]) -> Job:
+    corpus = side.corpus
+    own = corpus if side.its_own else None
+    return Job(
+        gold=reader(opened["gold"], RetrievalGold),
+        rules=side.rules,
+        slice_fields=fields,
+        tokens=partial(corpus.tokens, subtree=side.rules.subtree) if corpus else lambda section: 0,
+        known=own.places if own else None,
+        index_hash=corpus.index_hash if corpus else None,
+        limits=own.lengths if own else None,
+        allow_gold_errors=request.allow_gold_errors,
+        damage=request.damage,
+    )
+
+
+def _newest(moves: Moves | None, name: str) -> str:
+    now = moves.gold(name) if moves is not None else ()
+    return now[0] if now else name
+
+
+def _itself(name: str) -> str:
+    return name

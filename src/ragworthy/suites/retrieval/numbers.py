@@ -1,0 +1,138 @@
+"""What the numbers of the retrieval suite need besides a fold: blocks counted one by one, and types of blocks.
+
+Metrics that these files cannot measure say why not, instead of having a number.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ragworthy import gates as g
+from ragworthy.metrics.facts.asked import Asked
+from ragworthy.metrics.fold import value_of
+from ragworthy.metrics.registry import Metric, MetricName
+from ragworthy.suites.base import Case, Summary
+from ragworthy.suites.retrieval.cases import incomplete
+from ragworthy.suites.retrieval.distances import Filled
+
+TYPES = ("prose", "code", "table", "figure")
+"""Block types that are always reported."""
+POOLED = ("retrieval.recall", "retrieval.precision")
+"""Metrics that are also counted block by block, which tells one type of block from another."""
+SECTIONED = ("retrieval.anchor_hit", "retrieval.anchor_distance", "retrieval.coverage")
+"""Metrics that need the section of every block."""
+BYTES = ("retrieval.citation_accuracy", "retrieval.citation_exact")
+"""Metrics that compare bytes."""
+
+Values = dict[tuple[str | None, str], g.Value]
+Counts = dict[str | None, tuple[int, int]]
+"""Those that count of all, by type of block; None stands for blocks of every type."""
+
+
+def types_of(cases: Iterable[Case]) -> list[str]:
+    """Every type of block to report: the usual ones, then those that gold set or results name."""
+    asked: list[Asked] = [case.own for case in cases]
+    kinds = {kind for one in asked for kind in one.wanted.types}
+    kinds |= {kind for one in asked for facts in one.question.runs.values() for kind in facts.types}
+    return [*TYPES, *sorted(kinds - {*TYPES, ""})]
+
+
+def completed(summary: Summary, cases: Sequence[Case], filled: Filled, *, known_corpus: bool) -> Summary:
+    """The same numbers with blocks counted one by one, and without those that these files cannot measure."""
+    values = {**summary.values, **_block_by_block(summary, cases)}
+    lacks = _lacks(filled, known_corpus=known_corpus)
+    by_id = {name.id: name.metric for name in summary.names}
+    for (group, metric), value in values.items():
+        why = lacks.why(by_id[metric], group, value)
+        if why is not None:
+            values[group, metric] = g.Value(0, 0, why, better=value.better, cases=value.cases, event=value.event)
+    return summary._replace(values=values)
+
+
+# blocks one by one
+
+
+def _block_by_block(summary: Summary, cases: Sequence[Case]) -> Values:
+    """The values that change when blocks are counted: the whole, and each type of block."""
+    values: Values = {}
+    for name in summary.names:
+        if name.metric.id not in POOLED:
+            continue
+        counted = [_pooled(case.own, name) for case in cases]
+        total = _added(counted)
+        values[None, name.id] = summary.values[None, name.id]._replace(pooled=total if total[1] else None)
+        share = name.metric._replace(kind="share")
+        for kind in types_of(cases):
+            values[f"type={kind}", name.id] = value_of(share, [one[kind] for one in counted if kind in one])
+    return values
+
+
+def _added(counted: Sequence[Counts]) -> tuple[int, int]:
+    found = [one[None] for one in counted if None in one]
+    return sum(part for part, _ in found), sum(whole for _, whole in found)
+
+
+def _pooled(one: Asked, name: MetricName) -> Counts:
+    """Blocks over all runs, by type: those found of those wanted, or relevant of those returned."""
+    counts: Counts = {}
+    depth = name.k or 0
+    for facts in one.question.facts:
+        if not facts.answerable:
+            continue
+        if name.metric.id == "retrieval.recall":
+            told = [(of, 0 < rank <= depth) for rank, of in zip(facts.blocks, one.wanted.types, strict=True)]
+        else:
+            relevant = set(facts.relevant)
+            told = [(of, rank in relevant) for rank, of in enumerate(facts.types[:depth], 1)]
+        for of, good in told:
+            for kind in (of, None):
+                part, whole = counts.get(kind, (0, 0))
+                counts[kind] = (part + good, whole + 1)
+    return counts
+
+
+# what cannot be measured
+
+
+class _Lacks(NamedTuple):
+    """What an arm lacks."""
+
+    answers: bool
+    distances: str | None
+    questions: int
+    short: int
+    """Questions that were not asked often enough to tell convergence."""
+    blind: int
+    """Citations without bytes to compare with."""
+    opaque: int
+    """Runs with blocks of unknown sections."""
+    corpus: bool
+
+    def why(self, metric: Metric, group: str | None, value: g.Value) -> str | None:
+        """Why a metric cannot be measured; None where it can."""
+        if metric.needs in ("answers", "distances", "runs") and self.answers:
+            return "the traces carry no answers (answer_citations)"
+        if metric.needs == "distances" and self.distances:
+            return self.distances
+        if metric.needs == "runs" and self.short:
+            return f"{self.short} of {self.questions} questions were not asked in three wordings under two seeds"
+        if metric.id in BYTES and self.blind:
+            return f"{self.blind} citations have no bytes to compare with: give --corpus, or offsets in both files"
+        if group is not None and group.startswith("type=") and value.undefined and self.corpus:
+            return "the types of blocks are known from a corpus: give --corpus"
+        if metric.id in SECTIONED and self.opaque:
+            return f"{self.opaque} runs name blocks whose section only a corpus knows: give --corpus"
+        return None
+
+
+def _lacks(filled: Filled, *, known_corpus: bool) -> _Lacks:
+    arm = filled.arm
+    runs = [facts for one in arm.asked for facts in one.question.runs.values() if facts.answerable]
+    return _Lacks(
+        answers=not arm.answers,
+        distances=filled.source.missing,
+        questions=len(arm.asked),
+        short=incomplete(arm),
+        blind=sum(facts.answered and facts.accurate is None for facts in runs),
+        opaque=0 if known_corpus else sum(facts.anchored and facts.opaque for facts in runs),
+        corpus=not known_corpus,
+    )
