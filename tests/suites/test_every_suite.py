@@ -116,7 +116,7 @@ def test_trec_files_have_no_field_to_slice_by() -> None:
         [*WITH_TREC, *each(c.VOTES)],
         {
             "stability-.*": 'says "a field that questions have", at "slices"',
-            "(answers|structured|latency)-.*": "the gate is not measured and the verdict INVALID, "
+            "(answers|structured)-.*": "the gate is not measured and the verdict INVALID, "
             "as if a value were missing",
         },
     ),
@@ -145,7 +145,7 @@ def test_a_gate_on_a_value_that_no_gold_item_has_is_not_measured(name: str, way:
     params(
         WITH_TREC,
         {
-            "(answers|latency)-policy": "the policy is not named",
+            "answers-policy": "the policy is not named",
         },
     ),
 )
