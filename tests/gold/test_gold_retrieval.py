@@ -756,7 +756,7 @@ def test_rebound_distances_stay_beside_their_results(tmp_path: Path, key: str) -
 def test_rebind_never_touches_what_it_reads(moved: Moved, tmp_path: Path) -> None:
     gold = write_jsonl(tmp_path / "gold.jsonl", ITEMS)
     done = rebind(gold, gold, moved.tables[0])
-    assert done == Done(2, "", said("RW-U01", "-o: expected a new file, got the one that is read"))
+    assert done == Done(2, "", said("RW-U01", f"{gold}: expected a new file, got one that is read"))
     assert rows_of(gold) == ITEMS
     review = write_jsonl(tmp_path / "gold.review.jsonl", ITEMS)  # the review list of -o gold.jsonl would stand here
     gold.unlink()

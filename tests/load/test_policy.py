@@ -90,7 +90,7 @@ EXACT = {
     ),
     "RW-P09": (
         SUITE + '[[gate]]\nmetric = "answers.precision"\nmust_pass = ["H001", "nobody"]\n',
-        'answers.precision: must_pass: expected a qid of the gold set, got "nobody" [RW-P09]\n'
+        'ragworthy.toml: answers.precision: must_pass: expected a qid of the gold set, got "nobody" [RW-P09]\n'
         "  must_pass_unknown: Fix the qid.\n",
     ),
     "RW-P11": (
@@ -136,7 +136,7 @@ def test_no_policy_is_p08() -> None:
         (SUITE + '[[waiver]]\nuntil = 1\n', "waiver[0].until: expected a known key, got an unknown one "
          "(one of: gate, reason, owner, expires)"),
         (SUITE + "[poetry]\n", "poetry: expected a known key, got an unknown one "
-         "(one of: version, evidence, baseline, answers, retrieval, structured, stability, latency, agreement, "
+         "(one of: version, evidence, plugins, baseline, answers, retrieval, structured, stability, latency, agreement, "
          "regression, freeze, gate, waiver)"),
     ],
 )  # fmt: skip

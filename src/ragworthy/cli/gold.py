@@ -1,7 +1,6 @@
 """`gold lint | subset | freeze | verify | rebind | diff`."""
 
 import argparse
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -177,8 +176,6 @@ def rebind(given: argparse.Namespace) -> int:
     from ragworthy.gold import retrieval
 
     target = Path(given.output)
-    if os.path.realpath(given.file) in {os.path.realpath(path) for path in retrieval.rebound_files(target)}:
-        raise usage_error("-o: expected a new file, got the one that is read")
     written = [str(path) for path in retrieval.rebound_files(target)]
     keep_inputs(written, [given.file, *given.redirects, given.old, given.new])
     if target.suffix in (".gz", ".zst", ".parquet"):

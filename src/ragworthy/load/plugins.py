@@ -11,15 +11,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from importlib import metadata, util
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.errors import RagworthyError, policy_error
 from ragworthy.files import read_bytes, shown_path
 from ragworthy.metrics import registry
 from ragworthy.metrics.registry import Metric, metrics_in
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 METRICS, SUITES, REPORTS, TARGETS = (f"ragworthy.{name}" for name in ("metrics", "suites", "reports", "targets"))
 GROUPS = (METRICS, SUITES, REPORTS, TARGETS)
@@ -76,14 +78,16 @@ class Installed(NamedTuple):
     name: str
     package: str
     version: str
-    point: metadata.EntryPoint
+    point: "EntryPoint"
 
 
 def installed(group: str | None = None) -> list[Installed]:
     """What is there to be loaded, in the order of names. Nothing is loaded for it."""
+    from importlib.metadata import entry_points  # which loads a lot, and hardly ever has to
+
     found = []
     for one in GROUPS if group is None else (group,):
-        for point in sorted(metadata.entry_points(group=one), key=lambda point: point.name):
+        for point in sorted(entry_points(group=one), key=lambda point: point.name):
             package = point.dist
             name, version = (package.name, package.version) if package is not None else ("", "")
             found.append(Installed(one, point.name, name, version, point))
@@ -126,10 +130,7 @@ def load_file(path: Path, written: str, *, where: str = "", field: str = "") -> 
 
 
 def _run(source: bytes, path: Path, name: str, where: str, field: str) -> ModuleType:
-    spec = util.spec_from_loader(name, loader=None, origin=str(path))
-    if spec is None:
-        raise policy_error("RW-P15", f"expected a Python file, got {shown_path(path)}", where=where, field=field)
-    made = util.module_from_spec(spec)
+    made = ModuleType(name)
     made.__file__ = str(path)
     sys.modules[name] = made  # as an import does: a class of the file finds its own module
     try:

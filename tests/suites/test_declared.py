@@ -18,6 +18,12 @@ from ragworthy.policy.sections import check_settings, keys_of
 from ragworthy.suites import SUITES
 from ragworthy.suites.declare import Declared
 
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 EVERY = pytest.mark.parametrize("suite", SUITES.values(), ids=list(SUITES))
 
 
