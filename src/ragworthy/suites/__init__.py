@@ -3,15 +3,30 @@
 A new suite is a folder, its metrics, and its name in `names.SUITES`; or a package of its own that announces it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 
 from ragworthy import names
 from ragworthy.suites.declare import Declared
 
 
-class Suites(dict[str, Declared]):
-    """What every suite says of itself, in the order of reports."""
+class Suites(Mapping[str, Declared]):
+    """What every suite says of itself, in the order of reports; each is imported when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._outside: dict[str, Declared] = {}
+
+    def __getitem__(self, name: str) -> Declared:
+        if name in names.SUITES:
+            declared: Declared = import_module(f"ragworthy.suites.{name}").DECLARED
+            return declared
+        return self._outside[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*names.SUITES, *self._outside))
+
+    def __len__(self) -> int:
+        return len(names.SUITES) + len(self._outside)
 
     def also(self, named: Iterable[str]) -> None:
         """Make the suites of other packages known, where one of these names is one. Nothing else is loaded."""
@@ -29,8 +44,8 @@ class Suites(dict[str, Declared]):
                 if not isinstance(found.made, Declared) or found.made.name != name:
                     message = f"expected a declaration of the suite {name}, got {type(found.made).__name__}"
                     raise policy_error("RW-P15", f"{name} ({found.package} {found.version}): {message}")
-                self[name] = found.made._replace(plugin=found)
+                self._outside[name] = found.made._replace(plugin=found)
                 enter_suite(name, found.made.package)
 
 
-SUITES = Suites({name: import_module(f"ragworthy.suites.{name}").DECLARED for name in names.SUITES})
+SUITES = Suites()

@@ -3,17 +3,19 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.files import sha256_of, shown_path
-from ragworthy.index.blocks import Corpus
 from ragworthy.load.baseline import Earlier, as_baseline, load_report
 from ragworthy.load.lock import Lock, load_lock
 from ragworthy.load.lock import lock_path as default_lock
 from ragworthy.load.sources import FileSource, Source
 from ragworthy.report.part import Frozen
 from ragworthy.suites.request import Request
+
+if TYPE_CHECKING:
+    from ragworthy.index.blocks import Corpus
 
 FREE_SETTINGS = ("slices", "k")
 """Settings that may differ between two runs that are compared."""
@@ -49,7 +51,7 @@ class Opened:
         self.listed[role] = Listed(shown_path(path), lambda: sha256_of(path))
         return path
 
-    def enter_corpus(self, corpus: Corpus, role: str = "corpus") -> Corpus:
+    def enter_corpus(self, corpus: "Corpus", role: str = "corpus") -> "Corpus":
         """Remember an index, or a file of its chunks."""
         if corpus.source is not None:
             self.sources[role] = corpus.source
