@@ -499,7 +499,10 @@ def test_slices() -> None:
     assert slices["topic=y"]["stability.failing_questions"]["value"] == 1
     with pytest.raises(PolicyError) as caught:
         scored(golds, runs, settings=Stability(slices=("colour",)))
-    assert str(caught.value).splitlines()[0] == 'stability.slices: expected a field that gold items have, got "colour" [RW-P03]'
+    assert (
+        str(caught.value).splitlines()[0]
+        == 'stability.slices: expected a field that gold items have, got "colour" [RW-P03]'
+    )
     many = [gold(f"q{n}", topic=n) for n in range(201)]
     with pytest.raises(PolicyError, match="expected at most 200 slices, got 201"):
         scored(many, [], settings=Stability(slices=("topic",)))
