@@ -206,7 +206,7 @@ def test_no_command_reaches_into_the_module_of_another() -> None:
         return found.union(*(handlers(child) for group in groups for child in group.choices.values()))
 
     commands = handlers(parser())
-    assert {"score", "gate", "run", "index"} <= commands
+    assert {"score", "gate", "experiment", "index"} <= commands
     for path in sorted((SRC / "cli").glob("*.py")):
         text = path.read_text(encoding="utf-8")
         named = set(re.findall(r"^\s*from ragworthy\.cli\.(\w+) import", text, re.M))
