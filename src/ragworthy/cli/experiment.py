@@ -24,8 +24,8 @@ from ragworthy.report.show import counted, plural
 from ragworthy.runner import results
 from ragworthy.runner import run as running
 from ragworthy.runner.journal import AGAIN
-from ragworthy.runner.place import kept
 from ragworthy.runner.plan import Plan
+from ragworthy.runner.results import kept
 from ragworthy.runner.run import HowMany
 
 if TYPE_CHECKING:

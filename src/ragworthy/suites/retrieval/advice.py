@@ -5,8 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.metrics.facts.asked import Arm, Asked
-from ragworthy.metrics.facts.convergence import SPLIT
+from ragworthy.metrics.facts.convergence import SPLIT, Arm, Asked
 from ragworthy.metrics.facts.distance import ACCEPT, BLOCK
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.names import RELEASE, Outcome
