@@ -116,7 +116,7 @@ def plugins_of(requests: Sequence[Request]) -> list[Plugin]:
 
 def check_stale(requests: Sequence[Request]) -> None:
     """Refuse a policy whose answers were overtaken by a run in the same folder."""
-    from ragworthy.runner.beside import check_beside
+    from ragworthy.runner.results import check_beside
 
     for request in requests:
         gold = request.get("gold")

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from conftest import run_cli as ragworthy
 from places import SHARED
 from ragworthy.errors import DataError
-from ragworthy.gold import subset as drawing
-from ragworthy.gold.subset import Candidate, draw
+from ragworthy.gold import structured as drawing
+from ragworthy.gold.structured import Candidate, draw
 from ragworthy.load.definition import bundled
 from ragworthy.load.questions import read_subset
 from ragworthy.metrics.definition import Definition, Field

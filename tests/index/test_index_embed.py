@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworthy.errors import DataError, MissingExtra, UsageError
-from ragworthy.index import embed, minilm, wordllama
+from ragworthy.index import embed, models
 from ragworthy.index.ranking import Floats
 
 TEXTS = [
@@ -174,7 +174,7 @@ def test_altered_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     data = bytearray(weights.read_bytes())
     data[-1] ^= 1
     weights.write_bytes(data)
-    monkeypatch.setattr(wordllama, "package_folder", lambda *_: tmp_path)
+    monkeypatch.setattr(models, "package_folder", lambda *_: tmp_path)
     with pytest.raises(DataError) as caught:
         embed.load("wordllama")
     assert str(caught.value.problems[0]).startswith(
@@ -190,7 +190,7 @@ def test_altered_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_model_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wordllama, "find_spec", lambda _: None)
+    monkeypatch.setattr(models, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra) as caught:
         embed.load("wordllama")
     assert caught.value.lines()[0] == ("the embedding model wordllama needs wordllama: pip install wordllama [RW-F15]")
@@ -236,7 +236,7 @@ def test_minilm_loads_without_network_and_without_noise(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     rows = np.array(found["rows"], dtype=np.float32)
-    assert (found["name"], found["dimension"], found["weights"]) == ("minilm", 384, minilm.WEIGHTS)
+    assert (found["name"], found["dimension"], found["weights"]) == ("minilm", 384, models.MINILM_WEIGHTS)
     assert np.linalg.norm(rows, axis=1).tolist() == pytest.approx([1, 1, 1, 0], abs=1e-5)
     near, far = embed.distance(rows[[0, 0]], rows[[1, 2]])
     assert near < 0.4 < 0.8 < far

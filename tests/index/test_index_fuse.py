@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworthy.index.fuse import intersection, knee, rrf, union
+from ragworthy.index.ranking import intersection, knee, rrf, union
 
 LISTS = st.lists(st.lists(st.integers(0, 12), unique=True, max_size=8), min_size=1, max_size=3)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from conftest import run_cli, write_jsonl
 from ragworthy.gates import DROP, WORSE, Baseline, Gate, Value, judge
-from ragworthy.history.drift import declines, drift, slope, variation
+from ragworthy.history import declines, drift, slope, variation
 from ragworthy.metrics.registry import find
 from ragworthy.suites import SUITES
 from ragworthy.suites.latency.rules import LATENCY_GUARD

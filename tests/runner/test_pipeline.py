@@ -17,15 +17,14 @@ import ragworthy
 from conftest import run_cli
 from ragworthy.errors import DataError
 from ragworthy.index import build as indexing
-from ragworthy.index import fuse
+from ragworthy.index import ranking
 from ragworthy.index.store import Index, open_index
-from ragworthy.pipeline import Pipeline, extract, refuse, retrieve
+from ragworthy.pipeline import Pipeline, extract, retrieve
 from ragworthy.pipeline.asked import ask
-from ragworthy.pipeline.constraints import locked
 from ragworthy.pipeline.knobs import Knobs, read
 from ragworthy.pipeline.retrieve import Found
 from ragworthy.pipeline.shelf import Shelf
-from ragworthy.pipeline.units import Unit, units
+from ragworthy.pipeline.units import Unit, locked, units
 from ragworthy.records import Chunk
 from ragworthy.runner.contract import checked
 from ragworthy.text import squeeze
@@ -217,7 +216,7 @@ def test_two_lists_are_fused(harbor: Path) -> None:
     lists = [[hit.chunk.name for hit in shelf.index.search(question, 7, mode)] for mode in ("bm25", "dense")]
     both = [one.chunk.name for one in retrieve.search(shelf, question, Knobs(k_lex=7, k_sem=7))]
     assert sorted(both) == sorted({*lists[0], *lists[1]})
-    assert both[0] == fuse.rrf(lists)[0][0]
+    assert both[0] == ranking.rrf(lists)[0][0]
     shared = [one.chunk.name for one in retrieve.search(shelf, question, Knobs(k_lex=7, k_sem=7, intersect=True))]
     assert sorted(shared) == sorted(set(lists[0]) & set(lists[1]))
     assert 0 < len(shared) < len(both)
@@ -302,7 +301,7 @@ def test_refusals_are_exact_and_explained(lock: Path) -> None:
     assert reply["retrieved_ids"]
     why = pipeline.explain(question)
     assert (why["refused"], why["claim"], why["threshold"], why["threshold_from"]) == (
-        True, "not in context", refuse.THRESHOLD, "default",
+        True, "not in context", extract.THRESHOLD, "default",
     )  # fmt: skip
     own = why["terms"]["lock"] / sum(why["terms"].values())
     best = why["sentences"][0]

@@ -3,8 +3,19 @@
 import argparse
 from collections.abc import Iterable, Sequence
 
-from ragworthy.cli import driving
-from ragworthy.cli.flags import Parser, command, common, count, jobs, plugin, quiet, scored, whole
+from ragworthy.cli.flags import (
+    Parser,
+    command,
+    common,
+    count,
+    experiments,
+    jobs,
+    plugin,
+    quiet,
+    run_flags,
+    scored,
+    whole,
+)
 from ragworthy.names import DEFAULT_K, DEFAULT_MODEL, RETRIEVAL_K, VERSION
 from ragworthy.suites import SUITES
 
@@ -51,15 +62,15 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     for name in scored_suites:
         scored(command(suites, name, SUITES[name].summary, "score:score"), SUITES[name])
 
-    driving.run(command(commands, "run", "drive a pipeline over a gold set; resumable", "run:run"))
-    driving.experiment(command(commands, "experiment", "drive it in seeds, jitters, knobs and loads", None))
+    run_flags(command(commands, "run", "drive a pipeline over a gold set; resumable", "experiment:run"))
+    experiments(command(commands, "experiment", "drive it in seeds, jitters, knobs and loads", None))
 
     _index(command(commands, "index", "documents to an index; search, check, compare and migrate it", None))
     _retrieve(command(commands, "retrieve", "traces for every paraphrase and seed of a gold set", "index:retrieve"))
 
     group = command(commands, "history", "earlier runs: trends and drift", None)
     verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
-    one = command(verbs, "trend", "how the numbers of several reports move", "history:trend")
+    one = command(verbs, "trend", "how the numbers of several reports move", "gate:trend")
     one.add_argument("reports", nargs="+", metavar="REPORT", help="JSON reports, oldest first")
     one.add_argument("--suite", dest="suite_name", metavar="SUITE", help="which suite (default: the first in common)")
     one.add_argument("--repeated", action="store_true", help="the same thing run again, not windows in time")
@@ -70,7 +81,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         commands,
         "verify",
         "re-derive a verdict from its receipt; exit 0 only when every byte agrees",
-        "verify:verify",
+        "gate:verify",
     )
     one.add_argument("receipt", metavar="RECEIPT",
                      help="a receipt written by gate or score; code of plugins that it names is run")  # fmt: skip
@@ -165,7 +176,7 @@ def _index(group: argparse.ArgumentParser) -> None:
     _asked(one)
     one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
 
-    one = command(verbs, "ask", "one question to the built-in pipeline, and why it answers or refuses", "ask:ask")
+    one = command(verbs, "ask", "one question to the built-in pipeline, and why it answers or refuses", "index:ask")
     one.add_argument("index", metavar="DIR", help="the index")
     one.add_argument("question", metavar="QUESTION", help="what to ask")
     one.add_argument("--pipeline", metavar="FILE", help="what experiment tune wrote")

@@ -1,13 +1,19 @@
-"""`experiment stability | latency`: drive a pipeline in many variations, or under several loads."""
+"""`run`, and `experiment stability | latency | tune`.
+
+A pipeline is driven over a gold set once, in many variations, or under several loads; or its threshold is chosen.
+"""
 
 import argparse
 import shlex
 import sys
 import time
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragworthy.cli import driven
+from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.experiments import latency as sweeping
@@ -18,13 +24,34 @@ from ragworthy.report.show import counted, plural
 from ragworthy.runner import results
 from ragworthy.runner import run as running
 from ragworthy.runner.journal import AGAIN
-from ragworthy.runner.place import kept
 from ragworthy.runner.plan import Plan
+from ragworthy.runner.results import kept
 from ragworthy.runner.run import HowMany
+
+if TYPE_CHECKING:
+    from ragworthy.experiments.tune import Tuned
 
 _EVERY = 0.2
 """So many seconds lie between two lines of progress."""
 _FASTEST = 10_000.0
+
+
+def run(given: argparse.Namespace) -> int:
+    """Ask every question, and say what became of them."""
+    driven.guard_run(given, results.FILES)
+    with kept(driven.folder_of(given.out)) as out:
+        file = Path(given.knobs) if given.knobs else None
+        knobs = running.knobs_of(file, given.knob)
+        running.check_knobs(given.target, knobs, file, given.knob)
+        plan = running.plan(Path(given.gold), seeds=(given.seed,), knobs=knobs, limit=given.limit)
+        target = driven.open_given(given)
+        shown = driven.Shown(quiet=given.quiet)
+        options = running.RunOptions(out, given.resume, given.concurrency, given.timeout, shown.told)
+        try:
+            ran = running.run(plan, target, options)
+        finally:
+            shown.end()
+    return driven.told(ran, Path(given.out), quiet=given.quiet)
 
 
 def stability(given: argparse.Namespace) -> int:
@@ -242,3 +269,52 @@ def _planned(plan: Plan) -> str:
 def _next(suite: str, gold: str, runs: Path) -> str:
     """The command line that scores what was written."""
     return f"next: ragworthy score {suite} --gold {shlex.quote(gold)} --runs {shlex.quote(str(runs))}"
+
+
+# the refusal threshold of the built-in pipeline
+
+
+def tune(given: argparse.Namespace) -> int:
+    """Choose the refusal threshold of the built-in pipeline."""
+    from ragworthy.experiments import tune as tuning
+    from ragworthy.pipeline.tuning import NAME
+
+    out = driven.folder_of(given.out)
+    share = _share(given.share)
+    keep_inputs([str(out / name) for name in (NAME, tuning.TUNING, tuning.SCORED)], [given.gold, given.index])
+    made = tuning.tune(
+        Path(given.index),
+        Path(given.gold),
+        out,
+        share=share,
+        seed=given.seed,
+        knobs=running.knobs_of(None, given.knob),
+        short_words=given.short_substr == "word",
+    )
+    if not given.quiet:
+        _tell(made, out)
+    print(f"threshold {made.chosen.threshold:.6f}: {out / NAME} (exit {int(Exit.SHIP)})")
+    return int(Exit.SHIP)
+
+
+def _tell(made: "Tuned", out: Path) -> None:
+    from ragworthy.experiments.tune import SCORED, TUNING
+
+    chosen = made.chosen
+    questions = f"{plural(made.tuning, 'question')} ({made.unanswerable:,} unanswerable)"
+    print(f"tuned on {questions}, {made.scored:,} left to score")
+    print(f"there: {chosen.answered:,} answered, {chosen.right:,} of them right")
+    print(f"       {chosen.under:,} unanswerable answered, {chosen.over:,} answerable refused")
+    if chosen.net <= 0:
+        print("no threshold gives more right answers than wrong ones: this pipeline does not fit these questions")
+    print(f"score only {out / SCORED}: {out / TUNING} was tuned on")
+
+
+def _share(text: str) -> Fraction:
+    try:
+        share = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        share = Fraction(0)
+    if not 0 < share < 1:
+        raise usage_error(f"--share: expected a number between 0 and 1, got {text}")
+    return share

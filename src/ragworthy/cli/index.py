@@ -1,4 +1,4 @@
-"""`index build | search | check | diff | migrate` and `retrieve`."""
+"""`index build | search | ask | check | diff | migrate` and `retrieve`."""
 
 import argparse
 import sys
@@ -67,6 +67,30 @@ def search_index(given: argparse.Namespace) -> int:
         print(f"   {clip(chunk.text, _SNIPPET)}")
     if not hits:
         print("nothing found")
+    return int(Exit.SHIP)
+
+
+def ask(given: argparse.Namespace) -> int:
+    """Answer a question from an index with the built-in pipeline, or refuse, and say why."""
+    from ragworthy.pipeline import Pipeline
+    from ragworthy.runner.run import knobs_of
+
+    if not given.question.strip():
+        raise usage_error("expected a question, got nothing")
+    pipeline = Pipeline(Path(given.index), Path(given.pipeline) if given.pipeline else None)
+    try:
+        found = pipeline.explain(given.question, knobs_of(None, given.knob))
+    except ValueError as error:
+        raise usage_error(f"--knob: {error}") from None
+    if given.format == "json":
+        show(json_text(found))
+        return int(Exit.SHIP)
+    print(found["claim"])
+    print(f"cites: {', '.join(found['citations']) or 'nothing'}")
+    print(found["why"])
+    for one in found["sentences"]:
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in one["features"].items())
+        print(f"  {one['score']:.3f} ({parts})  {one['id']}: {one['text']}")
     return int(Exit.SHIP)
 
 
@@ -166,8 +190,8 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def diff(given: argparse.Namespace) -> int:
     """The shadow index against the live one."""
+    from ragworthy.cli.flags import depths
     from ragworthy.cli.outputs import named_files, options, publish
-    from ragworthy.cli.values import depths
     from ragworthy.experiments import index_diff as diffing
     from ragworthy.gates import Gate
     from ragworthy.policy.gate_text import parse_gate_text

@@ -1,23 +1,26 @@
 """`score SUITE`: one suite from files. Which files and settings there are, the suite declares."""
 
 import argparse
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragworthy import flow
-from ragworthy.cli import reference
-from ragworthy.cli.outputs import coloured, finish, guard, options
+from ragworthy.cli.flags import depths, value_of
+from ragworthy.cli.outputs import coloured, finish, guard, keep_inputs, options
 from ragworthy.cli.say import print, show
-from ragworthy.cli.values import inputs_of, settings_of
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.gates import Gate
+from ragworthy.load.checker import Checker, written
 from ragworthy.load.plugins import load_metrics, using_metrics
-from ragworthy.names import Exit
+from ragworthy.names import DEFAULT_K, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.policy.gate_text import parse_gate_text
+from ragworthy.policy.sections import parse_limits
 from ragworthy.report import write as writing
 from ragworthy.suites import SUITES
-from ragworthy.suites.declare import Declared
+from ragworthy.suites.declare import Declared, Setting
 
 
 def score(given: argparse.Namespace) -> int:
@@ -25,8 +28,8 @@ def score(given: argparse.Namespace) -> int:
     suite = SUITES[given.suite]
     inputs = inputs_of(given, suite)
     form = _check_files(given, suite, inputs)
-    if given.profile == "reference" and suite.name in reference.PROGRAMS:
-        return reference.printed(given, suite, inputs)
+    if given.profile == "reference" and suite.name in PROGRAMS:
+        return printed(given, suite, inputs)
     known = {"form": form} if form is not None else {}
     if "profile" in suite.settings._fields:
         known["profile"] = given.profile
@@ -108,3 +111,162 @@ def _items(given: argparse.Namespace, request: flow.Request) -> int:
     if given.format == "text" or given.quiet:
         print(f"items: {good} of {len(shown)} good (exit {int(code)})")
     return int(code)
+
+
+# what was given, as a suite takes it
+
+
+def inputs_of(given: argparse.Namespace, suite: Declared) -> dict[str, Any]:
+    """The files that were given, by the keys of the suite."""
+    found: dict[str, Any] = {}
+    for one in suite.inputs:
+        value = value_of(given, one.option) if one.help else None
+        if value or (suite.required(one) and value is not None):
+            found[one.key] = tuple(map(Path, value)) if one.form == "files" else Path(value)
+    return found
+
+
+def settings_of(given: argparse.Namespace, suite: Declared, **known: Any) -> Any:
+    """The settings that were given; `known` are those that follow from something else."""
+    own = {one.field: _setting(given, one, suite) for one in suite.fields() if one.key.flag}
+    return suite.settings(**own, **known)
+
+
+def _setting(given: argparse.Namespace, one: Setting, suite: Declared) -> Any:
+    value, reads = value_of(given, one.key.flag), one.key.reads
+    if reads == "ks":
+        return depths(value)
+    if reads == "limits":
+        return limits_of(value, one, suite)
+    if reads == "positive":
+        return _positive(one.key.flag, value) if value is not None else None
+    if reads == "refusals":
+        return (*one.default, *value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def limits_of(given: list[str], one: Setting, suite: Declared) -> tuple[str, ...]:
+    """Limits by name, as texts with an equals sign."""
+    check = Checker(one.key.flag)
+    pairs: dict[str, Any] = {}
+    for item in " ".join(given).replace(",", " ").split():
+        name, sign, text = item.partition("=")
+        if not sign:
+            check.say("RW-P10", "", f'expected name=value, got "{item}"')
+            continue
+        if name in pairs:
+            check.say("RW-P10", name, "expected each name once, got it twice")
+        try:
+            pairs[name] = Decimal(text)
+        except InvalidOperation:
+            check.say("RW-P10", name, f'expected a number, got "{text}"')
+    limits = parse_limits(check, pairs, "", one.default, suite.name)
+    check.stop()
+    return limits
+
+
+def _positive(flag: str, text: str) -> str:
+    try:
+        number = written(Decimal(text))
+    except InvalidOperation:
+        number = None
+    if number is None or Decimal(number) <= 0:
+        raise usage_error(f"{flag}: expected a number above 0, got {text}")
+    return number
+
+
+# --profile reference: what the sources' own programs print, for the suites that have one apart from ours
+
+
+class Printed(NamedTuple):
+    """What a program printed, and the verdict that it comes to."""
+
+    text: str
+    verdict: Verdict
+    table: str = ""
+    """The disagreements, where the program writes them."""
+
+
+Program = Callable[[argparse.Namespace, Declared, Mapping[str, Any]], Printed]
+
+
+def printed(given: argparse.Namespace, suite: Declared, inputs: Mapping[str, Any]) -> int:
+    """Run the program of a suite and print what it prints; the exit code follows its verdict."""
+    if given.receipt or given.rows:
+        raise usage_error("--profile reference writes no receipts or rows")
+    for name in given.output if suite.name != "retrieval" else ():
+        if Path(name).suffix not in (".json", ".txt"):
+            raise usage_error(f"{name}: the reference profile writes .json or .txt only")
+    written = {one.key for one in suite.inputs if one.form == "output"}
+    tables = [inputs[key] for key in written if key in inputs]
+    keep_inputs([*given.output, *map(str, tables)], [path for key, path in inputs.items() if key not in written])
+    found = PROGRAMS[suite.name](given, suite, inputs)
+    for path in tables if found.table else ():
+        write_whole(path, found.table.encode())
+    for name in given.output:
+        write_whole(Path(name), found.text.encode())
+    show(found.text)
+    return int(exit_code(found.verdict))
+
+
+def _own_gates(given: argparse.Namespace) -> None:
+    if given.gates:
+        raise usage_error("--profile reference has its own gates")
+
+
+def _verdict(passed: bool) -> Verdict:
+    return Verdict.SHIP if passed else Verdict.NO_SHIP
+
+
+def _answers(given: argparse.Namespace, suite: Declared, inputs: Mapping[str, Any]) -> Printed:
+    from ragworthy.reference import reference
+
+    try:
+        k = int(given.k)
+    except ValueError:
+        raise usage_error(f"--k: expected a whole number, got {given.k}") from None
+    if given.gates is not None and len(given.gates) != 1:
+        raise usage_error("--gates: the reference scorer takes one comma-separated text")
+    text, passed = reference(inputs["gold"], inputs["traces"], k, given.gates[0] if given.gates else None)
+    return Printed(text, _verdict(passed))
+
+
+def _retrieval(given: argparse.Namespace, suite: Declared, inputs: Mapping[str, Any]) -> Printed:
+    from ragworthy.reference import retrieval_reference
+
+    if "qrels" in inputs:
+        raise usage_error("--profile reference reads --gold and --trace")
+    ks = depths(given.k)
+    if given.gates or (len(ks) > 1 and given.k != RETRIEVAL_K):
+        raise usage_error("--profile reference has its own gates and takes one k")
+    k = DEFAULT_K if given.k == RETRIEVAL_K else ks[0]
+    return Printed(*retrieval_reference(inputs["gold"], inputs["traces"], inputs.get("corpus"), k))
+
+
+def _stability(given: argparse.Namespace, suite: Declared, inputs: Mapping[str, Any]) -> Printed:
+    from ragworthy.reference import stability_reference
+
+    _own_gates(given)
+    one = next(one for one in suite.fields() if one.key.reads == "limits")
+    text, passed = stability_reference(inputs["gold"], inputs["runs"], limits_of(given.limits, one, suite))
+    return Printed(text, _verdict(passed))
+
+
+def _agreement(given: argparse.Namespace, suite: Declared, inputs: Mapping[str, Any]) -> Printed:
+    from ragworthy.reference import agreement_reference
+
+    if suite.form_of(inputs) not in ("pairs", "files"):
+        raise usage_error("--profile reference reads --pairs, or --scholar and --auditor")
+    _own_gates(given)
+    first = inputs["pairs"] if "pairs" in inputs else inputs["scholar"]
+    text, passed, table = agreement_reference(first, inputs.get("auditor"))
+    return Printed(text, _verdict(passed), table)
+
+
+PROGRAMS: dict[str, Program] = {
+    "answers": _answers,
+    "retrieval": _retrieval,
+    "stability": _stability,
+    "agreement": _agreement,
+}
+"""By suite; the others follow the sources' program themselves, by a setting."""

@@ -8,7 +8,7 @@ from ragworthy import ids
 from ragworthy.corpus.assemble import PREFACE, Node, chunk, revision, sections
 from ragworthy.corpus.model import TYPES, BlockRecord, Document, Note, SourceDocument
 from ragworthy.errors import Problem
-from ragworthy.load.lines import Line
+from ragworthy.load.chunks import Line
 from ragworthy.records import Chunk
 from ragworthy.text import described
 

@@ -8,7 +8,7 @@ from ragworthy.corpus.blocks import LARGEST, block_record, file_name, grouped, i
 from ragworthy.corpus.model import BlockRecord, SourceDocument
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
 from ragworthy.files import check_readable, read_bytes
-from ragworthy.load.lines import read_lines
+from ragworthy.load.chunks import read_lines
 from ragworthy.text import described
 
 KINDS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": "text"}

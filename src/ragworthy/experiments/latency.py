@@ -25,7 +25,7 @@ from ragworthy.runner.contract import Ask, Target, about, reason_of
 from ragworthy.runner.drive import on_signals
 from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, Kind, check_free, clear
 from ragworthy.runner.openloop import Fired, Shot, fire
-from ragworthy.runner.place import kept
+from ragworthy.runner.results import kept
 
 SCHEMA = "ragworthy.latency/1"
 RUNS, SUMMARY = "latency.jsonl", "latency.json"

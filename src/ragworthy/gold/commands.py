@@ -1,7 +1,7 @@
-"""The gold commands: read, then lint, freeze, verify or compare, then write."""
+"""The gold commands: read, then lint, freeze, verify or compare, then write; and what a seal holds."""
 
 import json
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,12 +12,13 @@ from ragworthy.files import check_inside, check_ours, write_whole
 from ragworthy.gold import lint as rules
 from ragworthy.gold import lint_retrieval as retrieval_rules
 from ragworthy.gold import lint_structured as structured_rules
-from ragworthy.gold import seal as sealing
+from ragworthy.gold.lint import item_hash
 from ragworthy.load.decode import lines_of, read_items
 from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.questions import open_questions, read_questions
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts import answers as f
+from ragworthy.names import LOCK_SCHEMA
 from ragworthy.records import Gold, RetrievalGold
 
 Question = rules.Question | retrieval_rules.Question | structured_rules.Question
@@ -133,6 +134,90 @@ def unreadable(problems: Sequence[Problem]) -> list[rules.Finding]:
     return [rules.Finding("error", problem, int(problem.where.rpartition(":")[2]), "") for problem in problems]
 
 
+# sealing a gold set, and what has changed since
+
+
+class Change(NamedTuple):
+    """What happened to one qid, and what it means for comparing runs."""
+
+    qid: str
+    kind: str
+    fields: tuple[str, ...]
+    meaning: str
+
+
+_MEANINGS = (
+    ("answerable", "the question changed sides: its earlier results cannot be compared"),
+    ("question", "another question under the same qid: give it a new qid instead"),
+    ("expected", "another answer is right now: scores of the question are not comparable"),
+    ("gold_claim_substr", "other claims are right now: precision and containment are not comparable"),
+    ("gold_citations", "other evidence counts now: precision, CHR and recall are not comparable"),
+    ("paraphrases", "other wordings are asked now: results of the question are not comparable"),
+    ("relevant", "other blocks are relevant now: rank metrics and coverage are not comparable"),
+    ("anchor_section", "another section should answer now: coverage and anchor metrics are not comparable"),
+    ("grades", "other grades count now: nDCG is not comparable"),
+    ("negatives", "other hard negatives: only the numbers about them move"),
+    ("relevant_offsets", "other bytes count now: citation accuracy is not comparable"),
+    ("constraints", "other constraints are locked now: SCU is not comparable"),
+)
+
+
+def changes(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> list[Change]:
+    """Added, removed and changed items between two gold sets, by qid."""
+    found = []
+    for qid in sorted(old.keys() | new.keys()):
+        if qid not in old:
+            found.append(Change(qid, "added", (), "a new question: totals are over another set"))
+        elif qid not in new:
+            found.append(Change(qid, "removed", (), "a question less: totals are over another set"))
+        elif old[qid] != new[qid]:
+            fields = tuple(
+                sorted(key for key in old[qid].keys() | new[qid].keys() if old[qid].get(key) != new[qid].get(key))
+            )
+            meaning = next((text for field, text in _MEANINGS if field in fields), "not scored: nothing moves")
+            found.append(Change(qid, "changed", fields, meaning))
+    return found
+
+
+def lock_changes(locked: Mapping[str, str], now: Mapping[str, str]) -> dict[str, list[str]]:
+    """Which qids were added, removed or changed since the lock was made."""
+    return {
+        "added": sorted(now.keys() - locked.keys()),
+        "removed": sorted(locked.keys() - now.keys()),
+        "changed": sorted(qid for qid in now.keys() & locked.keys() if now[qid] != locked[qid]),
+    }
+
+
+def seal(
+    *,
+    gold: str,
+    sha256: str,
+    items: Mapping[str, str],
+    signers: list[str],
+    reason: str,
+    frozen_at: str,
+    previous: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """The lock of a gold set; an earlier lock goes into its history with what changed."""
+    history: list[dict[str, Any]] = list(previous["history"]) if previous else []
+    entry: dict[str, Any] = {"when": frozen_at, "signers": signers, "reason": reason, "new_sha256": sha256}
+    if previous:
+        entry["old_sha256"] = previous["sha256"]
+        entry |= lock_changes(previous["item_sha256"], items)
+    history.append(entry)
+    return {
+        "schema": LOCK_SCHEMA,
+        "gold": gold,
+        "sha256": sha256,
+        "items": len(items),
+        "frozen_at": frozen_at,
+        "signers": signers,
+        "reason": reason,
+        "item_sha256": dict(items),
+        "history": history,
+    }
+
+
 def freeze(
     path: Path,
     *,
@@ -144,13 +229,13 @@ def freeze(
 ) -> dict[str, Any]:
     """Seal a gold file; the lock is written beside it, with the calibration and the corpus where there are some."""
     source = open_gold(path)
-    hashes = {item.qid: sealing.item_hash(item.value) for item in sound(source)}
+    hashes = {item.qid: item_hash(item.value) for item in sound(source)}
     target = lock or lock_path(path)
     if lock is None:  # nobody named it: it stays beside the gold set, and replaces nothing but a lock
         check_inside(target, path.parent, "the lock")
         check_ours(target, lambda data: b"ragworthy.lock/" in data)
     previous = msgspec.to_builtins(load_lock(target)) if target.exists() else None
-    sealed = sealing.seal(
+    sealed = seal(
         gold=path.name,
         sha256=source.sha256(),
         items=hashes,
@@ -182,14 +267,14 @@ def verify(path: Path, *, required: Sequence[str] = (), lock: Path | None = None
     """Compare a gold file with its lock."""
     source = open_gold(path)
     sealed = load_lock(lock or lock_path(path))
-    hashes = {item.qid: sealing.item_hash(item.value) for item in sound(source)}
-    moved = sealing.lock_changes(sealed.item_sha256, hashes)
+    hashes = {item.qid: item_hash(item.value) for item in sound(source)}
+    moved = lock_changes(sealed.item_sha256, hashes)
     unsigned = [name for name in required if name not in sealed.signers]
     same = source.sha256() == sealed.sha256
     return Verified(same, not any(moved.values()), moved, sealed.signers, unsigned)
 
 
-def diff(old: Path, new: Path) -> list[sealing.Change]:
+def diff(old: Path, new: Path) -> list[Change]:
     """What changed between two gold files."""
     sides = [{item.qid: item.value for item in sound(open_gold(path))} for path in (old, new)]
-    return sealing.changes(*sides)
+    return changes(*sides)

@@ -1,10 +1,13 @@
 """What is wrong or doubtful about a gold set."""
 
+import hashlib
+import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy.errors import CATALOGUE, Problem
+from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold
 from ragworthy.safe import unlinked
@@ -70,19 +73,25 @@ def finding(level: str, code: str, item: Item, label: str, field: str, message: 
     return Finding(level, Problem(code, message, f"{label}:{item.line}", field), item.line, item.qid)
 
 
-def identities(items: Sequence[Item], label: str) -> list[Finding]:
+def item_hash(value: Mapping[str, Any]) -> str:
+    """The SHA-256 of an item as canonical JSON (sorted keys, no blanks).
+
+    >>> item_hash({"b": 1, "a": "é"}) == item_hash({"a": "é", "b": 1})
+    True
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def identities(items: Sequence[Item], label: str, field: str = "qid") -> list[Finding]:
     """Ids that are missing or repeated, and a set without items: what stands in the way of telling items apart."""
     if not items:
         return [Finding("error", Problem("RW-G05", "expected gold items, got none", label), 1, "")]
     found: list[Finding] = []
     seen: set[str] = set()
     for item in items:
-        if not item.qid:
-            message = "expected a non-empty string, got nothing"
-            found.append(finding("error", "RW-G01", item, label, "qid", message))
-        elif item.qid in seen:
-            message = f'expected a unique id, got "{item.qid}" again'
-            found.append(finding("error", "RW-G02", item, label, "qid", message))
+        if wrong := wrong_id(item.qid, seen, field):
+            found.append(finding("error", wrong.code, item, label, wrong.field, wrong.message))
         seen.add(item.qid)
     return found
 

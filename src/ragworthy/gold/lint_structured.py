@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 from ragworthy.errors import Problem
 from ragworthy.gold import lint as common
-from ragworthy.gold.lint import Finding, finding
-from ragworthy.gold.seal import item_hash
+from ragworthy.gold.lint import Finding, finding, item_hash
 from ragworthy.metrics.definition import ABSENT, Definition, Field, value_at
 from ragworthy.metrics.facts.expected import expected_value, place_of, problems_of
 from ragworthy.metrics.kinds.texts import Keywords, Listed, keywords
@@ -51,10 +50,7 @@ def distinct(items: Sequence[Question]) -> Distinct:
 
 def identities(items: Sequence[Question], label: str) -> list[Finding]:
     """Ids that are missing or repeated, and a set without questions."""
-    found = common.identities(items, label)
-    return [
-        one._replace(problem=one.problem._replace(field="id")) if one.problem.field == "qid" else one for one in found
-    ]
+    return common.identities(items, label, "id")
 
 
 def lint(items: Sequence[Question], label: str, definition: Definition) -> list[Finding]:

@@ -12,19 +12,19 @@ import msgspec
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
 from ragworthy.files import check_ours, write_whole
 from ragworthy.gold import lint_retrieval as rules
-from ragworthy.gold.calibration import calibrate as calibration_of
 from ragworthy.gold.commands import Linted, retrieval_questions, sound, unreadable, write_lock
 from ragworthy.gold.rebind import Rebound, rebind_gold, rebind_traces
 from ragworthy.ids import stable
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
 from ragworthy.index.embed import load, text_distances
-from ragworthy.load.lines import read_lines
+from ragworthy.load.chunks import read_lines
 from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.sources import open_source
-from ragworthy.metrics.facts.distance import Calibration, exact
+from ragworthy.metrics.facts.distance import PLACES, Calibration, Spread, exact, scaled
 from ragworthy.metrics.facts.redirects import Redirects, Table
 from ragworthy.names import DEFAULT_MODEL
 from ragworthy.report.show import lost_ids
+from ragworthy.stats import auc, percentile
 
 UNRELATED = 10
 """How many blocks of other documents each question is held against."""
@@ -287,3 +287,39 @@ def _sections(corpus: Path | None) -> dict[str, str]:
         return {}
     places = load_corpus(corpus).places
     return {name: place.section for name, place in places.items() if place.section is not None}
+
+
+# what raw distances mean: the calibration of one model on one gold set
+
+
+def calibration_of(
+    model: str,
+    weights: str,
+    *,
+    relevant: Sequence[Fraction],
+    first: Sequence[Sequence[Fraction]],
+    unrelated: Sequence[Fraction],
+    negatives: Sequence[Fraction],
+) -> Calibration:
+    """The calibration from raw distances: question to relevant block, to a block of another document, to a negative.
+
+    `first` holds, question by question, the distance of every wording to the first relevant block.
+    """
+    r90 = round(percentile(sorted(relevant), 90), PLACES)
+    n10 = round(percentile(sorted(unrelated), 10), PLACES)
+    mapped = [[scaled(one, r90, n10) for one in some] for some in first] if r90 < n10 else first
+    return Calibration(
+        model=model,
+        weights=weights,
+        r90=r90,
+        n10=n10,
+        relevant_pairs=len(relevant),
+        unrelated_pairs=len(unrelated),
+        perfect_raw=Spread.of([_mean(some) for some in first], percentile),
+        perfect=Spread.of([_mean(some) for some in mapped], percentile),
+        auc=auc([float(one) for one in relevant], [float(one) for one in negatives]),
+    )
+
+
+def _mean(values: Sequence[Fraction]) -> Fraction:
+    return sum(values, Fraction(0)) / len(values)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ragworthy.errors import usage_error
-from ragworthy.index.optional import need
+from ragworthy.index.models import need
 from ragworthy.index.ranking import Floats, Ints, Ranked, at_least, best, rounded
 
 EXACT_UP_TO = 20_000

@@ -37,11 +37,11 @@ class Embedder(Protocol):
 def load(name: str = DEFAULT_MODEL) -> Embedder:
     """The model with this name: wordllama, minilm, or openai:MODEL@URL for an endpoint."""
     if name == "wordllama":
-        from ragworthy.index.wordllama import Wordllama
+        from ragworthy.index.models import Wordllama
 
         return Wordllama()
     if name == "minilm":
-        from ragworthy.index.minilm import Minilm
+        from ragworthy.index.models import Minilm
 
         return Minilm()
     if found := _ENDPOINT.fullmatch(name):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ragworthy.index.arrays import read_array
 from ragworthy.index.manifest import POSTINGS, SCORES, STARTS, WORDS
-from ragworthy.index.optional import need
+from ragworthy.index.models import need
 from ragworthy.index.ranking import Doubles, Floats, Ints, Ranked, at_least, best, rounded
 from ragworthy.index.tokens import analyse, query_terms
 from ragworthy.records import Chunk

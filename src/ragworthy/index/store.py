@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import msgspec
 
 from ragworthy.errors import data_error, usage_error
-from ragworthy.index import dense, embed, fuse, ranking
+from ragworthy.index import dense, embed, ranking
 from ragworthy.index import manifest as mf
 from ragworthy.index.arrays import read_array
 from ragworthy.index.check import Finding, check, not_unit
@@ -32,7 +32,7 @@ PERMIT = "RAGWORTHY_EMBED_URL"
 
 Mode = Literal["bm25", "dense", "hybrid"]
 Fusion = Literal["rrf", "intersection", "union"]
-_FUSIONS = {"rrf": fuse.rrf, "intersection": fuse.intersection, "union": fuse.union}
+_FUSIONS = {"rrf": ranking.rrf, "intersection": ranking.intersection, "union": ranking.union}
 Made = TypeVar("Made")
 
 
@@ -167,7 +167,7 @@ class Index:
             raise usage_error(f'expected rrf, intersection or union, got "{fusion}"')
         found = self._ranked(queries, max(k, depth) if knee or mode == "hybrid" else k, mode, fusion)
         if knee:
-            found = [one[: fuse.knee([score for _, score in one])] for one in found]
+            found = [one[: ranking.knee([score for _, score in one])] for one in found]
         return [
             [Hit(self.chunks[position], score, rank) for rank, (position, score) in enumerate(one[:k], 1)]
             for one in found

@@ -1,10 +1,16 @@
-"""Chunk texts: what a corpus file holds."""
+"""What corpus files hold: chunk texts, and JSON lines of documents and blocks, each with the place it stands at."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
 
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
-from ragworthy.load.decode import Decoder, Fault, record_offsets
-from ragworthy.load.sources import Source
+from ragworthy.load.decode import Decoder, Fault, numbered, record_offsets
+from ragworthy.load.sources import Source, open_source
 from ragworthy.records import Chunk
-from ragworthy.text import fold
+from ragworthy.text import clip, described, fold, visible
 
 
 def load_chunks(source: Source) -> dict[str, str]:
@@ -35,3 +41,40 @@ def read_chunks(source: Source) -> list[Chunk]:
     if not found:
         raise data_error("RW-F04", "expected chunks, got none", where=source.given)
     return found
+
+
+class Line(NamedTuple):
+    """One record and where it stands."""
+
+    where: str
+    record: dict[str, Any]
+
+
+def read_lines(path: Path, problems: list[Problem]) -> Iterator[Line]:
+    """The records of a file; lines that cannot be read go to `problems`."""
+    for number, line in numbered(open_source("docs", path)):
+        if line.strip():
+            where = f"{path}:{number}"
+            record = _record(line, where, problems)
+            if record is not None:
+                yield Line(where, record)
+
+
+def _record(line: bytes, where: str, problems: list[Problem]) -> dict[str, Any] | None:
+    try:
+        line.decode()
+        record = msgspec.json.decode(line)
+    except UnicodeDecodeError as error:
+        message = f"expected UTF-8, got byte 0x{line[error.start]:02x} at column {error.start + 1}"
+        problems.append(Problem("RW-F06", message, where))
+    except msgspec.MsgspecError as error:
+        shown = clip(visible(line[:200].decode("utf-8", "replace").strip()), 40)
+        reason = str(error).removeprefix("JSON is malformed: ")
+        problems.append(Problem("RW-F07", f"expected a JSON object, got {shown} ({reason})", where))
+    except RecursionError:
+        problems.append(Problem("RW-F11", "expected a flat record, got JSON nested too deeply", where))
+    else:
+        if isinstance(record, dict):
+            return record
+        problems.append(Problem("RW-F08", f"expected a JSON object, got {described(record)}", where))
+    return None

@@ -1,12 +1,36 @@
-"""Gold questions of the answers suite, read and checked alike by every suite that takes them."""
+"""Gold items: the check of their ids, the same for every suite; and the questions of the answers suite, read and
+checked alike by every suite that takes them.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from typing import NamedTuple
 
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.load.decode import Item, read_items
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Trace
+
+
+class Wrong(NamedTuple):
+    """What is wrong with a record, without its place."""
+
+    code: str
+    field: str
+    message: str
+
+
+def wrong_id(name: str | None, seen: Container[str], field: str = "qid") -> Wrong | None:
+    """What is wrong with an id, given those that came before it; `field` is the key that it stands under.
+
+    >>> wrong_id("", set()).code, wrong_id("q1", {"q1"}, "id").message, wrong_id("q2", {"q1"})
+    ('RW-G01', 'expected a unique id, got "q1" again', None)
+    """
+    if not name:
+        return Wrong("RW-G01", field, "expected a non-empty string, got nothing")
+    if name in seen:
+        return Wrong("RW-G02", field, f'expected a unique id, got "{name}" again')
+    return None
 
 
 def name_of(record: Gold | Trace) -> str:
@@ -21,10 +45,8 @@ def problems_of(items: Sequence[Item], given: str, rules: f.Rules, *, allow_erro
     problems: list[Problem] = []
     for item in items:
         where, qid = f"{given}:{item.line}", name_of(item.record)
-        if not qid:
-            problems.append(Problem("RW-G01", "expected a non-empty string, got nothing", where, "qid"))
-        elif qid in seen:
-            problems.append(Problem("RW-G02", f'expected a unique id, got "{qid}" again', where, "qid"))
+        if wrong := wrong_id(qid, seen):
+            problems.append(Problem(wrong.code, wrong.message, where, wrong.field))
         seen.add(qid)
         flags = 0 if allow_errors else flags_of(item.record)
         problems += [Problem(code, text, where, field) for mark, (code, field, text) in f.LINT.items() if flags & mark]

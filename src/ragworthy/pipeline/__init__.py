@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 from ragworthy.ids import stable
 from ragworthy.index.ranking import Floats
 from ragworthy.names import REFUSAL
-from ragworthy.pipeline import extract, refuse, retrieve
+from ragworthy.pipeline import extract, retrieve
 from ragworthy.pipeline.asked import Question
 from ragworthy.pipeline.chat import Chat
-from ragworthy.pipeline.constraints import locked
 from ragworthy.pipeline.extract import Scored
 from ragworthy.pipeline.knobs import EXTRACTIVE, Knobs, read
 from ragworthy.pipeline.retrieve import Found
 from ragworthy.pipeline.shelf import Shelf
 from ragworthy.pipeline.tuning import load
+from ragworthy.pipeline.units import locked
 from ragworthy.records import Chunk
 
 __all__ = ["Attempt", "Pipeline"]
@@ -119,8 +119,8 @@ class Pipeline:
             "sentences": [self._shown(one) for one in found[:_SHOWN]],
             "threshold": threshold,
             "threshold_from": origin,
-            "refused": refuse.refuses(best, threshold),
-            "why": refuse.reason(got.question, best, self._shelf.parts(best.chunk) if best else None, threshold),
+            "refused": extract.refuses(best, threshold),
+            "why": extract.reason(got.question, best, self._shelf.parts(best.chunk) if best else None, threshold),
             "claim": claim,
             "citations": citations,
         }
@@ -141,7 +141,7 @@ class Pipeline:
         """The threshold in force and where it comes from."""
         if chosen.threshold is not None:
             return chosen.threshold, "knob"
-        return (self._tuned.threshold, "tuned") if self._tuned is not None else (refuse.THRESHOLD, "default")
+        return (self._tuned.threshold, "tuned") if self._tuned is not None else (extract.THRESHOLD, "default")
 
     def _retrieve(self, q: str, chosen: Knobs, clock: _Clock) -> _Retrieved:
         shelf = self._shelf
@@ -161,7 +161,7 @@ class Pipeline:
 
     def _extract(self, got: _Retrieved, chosen: Knobs) -> tuple[str, list[str]]:
         best = self._best(got)
-        if best is None or refuse.refuses(best, self._threshold(chosen)[0]):
+        if best is None or extract.refuses(best, self._threshold(chosen)[0]):
             return REFUSAL, []
         return extract.claim(self._shelf, got.question, best), [best.chunk.name]
 

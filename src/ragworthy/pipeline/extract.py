@@ -1,4 +1,6 @@
-"""The answerer that needs no model: the sentence that fits the question best, with a score that can be explained."""
+"""The answerer that needs no model: the sentence that fits the question best, with a score that can be explained;
+when it refuses, and how it says why.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,6 +10,9 @@ from ragworthy.pipeline.asked import Question
 from ragworthy.pipeline.shelf import Parts, Shelf
 from ragworthy.records import Chunk
 
+THRESHOLD = 0.5
+"""The least score with which a question is answered when nothing was tuned."""
+MOST_MISSING = 3
 WEIGHTS = {"own": 0.4, "near": 0.3, "likeness": 0.2, "cue": 0.1}
 """What counts for a sentence, each from 0 to 1. `own`: the share of the question's weight that its words hold; `near`:
 the same with the sentences beside it and the title; `likeness`: of meaning; `cue`: a number, date or name where the
@@ -70,3 +75,24 @@ def claim(shelf: Shelf, question: Question, best: Scored) -> str:
     if added is None or round(gains[added], DECIMALS) < HELPS:
         return unit.text
     return " ".join(parts.units[at].text for at in sorted((place, added)))
+
+
+def refuses(best: Scored | None, threshold: float) -> bool:
+    """Whether there is nothing, or nothing good enough, to answer with."""
+    return best is None or best.score < threshold
+
+
+def reason(question: Question, best: Scored | None, parts: Parts | None, threshold: float) -> str:
+    """The decision in one sentence."""
+    if best is None or parts is None:
+        return "refused: nothing in the index shares a word or a meaning with the question"
+    verb, sign = ("refused", "below") if refuses(best, threshold) else ("answered", "not below")
+    said = (
+        f"{verb}: the best sentence scores {best.score:.2f}, {sign} the threshold {threshold:.2f}; "
+        f"it covers {best.features['own']:.2f} of the question's weight"
+    )
+    missing = question.missing(parts.words[best.place])
+    if not missing:
+        return said
+    more = f" and {len(missing) - MOST_MISSING} more" if len(missing) > MOST_MISSING else ""
+    return f"{said}; missing: " + ", ".join(f"'{word}'" for word in missing[:MOST_MISSING]) + more

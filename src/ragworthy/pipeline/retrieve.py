@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragworthy.index import fuse
+from ragworthy.index import ranking
 from ragworthy.index.ranking import DECIMALS, Floats
 from ragworthy.pipeline.asked import Question
 from ragworthy.pipeline.knobs import Knobs
@@ -45,8 +45,8 @@ def search(shelf: Shelf, question: str, knobs: Knobs) -> list[Found]:
         return [Found(hit.chunk, round(hit.score, DECIMALS)) for hit in lists[0]]
     by_name = {hit.chunk.name: hit.chunk for hits in lists for hit in hits}
     names = [[hit.chunk.name for hit in hits] for hits in lists]
-    fused = fuse.intersection(names, lambda name: order(by_name[name])) if knobs.intersect else []
-    fused = fused or fuse.rrf(names, lambda name: order(by_name[name]))
+    fused = ranking.intersection(names, lambda name: order(by_name[name])) if knobs.intersect else []
+    fused = fused or ranking.rrf(names, lambda name: order(by_name[name]))
     return [Found(by_name[name], round(score, DECIMALS)) for name, score in fused]
 
 
@@ -73,7 +73,7 @@ def _mixed(coverage: float, likeness: float) -> float:
 
 def cut(found: Sequence[Found], knobs: Knobs) -> list[Found]:
     """What fits: up to the knee, up to k, up to the tokens; the first always does."""
-    kept = found[: fuse.knee([one.score for one in found])] if knobs.knee else found
+    kept = found[: ranking.knee([one.score for one in found])] if knobs.knee else found
     chosen: list[Found] = []
     used = 0
     for one in kept[: knobs.k]:

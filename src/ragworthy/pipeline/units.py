@@ -1,17 +1,28 @@
-"""What an answer may consist of: the sentences, list items, table rows and code blocks of a chunk. Pure functions."""
+"""What an answer may consist of: the sentences, list items, table rows and code blocks of a chunk. Pure functions.
+
+Among them are the rules that a section states. A rule holds for its section, wherever chunks happen to be cut: an
+answer from one chunk repeats those of the section.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import zip_longest
 from typing import NamedTuple
 
 from ragworthy.corpus.sentences import ends
+from ragworthy.records import Chunk
 from ragworthy.text import squeeze
 
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"\s*(?:[-*+•]|[0-9]{1,3}[.)])\s+(?=\S)")
 _RULE = re.compile(r"[\s|:+-]*-[\s|:+-]*")
 _CELL = re.compile(r"(?<!\\)\|")
+_OBLIGES = r"""
+    \b(?:must|shall)\b | \b(?:may|can|should)\ not\b | \bcannot\b
+    | \b(?:is|are)\ (?:not\ allowed|forbidden|prohibited)\b
+    | 必须 | 必須 | 不得 | 禁止 | 不可 | 不能
+    """
 
 
 class Unit(NamedTuple):
@@ -100,3 +111,26 @@ def _cells(line: str) -> list[str]:
     inner = line.strip().removeprefix("|")
     inner = inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner
     return [squeeze(cell.replace("\\|", "|")) for cell in _CELL.split(inner)]
+
+
+# the rules that a section states, which an answer from it must repeat word for word
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    return re.compile(_OBLIGES, re.VERBOSE | re.IGNORECASE)
+
+
+def locked(chunks: Iterable[Chunk]) -> list[str]:
+    """The sentences and list items that oblige or forbid, each once, in reading order; none that only leads in a list.
+
+    >>> locked([Chunk(text="Names must not change. A name has 3 letters. Old ones cannot come back.")])
+    ['Names must not change.', 'Old ones cannot come back.']
+    """
+    found = (
+        unit.text
+        for chunk in chunks
+        for unit in units(chunk.text, chunk.type)
+        if unit.kind in ("sentence", "item") and not unit.text.endswith((":", "：")) and _pattern().search(unit.text)
+    )
+    return list(dict.fromkeys(found))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.part import Voice, Voices
+from ragworthy.report.part import Voice, Voices, partial_notes
 from ragworthy.report.show import (
     cases,
     counted,
@@ -15,7 +15,6 @@ from ragworthy.report.show import (
     limits,
     number_of,
     of_all,
-    partial_notes,
     plural,
     shown_metrics,
     sliced,

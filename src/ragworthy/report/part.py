@@ -1,9 +1,13 @@
-"""What a suite contributes to a report."""
+"""What a suite contributes to a report, and the warnings that every suite gives alike."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy import gates as g
+from ragworthy.errors import CATALOGUE
+from ragworthy.names import RELEASE, SMOKE
+from ragworthy.report.show import plural
 
 
 class Frozen(NamedTuple):
@@ -55,6 +59,17 @@ Voices = Callable[[str], Voice]
 """The voice of a suite by its name; handed in, because renderers stand below the suites."""
 
 
+def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
+    """What the verdict does not cover, or what it rests on, that nobody should overlook."""
+    notes = []
+    for suite, body in report["suites"].items():
+        if (body.get("subset") or {}).get("scored") == "subset":
+            notes.append("the dev subset only: the whole set was not scored")
+        if body["profile"] == "reference":
+            notes.append(voices(suite).reference_note)
+    return notes
+
+
 class Part(NamedTuple):
     """What one suite contributes to the report and to the receipt."""
 
@@ -70,3 +85,63 @@ class Part(NamedTuple):
     """What the receipt keeps of the facts."""
     files: Mapping[str, Callable[[], bytes]] = {}
     """What can be written besides the report, by a name of the suite's own."""
+
+
+# warnings that every suite gives alike
+
+
+def release_warnings(frozen: Frozen, baseline_verdict: str | None, judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
+    """Warnings about the lock, the baseline and gates that were loosened, the same for every suite."""
+    entries = []
+    if frozen.state == "unlocked" and not frozen.reason:
+        entries.append(plain("RW-W13", "the gold set has no lock file", 0))
+    if frozen.state == "unfrozen":
+        entries.append(plain("RW-W16", f"scored although {frozen.reason}", 0))
+    if baseline_verdict not in (None, "SHIP"):
+        entries.append(plain("RW-W22", f"the baseline's verdict is {baseline_verdict}", 0))
+    for one in judged:
+        if one.previous is not None and _looser(one):
+            message = f"{g.name_of(one.gate)}: the threshold was {one.previous}, now it is {one.gate.threshold}"
+            entries.append(plain("RW-W23", message, 0))
+    return entries
+
+
+def _looser(one: g.Judged) -> bool:
+    before, now = Fraction(one.previous or 0), Fraction(one.gate.threshold)
+    return now < before if one.gate.op == g.MIN else now > before
+
+
+def plain(code: str, message: str, count: int, qids: list[str] | None = None) -> dict[str, Any]:
+    """A warning without a place."""
+    return {
+        "code": code,
+        "name": CATALOGUE[code].name,
+        "message": message,
+        "where": None,
+        "count": count,
+        "qids": qids or [],
+    }
+
+
+class Note(NamedTuple):
+    """Something that may be noticed: it is said when it happened at least once."""
+
+    code: str
+    times: int
+    message: str
+    qids: Sequence[str] = ()
+
+
+def noted(notes: Sequence[Note]) -> list[dict[str, Any]]:
+    """The warnings of what happened, each with the first few ids."""
+    return [plain(one.code, one.message, one.times, list(one.qids[:3])) for one in notes if one.times]
+
+
+def size_note(cases: int, noun: str) -> Note:
+    """What a gold set of this size is too small for.
+
+    >>> size_note(12, "question").message, size_note(30, "question").times
+    ('12 questions: a release needs at least 30', 0)
+    """
+    least = f"a smoke test needs at least {SMOKE}" if cases < SMOKE else f"a release needs at least {RELEASE}"
+    return Note("RW-W15", cases if cases < RELEASE else 0, f"{plural(cases, noun)}: {least}")

@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy.names import HARMLESS
-from ragworthy.report.part import Voices
 
 PLACES = 4
 
@@ -174,17 +173,6 @@ def lost_ids(lost: int, total: int, example: str) -> str:
     '37 % of gold ids (37 of 100) are not in this index, e.g. d#1 [RW-G13]'
     """
     return f"{100 * lost / total:.3g} % of gold ids ({lost} of {total}) are not in this index, e.g. {example} [RW-G13]"
-
-
-def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
-    """What the verdict does not cover, or what it rests on, that nobody should overlook."""
-    notes = []
-    for suite, body in report["suites"].items():
-        if (body.get("subset") or {}).get("scored") == "subset":
-            notes.append("the dev subset only: the whole set was not scored")
-        if body["profile"] == "reference":
-            notes.append(voices(suite).reference_note)
-    return notes
 
 
 def of_all(body: dict[str, Any]) -> str:

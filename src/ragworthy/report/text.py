@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.part import Table, Voice, Voices
+from ragworthy.report.part import Table, Voice, Voices, partial_notes
 from ragworthy.report.show import (
     cases,
     counted,
@@ -15,7 +15,6 @@ from ragworthy.report.show import (
     number_of,
     of_all,
     padded,
-    partial_notes,
     plural,
     shown_metrics,
     sliced,

@@ -1,16 +1,21 @@
-"""What a finished run leaves: traces, timings and a summary, each written whole, in the order of the plan."""
+"""The folder of a run, and what a finished run leaves in it: traces, timings and a summary, each written whole, in the
+order of the plan.
+"""
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.files import sha256_of, write_whole, write_with
+from ragworthy.errors import DataError, RagworthyError, data_error
+from ragworthy.files import open_input, read_bytes, sha256_of, write_whole, write_with
 from ragworthy.names import REFUSAL
 from ragworthy.runner.contract import Target, about, reason_of
-from ragworthy.runner.journal import Entry, Journal
+from ragworthy.runner.journal import FILE, Entry, Header, Journal
 from ragworthy.runner.plan import Plan, Planned
 from ragworthy.text import trim_fold
 
@@ -111,3 +116,95 @@ def _write_lines(path: Path, plan: Plan, journal: Journal, line: Callable[[Plann
             file.writelines(lines())
 
     write_with(path, fill)
+
+
+# a folder that stays the same, whatever a target does to the working folder
+
+
+@contextmanager
+def kept(given: Path) -> Iterator[Path]:
+    """The folder as an absolute path; errors that are raised meanwhile name it as it was given."""
+    whole = given.absolute()
+    try:
+        yield whole
+    except RagworthyError as error:
+        if whole == given:
+            raise
+        problems = [
+            one._replace(where=_renamed(one.where, whole, given), message=_renamed(one.message, whole, given))
+            for one in error.problems
+        ]
+        raise type(error)(problems, error.total, _renamed(error.advice, whole, given)) from None
+
+
+def _renamed(text: str, whole: Path, given: Path) -> str:
+    """A text with the folder, and what lies in it, as it was given.
+
+    >>> _renamed("/home/me/out/a: no; /home/me/output: no", Path("/home/me/out"), Path("out"))
+    'out/a: no; /home/me/output: no'
+    """
+    for end in (os.sep, ":"):
+        text = text.replace(f"{whole}{end}", f"{given}{end}")
+    return str(given) if text == str(whole) else text
+
+
+# traces that lie in the folder of a run: whether they are what that run wrote
+
+
+_STEP = 1 << 20
+
+
+def check_beside(traces: Path, gold: Path) -> None:
+    """Refuse traces when a run that has not ended, or a run over the same gold set with other traces, lies beside them.
+
+    Only what the files say counts: the times of files change when a repository is checked out or an artifact unpacked.
+    """
+    folder = traces.parent
+    summary = _summary(folder / SUMMARY)
+    if (folder / FILE).is_file():
+        _check_ended(folder / FILE, summary)
+    if traces.name == TRACES and summary.get("traces_sha256") not in (None, _hash(traces)):
+        message = "expected what the run in this folder wrote, got other bytes: run again, or take another folder"
+        raise data_error("RW-J08", message, where=str(traces))
+    overtaken = bool(summary) and traces.name != TRACES and (folder / TRACES).is_file() and gold.is_file()
+    if overtaken and summary.get("gold", {}).get("sha256") == sha256_of(gold):
+        message = f"expected {TRACES}, which the run in this folder wrote over the same gold set, got another file"
+        raise data_error("RW-J08", message, where=str(traces))
+
+
+def _hash(path: Path) -> str | None:
+    return sha256_of(path) if path.is_file() else None
+
+
+def _summary(path: Path) -> dict[str, Any]:
+    """What a finished run says of itself; nothing where there is none."""
+    if not path.is_file():
+        return {}
+    try:
+        found = msgspec.json.decode(read_bytes(path), type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return {}
+    return found if found.get("schema") == SCHEMA and isinstance(found.get("gold", {}), dict) else {}
+
+
+def _check_ended(journal: Path, summary: dict[str, Any]) -> None:
+    """Refuse the results of a folder whose journal holds a run that has not ended, or another one than they are of."""
+    with open_input(journal) as file:
+        first = file.read(_STEP).partition(b"\n")[0]
+        file.seek(0)
+        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_STEP), b""))
+    if not first:
+        raise _unfinished(journal, "no reply")
+    try:
+        header = msgspec.json.decode(first, type=Header)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return  # not the journal of a run: a file of the user's
+    if lines - 1 < header.asks:
+        raise _unfinished(journal, f"{max(lines - 1, 0):,} of {header.asks:,} replies")
+    if summary.get("plan_sha256") != header.plan_sha256:
+        raise _unfinished(journal, "no results, or those of another run")
+
+
+def _unfinished(journal: Path, got: str) -> DataError:
+    message = f"expected a run that has ended, got one with {got}: end it with --resume, or take another folder"
+    return data_error("RW-J08", message, where=str(journal))

@@ -23,8 +23,8 @@ from ragworthy.runner import results
 from ragworthy.runner.contract import Options, Target, about
 from ragworthy.runner.drive import Asked, Driver
 from ragworthy.runner.journal import AGAIN, Header, Journal, check_free, clear, entry
-from ragworthy.runner.place import kept
 from ragworthy.runner.plan import Plan, Wordings
+from ragworthy.runner.results import kept
 from ragworthy.runner.targets import open_target as plain_target
 from ragworthy.text import described
 from ragworthy.wire.secret import check_without_keys

@@ -11,9 +11,8 @@ import msgspec
 from ragworthy import gates as g
 from ragworthy.names import Stage, Verdict
 from ragworthy.report import model
-from ragworthy.report.part import Part
+from ragworthy.report.part import Part, release_warnings
 from ragworthy.report.show import plural
-from ragworthy.report.warn import release_warnings
 from ragworthy.suites.evidence import Case, Extra, Found
 from ragworthy.suites.protocol import Suite
 

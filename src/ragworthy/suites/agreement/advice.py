@@ -8,8 +8,8 @@ from ragworthy.metrics.facts import raters as r
 from ragworthy.metrics.facts.arbitration import REJECT, Voted
 from ragworthy.metrics.facts.distance import ACCEPT
 from ragworthy.names import Outcome
+from ragworthy.report.part import Note, noted, size_note
 from ragworthy.report.show import number, plural
-from ragworthy.report.warn import Note, noted, size_note
 from ragworthy.suites.agreement.votes import SEVERAL, Votes
 from ragworthy.suites.evidence import Case, Found
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.metrics.facts import answers as f
 from ragworthy.names import Outcome
+from ragworthy.report.part import Note, noted, plain, size_note
 from ragworthy.report.show import plural
-from ragworthy.report.warn import Note, noted, plain, size_note
 from ragworthy.suites.answers.read import Kept
 from ragworthy.suites.evidence import Found
 

@@ -7,8 +7,8 @@ from typing import Any
 from ragworthy import gates as g
 from ragworthy.metrics.cost import Prices, over_budget, projected
 from ragworthy.names import Outcome
+from ragworthy.report.part import Note, noted, plain, size_note
 from ragworthy.report.show import plural
-from ragworthy.report.warn import Note, noted, plain, size_note
 from ragworthy.stats import percentile
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.latency.lines import money, ms

@@ -5,13 +5,12 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.metrics.facts.asked import Arm, Asked
-from ragworthy.metrics.facts.convergence import SPLIT
+from ragworthy.metrics.facts.convergence import SPLIT, Arm, Asked
 from ragworthy.metrics.facts.distance import ACCEPT, BLOCK
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.names import RELEASE, Outcome
+from ragworthy.report.part import Note, noted
 from ragworthy.report.show import plural
-from ragworthy.report.warn import Note, noted
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.retrieval.arms import Arms
 from ragworthy.suites.retrieval.cases import DEPTH, incomplete

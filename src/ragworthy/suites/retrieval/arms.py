@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ragworthy.errors import data_error
 from ragworthy.index.blocks import Corpus, load_corpus
 from ragworthy.load.lock import Lock
-from ragworthy.metrics.facts.asked import Arm
+from ragworthy.metrics.facts.convergence import Arm
 from ragworthy.metrics.facts.redirects import Redirects, Table
 from ragworthy.metrics.facts.wanted import Moves, Rules
 from ragworthy.records import RetrievalGold, RetrievalTrace

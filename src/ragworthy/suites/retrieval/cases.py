@@ -1,6 +1,6 @@
 """Every gold question with its runs as one case: what became of it, and where to look first."""
 
-from ragworthy.metrics.facts.asked import Arm, Asked
+from ragworthy.metrics.facts.convergence import Arm, Asked
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.retrieval import blame, label
 from ragworthy.names import HARMLESS, SEVERITY

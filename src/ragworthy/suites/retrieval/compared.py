@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.metrics.facts.asked import Arm
+from ragworthy.metrics.facts.convergence import Arm
 from ragworthy.metrics.registry import MetricName
 from ragworthy.suites.evidence import Summary
 

@@ -8,8 +8,7 @@ from ragworthy.errors import PolicyError, Problem, data_error
 from ragworthy.gates import MAX
 from ragworthy.index.blocks import Corpus
 from ragworthy.load.lock import Lock
-from ragworthy.metrics.facts.asked import Arm, with_distances
-from ragworthy.metrics.facts.convergence import RunKey
+from ragworthy.metrics.facts.convergence import Arm, RunKey, with_distances
 from ragworthy.metrics.facts.distance import BANDS, Calibration, band, exact, verdict
 from ragworthy.metrics.facts.runs import Reading
 from ragworthy.names import DEFAULT_MODEL

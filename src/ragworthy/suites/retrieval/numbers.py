@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.metrics.facts.asked import Asked
+from ragworthy.metrics.facts.convergence import Asked
 from ragworthy.metrics.fold import value_of
 from ragworthy.metrics.registry import Metric, MetricName
 from ragworthy.suites.evidence import Case, Summary

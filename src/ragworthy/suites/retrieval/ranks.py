@@ -15,9 +15,8 @@ from ragworthy import gates as g
 from ragworthy.metrics.fold import as_number, value_of
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Label, Stage
-from ragworthy.report.part import Frozen
+from ragworthy.report.part import Frozen, Note, noted
 from ragworthy.report.show import plural
-from ragworthy.report.warn import Note, noted
 from ragworthy.stats import wilson_mean
 from ragworthy.suites.declare import Input
 from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Row

@@ -5,8 +5,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import NamedTuple
 
 from ragworthy.ids import stable
-from ragworthy.metrics.facts.asked import Arm, Asked
-from ragworthy.metrics.facts.convergence import Question, RunKey, declared, mark, run_marks
+from ragworthy.load.gold import wrong_id
+from ragworthy.metrics.facts.convergence import Arm, Asked, Question, RunKey, declared, mark, run_marks
 from ragworthy.metrics.facts.runs import Facts, Reading, missing, read
 from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of
 from ragworthy.records import Citation, RetrievalGold, RetrievalTrace
@@ -66,12 +66,10 @@ def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
 
 def _gold_problem(gold: RetrievalGold, seen: set[str]) -> Trouble | None:
     """What is wrong with a gold item; its id goes to those that were seen."""
-    again = gold.name in seen
+    wrong = wrong_id(gold.name, seen)
     seen.add(gold.name)
-    if not gold.name:
-        return Trouble("RW-G01", "qid", "expected a non-empty string, got nothing")
-    if again:
-        return Trouble("RW-G02", "qid", f'expected a unique id, got "{gold.name}" again')
+    if wrong is not None:
+        return Trouble(*wrong)
     for name, (begin, end) in (gold.relevant_offsets or {}).items():
         if begin >= end or begin < 0:
             return Trouble("RW-G14", f"relevant_offsets.{name}", f"expected begin < end, got [{begin}, {end}]")

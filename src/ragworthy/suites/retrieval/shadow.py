@@ -5,8 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.metrics.facts.asked import Arm, Asked
-from ragworthy.metrics.facts.convergence import RunKey
+from ragworthy.metrics.facts.convergence import Arm, Asked, RunKey
 from ragworthy.metrics.facts.wanted import GONE
 from ragworthy.names import Outcome
 from ragworthy.suites.evidence import Summary

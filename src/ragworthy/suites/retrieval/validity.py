@@ -2,7 +2,7 @@
 
 from ragworthy.index.blocks import Corpus, text_hash
 from ragworthy.load.lock import Lock
-from ragworthy.metrics.facts.asked import Arm
+from ragworthy.metrics.facts.convergence import Arm
 from ragworthy.metrics.facts.wanted import Place, Rules, Section
 from ragworthy.report.show import lost_ids
 from ragworthy.suites.opened import Opened

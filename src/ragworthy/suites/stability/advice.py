@@ -6,8 +6,8 @@ from typing import Any
 from ragworthy.metrics import stability as st
 from ragworthy.metrics.facts import answers as f
 from ragworthy.names import Outcome, Stage
+from ragworthy.report.part import Note, noted, size_note
 from ragworthy.report.show import plural
-from ragworthy.report.warn import Note, noted, size_note
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.stability.asked import Asked
 

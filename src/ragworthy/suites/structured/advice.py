@@ -8,8 +8,8 @@ from typing import Any
 from ragworthy import gates as g
 from ragworthy.metrics.grading import Scored
 from ragworthy.names import Failure, Outcome, Stage
+from ragworthy.report.part import Note, noted, size_note
 from ragworthy.report.show import plural
-from ragworthy.report.warn import Note, noted, size_note
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.structured.read import Graded
 from ragworthy.text import clip, visible

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.load.identity import wrong_id
+from ragworthy.load.gold import wrong_id
 from ragworthy.metrics import grading, reference_structured
 from ragworthy.metrics.context import Context, files_of
 from ragworthy.metrics.definition import ABSENT, Definition, value_at

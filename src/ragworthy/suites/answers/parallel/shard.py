@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.errors import MOST_PROBLEMS
+from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Flaw, Gold, Ints, Trace
 from ragworthy.suites.answers.parallel.job import Damage, Job, Joined, Strays
@@ -344,10 +345,8 @@ class Shard:
         seen = {item.qid or item.q_id for _, item in earlier}
         found: list[Wrong] = []
         for nth, qid in enumerate(qids):
-            if not qid:
-                found.append(Wrong(nth, "RW-G01", "qid", "expected a non-empty string, got nothing"))
-            elif qid in seen:
-                found.append(Wrong(nth, "RW-G02", "qid", f'expected a unique id, got "{qid}" again'))
+            if wrong := wrong_id(qid, seen):
+                found.append(Wrong(nth, *wrong))
             seen.add(qid)
         return found
 

@@ -1,16 +1,18 @@
-"""How the numbers of several reports move: windows in time, or the same thing run again."""
+"""How far numbers move over several reports: from window to window in time, or when the same thing is run again."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy.errors import usage_error
-from ragworthy.history.drift import drift, variation
 from ragworthy.load.baseline import Earlier, load_report, suites_in
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.report import show
 from ragworthy.safe import terminal
+from ragworthy.stats import variation_squared
 
 SCHEMA = "ragworthy.trend/1"
 """
@@ -21,6 +23,88 @@ MOST_RUN_TO_RUN = Fraction("0.10")
 MOST_RERUN = Fraction("0.005")
 """How far apart the rates of the same thing run again may be."""
 HELD = ("precision", "recall")
+MOST_VARIATION = Fraction("0.15")
+"""How large the coefficient of variation over seeds and paraphrases may be."""
+MOST_SLOPE = Fraction("0.02")
+"""How far a number may go per window."""
+WINDOWS = 5
+"""A slope over fewer windows is not measured."""
+DECLINES = 3
+"""So many declines in a row are an alert."""
+
+
+# how far one number moves
+
+
+def variation(values: Sequence[Fraction]) -> float | None:
+    """The coefficient of variation σ/|μ|, σ of the whole population; None for no values or a mean of 0.
+
+    >>> round(variation([Fraction("0.38"), Fraction("0.42"), Fraction("0.44")]), 4)
+    0.0603
+    """
+    square = variation_squared(values)
+    return None if square is None else math.sqrt(square)
+
+
+def slope(values: Sequence[Fraction]) -> Fraction | None:
+    """The least-squares slope per window, exact; None over fewer than five windows.
+
+    >>> slope([Fraction(text) for text in ("0.90", "0.89", "0.87", "0.86", "0.84")])
+    Fraction(-3, 200)
+    """
+    cases = len(values)
+    if cases < WINDOWS:
+        return None
+    middle = Fraction(cases - 1, 2)
+    mean = sum(values, Fraction(0)) / cases
+    above = sum(((nth - middle) * (value - mean) for nth, value in enumerate(values)), Fraction(0))
+    below = sum(((nth - middle) ** 2 for nth in range(cases)), Fraction(0))
+    return above / below
+
+
+def declines(values: Sequence[Fraction], *, better: str = "higher") -> int:
+    """How many times in a row the number got worse, up to the last window.
+
+    >>> declines([Fraction(4), Fraction(3), Fraction(2)]), declines([Fraction(4), Fraction(3)], better="lower")
+    (2, 0)
+    """
+    count = 0
+    for before, after in pairwise(values):
+        worse = after < before if better == "higher" else after > before
+        count = count + 1 if worse else 0
+    return count
+
+
+class Drift(NamedTuple):
+    """What the windows of one metric say."""
+
+    windows: int
+    variation: float | None
+    slope: Fraction | None
+    declines: int
+    alerts: tuple[str, ...]
+
+
+def drift(values: Sequence[Fraction], *, better: str = "higher", rate: bool = True) -> Drift:
+    """The alerts of one metric over its windows, oldest first.
+
+    The slope is held to its limit only for numbers between 0 and 1; a millisecond is not a point.
+
+    >>> drift([Fraction(text) for text in ("0.90", "0.89", "0.87", "0.86", "0.84")]).alerts
+    ('got worse 4 windows in a row',)
+    """
+    spread, tilt, row = variation(values), slope(values), declines(values, better=better)
+    alerts = []
+    if spread is not None and len(values) > 1 and spread > float(MOST_VARIATION):
+        alerts.append(f"varies by {spread:.3f} of its mean, more than {float(MOST_VARIATION):g}")
+    if rate and tilt is not None and abs(tilt) > MOST_SLOPE:
+        alerts.append(f"moves by {float(tilt):+.4f} a window, more than {float(MOST_SLOPE):g}")
+    if row >= DECLINES:
+        alerts.append(f"got worse {row} windows in a row")
+    return Drift(len(values), spread, tilt, row, tuple(alerts))
+
+
+# several reports
 
 
 class Line(NamedTuple):
