@@ -16,12 +16,21 @@ from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Column
 from ragworthy.report.show import plural
 from ragworthy.suites.agreement import DECLARED
-from ragworthy.suites.agreement.advice import steps, warnings
+from ragworthy.suites.agreement.advice import counts_line, lines, of_pairs, of_raters, steps, warnings
 from ragworthy.suites.agreement.cases import WORST, agreed, cases_of, counts_of
+from ragworthy.suites.agreement.read import (
+    SEVERAL,
+    Votes,
+    pairs_of,
+    read_files,
+    read_marks,
+    read_pairs,
+    read_ratings,
+    read_traced,
+    rules_of,
+    vote,
+)
 from ragworthy.suites.agreement.rules import ALWAYS
-from ragworthy.suites.agreement.told import counts_line, lines, of_pairs, of_raters
-from ragworthy.suites.agreement.traces import read_traced, rules_of, vote
-from ragworthy.suites.agreement.votes import SEVERAL, Votes, pairs_of, read_files, read_marks, read_pairs, read_ratings
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.opened import Listed, Opened, unlike_run
 from ragworthy.suites.protocol import Suite

@@ -12,23 +12,27 @@ from ragworthy.names import DEFAULT_K, HARMLESS, Label
 from ragworthy.report.part import Column, Table
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Summary
-from ragworthy.suites.latency import DECLARED, advice, lines, loads
+from ragworthy.suites.latency import DECLARED, advice, loads
 from ragworthy.suites.latency.choice import guarded, is_strict
 from ragworthy.suites.latency.measure import (
+    Swept,
     cases_of,
+    configuration_key,
+    cost_key,
     counts_of,
     fate_of,
     job_of,
+    judged_key,
     label_of,
+    limits_key,
     names_of,
+    slowest_key,
     split,
     swept,
 )
 from ragworthy.suites.latency.read import read_runs
 from ragworthy.suites.latency.rules import ALWAYS
-from ragworthy.suites.latency.sweep import sweep
-from ragworthy.suites.latency.swept import Swept, configuration_key, cost_key, judged_key, limits_key, slowest_key
-from ragworthy.suites.latency.values import Runs, together, word_of
+from ragworthy.suites.latency.sweep import Runs, sweep, together, word_of
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
@@ -253,11 +257,11 @@ class Latency(Suite):
 
     def lines(self, body: dict[str, Any]) -> list[str]:
         """What was judged, where the time went, what it cost."""
-        return lines.details(body)
+        return advice.lines(body)
 
     def tables(self, body: dict[str, Any]) -> list[Table]:
         """Every configuration under every load."""
-        return [lines.table(body)]
+        return [advice.table(body)]
 
 
 SUITE = Latency()

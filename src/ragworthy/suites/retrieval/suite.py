@@ -16,14 +16,12 @@ from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found,
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.retrieval import DECLARED, TREC, distances, lines, shadow
-from ragworthy.suites.retrieval.advice import diagnose, next_steps, warnings
-from ragworthy.suites.retrieval.arms import Arms, open_sides, read_arms
-from ragworthy.suites.retrieval.cases import case_of, counts_of, established, incomplete, offender_of
-from ragworthy.suites.retrieval.compared import Live, as_json
+from ragworthy.suites.retrieval import DECLARED, TREC, advice, distances, shadow
+from ragworthy.suites.retrieval.arms import Arms, invalid, open_sides, read_arms
 from ragworthy.suites.retrieval.numbers import completed, types_of
+from ragworthy.suites.retrieval.read import case_of, counts_of, established, incomplete, offender_of
 from ragworthy.suites.retrieval.rules import ALWAYS
-from ragworthy.suites.retrieval.validity import invalid
+from ragworthy.suites.retrieval.shadow import Live
 from ragworthy.suites.summarise import values_of, words_of
 
 BY_TYPE = "type"
@@ -157,11 +155,11 @@ class Retrieval(Suite):
         arms: Arms = found.own
         live: Live | None = found.summary.own
         unlike = [f"live and shadow cannot be compared: {why}" for why in live.unlike] if live is not None else []
-        diagnosis = diagnose(found)
+        diagnosis = advice.diagnose(found)
         compared = None
         if live is not None:
             showed = shadow.compare(live, arms.arm, found.summary, arms.renamed)
-            compared = as_json(showed, found.summary, sound=not broken(found) and not unlike)
+            compared = shadow.as_json(showed, found.summary, sound=not broken(found) and not unlike)
         body = {
             "bad_qids": _unjustified(found),
             "lambda": _marks(found),
@@ -171,8 +169,8 @@ class Retrieval(Suite):
         }
         return Extra(
             body={"warnings": body},
-            warnings=warnings(found),
-            steps=next_steps(found, diagnosis),
+            warnings=advice.warnings(found),
+            steps=advice.next_steps(found, diagnosis),
             invalid=unlike,
         )
 
@@ -180,15 +178,15 @@ class Retrieval(Suite):
 
     def counts_line(self, counts: dict[str, Any]) -> str:
         """How many questions there were, and what became of them."""
-        return lines.counts_line(counts)
+        return advice.counts_line(counts)
 
     def lines(self, body: dict[str, Any]) -> list[str]:
         """Convergence, distances, symptoms."""
-        return lines.details(body)
+        return advice.lines(body)
 
     def tables(self, body: dict[str, Any]) -> list[Table]:
         """Shadow against live."""
-        return lines.tables(body)
+        return advice.tables(body)
 
 
 SUITE = Retrieval()

@@ -9,7 +9,7 @@ from ragworthy.names import Outcome, Stage
 from ragworthy.report.show import plural
 from ragworthy.report.warn import Note, noted, size_note
 from ragworthy.suites.evidence import Found
-from ragworthy.suites.stability.asked import Asked
+from ragworthy.suites.stability.read import Asked
 
 SHOWN = ("acr", "cghc", "css", "ned50", "refusal_rate", "iaa")
 """The numbers of a question that people see."""

@@ -17,8 +17,8 @@ from ragworthy.names import VERSION
 from ragworthy.report.show import plural
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
+from ragworthy.suites.structured import WHOLE
 from ragworthy.suites.structured.mark import KEPT, REQUIRED, Marked, Meta, said_by
-from ragworthy.suites.structured.subset import WHOLE
 from ragworthy.text import clip, visible
 
 SCORER = ("text.py", "metrics/answer_json.py", "metrics/context.py", "metrics/definition.py", "metrics/grading.py",

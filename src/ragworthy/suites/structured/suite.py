@@ -27,12 +27,20 @@ from ragworthy.suites.fork import without_gc
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.structured import DECLARED, provenance
+from ragworthy.suites.structured import DECLARED, WHOLE, provenance
 from ragworthy.suites.structured.advice import counts_line, fail_counts, lines, steps, warnings
 from ragworthy.suites.structured.mark import again
-from ragworthy.suites.structured.read import Graded, cases_of, check_profile, counts_of, cut_of, job_of, mark_all
+from ragworthy.suites.structured.read import (
+    Graded,
+    cases_of,
+    check_profile,
+    counts_of,
+    cut_of,
+    in_two_steps,
+    job_of,
+    mark_all,
+)
 from ragworthy.suites.structured.rules import ALWAYS
-from ragworthy.suites.structured.subset import WHOLE, in_two_steps
 from ragworthy.text import visible
 
 PLACES = 3
