@@ -102,9 +102,9 @@ def _values(key: str, made: Made, meta: Meta) -> tuple[Counter[str], int]:
     without = meta.outputs - found.total()
     default = made.values.get(key)
     if default is not None:
-        found[default] += max(without, not found)
+        found[default] += max(without, 0 if found else 1)
         without = 0
-    return found, without or int(not found)
+    return found, without or (0 if found else 1)
 
 
 def _shown(value: str) -> str:

@@ -14,7 +14,8 @@ from ragworthy.load.questions import open_questions, question_lines, read_subset
 from ragworthy.load.sources import Source
 from ragworthy.metrics.definition import Definition
 from ragworthy.metrics.grading import Scored, label
-from ragworthy.names import SEVERITY, Failure, Verdict
+from ragworthy.metrics.kinds import COUNTS
+from ragworthy.names import Failure, Verdict
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.part import Part
 from ragworthy.suites.evidence import Case, Fate
@@ -37,6 +38,23 @@ class Cut(NamedTuple):
     """Slices by these fields that are not shown, because there are so many."""
 
 
+class Columns(NamedTuple):
+    """The names that the rows of one definition have, worked out once for all of them."""
+
+    fields: list[str]
+    """The metric of each field."""
+    counts: list[list[str]]
+    """What each field is counted from, e.g. `detailed_description.matched`."""
+
+    @classmethod
+    def of(cls, definition: Definition) -> "Columns":
+        """The names for the fields of a definition, in their order."""
+        return cls(
+            [f"structured.{field.name}" for field in definition.fields],
+            [[f"{field.name}.{name}" for name in COUNTS.get(field.kind, ())] for field in definition.fields],
+        )
+
+
 class Graded(NamedTuple):
     """What only this suite knows of its evidence."""
 
@@ -44,6 +62,7 @@ class Graded(NamedTuple):
     marked: Marked
     told: Told
     cut: Cut
+    columns: Columns
 
     @property
     def definition(self) -> Definition:
@@ -124,7 +143,6 @@ def cases_of(marked: Marked, definition: Definition, left_out: frozenset[str]) -
                 label=what,
                 stage=item.stage,
                 slices=tuple(name for name in slices if name not in left_out) if left_out else slices,
-                rank=(SEVERITY[what], item.score),
                 own=questions.text_ids[nth],
             )
         )
