@@ -195,7 +195,7 @@ class Agreement(Suite):
         }
 
     def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
-        """What no item can have stands before what this one lacks."""
+        """The usual row; of what is undefined, metrics of all items at once come first."""
         row = super().row(case, words, found)
         return row._replace(undefined=dict(sorted(row.undefined.items(), key=lambda one: one[1] != WHOLE)))
 

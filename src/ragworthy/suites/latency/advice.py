@@ -154,7 +154,7 @@ def money(amount: Fraction) -> str:
 
 
 def lines(body: dict[str, Any]) -> list[str]:
-    """The suite's own told: what was judged, every configuration, stages, costs."""
+    """The suite's own lines: what was judged, every configuration, stages, costs."""
     judged = body["judged"]
     several = len(body["configurations"]) > 1
     knobs = f" ({_knobs(judged['knobs'])})" if judged["knobs"] else ""

@@ -151,7 +151,7 @@ def _judged(
 
 
 def is_strict(settings: Latency) -> bool:
-    """Whether only what is worse in both is off the frontier, as the sources have it."""
+    """Whether only a point that another beats in both time and accuracy is off the frontier, as in the sources."""
     return settings.frontier == "strict" or settings.profile == "reference"
 
 
@@ -159,7 +159,7 @@ def is_strict(settings: Latency) -> bool:
 
 
 def _interactive(request: Request, gates: tuple[g.Gate, ...]) -> tuple[g.Gate, ...]:
-    """The gates of interactive use: the P95 that batch use has by default is the usual one there."""
+    """The gates of interactive use: the default P95 of batch use gives way to that of interactive use."""
     batch = default_gates(request.settings._replace(use="batch"), request.given)[0]
     usual = LATENCY_GATES[0]
     return tuple(
@@ -187,6 +187,6 @@ def _holds(one: g.Judged) -> bool:
 
 
 def guarded(gates: tuple[g.Gate, ...]) -> tuple[g.Gate, ...]:
-    """The gates with what must not be lost against the last release, unless they say so themselves."""
+    """The gates, and those of LATENCY_GUARD for which there is no gate on the same metric and operator."""
     there = {(gate.metric, gate.op) for gate in gates if gate.slice is None}
     return gates + tuple(gate for gate in LATENCY_GUARD if (gate.metric, gate.op) not in there)

@@ -20,8 +20,7 @@ from ragworthy.stats import percentile
 from ragworthy.suites.evidence import Case, Fate
 from ragworthy.suites.latency.choice import Choice, choose
 from ragworthy.suites.latency.loads import Spot
-from ragworthy.suites.latency.read import Runs as Read
-from ragworthy.suites.latency.read import load_prices
+from ragworthy.suites.latency.read import FileRuns, load_prices
 from ragworthy.suites.latency.sweep import (
     Cell,
     Group,
@@ -80,7 +79,7 @@ class Swept(NamedTuple):
     """The judged configuration, from its lowest load to its highest."""
     choice: Choice
     uneven: list[str]
-    """What is not crossed, in words."""
+    """Questions that did not meet every configuration and load equally often, in words."""
     prices: Prices | None
 
     @property
@@ -90,7 +89,7 @@ class Swept(NamedTuple):
 
 
 def names_of(request: Request) -> list[MetricName]:
-    """The metrics of the suite, and of those it borrows the usual ones and those that gates ask for."""
+    """Every metric of this suite; of other suites, those of ACCURACY and those that gates name."""
     names = {metric.id: MetricName(metric, None) for metric in all_metrics("latency").values()}
     for written in (*(f"answers.{name}" for name in ACCURACY), *(gate.metric for gate in request.gates)):
         name = find(written, default_k=DEFAULT_K)
@@ -155,7 +154,7 @@ def lacking(job: Job, group: Group) -> set[int]:
 
 
 def _uneven(job: Job, found: Sweep) -> list[str]:
-    """What is not crossed, in words."""
+    """Questions that did not meet every configuration and load equally often, in words."""
     return [
         f"{job.questions[one.question].qid} met {one.most} {_often(one.often)} and {one.least} {_often(one.seldom)}"
         for one in uneven(found.groups)
@@ -166,7 +165,7 @@ def _often(count: int) -> str:
     return ("never", "once")[count] if count < 2 else f"{count} times"
 
 
-def counts_of(job: Job, read: Read, own: Swept) -> dict[str, int]:
+def counts_of(job: Job, read: FileRuns, own: Swept) -> dict[str, int]:
     """How many there are of everything, over all configurations and loads; then of what is judged."""
     groups = [one.group for one in own.measured]
     answerable = sum(question.gold.answerable for question in job.questions)
@@ -263,7 +262,7 @@ def split(one: Measurement, cases: Sequence[Case]) -> dict[str, Runs]:
 
 
 def _size(name: str, samples: Sequence[Sample], cases: Sequence[Case]) -> int:
-    """How many questions a slice has; the length of one that was not asked is not known."""
+    """How many questions a slice has: by a gold field all of them, by length those asked, as only a run may tell it."""
     return sum(name in case.slices for case in cases) or len({one.question for one in samples})
 
 

@@ -39,18 +39,18 @@ Wrong = Callable[[str, str], DataError]
 """An error of a price list from a message and a field."""
 
 
-class Runs(NamedTuple):
+class FileRuns(NamedTuple):
     """Every run of a file, in its order."""
 
     timed: list[Timed]
     records: int
     repeated: int
-    """How many runs stood there once more and were left out."""
+    """How many runs were copies of an earlier one, and left out."""
     headers: int
     """How many times the header of a table was repeated."""
 
 
-def read_runs(source: Source, damage: Damage = None) -> Runs:
+def read_runs(source: Source, damage: Damage = None) -> FileRuns:
     """Every run of a JSONL or CSV file; `damage` changes or drops a run as soon as it is read."""
     table = _Table(source) if is_table(source) else None
     lines = numbered(source) if table is None else table.lines()
@@ -75,7 +75,7 @@ def read_runs(source: Source, damage: Damage = None) -> Runs:
     _stop(problems)
     if not items:
         raise data_error("RW-F04", "expected runs, got none", where=source.given)
-    return Runs(timed, len(items), repeated, 0 if table is None else table.headers)
+    return FileRuns(timed, len(items), repeated, 0 if table is None else table.headers)
 
 
 def _stop(problems: list[Problem]) -> None:

@@ -210,7 +210,7 @@ def length_slice(gold: Gold, sample: Sample) -> str:
     return f"length={length_of(len(text.split())) if text else 'unknown'}"
 
 
-# what is not crossed
+# questions that met some configurations more often than others
 
 
 class Uneven(NamedTuple):

@@ -144,7 +144,7 @@ class Queries:
 
 
 class Some(NamedTuple):
-    """Queries of which every metric says something, or none does: the first stands for all."""
+    """Queries that the same metrics have a word for; the first stands for all."""
 
     queries: Queries
     first: int

@@ -77,7 +77,7 @@ class Retrieval(Suite):
     # summarise
 
     def runs(self, facts: Question) -> Iterable[Facts]:
-        """The runs of a question, or the missing one."""
+        """The runs of a question; where there is none, the facts of a missing run."""
         return facts.facts
 
     def slice_fields(self, request: Request) -> tuple[str, ...]:
@@ -89,12 +89,12 @@ class Retrieval(Suite):
         return (BY_TYPE,)
 
     def groups(self, cases: Sequence[Case]) -> dict[str | None, list[int]]:
-        """The members of every slice; types of blocks are there even where they have none."""
+        """The members of every slice; every type of block is one, even without members."""
         found = super().groups(cases)
         return {f"{BY_TYPE}={kind}": [] for kind in types_of(cases)} | found
 
     def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
-        """Blocks counted one by one, reasons instead of numbers that cannot be had, and the index in use beside it."""
+        """Count blocks one by one, put reasons where nothing can be measured, and do the same for the index in use."""
         arms: Arms = evidence.own
         corpus = arms.sides.shadow.corpus
         judged = completed(summary, evidence.cases, arms.shadow, known_corpus=corpus is not None)
@@ -118,7 +118,7 @@ class Retrieval(Suite):
     # describe
 
     def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
-        """A metric that these files cannot measure has scored nothing; one of answers counts what was not answered."""
+        """Scored where question and metric have a value; unanswered is refused, for metrics of answered questions."""
         if case.fate in (Fate.MISSING, Fate.ERRORED):
             return case.fate
         if word is not None and value.undefined is None:

@@ -104,8 +104,10 @@ class Stability(Suite):
         """A question with a word counts as scored, errors among its runs or not."""
         if case.fate is not Fate.MISSING and word is not None:
             return Fate.SCORED
+        if case.fate in (Fate.MISSING, Fate.ERRORED):
+            return case.fate
         refused = case.facts.answerable and all(run.refused for run in case.facts.runs)
-        return case.fate if case.fate in (Fate.MISSING, Fate.ERRORED) else _REFUSED[refused]
+        return Fate.REFUSED if refused else Fate.NOT_APPLICABLE
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
         """Why a question is not in a metric's denominator."""
@@ -175,7 +177,6 @@ class Stability(Suite):
         return lines(body)
 
 
-_REFUSED = {True: Fate.REFUSED, False: Fate.NOT_APPLICABLE}
 SUITE = Stability()
 
 
