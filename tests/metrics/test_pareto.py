@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworthy.suites.latency.pareto import Point, fastest, frontier, most_accurate
+from ragworthy.suites.latency.choice import Point, fastest, frontier, most_accurate
 
 
 def point(config: str, p95: str, precision: str, chr: str = "0") -> Point:

@@ -196,7 +196,7 @@ def diff(given: argparse.Namespace) -> int:
     from ragworthy.gates import Gate
     from ragworthy.policy.gate_text import parse_gate_text
     from ragworthy.suites.retrieval import Retrieval
-    from ragworthy.suites.retrieval.lines import churn_lines
+    from ragworthy.suites.retrieval.advice import churn_lines
     from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
 
     if not given.gold and not given.queries:

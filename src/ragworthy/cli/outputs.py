@@ -194,7 +194,7 @@ def _write_besides(given: argparse.Namespace, requests: Sequence["flow.Request"]
         except UsageError as error:  # the verdict does not depend on a picture
             print(f"--plot {name}: {error.lines()[0]}", file=sys.stderr)
     for table in _tables(requests):
-        from ragworthy.suites.agreement.told import tsv_of
+        from ragworthy.suites.agreement.advice import tsv_of
 
         write_whole(table, tsv_of(suites["agreement"]).encode())
     pairs = getattr(given, "pairs_out", None)

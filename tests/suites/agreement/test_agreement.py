@@ -17,9 +17,9 @@ from ragworthy.metrics.facts.arbitration import FLAGS, LABELS, Final, Voted, arb
 from ragworthy.metrics.facts.raters import NoValue
 from ragworthy.records import Pair, Vote
 from ragworthy.suites.agreement import Agreement
+from ragworthy.suites.agreement.advice import tsv_of
 from ragworthy.suites.agreement.rules import AGREEMENT_GATES
 from ragworthy.suites.agreement.suite import SUITE
-from ragworthy.suites.agreement.told import tsv_of
 
 Row = dict[str, Any]
 V, N, R, A = LABELS

@@ -16,7 +16,7 @@ from ragworthy.metrics.facts.answers import Rules
 from ragworthy.metrics.facts.arbitration import arbitrate, voted_of
 from ragworthy.metrics.facts.raters import NoValue
 from ragworthy.records import Answer, Gold, Pair, Trace
-from ragworthy.suites.agreement.traces import read_traced
+from ragworthy.suites.agreement.read import read_traced
 from ragworthy.suites.agreement.validators import content_words, validators
 
 GOLD = Gold(answerable=True, qid="q", gold_claim_substr=["rejects null keys"], gold_citations=["d#2"])

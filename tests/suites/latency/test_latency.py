@@ -825,9 +825,9 @@ def test_cost_for_each_correct_answer() -> None:
     assert Fraction(metrics["cost.per_correct"]["exact"]) == Fraction("0.0005655")
     assert done.verdict == "SHIP"
     assert codes(done)["RW-W64"] == "120 USD are projected for the month, the cap is 100 USD"
-    from ragworthy.suites.latency.lines import details
+    from ragworthy.suites.latency.advice import lines
 
-    assert details(body(done))[-2:] == [
+    assert lines(body(done))[-2:] == [
         "cost: 0.02262 USD for 50 runs, 0.0005655 USD for each correct one",
         "budget: 60 of 100 USD spent on day 15 of 30, 120 projected: more than 110 % of the cap",
     ]

@@ -19,7 +19,7 @@ from ragworthy.load.gold import read_gold
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts.answers import Rules
 from ragworthy.records import Run
-from ragworthy.suites.latency.read import Runs, knobs_of, read_runs
+from ragworthy.suites.latency.read import FileRuns, knobs_of, read_runs
 
 HEADER = "ts,qid,e2e_ms,retrieval_ms,rerank_ms,llm_ms,guard_ms,knobs\n"
 
@@ -29,13 +29,13 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def table(text: str | bytes, name: str = "runs.csv") -> Runs:
+def table(text: str | bytes, name: str = "runs.csv") -> FileRuns:
     data = text.encode() if isinstance(text, str) else text
     Path(name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     return read_runs(open_source("trace", Path(name)))
 
 
-def lines(*rows: Mapping[str, Any]) -> Runs:
+def lines(*rows: Mapping[str, Any]) -> FileRuns:
     return read_runs(open_source("trace", write_jsonl(Path("runs.jsonl"), rows)))
 
 

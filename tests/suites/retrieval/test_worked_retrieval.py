@@ -16,8 +16,8 @@ from ragworthy.metrics.facts.convergence import Seen, flip_rate, mark, run_marks
 from ragworthy.metrics.facts.distance import band, exact, verdict
 from ragworthy.metrics.facts.runs import gap
 from ragworthy.names import Outcome, Verdict
-from ragworthy.suites.retrieval.churn import kendall_tau_b
 from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
+from ragworthy.suites.retrieval.shadow import kendall_tau_b
 
 Row = dict[str, Any]
 

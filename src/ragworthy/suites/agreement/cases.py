@@ -7,7 +7,7 @@ from ragworthy.metrics.facts import raters as r
 from ragworthy.metrics.facts.arbitration import ABSTAIN, NOT_IN_CONTEXT, Final, Voted, arbitrate, voted_of
 from ragworthy.names import Label, Stage
 from ragworthy.records import Gold
-from ragworthy.suites.agreement.votes import Asked, Votes
+from ragworthy.suites.agreement.read import Asked, Votes
 from ragworthy.suites.evidence import Case, Fate
 
 WORST = (Label.ERROR, Label.OVERRULED, Label.DISAGREED, Label.ABSTAINED, Label.ESCALATED, Label.SINGLE, Label.OK)

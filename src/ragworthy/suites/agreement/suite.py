@@ -16,12 +16,21 @@ from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Column
 from ragworthy.report.show import plural
 from ragworthy.suites.agreement import DECLARED
-from ragworthy.suites.agreement.advice import steps, warnings
+from ragworthy.suites.agreement.advice import counts_line, lines, of_pairs, of_raters, steps, warnings
 from ragworthy.suites.agreement.cases import WORST, agreed, cases_of, counts_of
+from ragworthy.suites.agreement.read import (
+    SEVERAL,
+    Votes,
+    pairs_of,
+    read_files,
+    read_marks,
+    read_pairs,
+    read_ratings,
+    read_traced,
+    rules_of,
+    vote,
+)
 from ragworthy.suites.agreement.rules import ALWAYS
-from ragworthy.suites.agreement.told import counts_line, lines, of_pairs, of_raters
-from ragworthy.suites.agreement.traces import read_traced, rules_of, vote
-from ragworthy.suites.agreement.votes import SEVERAL, Votes, pairs_of, read_files, read_marks, read_pairs, read_ratings
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.opened import Listed, Opened, unlike_run
 from ragworthy.suites.protocol import Suite
@@ -186,7 +195,7 @@ class Agreement(Suite):
         }
 
     def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
-        """What no item can have stands before what this one lacks."""
+        """The usual row; of what is undefined, metrics of all items at once come first."""
         row = super().row(case, words, found)
         return row._replace(undefined=dict(sorted(row.undefined.items(), key=lambda one: one[1] != WHOLE)))
 

@@ -1,6 +1,6 @@
-"""Which configuration of a sweep is judged: the one asked for, else the best for its use."""
+"""Which configuration of a sweep is judged: the one asked for, else the best for its use. Fast against accurate."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -10,13 +10,65 @@ from ragworthy.metrics.latency import load_name
 from ragworthy.names import Outcome
 from ragworthy.suites.latency import Latency
 from ragworthy.suites.latency.loads import Spot, replaced_at
-from ragworthy.suites.latency.pareto import Point, fastest, frontier, most_accurate
 from ragworthy.suites.latency.rules import LATENCY_GATES, LATENCY_GUARD, default_gates
 from ragworthy.suites.latency.sweep import Cell, load_order
 from ragworthy.suites.request import Request
 
 Values = Mapping[Cell, Mapping[str, g.Value]]
 """Every metric, by configuration and load."""
+
+
+# the frontier
+
+
+class Point(NamedTuple):
+    """One configuration: how slow, how accurate, and how well it cites where the two are equal."""
+
+    config: str
+    p95: Fraction
+    precision: Fraction
+    chr: Fraction = Fraction(0)
+
+
+def frontier(points: Sequence[Point], *, strict: bool = False) -> list[Point]:
+    """The points that no other beats, in the order given.
+
+    Usually a point is beaten by one that is no worse in both and better in one; `strict` asks for better in both.
+
+    >>> slow, same = Point("slow", Fraction(2), Fraction(1, 2)), Point("same", Fraction(2), Fraction(1, 3))
+    >>> [[one.config for one in frontier([slow, same], strict=strict)] for strict in (False, True)]
+    [['slow'], ['slow', 'same']]
+    """
+    beats = _beats_in_both if strict else _beats
+    return [one for one in points if not any(beats(other, one) for other in points)]
+
+
+def _beats(one: Point, other: Point) -> bool:
+    no_worse = one.p95 <= other.p95 and one.precision >= other.precision
+    return no_worse and (one.p95 < other.p95 or one.precision > other.precision)
+
+
+def _beats_in_both(one: Point, other: Point) -> bool:
+    return one.p95 < other.p95 and one.precision > other.precision
+
+
+def fastest(points: Sequence[Point], *, among: Collection[str] | None = None, strict: bool = False) -> Point | None:
+    """The fastest of those that may be taken; ties: higher CHR, then the id.
+
+    Points of the frontier come first. One that is beaten only by what may not be taken is still better than none.
+    """
+    free = [one for one in points if among is None or one.config in among]
+    free = [one for one in frontier(points, strict=strict) if one in free] or free
+    return min(free, key=lambda one: (one.p95, -one.chr, one.config), default=None)
+
+
+def most_accurate(points: Sequence[Point], slowest: Fraction) -> Point | None:
+    """The most accurate point that is fast enough; ties: lower P95, higher CHR, then the id."""
+    free = [one for one in points if one.p95 <= slowest]
+    return min(free, key=lambda one: (-one.precision, one.p95, -one.chr, one.config), default=None)
+
+
+# the choice
 
 
 class Choice(NamedTuple):
@@ -99,7 +151,7 @@ def _judged(
 
 
 def is_strict(settings: Latency) -> bool:
-    """Whether only what is worse in both is off the frontier, as the sources have it."""
+    """Whether only a point that another beats in both time and accuracy is off the frontier, as in the sources."""
     return settings.frontier == "strict" or settings.profile == "reference"
 
 
@@ -107,7 +159,7 @@ def is_strict(settings: Latency) -> bool:
 
 
 def _interactive(request: Request, gates: tuple[g.Gate, ...]) -> tuple[g.Gate, ...]:
-    """The gates of interactive use: the P95 that batch use has by default is the usual one there."""
+    """The gates of interactive use: the default P95 of batch use gives way to that of interactive use."""
     batch = default_gates(request.settings._replace(use="batch"), request.given)[0]
     usual = LATENCY_GATES[0]
     return tuple(
@@ -135,6 +187,6 @@ def _holds(one: g.Judged) -> bool:
 
 
 def guarded(gates: tuple[g.Gate, ...]) -> tuple[g.Gate, ...]:
-    """The gates with what must not be lost against the last release, unless they say so themselves."""
+    """The gates, and those of LATENCY_GUARD for which there is no gate on the same metric and operator."""
     there = {(gate.metric, gate.op) for gate in gates if gate.slice is None}
     return gates + tuple(gate for gate in LATENCY_GUARD if (gate.metric, gate.op) not in there)

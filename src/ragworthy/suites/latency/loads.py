@@ -47,7 +47,7 @@ def replaced_at(gates: Sequence[g.Gate], gate: g.Gate, load: str) -> bool:
 
 
 def gates_at(gates: Sequence[g.Gate], loads: Sequence[str], baseline: g.Baseline | None) -> tuple[g.Gate, ...]:
-    """Every gate once for each load; what names a load, or questions one by one, stands for itself.
+    """Every gate once for each load; one that names a load, or questions that must pass, stays as it is.
 
     Against a baseline only loads that it has too can be held, unless it has none of them.
     """

@@ -1,19 +1,24 @@
-"""What the latency suite reads: timed runs, as JSON lines or as a table."""
+"""What the latency suite reads: timed runs, as JSON lines or as a table, and price lists."""
 
 import csv
 import io
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import DataError, Problem, data_error
+from ragworthy.errors import DataError, PolicyError, Problem, data_error
+from ragworthy.files import shown_path
 from ragworthy.ids import config_id
+from ragworthy.load.checker import load_toml, written
 from ragworthy.load.decode import items_of, numbered
 from ragworthy.load.sources import Source
+from ragworthy.metrics.cost import Budget, Price, Prices
 from ragworthy.metrics.latency import Timed, stage_name
 from ragworthy.records import Run
 from ragworthy.text import clip, described, visible
@@ -29,20 +34,23 @@ _MILLISECONDS = 1e11
 """Time stamps from this number on count milliseconds: in seconds it would be the year 5138."""
 
 Damage = Callable[[Any], Any] | None
+"""What a selftest does to every run; None leaves it out."""
+Wrong = Callable[[str, str], DataError]
+"""An error of a price list from a message and a field."""
 
 
-class Runs(NamedTuple):
+class FileRuns(NamedTuple):
     """Every run of a file, in its order."""
 
     timed: list[Timed]
     records: int
     repeated: int
-    """How many runs stood there once more and were left out."""
+    """How many runs were copies of an earlier one, and left out."""
     headers: int
     """How many times the header of a table was repeated."""
 
 
-def read_runs(source: Source, damage: Damage = None) -> Runs:
+def read_runs(source: Source, damage: Damage = None) -> FileRuns:
     """Every run of a JSONL or CSV file; `damage` changes or drops a run as soon as it is read."""
     table = _Table(source) if is_table(source) else None
     lines = numbered(source) if table is None else table.lines()
@@ -67,7 +75,7 @@ def read_runs(source: Source, damage: Damage = None) -> Runs:
     _stop(problems)
     if not items:
         raise data_error("RW-F04", "expected runs, got none", where=source.given)
-    return Runs(timed, len(items), repeated, 0 if table is None else table.headers)
+    return FileRuns(timed, len(items), repeated, 0 if table is None else table.headers)
 
 
 def _stop(problems: list[Problem]) -> None:
@@ -311,3 +319,78 @@ class _Table:
 
     def _say(self, code: str, line: int, field: str, message: str) -> None:
         self.problems.append(Problem(code, message, f"{self.given}:{line}", field))
+
+
+# prices
+
+
+def load_prices(path: Path) -> Prices:
+    """A price list: `currency`, [[price]] tables, and [budget] where there is one."""
+    where = shown_path(path)
+
+    def wrong(message: str, field: str = "") -> DataError:
+        return data_error("RW-K02", message, where=where, field=field)
+
+    try:
+        table = load_toml(path)
+    except PolicyError as error:
+        raise wrong(error.problems[0].message) from None
+    _known(table, ("currency", "price", "budget"), "", wrong)
+    currency = table.get("currency", "USD")
+    if not isinstance(currency, str) or not currency.strip():
+        raise wrong(f"expected a text, got {_toml(currency)}", "currency")
+    given = table.get("price", [])
+    if not isinstance(given, list) or not given or not all(isinstance(one, dict) for one in given):
+        raise wrong(f"expected [[price]] tables, got {'none' if not given else 'another value'}", "price")
+    prices = tuple(_price(one, f"price[{i}].", wrong) for i, one in enumerate(given))
+    names = [(one.model, one.stage) for one in prices]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise wrong("expected one price for each model and stage, got two", f"price[{i}]")
+    budget = table.get("budget")
+    return Prices(currency, prices, _budget(budget, wrong) if budget is not None else None)
+
+
+def _price(table: dict[str, Any], here: str, wrong: Wrong) -> Price:
+    _known(table, ("model", "stage", "per_1k", "input_per_1k", "output_per_1k"), here, wrong)
+    for key in ("model", "stage"):
+        if key in table and (not isinstance(table[key], str) or not table[key].strip()):
+            raise wrong(f"expected a non-empty text, got {_toml(table[key])}", f"{here}{key}")
+    one, two = "per_1k" in table, "input_per_1k" in table and "output_per_1k" in table
+    if one == two or (one and ("input_per_1k" in table or "output_per_1k" in table)):
+        raise wrong("expected per_1k, or input_per_1k and output_per_1k, got another choice", here[:-1])
+    keys = ("per_1k", "per_1k") if one else ("input_per_1k", "output_per_1k")
+    into, out = (_amount(table, key, here, wrong) for key in keys)
+    stage = table.get("stage")
+    return Price(table.get("model"), stage_name(stage) if stage else None, into, out)
+
+
+def _amount(table: dict[str, Any], key: str, here: str, wrong: Wrong) -> Fraction:
+    number = written(table.get(key))
+    if number is None or Fraction(number) < 0:
+        raise wrong(f"expected a number from 0, got {_toml(table.get(key))}", f"{here}{key}")
+    return Fraction(number)
+
+
+def _budget(table: Any, wrong: Wrong) -> Budget:
+    if not isinstance(table, dict):
+        raise wrong(f"expected a table, got {_toml(table)}", "budget")
+    _known(table, ("cap", "spent", "day", "days"), "budget.", wrong)
+    cap, spent, day, days = (_amount(table, key, "budget.", wrong) for key in ("cap", "spent", "day", "days"))
+    if cap == 0:
+        raise wrong("expected a number above 0, got 0", "budget.cap")
+    for key, number, most in (("days", days, 31), ("day", day, days)):
+        if number.denominator != 1 or not 1 <= number <= most:
+            raise wrong(f"expected a whole number from 1 to {most}, got {_toml(table[key])}", f"budget.{key}")
+    return Budget(cap, spent, int(day), int(days))
+
+
+def _known(table: dict[str, Any], keys: tuple[str, ...], here: str, wrong: Wrong) -> None:
+    for key in table:
+        if key not in keys:
+            raise wrong(f"expected a known key (one of: {', '.join(keys)}), got an unknown one", f"{here}{key}")
+
+
+def _toml(value: Any) -> str:
+    """A value of a TOML file as an error message shows it."""
+    return "nothing" if value is None else str(value) if isinstance(value, Decimal) else described(value)

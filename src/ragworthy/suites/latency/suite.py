@@ -12,23 +12,27 @@ from ragworthy.names import DEFAULT_K, HARMLESS, Label
 from ragworthy.report.part import Column, Table
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Summary
-from ragworthy.suites.latency import DECLARED, advice, lines, loads
+from ragworthy.suites.latency import DECLARED, advice, loads
 from ragworthy.suites.latency.choice import guarded, is_strict
 from ragworthy.suites.latency.measure import (
+    Swept,
     cases_of,
+    configuration_key,
+    cost_key,
     counts_of,
     fate_of,
     job_of,
+    judged_key,
     label_of,
+    limits_key,
     names_of,
+    slowest_key,
     split,
     swept,
 )
 from ragworthy.suites.latency.read import read_runs
 from ragworthy.suites.latency.rules import ALWAYS
-from ragworthy.suites.latency.sweep import sweep
-from ragworthy.suites.latency.swept import Swept, configuration_key, cost_key, judged_key, limits_key, slowest_key
-from ragworthy.suites.latency.values import Runs, together, word_of
+from ragworthy.suites.latency.sweep import Runs, sweep, together, word_of
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
@@ -85,11 +89,11 @@ class Latency(Suite):
     # summarise
 
     def names(self, request: Request, evidence: Evidence) -> list[MetricName]:
-        """The metrics of the suite, and of those it borrows the usual ones and those that gates ask for."""
+        """Every metric of this suite; of other suites, some on accuracy and those that gates name."""
         return names_of(request)
 
     def slice_fields(self, request: Request) -> tuple[str, ...]:
-        """The gold fields that runs are split by; a load and a length are none."""
+        """The gold fields that runs are split by; load and length are no gold fields."""
         return tuple(field for field in fields_of(request) if field not in RESERVED)
 
     def own_slices(self, evidence: Evidence) -> tuple[str, ...]:
@@ -101,13 +105,13 @@ class Latency(Suite):
         return facts.value(name).exact
 
     def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
-        """The value over all runs of some questions: of times no word of a question would do."""
+        """The value over all runs of some questions: percentiles need every run, not a word for each question."""
         return together(case.facts for case in cases).value(name)
 
     def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
-        """The same at each load and for each length; and slices that gates name, at each load where there are several.
+        """Add values at each load, for each length of questions, and at each load those of slices that gates name.
 
-        A slice is there when one of its questions was asked.
+        A slice of which no question was asked is left out.
         """
         own, cases = evidence.own, evidence.cases
         asked = {None, *(name for case in cases if case.facts.samples for name in case.slices)}
@@ -169,7 +173,7 @@ class Latency(Suite):
         return Ledger.of(counts)
 
     def lacks(self, word: Word, value: g.Value) -> bool:
-        """A question has its own value, whatever is not known of others."""
+        """Whether a question has no value of its own; that the whole has none does not matter."""
         return word is None
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
@@ -253,11 +257,11 @@ class Latency(Suite):
 
     def lines(self, body: dict[str, Any]) -> list[str]:
         """What was judged, where the time went, what it cost."""
-        return lines.details(body)
+        return advice.lines(body)
 
     def tables(self, body: dict[str, Any]) -> list[Table]:
         """Every configuration under every load."""
-        return [lines.table(body)]
+        return [advice.table(body)]
 
 
 SUITE = Latency()

@@ -11,8 +11,8 @@ from ragworthy.metrics.facts.convergence import Asked
 from ragworthy.metrics.fold import value_of
 from ragworthy.metrics.registry import Metric, MetricName
 from ragworthy.suites.evidence import Case, Summary
-from ragworthy.suites.retrieval.cases import incomplete
 from ragworthy.suites.retrieval.distances import Filled
+from ragworthy.suites.retrieval.read import incomplete
 
 TYPES = ("prose", "code", "table", "figure")
 """Block types that are always reported."""

@@ -1,4 +1,8 @@
-"""Rank metrics straight from TREC files, by the conventions of trec_eval: the same suite over ids and ranks alone."""
+"""Rank metrics straight from TREC files, by the conventions of trec_eval: the same suite over ids and ranks alone.
+
+These conventions are facts here, not formulas, so that no metric has a second definition: a list of results goes on for
+ever with documents that are not relevant, and a judged query without relevant documents has one that nobody can find.
+"""
 
 import hashlib
 from collections import Counter
@@ -7,11 +11,13 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ragworthy import gates as g
+from ragworthy.metrics.facts.convergence import Question
+from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.fold import as_number, value_of
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Label, Stage
@@ -24,13 +30,56 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import DECLARED, TREC
-from ragworthy.suites.retrieval.rank_facts import BeyondRanksError, RankFacts, facts_of, word_of
 from ragworthy.trec.ranking import Ranked, score
 from ragworthy.trec.read import read_qrels, read_run
 
 ONLY_RANKS = "TREC files hold ids and ranks only"
 NO_GATE = "no gate was given, so nothing was judged: add --gates, e.g. --gates recall@5=0.80"
 CASES = "judged queries"
+
+
+class BeyondRanksError(Exception):
+    """A metric looked at something that ids and ranks do not show."""
+
+
+class RankFacts(NamedTuple):
+    """Those of the `Facts` of a query that ids and ranks show; asking for another is an error of its own."""
+
+    returned: int
+    blocks: tuple[int, ...]
+    relevant: tuple[int, ...]
+    gains: tuple[int, ...]
+    ideal: tuple[int, ...]
+    answerable: bool = True
+    present: bool = True
+    errored: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name in Facts._fields:
+            raise BeyondRanksError(name)
+        raise AttributeError(name)
+
+
+def facts_of(ranked: Ranked) -> Iterator[RankFacts]:
+    """The facts of every judged query, in order."""
+    queries = np.arange(len(ranked.qids) + 1)
+    found_at = np.searchsorted(ranked.reached.query, queries).tolist()
+    wanted_at = np.searchsorted(ranked.ideal.query, queries).tolist()
+    ranks, grades, ideal = ranked.reached.rank.tolist(), ranked.reached.grade.tolist(), ranked.ideal.grade.tolist()
+    endless = int(max((*ranked.ks, *ranked.returned.tolist())))
+    for nth in range(len(ranked.qids)):
+        found, wanted = slice(*found_at[nth : nth + 2]), slice(*wanted_at[nth : nth + 2])
+        relevant, best = tuple(ranks[found]), tuple(ideal[wanted])
+        lacking = max(1, len(best)) - len(relevant)
+        yield RankFacts(endless, relevant + (0,) * lacking, relevant, tuple(grades[found]), best)
+
+
+def word_of(name: MetricName, facts: RankFacts) -> Word:
+    """What a metric says of one query; raises BeyondRanksError where it needs more than ids and ranks."""
+    run: Any = facts
+    given = run if name.metric.over == "run" else Question({(0, 0): run}, (run,))
+    word: Word = name.metric.of(given) if name.k is None else name.metric.of(given, k=name.k)
+    return word
 
 
 class Queries:
@@ -94,7 +143,7 @@ class Queries:
 
 
 class Some(NamedTuple):
-    """Queries of which every metric says something, or none does: the first stands for all."""
+    """Queries that the same metrics have a word for; the first stands for all."""
 
     queries: Queries
     first: int

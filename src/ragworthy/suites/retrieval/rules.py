@@ -54,7 +54,7 @@ def check_trec(given: Mapping[str, Any], spelled: Mapping[str, str]) -> bool:
 
 
 def default_gates(settings: Retrieval, given: Mapping[str, Any]) -> tuple[Gate, ...]:
-    """What holds when nobody says otherwise; of ids and ranks alone nothing is asked."""
+    """What holds when nobody says otherwise; TREC files have no gates by default."""
     if any(given.get(key) is not None for key in TREC):
         return ()
     return RETRIEVAL_GATES + ((LIVE_GATE,) if given.get("live") is not None else ())

@@ -1,20 +1,63 @@
 """Shadow against live: the index that wants to go live, compared with the one in use, question by question."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.metrics.facts.convergence import Arm, Asked, RunKey
 from ragworthy.metrics.facts.wanted import GONE
+from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
 from ragworthy.suites.evidence import Summary
-from ragworthy.suites.retrieval.churn import jaccard, rbo
-from ragworthy.suites.retrieval.compared import Compared, Live, Moved
 from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
 
 CHANGED_SHOWN = 20
 DEPTH = 5
+PERSISTENCE = 0.9
+"""How likely the reader of a ranking is to go on to the next item."""
+
+
+class Live(NamedTuple):
+    """The index in use: the same questions, with the same numbers."""
+
+    arm: Arm
+    summary: Summary
+    unlike: list[str]
+    """Why it cannot be compared with the shadow; empty when it can."""
+
+    @property
+    def baseline(self) -> g.Baseline:
+        """Its numbers as those that a shadow must not fall behind."""
+        values = {key: value.exact for key, value in self.summary.values.items() if value.exact is not None}
+        return g.Baseline(values, {}, "; ".join(self.unlike) or None, "the live index")
+
+
+class Moved(NamedTuple):
+    """A question with relevant blocks that came into, or fell out of, the first results."""
+
+    qid: str
+    blocks: list[str]
+
+
+class Compared(NamedTuple):
+    """What the comparison showed."""
+
+    live: Live
+    paired: dict[str, dict[str, int]]
+    gained: list[Moved]
+    lost: list[Moved]
+    changed: dict[str, Any]
+    canary: list[g.Judged]
+    failing_live: list[str]
+    """Checks of the canary that the index in use does not pass either."""
+    eligible: bool
+    gone: int
+    """Results of the live index that lead to no block of the shadow's: its numbers are understated by them."""
+    live_hash: str | None
+    shadow_hash: str | None
 
 
 class Results(NamedTuple):
@@ -164,3 +207,126 @@ def churn(pairs: Sequence[Results]) -> dict[str, Any]:
         "rbo_mean": round(sum(row["rbo"] for row in rows) / count, 6) if count else None,
         "most_changed": [rows[nth] for nth in order[:CHANGED_SHOWN] if rows[nth]["rbo"] < 1],
     }
+
+
+# as the report has it
+
+
+def as_json(compared: Compared, shadow: Summary, *, sound: bool) -> dict[str, Any]:
+    """The comparison as the report has it; only sound evidence makes a canary eligible."""
+    live = compared.live
+    return {
+        "comparable": not live.unlike,
+        "unlike": live.unlike,
+        "live_index": compared.live_hash,
+        "shadow_index": compared.shadow_hash,
+        "deltas": {name.id: _delta(name, live.summary, shadow) | compared.paired[name.id] for name in shadow.names},
+        "gone": compared.gone,
+        "canary": {
+            "eligible": compared.eligible and sound,
+            "failing_live": compared.failing_live,
+            "checks": [_check(one) for one in compared.canary],
+        },
+        "gained": _listed(compared.gained),
+        "lost": _listed(compared.lost),
+        "churn": compared.changed,
+    }
+
+
+def _delta(name: MetricName, live: Summary, shadow: Summary) -> dict[str, Any]:
+    before, after = live.values[None, name.id].exact, shadow.values[None, name.id].exact
+
+    def plain(number: Fraction | None) -> int | float | None:
+        return None if number is None else int(number) if name.metric.kind == "count" else float(number)
+
+    return {
+        "live": plain(before),
+        "shadow": plain(after),
+        "delta": None if before is None or after is None else plain(after - before),
+        "better": name.metric.better,
+    }
+
+
+def _check(one: g.Judged) -> dict[str, Any]:
+    return {
+        "metric": one.gate.metric,
+        "op": one.gate.op,
+        "threshold": one.gate.threshold,
+        "value": None if one.value is None or one.value.exact is None else float(one.value.exact),
+        "outcome": one.outcome.value,
+        "reason": one.reason or None,
+    }
+
+
+def _listed(moved: Sequence[Moved]) -> list[dict[str, Any]]:
+    return [one._asdict() for one in moved]
+
+
+# how much two rankings differ, whichever is right: a list counts up to its first k items, each where it stands first
+
+
+def _first(items: Sequence[Hashable], k: int) -> list[Hashable]:
+    if k < 1:
+        raise ValueError(f"expected k of at least 1, got {k}")
+    return list(dict.fromkeys(items))[:k]
+
+
+def jaccard(a: Sequence[Hashable], b: Sequence[Hashable], k: int) -> float:
+    """Shared items of the first k ÷ all items of the first k; 1 for two empty lists.
+
+    >>> jaccard("abcd", "abxy", 4)
+    0.3333333333333333
+    """
+    one, other = set(_first(a, k)), set(_first(b, k))
+    return len(one & other) / len(one | other) if one or other else 1.0
+
+
+def rbo(a: Sequence[Hashable], b: Sequence[Hashable], p: float = PERSISTENCE, k: int = 10) -> float:
+    """Rank-biased overlap, extrapolated from the first k: agreement at each depth, weighted by p to the depth.
+
+    Where one list is shorter, its agreement at its end is taken to go on. 1 for two empty lists.
+
+    >>> round(rbo("abc", "acb", k=3), 6)
+    0.955
+    """
+    if not 0 < p < 1:
+        raise ValueError(f"expected p between 0 and 1, got {p}")
+    short, long = sorted((_first(a, k), _first(b, k)), key=len)
+    if not long:
+        return 1.0
+    if not short:
+        return 0.0
+    s, n = len(short), len(long)
+    shared = _overlaps(short, long)
+    terms = [shared[d] / d * p**d for d in range(1, n + 1)]
+    terms += [shared[s] * (d - s) / (s * d) * p**d for d in range(s + 1, n + 1)]
+    ending = ((shared[n] - shared[s]) / n + shared[s] / s) * p**n
+    return min(1.0, (1 - p) / p * math.fsum(terms) + ending)
+
+
+def _overlaps(short: list[Hashable], long: list[Hashable]) -> list[int]:
+    """How many items both lists hold in their first 0, 1, 2 … items, up to the end of the longer one."""
+    return [len(set(short[:depth]) & set(long[:depth])) for depth in range(len(long) + 1)]
+
+
+def kendall_tau_b(a: Sequence[Hashable], b: Sequence[Hashable], k: int) -> float | None:
+    """Kendall's τ-b over all items of both lists; those that a list lacks share the rank after its last.
+
+    None where it is undefined: a single item, or a list in which all items are tied.
+
+    >>> [kendall_tau_b("abcd", "abce", 4), kendall_tau_b("abc", "xyz", 3), kendall_tau_b("a", "a", 1)]
+    [0.8, -0.75, None]
+    """
+    one = {item: rank for rank, item in enumerate(_first(a, k))}
+    other = {item: rank for rank, item in enumerate(_first(b, k))}
+    ranks = [(one.get(item, len(one)), other.get(item, len(other))) for item in {**one, **other}]
+    balance = untied_one = untied_other = 0
+    for (x, y), (v, w) in combinations(ranks, 2):
+        balance += _sign(x - v) * _sign(y - w)
+        untied_one += x != v
+        untied_other += y != w
+    return balance / math.sqrt(untied_one * untied_other) if untied_one and untied_other else None
+
+
+def _sign(value: int) -> int:
+    return (value > 0) - (value < 0)

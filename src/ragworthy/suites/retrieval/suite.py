@@ -16,14 +16,12 @@ from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found,
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.retrieval import DECLARED, TREC, distances, lines, shadow
-from ragworthy.suites.retrieval.advice import diagnose, next_steps, warnings
-from ragworthy.suites.retrieval.arms import Arms, open_sides, read_arms
-from ragworthy.suites.retrieval.cases import case_of, counts_of, established, incomplete, offender_of
-from ragworthy.suites.retrieval.compared import Live, as_json
+from ragworthy.suites.retrieval import DECLARED, TREC, advice, distances, shadow
+from ragworthy.suites.retrieval.arms import Arms, invalid, open_sides, read_arms
 from ragworthy.suites.retrieval.numbers import completed, types_of
+from ragworthy.suites.retrieval.read import case_of, counts_of, established, incomplete, offender_of
 from ragworthy.suites.retrieval.rules import ALWAYS
-from ragworthy.suites.retrieval.validity import invalid
+from ragworthy.suites.retrieval.shadow import Live
 from ragworthy.suites.summarise import values_of, words_of
 
 BY_TYPE = "type"
@@ -79,7 +77,7 @@ class Retrieval(Suite):
     # summarise
 
     def runs(self, facts: Question) -> Iterable[Facts]:
-        """The runs of a question, or the missing one."""
+        """The runs of a question; where there is none, the facts of a missing run."""
         return facts.facts
 
     def slice_fields(self, request: Request) -> tuple[str, ...]:
@@ -91,12 +89,12 @@ class Retrieval(Suite):
         return (BY_TYPE,)
 
     def groups(self, cases: Sequence[Case]) -> dict[str | None, list[int]]:
-        """The members of every slice; types of blocks are there even where they have none."""
+        """The members of every slice; every type of block is one, even without members."""
         found = super().groups(cases)
         return {f"{BY_TYPE}={kind}": [] for kind in types_of(cases)} | found
 
     def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
-        """Blocks counted one by one, reasons instead of numbers that cannot be had, and the index in use beside it."""
+        """Count blocks one by one, put reasons where nothing can be measured, and do the same for the index in use."""
         arms: Arms = evidence.own
         corpus = arms.sides.shadow.corpus
         judged = completed(summary, evidence.cases, arms.shadow, known_corpus=corpus is not None)
@@ -120,7 +118,7 @@ class Retrieval(Suite):
     # describe
 
     def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
-        """A metric that these files cannot measure has scored nothing; one of answers counts what was not answered."""
+        """Scored where question and metric have a value; unanswered is refused, for metrics of answered questions."""
         if case.fate in (Fate.MISSING, Fate.ERRORED):
             return case.fate
         if word is not None and value.undefined is None:
@@ -157,11 +155,11 @@ class Retrieval(Suite):
         arms: Arms = found.own
         live: Live | None = found.summary.own
         unlike = [f"live and shadow cannot be compared: {why}" for why in live.unlike] if live is not None else []
-        diagnosis = diagnose(found)
+        diagnosis = advice.diagnose(found)
         compared = None
         if live is not None:
             showed = shadow.compare(live, arms.arm, found.summary, arms.renamed)
-            compared = as_json(showed, found.summary, sound=not broken(found) and not unlike)
+            compared = shadow.as_json(showed, found.summary, sound=not broken(found) and not unlike)
         body = {
             "bad_qids": _unjustified(found),
             "lambda": _marks(found),
@@ -171,8 +169,8 @@ class Retrieval(Suite):
         }
         return Extra(
             body={"warnings": body},
-            warnings=warnings(found),
-            steps=next_steps(found, diagnosis),
+            warnings=advice.warnings(found),
+            steps=advice.next_steps(found, diagnosis),
             invalid=unlike,
         )
 
@@ -180,15 +178,15 @@ class Retrieval(Suite):
 
     def counts_line(self, counts: dict[str, Any]) -> str:
         """How many questions there were, and what became of them."""
-        return lines.counts_line(counts)
+        return advice.counts_line(counts)
 
     def lines(self, body: dict[str, Any]) -> list[str]:
         """Convergence, distances, symptoms."""
-        return lines.details(body)
+        return advice.lines(body)
 
     def tables(self, body: dict[str, Any]) -> list[Table]:
         """Shadow against live."""
-        return lines.tables(body)
+        return advice.tables(body)
 
 
 SUITE = Retrieval()

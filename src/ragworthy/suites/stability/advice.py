@@ -9,7 +9,7 @@ from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Note, noted, size_note
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
-from ragworthy.suites.stability.asked import Asked
+from ragworthy.suites.stability.read import Asked
 
 SHOWN = ("acr", "cghc", "css", "ned50", "refusal_rate", "iaa")
 """The numbers of a question that people see."""
@@ -51,7 +51,7 @@ def _of_gold(found: Found, asked: list[Asked]) -> list[Note]:
     return [
         Note("RW-W08", len(vacuous), f"{plural(len(vacuous), 'answerable gold item')} without gold_claim_substr: "
              "any claim counts as containing it", vacuous),
-        Note("RW-W12", int(not counts["unanswerable"]), "the gold set has no unanswerable question"),
+        Note("RW-W12", 0 if counts["unanswerable"] else 1, "the gold set has no unanswerable question"),
         Note("RW-W41", different if different < total else 0,
              f"{plural(total, 'question')}, but only {different:,} different"),
         size_note(different, "different question"),

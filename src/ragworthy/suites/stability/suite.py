@@ -1,31 +1,27 @@
 """The stability suite: every question with all its runs is one case."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.errors import DataError, Problem
-from ragworthy.load.decode import Item, read_items
 from ragworthy.load.gold import name_of, read_gold
-from ragworthy.load.sources import Source
 from ragworthy.metrics import stability as st
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.jitters import run_id
 from ragworthy.metrics.fold import as_number, value_of
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import HARMLESS, SEVERITY, Label, Outcome
-from ragworthy.records import NO_ANSWER, Run
+from ragworthy.names import Outcome
+from ragworthy.records import NO_ANSWER
 from ragworthy.report.part import Column
 from ragworthy.report.show import answered_line, number
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.slices import slices_of
 from ragworthy.suites.stability import DECLARED
 from ragworthy.suites.stability.advice import SHOWN, lines, steps, warnings
-from ragworthy.suites.stability.asked import Asked, ask, counts_of, design_of, distinct, telling
+from ragworthy.suites.stability.read import Asked, ask, case_of, counts_of, design_of, distinct, read_runs, telling
 from ragworthy.suites.stability.rules import ALWAYS
 
 COMPARING = ("stability.failing_questions", "stability.css", "stability.rcr")
@@ -51,14 +47,14 @@ class Stability(Suite):
         gold, runs = opened["gold"], opened["trace"]
         rules = f.Rules(refusals=request.settings.refusals, short_words=request.settings.short_substr == "word")
         items = read_gold(gold, rules, allow_errors=request.allow_gold_errors)
-        read = _read_runs(request, runs, {name_of(item.record) for item in items})
+        read = read_runs(request, runs, {name_of(item.record) for item in items})
         limits = dict(one.split("=", 1) for one in request.settings.limits)
         asked = ask([item.record for item in items], read, rules, limits)
         counts = counts_of(asked, read)
         if progress is not None:
             progress(runs.size, runs.size)
         return Evidence(
-            cases=[_case(one, item, self.slice_fields(request)) for one, item in zip(asked, items, strict=True)],
+            cases=[case_of(one, item, self.slice_fields(request)) for one, item in zip(asked, items, strict=True)],
             records={"gold": len(items), "trace": len(read)},
             counts=counts,
             settings={
@@ -108,8 +104,10 @@ class Stability(Suite):
         """A question with a word counts as scored, errors among its runs or not."""
         if case.fate is not Fate.MISSING and word is not None:
             return Fate.SCORED
+        if case.fate in (Fate.MISSING, Fate.ERRORED):
+            return case.fate
         refused = case.facts.answerable and all(run.refused for run in case.facts.runs)
-        return case.fate if case.fate in (Fate.MISSING, Fate.ERRORED) else _REFUSED[refused]
+        return Fate.REFUSED if refused else Fate.NOT_APPLICABLE
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
         """Why a question is not in a metric's denominator."""
@@ -179,44 +177,7 @@ class Stability(Suite):
         return lines(body)
 
 
-_REFUSED = {True: Fate.REFUSED, False: Fate.NOT_APPLICABLE}
 SUITE = Stability()
-
-
-def _read_runs(request: Request, source: Source, known: set[str]) -> list[Run]:
-    """Every run, in the order of the file; raises what is wrong with them, runs of other questions too."""
-    items, problems = read_items(source, Run)
-    for item in items:
-        where, qid = f"{source.given}:{item.line}", item.record.name
-        if not qid:
-            problems.append(Problem("RW-T01", "expected a non-empty string, got nothing", where, "qid"))
-        elif qid not in known:
-            problems.append(Problem("RW-T11", f'expected a qid of the gold set, got "{qid}"', where, "qid"))
-    if problems:
-        raise DataError(problems)
-    runs = [item.record for item in items]
-    if request.damage is None:
-        return runs
-    return [damaged for run in runs if (damaged := request.damage(run)) is not None]
-
-
-def _case(one: Asked, item: Item, fields: Iterable[str]) -> Case:
-    question = one.question
-    label = st.label(question)
-    stage, why = st.blame(question)
-    fate = Fate.MISSING if question.missing else Fate.ERRORED if question.errored else Fate.SCORED
-    far = sum((abs(broken.value - Fraction(broken.limit)) for broken in question.broken), Fraction(0))
-    return Case(
-        qid=one.qid,
-        facts=question,
-        fate=Fate.REFUSED if question.refused else fate,
-        label=label,
-        stage=None if label in HARMLESS else stage,
-        why=why,
-        slices=slices_of(item.value, fields),
-        rank=(SEVERITY.get(label, SEVERITY[Label.LOW_SCORE]), -far),
-        own=one,
-    )
 
 
 def _broken(one: st.Broken) -> str:

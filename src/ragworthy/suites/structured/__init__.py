@@ -24,6 +24,9 @@ class Structured(NamedTuple):
     ] = ()
 
 
+WHOLE = "whole"
+"""Under this key a request for the questions of a subset has the set that they were drawn from."""
+
 DECLARED = Declared(
     name="structured",
     summary="JSON answers against expected fields",

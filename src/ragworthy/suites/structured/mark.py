@@ -46,7 +46,7 @@ class Job(NamedTuple):
 
 
 class Questions:
-    """Every question in the order of the file: ids, the packed expected objects, slices, and what repeats."""
+    """Every question in the order of the file: ids, slices, what repeats; until all is marked, what was expected."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -126,8 +126,16 @@ ALSO = {"adapter_id": "registry_id"}
 """Another key that will do where there is no such key."""
 Said = tuple[tuple[str, str], ...]
 """What one output says of how it was made, as keys and texts."""
-Noted = tuple[bytes, Said, tuple[str, ...]]
-"""Of an output that counts: the hash of its context, what it says of itself, and what it lacks."""
+
+
+class Noted(NamedTuple):
+    """What is kept of an output that counts, besides what it is worth."""
+
+    context: bytes
+    """The hash of its context."""
+    said: Said
+    gaps: tuple[str, ...]
+    """What it lacks that a scorer needs."""
 
 
 def said_by(meta: Mapping[str, Any] | None) -> Said:
@@ -163,8 +171,10 @@ class Marked(NamedTuple):
 
     questions: Questions
     items: list[Scored]
-    at: list[tuple[int, int]]
-    """Which part and record of the outputs counts for each question; (-1, -1) where there is none."""
+    parts: Ints
+    """In which part of the outputs the one that counts for each question stands; -1 where there is none."""
+    numbers: Ints
+    """Which record of that part it is; -1 where there is none."""
     tables: list[Table]
     outputs: int
     replaced: int
@@ -174,6 +184,15 @@ class Marked(NamedTuple):
     """How many outputs lack the raw text, the context, or the paths or texts of its chunks."""
     meta: Meta
     context_sha256: str
+
+
+class Last(NamedTuple):
+    """The last output of a question in one part of the outputs."""
+
+    number: int
+    """Which record of the part it is."""
+    item: Scored
+    noted: Noted
 
 
 class Gathered(NamedTuple):
@@ -195,7 +214,7 @@ class Gathered(NamedTuple):
 
 def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None] | None = None) -> Gathered:
     """Read one part of the outputs and score it."""
-    items: dict[int, tuple[int, Scored, Noted]] = {}
+    last: dict[int, Last] = {}
     kept = Unpacker()
     orphans: Counter[str] = Counter()
     table, flaws = Table(), Flaws()
@@ -212,18 +231,26 @@ def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None
             if place is None:
                 orphans[output.name] += 1
                 continue
-            replaced += place in items
+            replaced += place in last
             context = hashlib.sha256(msgspec.json.encode(output.context)).digest()
             said = said_by(output.meta)
-            noted = context, known.setdefault(said, said), _gaps(output)
-            items[place] = read - 1, kept(pack(_scored(job, questions.expected[place], output))), noted
+            noted = Noted(context, known.setdefault(said, said), _gaps(output))
+            last[place] = Last(read - 1, kept(pack(_scored(job, questions.expected[place], output))), noted)
         if tell is not None:
             tell(len(block.data))
     for fault in decoder.faults:
         flaws.add("trace", *fault)
-    numbers = array("q", (one[0] for one in items.values()))
-    worth, rest = [one[1] for one in items.values()], [one[2] for one in items.values()]
-    return Gathered(array("q", items), numbers, worth, rest, orphans, table, read, replaced, flaws)
+    return Gathered(
+        places=array("q", last),
+        numbers=array("q", (one.number for one in last.values())),
+        items=[one.item for one in last.values()],
+        noted=[one.noted for one in last.values()],
+        orphans=orphans,
+        table=table,
+        read=read,
+        replaced=replaced,
+        flaws=flaws,
+    )
 
 
 def _gaps(output: StructuredOutput) -> tuple[str, ...]:
@@ -256,7 +283,9 @@ def mark(job: Job, questions: Questions, flaws: Flaws, tell: Callable[[int], Non
     for part in parts:
         flaws.count += part.flaws.count
         flaws.some += part.flaws.some
-    return _merged(job, questions, parts)
+    marked = _merged(job, questions, parts)
+    questions.expected.clear()  # the largest thing in memory, and only marking needs it
+    return marked
 
 
 def _in_processes(job: Job, questions: Questions, tell: Callable[[int], None] | None) -> list[Gathered] | None:
@@ -284,7 +313,8 @@ def _unpacked(part: Gathered) -> Gathered:
 
 def _merged(job: Job, questions: Questions, parts: Sequence[Gathered]) -> Marked:
     items: list[Scored | None] = [None] * len(questions.names)
-    at: list[tuple[int, int]] = [(-1, -1)] * len(questions.names)
+    none = array("q", [-1]) * len(questions.names)
+    at_part, at_number = none[:], none[:]
     notes: list[Noted | None] = [None] * len(questions.names)
     orphans: Counter[str] = Counter()
     replaced = 0
@@ -293,20 +323,22 @@ def _merged(job: Job, questions: Questions, parts: Sequence[Gathered]) -> Marked
         orphans.update(part.orphans)
         for place, number, item, noted in zip(part.places, part.numbers, part.items, part.noted, strict=True):
             replaced += items[place] is not None
-            items[place], at[place], notes[place] = item, (nth, number), noted
+            items[place], notes[place] = item, noted
+            at_part[place], at_number[place] = nth, number
     there = [one for one in notes if one is not None]
     return Marked(
         questions=questions,
         items=[item or _scored(job, questions.expected[nth], None) for nth, item in enumerate(items)],
-        at=at,
+        parts=at_part,
+        numbers=at_number,
         tables=[part.table for part in parts],
         outputs=sum(part.read for part in parts),
         replaced=replaced,
         orphans=orphans.total(),
         orphan_ids=sorted(orphans)[:ORPHANS_SHOWN],
-        gaps=Counter(gap for _, _, gaps in there for gap in gaps),
-        meta=Meta(said for _, said, _ in there),
-        context_sha256=hashlib.sha256(b"".join(context for context, _, _ in there)).hexdigest(),
+        gaps=Counter(gap for one in there for gap in one.gaps),
+        meta=Meta(one.said for one in there),
+        context_sha256=hashlib.sha256(b"".join(one.context for one in there)).hexdigest(),
     )
 
 
@@ -335,6 +367,6 @@ def again(job: Job, marked: Marked, places: Iterable[int]) -> list[tuple[Structu
     parts = len(marked.tables)
     outputs: dict[tuple[int, int], StructuredOutput] = {}
     for part, table in enumerate(marked.tables):
-        numbers = [marked.at[place][1] for place in wanted if marked.at[place][0] == part]
+        numbers = [marked.numbers[place] for place in wanted if marked.parts[place] == part]
         outputs |= {(part, number): one for number, one in table.pick(job.outputs, part, parts, numbers)}
-    return [(golds[place], outputs.get(marked.at[place])) for place in wanted]
+    return [(golds[place], outputs.get((marked.parts[place], marked.numbers[place]))) for place in wanted]

@@ -17,8 +17,8 @@ from ragworthy.names import VERSION
 from ragworthy.report.show import plural
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
+from ragworthy.suites.structured import WHOLE
 from ragworthy.suites.structured.mark import KEPT, REQUIRED, Marked, Meta, said_by
-from ragworthy.suites.structured.subset import WHOLE
 from ragworthy.text import clip, visible
 
 SCORER = ("text.py", "metrics/answer_json.py", "metrics/context.py", "metrics/definition.py", "metrics/grading.py",
@@ -102,9 +102,9 @@ def _values(key: str, made: Made, meta: Meta) -> tuple[Counter[str], int]:
     without = meta.outputs - found.total()
     default = made.values.get(key)
     if default is not None:
-        found[default] += max(without, not found)
+        found[default] += max(without, 0 if found else 1)
         without = 0
-    return found, without or int(not found)
+    return found, without or (0 if found else 1)
 
 
 def _shown(value: str) -> str:

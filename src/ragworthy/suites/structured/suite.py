@@ -1,7 +1,7 @@
 """The structured suite: every question with what its JSON answer is worth, field by field, is one case."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial, update_wrapper
 from typing import Any
@@ -15,10 +15,9 @@ from ragworthy.metrics.context import files_of
 from ragworthy.metrics.definition import Definition
 from ragworthy.metrics.fold import value_of
 from ragworthy.metrics.grading import Scored, losses, why
-from ragworthy.metrics.kinds import COUNTS
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.metrics.structured import metrics_of, part
-from ragworthy.names import HARMLESS, Failure
+from ragworthy.names import HARMLESS, SEVERITY, Failure, Label
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.part import Column, Part
 from ragworthy.suites.describe import rows_hash
@@ -27,12 +26,21 @@ from ragworthy.suites.fork import without_gc
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.structured import DECLARED, provenance
+from ragworthy.suites.structured import DECLARED, WHOLE, provenance
 from ragworthy.suites.structured.advice import counts_line, fail_counts, lines, steps, warnings
 from ragworthy.suites.structured.mark import again
-from ragworthy.suites.structured.read import Graded, cases_of, check_profile, counts_of, cut_of, job_of, mark_all
+from ragworthy.suites.structured.read import (
+    Columns,
+    Graded,
+    cases_of,
+    check_profile,
+    counts_of,
+    cut_of,
+    in_two_steps,
+    job_of,
+    mark_all,
+)
 from ragworthy.suites.structured.rules import ALWAYS
-from ragworthy.suites.structured.subset import WHOLE, in_two_steps
 from ragworthy.text import visible
 
 PLACES = 3
@@ -85,7 +93,7 @@ class Structured(Suite):
                 "slices": list(dict.fromkeys((*job.definition.strata, *request.settings.slices))),
                 "allow_gold_errors": request.allow_gold_errors,
             },
-            own=Graded(job, marked, told, cut),
+            own=Graded(job, marked, told, cut, Columns.of(job.definition)),
             errored=((counts["errored"], counts["gold"], "questions"),),
             missing=(counts["missing"], "output"),
             invalid=tuple(told.invalid),
@@ -108,6 +116,11 @@ class Structured(Suite):
         """The strata of the definition, unless they were asked for."""
         free: tuple[str, ...] = evidence.own.cut.free
         return free
+
+    def word(self, name: MetricName, facts: Scored) -> Word:
+        """What a metric says of the one answer that a question has."""
+        word: Word = name.metric.of(facts)
+        return word
 
     def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
         """One number; its interval rests on different questions, not on repeated ones."""
@@ -138,7 +151,7 @@ class Structured(Suite):
     def says(self, name: MetricName, case: Case, evidence: Evidence) -> bool | None:
         """What a question says alone: a good score, a valid answer, a field that is worth all it can be."""
         item: Scored = case.facts
-        fields = [_id(field.name) for field in evidence.own.definition.fields]
+        fields = evidence.own.columns.fields
         if name.id in fields:
             return bool(item.parts) and item.parts[fields.index(name.id)] == 1
         if name.id == "structured.schema_pass_rate":
@@ -149,10 +162,14 @@ class Structured(Suite):
 
     # describe
 
-    def row(self, case: Case, words: Any, found: Found) -> Row:
+    def rows(self, found: Found) -> Iterator[Row]:
+        """Every question's row, in gold order; it has all its numbers from the answer."""
+        return (self.row(case, {}, found) for case in found.cases)
+
+    def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
         """The row of one question: its score and its parts, also where they do not count."""
         item: Scored = case.facts
-        fields = [_id(field.name) for field in found.own.definition.fields]
+        fields = found.own.columns.fields
         whole = {
             "structured.score": points(item.score),
             "structured.schema_pass_rate": float(item.ok),
@@ -186,13 +203,13 @@ class Structured(Suite):
             "schema_ok": item.ok,
             "fail_reason": _reason(item),
             "fail_detail": item.detail or None,
-            "counts": _counted(found.own.definition, item),
+            "counts": _counted(found.own.columns, item),
         }
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
-        """The questions that pull a gate down, worst first; the same one again stands behind all others."""
+        """The questions that pull a gate down, worst first; repeated questions come after all different ones."""
         bad = [nth for nth, case in enumerate(found.cases) if case.label not in HARMLESS]
-        bad.sort(key=lambda nth: (*found.cases[nth].rank, nth))
+        bad.sort(key=lambda nth: _badness(found.cases[nth]))  # equal ones stay in gold order
         seen: Counter[int] = Counter()
         turn: dict[int, int] = {}
         for nth in bad:
@@ -247,16 +264,23 @@ def points(score: Fraction) -> float:
     >>> points(Fraction(200, 3)), points(Fraction(100))
     (66.667, 100.0)
     """
-    return float(round(score, PLACES))
+    scale: int = 10**PLACES
+    whole, rest = divmod(score.numerator * scale, score.denominator)  # rounding a fraction takes ten times as long
+    up = 2 * rest > score.denominator or (2 * rest == score.denominator and whole % 2 == 1)
+    return (whole + 1 if up else whole) / scale
 
 
-def _counted(definition: Definition, item: Scored) -> dict[str, int]:
+def _counted(columns: Columns, item: Scored) -> dict[str, int]:
     """What the parts were counted from, e.g. `detailed_description.matched`."""
     named: dict[str, int] = {}
-    for field, counts in zip(definition.fields, item.counts, strict=False):
-        names = COUNTS.get(field.kind, ())
-        named |= {f"{field.name}.{name}": count for name, count in zip(names, counts, strict=False)}
+    for names, counts in zip(columns.counts, item.counts, strict=False):
+        named.update(zip(names, counts, strict=False))
     return named
+
+
+def _badness(case: Case) -> tuple[int, Fraction]:
+    """The worst label first, of equal ones the lowest score."""
+    return SEVERITY[case.label or Label.OK], case.facts.score
 
 
 def _offender(case: Case, definition: Definition, gold: StructuredGold, output: StructuredOutput | None) -> Offender:

@@ -1,4 +1,4 @@
-"""Votes on answers, as files have them: of two validators, of several raters, of operators."""
+"""Votes on answers: read from files, or given on traces by the validators that come with the program."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -8,11 +8,17 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from ragworthy.errors import DataError, Problem, data_error
-from ragworthy.load.decode import Decoder, Explain, Found, explain_by_type, numbered
+from ragworthy.index.blocks import Corpus
+from ragworthy.load.decode import Decoder, Explain, Found, Item, explain_by_type, numbered, read_items
+from ragworthy.load.gold import name_of, problems_of
 from ragworthy.load.sources import Source, as_lines
+from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.arbitration import LABELS, RENAMED
 from ragworthy.metrics.facts.raters import rating_of
-from ragworthy.records import Gold, LabelRow, Mark, Pair, Rating, Vote
+from ragworthy.records import Gold, LabelRow, Mark, Pair, Rating, Trace, Vote
+from ragworthy.suites.agreement import Agreement
+from ragworthy.suites.agreement.validators import validators
+from ragworthy.suites.slices import slices_of
 from ragworthy.text import described
 
 Voice = TypeVar("Voice", Pair, Rating, Mark, LabelRow)
@@ -242,3 +248,67 @@ def read_marks(source: Source, fixes: tuple[str, ...], damage: Damage) -> Votes:
     marks = list(kept.values())
     ratings = damaged(map(rating_of, marks), damage)
     return Votes({source.role: len(given)}, ratings=ratings, marks=marks, replaced=len(given) - len(kept))
+
+
+# on traces
+
+
+class Traced(NamedTuple):
+    """Gold questions with the last trace of each."""
+
+    items: list[Item]
+    """The gold questions, with all their fields."""
+    traces: dict[str, Trace]
+    records: int
+    replaced: int
+    orphans: list[str]
+    """Traces that belong to no question."""
+
+
+def read_traced(gold: Source, traces: Source, rules: f.Rules, *, allow_gold_errors: bool) -> Traced:
+    """Gold and traces; raises what is wrong with them, gold first."""
+    items, problems = read_items(gold, Gold)
+    problems += problems_of(items, gold.given, rules, allow_errors=allow_gold_errors)
+    given, wrong = read_items(traces, Trace)
+    nameless = [item.line for item in given if not name_of(item.record)]
+    missing = "expected a non-empty string, got nothing"
+    problems += [*wrong, *(Problem("RW-T01", missing, f"{traces.given}:{line}", "qid") for line in nameless)]
+    if problems:
+        raise DataError(problems)
+    if not items:
+        raise data_error("RW-G05", "expected gold records, got none", where=gold.given)
+    last = {name_of(item.record): item.record for item in given}
+    there = {name_of(item.record) for item in items}
+    orphans = [qid for qid in last if qid not in there]
+    return Traced(items, last, len(given), len(given) - len(last), orphans)
+
+
+def rules_of(settings: Agreement, corpus: Corpus | None) -> f.Rules:
+    """How the validators look at an answer; the texts of a corpus let the auditor look citations up."""
+    return f.Rules(
+        refusals=settings.refusals,
+        short_words=settings.short_substr == "word",
+        scu=settings.scu,
+        chunks=corpus.texts if corpus is not None else None,
+    )
+
+
+def vote(traced: Traced, rules: f.Rules, fields: tuple[str, ...], damage: Damage) -> Votes:
+    """What both validators say of every question, in gold order."""
+    both = validators(rules)
+    golds: dict[str, Gold] = {name_of(item.record): item.record for item in traced.items}
+    errored = {qid for qid, trace in traced.traces.items() if f.is_error(trace)}
+    asked = Asked(
+        questions=golds,
+        slices={name_of(item.record): slices_of(item.value, fields) for item in traced.items},
+        missing=[qid for qid in golds if qid not in traced.traces],
+        errored=sorted(errored & golds.keys()),
+        orphans=traced.orphans,
+        unchecked=0 if rules.scu else sum(bool(one.constraints) for one in golds.values()),
+    )
+    return Votes(
+        records={"gold": len(golds), "trace": traced.records},
+        pairs=damaged([both.vote(one, traced.traces.get(qid)) for qid, one in golds.items()], damage),
+        replaced=traced.replaced,
+        asked=asked,
+    )

@@ -1,14 +1,22 @@
-"""Runs joined with their questions: which of them count, and what was varied."""
+"""Runs joined with their questions: which of them count, what was varied, and the cases that they make."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
+from ragworthy.errors import DataError, Problem
+from ragworthy.load.decode import Item, read_items
 from ragworthy.load.gold import name_of
+from ragworthy.load.sources import Source
 from ragworthy.metrics import stability as st
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.jitters import PLAIN, Variation, run_id, varied
+from ragworthy.names import HARMLESS, SEVERITY, Label
 from ragworthy.records import Gold, Run
+from ragworthy.suites.evidence import Case, Fate
+from ragworthy.suites.request import Request
+from ragworthy.suites.slices import slices_of
 from ragworthy.text import fold, squeeze
 
 
@@ -26,6 +34,23 @@ class Asked(NamedTuple):
     """How many of these were answered in another way."""
     replaced: int
     varied: frozenset[Variation]
+
+
+def read_runs(request: Request, source: Source, known: set[str]) -> list[Run]:
+    """Every run, in the order of the file; raises what is wrong with them, runs of other questions too."""
+    items, problems = read_items(source, Run)
+    for item in items:
+        where, qid = f"{source.given}:{item.line}", item.record.name
+        if not qid:
+            problems.append(Problem("RW-T01", "expected a non-empty string, got nothing", where, "qid"))
+        elif qid not in known:
+            problems.append(Problem("RW-T11", f'expected a qid of the gold set, got "{qid}"', where, "qid"))
+    if problems:
+        raise DataError(problems)
+    runs = [item.record for item in items]
+    if request.damage is None:
+        return runs
+    return [damaged for run in runs if (damaged := request.damage(run)) is not None]
 
 
 def ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Mapping[str, str]) -> list[Asked]:
@@ -77,6 +102,26 @@ def _noops(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
         if run.noop or (run.q is not None and run.q == plain.q):
             found.append((run, plain))
     return found
+
+
+def case_of(one: Asked, item: Item, fields: Iterable[str]) -> Case:
+    """A question with all its runs as one case; offenders are ranked by label, then by how far they miss limits."""
+    question = one.question
+    label = st.label(question)
+    stage, why = st.blame(question)
+    fate = Fate.MISSING if question.missing else Fate.ERRORED if question.errored else Fate.SCORED
+    far = sum((abs(broken.value - Fraction(broken.limit)) for broken in question.broken), Fraction(0))
+    return Case(
+        qid=one.qid,
+        facts=question,
+        fate=Fate.REFUSED if question.refused else fate,
+        label=label,
+        stage=None if label in HARMLESS else stage,
+        why=why,
+        slices=slices_of(item.value, fields),
+        rank=(SEVERITY.get(label, SEVERITY[Label.LOW_SCORE]), -far),
+        own=one,
+    )
 
 
 def distinct(asked: Iterable[Asked]) -> int:
