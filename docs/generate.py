@@ -18,7 +18,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from ragworthy.cli.arguments import EPILOG, parser
-from ragworthy.cli.explain import FORMATS, schema
+from ragworthy.cli.explain import formats, schema
 from ragworthy.errors import CATALOGUE
 from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.kinds import KINDS
@@ -400,7 +400,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/policy-keys.md": keys_page,
         "docs/picture.svg": picture,
     }
-    for name in FORMATS:
+    for name in formats():
         made[f"schemas/{name}.json"] = partial(schema_file, name)
     return made
 

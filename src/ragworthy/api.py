@@ -7,16 +7,16 @@ from typing import Any, NamedTuple, Unpack
 
 from ragworthy import flow
 from ragworthy.errors import usage_error
-from ragworthy.files import Read, remembering
+from ragworthy.files import Read, note_paths, remembering
 from ragworthy.gates import Gate
 from ragworthy.given import Given, check_names, choice, flag, inputs_of, names, settings_of, several
 from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import Verdict
+from ragworthy.policy.declare import Declared
 from ragworthy.policy.gate_checks import EVIDENCE, Known
 from ragworthy.policy.gate_text import parse_gate_text
 from ragworthy.policy.read import find_policy
 from ragworthy.suites import SUITES
-from ragworthy.suites.declare import Declared
 from ragworthy.suites.retrieval.rules import check_trec
 
 
@@ -135,23 +135,24 @@ def score(
     inputs = inputs_of(declared, named)
     if suite == "retrieval":
         check_trec({**inputs, "slices": settings.slices, "lock": lock}, {name: name for name in names() | {"lock"}})
-    loaded = tuple(load_metrics(name, Path()) for name in several("plugins", plugins))
-    with using_metrics(loaded):
-        asked = _gates(declared, settings, inputs, gates, evidence)
-    request = flow.Request(
-        suite=suite,
-        given=inputs,
-        settings=settings,
-        gates=asked,
-        plugins=loaded,
-        baseline=Path(baseline) if baseline is not None else None,
-        lock=Path(lock) if lock is not None else None,
-        unfrozen=flag("unfrozen", unfrozen),
-        allow_gold_errors=flag("allow_gold_errors", allow_gold_errors),
-        jobs=jobs,
-        keep_rows=True,
-    )
     with remembering(Read()) as read:
+        note_paths(read, (*inputs.values(), baseline, lock))
+        loaded = tuple(load_metrics(name, Path()) for name in several("plugins", plugins))
+        with using_metrics(loaded):
+            asked = _gates(declared, settings, inputs, gates, evidence)
+        request = flow.Request(
+            suite=suite,
+            given=inputs,
+            settings=settings,
+            gates=asked,
+            plugins=loaded,
+            baseline=Path(baseline) if baseline is not None else None,
+            lock=Path(lock) if lock is not None else None,
+            unfrozen=flag("unfrozen", unfrozen),
+            allow_gold_errors=flag("allow_gold_errors", allow_gold_errors),
+            jobs=jobs,
+            keep_rows=True,
+        )
         return Result(flow.score(request), read)
 
 

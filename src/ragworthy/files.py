@@ -8,8 +8,8 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import IO
@@ -66,6 +66,16 @@ def remembering(read: Read | None = None) -> Iterator[Read]:
         yield mine
     finally:
         _READ.reset(token)
+
+
+def note_paths(read: Read, given: Iterable[object]) -> None:
+    """Remember files that were named, read or not: whoever names one as an input does not want it replaced."""
+    for one in given:
+        if isinstance(one, tuple):
+            note_paths(read, one)
+        elif isinstance(one, (str, Path)):
+            with suppress(OSError, ValueError):  # whoever opens it says what is wrong
+                read.note(Path(one), Path(one).stat())
 
 
 # inputs

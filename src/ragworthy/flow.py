@@ -84,7 +84,7 @@ def score_suite(suite: Suite, request: Request, progress: Progress | None = None
     """The whole flow of one suite. What differs between suites is behind `suite`; the steps are these for all."""
     suite = suite.variant(request)
     opened = open_inputs(suite, request)
-    evidence = suite.read(opened, request, progress)
+    evidence = suite.told(request, suite.read(opened, request, progress))
     opened.check_unchanged()
     summary = summarise(suite, request, evidence)
     bound = suite.bind(request, evidence, summary, suite.baseline(opened, evidence))
@@ -180,7 +180,8 @@ def _request(policy: Policy, section: Section) -> Request:
 def voice_of(suite: str) -> Voice:
     """What a suite says to people, from the body of its report alone."""
     SUITES.also([suite])
-    return SUITES[suite].load()
+    voice: Voice = SUITES[suite].load()
+    return voice
 
 
 def render(report: dict[str, Any], form: str, *, colour: bool = False) -> str:

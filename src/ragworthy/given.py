@@ -7,10 +7,10 @@ from typing import Any, TypedDict
 
 from ragworthy.errors import usage_error
 from ragworthy.load.checker import Checker, written
+from ragworthy.policy.declare import Declared, Input, Setting
 from ragworthy.policy.gate_text import parse_ks
 from ragworthy.policy.sections import parse_limits
 from ragworthy.suites import SUITES
-from ragworthy.suites.declare import Declared, Input, Setting
 
 
 class Given(TypedDict, total=False):

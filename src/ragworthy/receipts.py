@@ -17,12 +17,12 @@ from ragworthy.load.packs import BUNDLED_PACKS
 from ragworthy.load.plugins import METRICS, load_file, load_point
 from ragworthy.metrics.facts.redirects import Table
 from ragworthy.names import VERSION
+from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.read import load_policy
 from ragworthy.policy.sections import check_settings
 from ragworthy.report import receipt
 from ragworthy.suites import SUITES
 from ragworthy.suites.answers.suite import pack_path
-from ragworthy.suites.declare import Declared, Input
 from ragworthy.suites.opened import lock_of
 from ragworthy.suites.retrieval import TREC
 from ragworthy.text import described

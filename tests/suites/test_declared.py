@@ -14,9 +14,9 @@ from conftest import run_cli, write_jsonl
 from places import ROOT
 from ragworthy import flow, given, receipts
 from ragworthy.names import SUITES as NAMES
+from ragworthy.policy.declare import Declared
 from ragworthy.policy.sections import check_settings, keys_of
 from ragworthy.suites import SUITES
-from ragworthy.suites.declare import Declared
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,6 @@ from ragworthy.errors import CATALOGUE, missing_extra, usage_error
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.names import Exit
 
-FORMATS = ("gold.answers", "trace.answers", "gold.retrieval", "trace.retrieval", "gold.structured",
-           "outputs.structured", "runs", "pairs", "reply", "chunks", "redirects", "lock")  # fmt: skip
-
 
 def explain(given: argparse.Namespace) -> int:
     """Print a definition, or the list of all."""
@@ -30,7 +27,7 @@ def _explain(topic: list[str]) -> int:
             print(f"{metric.id + ('@k' if metric.at_k else ''):<26} {metric.definition}")
         print()
         print(f"{len(CATALOGUE)} codes, from RW-F01 to RW-X70: ragworthy explain CODE")
-        print(f"file formats: ragworthy explain schema {' | '.join(FORMATS)}")
+        print(f"file formats: ragworthy explain schema {' | '.join(formats())}")
         print("what a structured answer looks like: ragworthy explain definition")
     elif topic[0] == "schema":
         show(json.dumps(schema(topic[1] if len(topic) > 1 else ""), indent=2) + "\n")
@@ -77,30 +74,24 @@ def _metric(metric: Metric) -> str:
     return "\n".join(lines)
 
 
+def formats() -> dict[str, type]:
+    """The file formats that can be printed as a schema: the records that suites declare, and what all of them share."""
+    from ragworthy import records
+    from ragworthy.load.lock import Lock
+    from ragworthy.metrics.facts.redirects import Table
+    from ragworthy.runner.contract import Replied
+    from ragworthy.suites import SUITES
+
+    declared = [one for suite in SUITES.values() for one in suite.inputs if one.schema]
+    shared = {"reply": Replied, "chunks": records.Chunk, "redirects": Table, "lock": Lock}
+    return {one.schema: getattr(records, one.record) for one in declared} | shared
+
+
 def schema(name: str) -> dict[str, object]:
     """The JSON Schema of a file format."""
     import msgspec
 
-    from ragworthy.load.lock import Lock
-    from ragworthy.metrics.facts.redirects import Table
-    from ragworthy.records import (
-        Chunk,
-        Gold,
-        Pair,
-        RetrievalGold,
-        RetrievalTrace,
-        Run,
-        StructuredGold,
-        StructuredOutput,
-        Trace,
-    )
-    from ragworthy.runner.contract import Replied
-
-    types = (
-        Gold, Trace, RetrievalGold, RetrievalTrace, StructuredGold, StructuredOutput, Run, Pair, Replied, Chunk, Table,
-        Lock,
-    )  # fmt: skip
-    kinds: dict[str, type] = dict(zip(FORMATS, types, strict=True))
+    kinds = formats()
     if name not in kinds:
         raise usage_error(f'expected one of {", ".join(kinds)}, got "{name}"')
     made: dict[str, object] = _steady(msgspec.json.schema(kinds[name]))

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
+from ragworthy.policy.declare import Declared
 from ragworthy.safe import terminal
-from ragworthy.suites.declare import Declared
 
 
 class Parser(argparse.ArgumentParser):

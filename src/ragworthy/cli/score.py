@@ -16,11 +16,11 @@ from ragworthy.gates import Gate
 from ragworthy.load.checker import Checker, written
 from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, Exit, Verdict, exit_code
+from ragworthy.policy.declare import Declared, Setting
 from ragworthy.policy.gate_text import parse_gate_text
 from ragworthy.policy.sections import parse_limits
 from ragworthy.report import write as writing
 from ragworthy.suites import SUITES
-from ragworthy.suites.declare import Declared, Setting
 
 
 def score(given: argparse.Namespace) -> int:

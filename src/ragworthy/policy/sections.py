@@ -8,76 +8,15 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from ragworthy.errors import policy_error
-from ragworthy.gates import Gate
 from ragworthy.load.checker import Checker, shown, written
 from ragworthy.load.keys import KEYS
 from ragworthy.metrics.registry import all_metrics
+from ragworthy.policy.declare import Declared, Setting
 from ragworthy.policy.gate_text import parse_ks
 from ragworthy.records import explained
 from ragworthy.stats import exact
 
 LOCK = "lock"
-
-
-class Key(Protocol):
-    """What a suite declares of a setting."""
-
-    @property
-    def meaning(self) -> str: ...
-    @property
-    def choices(self) -> tuple[str, ...]: ...
-    @property
-    def reads(self) -> str: ...
-
-
-class Setting(Protocol):
-    """A setting that a suite declares."""
-
-    @property
-    def field(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> Any: ...
-    @property
-    def default(self) -> Any: ...
-    @property
-    def key(self) -> Key: ...
-
-
-class Input(Protocol):
-    """A file that a suite declares."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def meaning(self) -> str: ...
-    @property
-    def form(self) -> str: ...
-    @property
-    def needed(self) -> bool: ...
-    @property
-    def receipt_role(self) -> str: ...
-
-
-class Declared(Protocol):
-    """What a policy needs to know of a suite; `suites` declares it, a layer further up."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def inputs(self) -> tuple[Input, ...]: ...
-    @property
-    def settings(self) -> type[Any]: ...
-    @property
-    def default_k(self) -> int | None: ...
-    @property
-    def forms(self) -> Mapping[str, tuple[str, ...]]: ...
-    @property
-    def regression(self) -> tuple[Gate, ...]: ...
-    def fields(self) -> Iterator[Setting]: ...
-    def form_of(self, given: Mapping[str, Any]) -> str | None: ...
-    def default_gates(self, settings: Any, given: Mapping[str, Any]) -> tuple[Gate, ...]: ...
 
 
 class Suites(Protocol):

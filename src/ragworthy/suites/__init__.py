@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 
 from ragworthy import names
-from ragworthy.suites.declare import Declared
+from ragworthy.policy.declare import Declared
 
 
 class Suites(Mapping[str, Declared]):

@@ -16,9 +16,9 @@ from ragworthy.metrics.facts.distance import ACCEPT
 from ragworthy.metrics.fold import as_number, mean, value_of
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import HARMLESS, Label
+from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen, Table
-from ragworthy.suites.declare import Declared, Input
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Row, Summary
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
@@ -59,6 +59,16 @@ class Suite:
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Records become cases. Nothing else of a suite opens or decodes files."""
         raise NotImplementedError
+
+    def told(self, request: Request, evidence: Evidence) -> Evidence:
+        """The evidence with every setting that two runs must share: a declared one is there whoever forgets it."""
+        unsaid = {
+            one.name: getattr(request.settings, one.field)
+            for one in self.declared.fields()
+            if one.key.told and one.name not in evidence.settings
+        }
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in unsaid.items()}
+        return evidence._replace(settings=evidence.settings | plain)
 
     def steps(self, request: Request, score: Callable[[Request], Any]) -> Any:
         """Score in one step, or in several where one depends on another."""

@@ -2,8 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
-from ragworthy.suites.declare import Declared, Input, Key
-from ragworthy.suites.usual import REFUSALS, REFUSED, SCU, SHORT, SLICES
+from ragworthy.policy.declare import REFUSALS, REFUSED, SCU, SHORT, SLICES, Declared, Input, Key
 
 FORMS = {
     "pairs": ("pairs",),
@@ -16,18 +15,21 @@ FORMS = {
 
 
 class Agreement(NamedTuple):
-    """Settings of the agreement suite. The form follows from the files that are there."""
+    """Settings of the agreement suite. The form follows from the files that are there, and decides which of the others
+    mean something: the suite tells those itself.
+    """
 
-    form: Annotated[str, Key("", choices=tuple(FORMS), python=False)] = "pairs"
-    short_substr: Annotated[str, SHORT] = "reject"
-    refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
-    scu: Annotated[bool, SCU] = False
+    form: Annotated[str, Key("", choices=tuple(FORMS), python=False, told=False)] = "pairs"
+    short_substr: Annotated[str, SHORT._replace(told=False)] = "reject"
+    refusals: Annotated[tuple[str, ...], REFUSED._replace(told=False)] = REFUSALS
+    scu: Annotated[bool, SCU._replace(told=False)] = False
     release: Annotated[
         bool,
         Key(
             "whether this is a release, which needs three operators",
             flag="--release",
             help="a release: needs three operators",
+            told=False,
         ),
     ] = False
     baseline_cost: Annotated[
@@ -38,6 +40,7 @@ class Agreement(NamedTuple):
             help="what an operator record cost before",
             metavar="COST",
             reads="positive",
+            told=False,
         ),
     ] = None
     fixes: Annotated[
@@ -47,9 +50,10 @@ class Agreement(NamedTuple):
             flag="--fix",
             help="a fix that operator records may name (repeatable)",
             metavar="NAME",
+            told=False,
         ),
     ] = ()
-    slices: Annotated[tuple[str, ...], SLICES] = ()
+    slices: Annotated[tuple[str, ...], SLICES._replace(told=False)] = ()
 
 
 DECLARED = Declared(
@@ -63,6 +67,8 @@ DECLARED = Declared(
             "what both validators say about each answer (.jsonl)",
             role="trace",
             shown="pairs",
+            record="Pair",
+            schema="pairs",
         ),
         Input(
             "scholar",
@@ -82,8 +88,18 @@ DECLARED = Declared(
             "gold",
             "path of a gold set, with traces instead of pairs: the two validators that come with ragworthy vote",
             "a gold set, with --trace: the validators that come with it vote",
+            record="Gold",
+            schema="gold.answers",
         ),
-        Input("traces", "path of the traces they vote on", "the traces they vote on", role="trace", flag="--trace"),
+        Input(
+            "traces",
+            "path of the traces they vote on",
+            "the traces they vote on",
+            role="trace",
+            flag="--trace",
+            record="Trace",
+            schema="trace.answers",
+        ),
         Input(
             "corpus",
             "path of the chunk texts, for what the auditor looks up in them",
@@ -114,8 +130,21 @@ DECLARED = Declared(
     settings=Agreement,
     example="percent=0.90,kappa=0.75",
     flags=(
-        "--pairs", "--scholar", "--auditor", "--gold", "--trace", "--corpus", "--raters", "--operators", "--fix",
-        "--release", "--baseline-cost", "--tsv", "--pairs-out", "--scu-enforced", "--short-substr",
+        "--pairs",
+        "--scholar",
+        "--auditor",
+        "--gold",
+        "--trace",
+        "--corpus",
+        "--raters",
+        "--operators",
+        "--fix",
+        "--release",
+        "--baseline-cost",
+        "--tsv",
+        "--pairs-out",
+        "--scu-enforced",
+        "--short-substr",
     ),
     forms=FORMS,
-)  # fmt: skip
+)

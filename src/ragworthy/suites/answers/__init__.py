@@ -3,8 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from ragworthy.names import DEFAULT_K
-from ragworthy.suites.declare import Declared, Input, Key
-from ragworthy.suites.usual import REFUSALS, REFUSED, SCU, SHORT, SLICES
+from ragworthy.policy.declare import REFUSALS, REFUSED, SCU, SHORT, SLICES, Declared, Input, Key
 
 
 class Answers(NamedTuple):
@@ -41,8 +40,25 @@ DECLARED = Declared(
     summary="precision, citations, refusals, constraints, recall",
     package="ragworthy.suites.answers",
     inputs=(
-        Input("gold", "path of the gold set", "the gold set (.jsonl, .gz, .zst, .parquet)", needed=True),
-        Input("traces", "path of the traces", "the traces", role="trace", flag="--trace", needed=True, of_run=True),
+        Input(
+            "gold",
+            "path of the gold set",
+            "the gold set (.jsonl, .gz, .zst, .parquet)",
+            needed=True,
+            record="Gold",
+            schema="gold.answers",
+        ),
+        Input(
+            "traces",
+            "path of the traces",
+            "the traces",
+            role="trace",
+            flag="--trace",
+            needed=True,
+            of_run=True,
+            record="Trace",
+            schema="trace.answers",
+        ),
         Input(
             "corpus",
             "path of the chunk texts, for answers.support",

@@ -3,12 +3,13 @@
 from typing import Annotated, NamedTuple
 
 from ragworthy.names import DEFAULT_K
-from ragworthy.suites.declare import Declared, Input, Key
-from ragworthy.suites.usual import PROFILE, REFUSALS, REFUSED, SCU, SHORT, SLICES
+from ragworthy.policy.declare import PROFILE, REFUSALS, REFUSED, SCU, SHORT, SLICES, Declared, Input, Key
 
 
 class Latency(NamedTuple):
-    """Settings of the latency suite."""
+    """Settings of the latency suite. Which configuration is judged is not among what two runs must share: a report has
+    it under `selection`.
+    """
 
     profile: Annotated[str, PROFILE] = "default"
     configuration: Annotated[
@@ -18,6 +19,7 @@ class Latency(NamedTuple):
             flag="--configuration",
             help="the configuration to judge (default: the best for the use)",
             metavar="ID",
+            told=False,
         ),
     ] = None
     use: Annotated[
@@ -27,6 +29,7 @@ class Latency(NamedTuple):
             flag="--use",
             help="what it is chosen for",
             choices=("interactive", "batch"),
+            told=False,
         ),
     ] = "interactive"
     frontier: Annotated[
@@ -36,6 +39,7 @@ class Latency(NamedTuple):
             flag="--frontier",
             help="which points are on the frontier",
             choices=("usual", "strict"),
+            told=False,
         ),
     ] = "usual"
     batch_p95: Annotated[
@@ -46,6 +50,7 @@ class Latency(NamedTuple):
             help="the P95 that batch use allows (default: 2500)",
             metavar="MS",
             reads="positive",
+            told=False,
         ),
     ] = "2500"
     short_substr: Annotated[str, SHORT] = "reject"
@@ -59,7 +64,14 @@ DECLARED = Declared(
     summary="latency against accuracy, per configuration and load",
     package="ragworthy.suites.latency",
     inputs=(
-        Input("gold", "path of the gold set of the answers", "the gold set of the answers", needed=True),
+        Input(
+            "gold",
+            "path of the gold set of the answers",
+            "the gold set of the answers",
+            needed=True,
+            record="Gold",
+            schema="gold.answers",
+        ),
         Input(
             "runs",
             "path of the timed runs (.jsonl or .csv)",
@@ -67,6 +79,8 @@ DECLARED = Declared(
             role="trace",
             needed=True,
             aliases=("traces",),
+            record="Run",
+            schema="runs",
         ),
         Input(
             "prices",
@@ -85,7 +99,16 @@ DECLARED = Declared(
     example="p95=2000,precision=0.80",
     default_k=DEFAULT_K,
     flags=(
-        "--gold", "--runs", "--prices", "--corpus", "--configuration", "--use", "--frontier", "--batch-p95", "--plot",
-        "--scu-enforced", "--short-substr",
+        "--gold",
+        "--runs",
+        "--prices",
+        "--corpus",
+        "--configuration",
+        "--use",
+        "--frontier",
+        "--batch-p95",
+        "--plot",
+        "--scu-enforced",
+        "--short-substr",
     ),
-)  # fmt: skip
+)

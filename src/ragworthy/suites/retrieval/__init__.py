@@ -3,8 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K
-from ragworthy.suites.declare import Declared, Input, Key
-from ragworthy.suites.usual import REFUSALS, REFUSED, SLICES
+from ragworthy.policy.declare import REFUSALS, REFUSED, SLICES, Declared, Input, Key
 
 
 class Retrieval(NamedTuple):
@@ -61,6 +60,8 @@ DECLARED = Declared(
             "path of the retrieval gold set",
             "the retrieval gold set (.jsonl, .gz, .zst, .parquet)",
             needed=True,
+            record="RetrievalGold",
+            schema="gold.retrieval",
         ),
         Input(
             "traces",
@@ -69,6 +70,8 @@ DECLARED = Declared(
             role="trace",
             flag="--trace",
             needed=True,
+            record="RetrievalTrace",
+            schema="trace.retrieval",
         ),
         Input("qrels", "", "TREC judgements, instead of --gold", role="gold", form="file"),
         Input("run", "", "a TREC run, instead of --trace", role="trace", form="file"),
@@ -76,6 +79,8 @@ DECLARED = Declared(
             "live",
             "path of the traces of the index in use, for max_drop and the comparison",
             "the traces of the index in use, to compare with",
+            record="RetrievalTrace",
+            schema="trace.retrieval",
         ),
         Input(
             "corpus",
@@ -101,7 +106,16 @@ DECLARED = Declared(
     example="recall@5=0.80,coverage=0.70",
     default_k=DEFAULT_K,
     flags=(
-        "--gold", "--trace", "--qrels", "--run", "--live", "--k", "--corpus", "--live-corpus", "--redirects",
-        "--delta-s", "--anchor-scope",
+        "--gold",
+        "--trace",
+        "--qrels",
+        "--run",
+        "--live",
+        "--k",
+        "--corpus",
+        "--live-corpus",
+        "--redirects",
+        "--delta-s",
+        "--anchor-scope",
     ),
-)  # fmt: skip
+)

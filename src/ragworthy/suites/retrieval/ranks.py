@@ -21,10 +21,10 @@ from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.fold import as_number, value_of
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Label, Stage
+from ragworthy.policy.declare import Input
 from ragworthy.report.part import Frozen, Note, noted
 from ragworthy.report.show import plural
 from ragworthy.stats import wilson_mean
-from ragworthy.suites.declare import Input
 from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Row
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
@@ -181,6 +181,10 @@ class Ranks(Suite):
         )
         queries = Queries(ranked, self.names(request, evidence))
         return evidence._replace(cases=_tally(queries), own=Read(queries, run.extra))
+
+    def told(self, request: Request, evidence: Evidence) -> Evidence:
+        """Of the settings only k means something for ids and ranks."""
+        return evidence
 
     def word(self, name: MetricName, facts: Some) -> Word:
         """What a metric says of the first of some queries."""

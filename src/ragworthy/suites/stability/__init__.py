@@ -2,8 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
-from ragworthy.suites.declare import Declared, Input, Key
-from ragworthy.suites.usual import REFUSALS, REFUSED, SHORT, SLICES
+from ragworthy.policy.declare import REFUSALS, REFUSED, SHORT, SLICES, Declared, Input, Key
 
 LIMITS = ("acr=0.95", "cghc=0.95", "css=0.70", "ned50=0.20", "refusal_rate=0.98")
 """What each question must hold over its runs."""
@@ -32,7 +31,14 @@ DECLARED = Declared(
     summary="answers over seeds, jitters and paraphrases",
     package="ragworthy.suites.stability",
     inputs=(
-        Input("gold", "path of the gold set of the answers", "the gold set of the answers", needed=True),
+        Input(
+            "gold",
+            "path of the gold set of the answers",
+            "the gold set of the answers",
+            needed=True,
+            record="Gold",
+            schema="gold.answers",
+        ),
         Input(
             "runs",
             "path of the runs: seeds, jitters, paraphrases",
@@ -41,6 +47,8 @@ DECLARED = Declared(
             needed=True,
             aliases=("traces",),
             of_run=True,
+            record="Run",
+            schema="runs",
         ),
     ),
     settings=Stability,

@@ -2,8 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
-from ragworthy.suites.declare import Declared, Input, Key
-from ragworthy.suites.usual import PROFILE, SLICES
+from ragworthy.policy.declare import PROFILE, SLICES, Declared, Input, Key
 
 
 class Structured(NamedTuple):
@@ -39,6 +38,8 @@ DECLARED = Declared(
             role="gold",
             needed=True,
             aliases=("gold",),
+            record="StructuredGold",
+            schema="gold.structured",
         ),
         Input(
             "outputs",
@@ -47,6 +48,8 @@ DECLARED = Declared(
             role="trace",
             needed=True,
             aliases=("traces",),
+            record="StructuredOutput",
+            schema="outputs.structured",
         ),
         Input(
             "definition",

@@ -10,9 +10,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from ragworthy.names import REFUSAL
+
 if TYPE_CHECKING:
     from ragworthy.gates import Gate
-    from ragworthy.suites.protocol import Suite
 
 Form = Literal["records", "corpus", "file", "files", "output"]
 """How a file is read: line by line, as an index or its chunks, by code of its own, several of those; or written."""
@@ -39,6 +40,10 @@ class Input(NamedTuple):
     """Other names that Python takes."""
     of_run: bool = False
     """Whether `ragworthy run` writes it, so that it can be out of date."""
+    record: str = ""
+    """The type of its records in `records.py`, where it is read line by line."""
+    schema: str = ""
+    """The name under which `explain schema` prints that type."""
 
     @property
     def receipt_role(self) -> str:
@@ -72,6 +77,8 @@ class Key(NamedTuple):
     """How it is read, where the type does not say: depths, limits by name, a number above 0, texts of refusals."""
     python: bool = True
     """Whether Python takes it."""
+    told: bool = True
+    """Whether a report names it among the settings that two runs must share to be compared."""
 
 
 class Setting(NamedTuple):
@@ -111,10 +118,9 @@ class Declared(NamedTuple):
     plugin: Any = None
     """The package it comes from, where that is not this one."""
 
-    def load(self) -> "Suite":
-        """The suite itself."""
-        suite: Suite = self._module("suite").SUITE
-        return suite
+    def load(self) -> Any:
+        """The suite itself, a `Suite` of `suites/protocol.py`: declarations stand below what they declare."""
+        return self._module("suite").SUITE
 
     def _module(self, name: str) -> ModuleType:
         """A module of the suite's folder; a suite that is a single file has everything in it."""
@@ -168,3 +174,35 @@ class Declared(NamedTuple):
     def by_role(self, role: str) -> Input | None:
         """The first input with this name in receipts."""
         return next((one for one in self.inputs if one.receipt_role == role), None)
+
+
+# settings that several suites have
+
+REFUSALS = (REFUSAL,)
+
+SHORT = Key(
+    '"reject" (entries under 5 characters never count) or "word" (they count as whole words)',
+    flag="--short-substr",
+    help="entries under 5 characters",
+    choices=("reject", "word"),
+)
+REFUSED = Key(
+    "texts that count as a refusal (trimmed, any case)",
+    flag="--refusal",
+    help="another refusal text (repeatable)",
+    metavar="TEXT",
+    reads="refusals",
+)
+SCU = Key(
+    "whether locked constraints are checked",
+    flag="--scu-enforced --scu_enforced",
+    help="check locked constraints",
+)
+SLICES = Key(
+    "gold fields to split the numbers by",
+    flag="--slice",
+    help="split by a gold field (repeatable)",
+    metavar="FIELD",
+)
+PROFILE = Key("", choices=("default", "reference"), python=False, told=False)
+"""What `--profile` says, in suites that follow the sources' own program themselves."""
