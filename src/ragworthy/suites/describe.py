@@ -71,7 +71,6 @@ def broken(found: Found) -> list[str]:
     """Why the files cannot carry a verdict, whatever was asked of them."""
     evidence = found.evidence
     reasons = [reason for counted in evidence.errored for reason in model.mostly_errors(*counted)]
-    reasons += evidence.against
     missing, what = evidence.missing
     if missing:
         reasons.append(f"{plural(missing, 'question has', 'questions have')} no {what}")

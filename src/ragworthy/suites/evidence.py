@@ -10,6 +10,7 @@ from ragworthy.names import Label, Outcome, Stage
 from ragworthy.report.part import Frozen
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
+from ragworthy.suites.slices import Slice
 
 
 class Fate(StrEnum):
@@ -35,7 +36,7 @@ class Case(NamedTuple):
     stage: Stage | None = None
     """Where to look first; None where nothing is wrong."""
     why: str = ""
-    slices: tuple[str, ...] = ()
+    slices: tuple[Slice, ...] = ()
     weight: int = 1
     """How many items it stands for."""
     rank: tuple[Any, ...] = ()
@@ -58,8 +59,6 @@ class Evidence(NamedTuple):
     """What only this suite knows of its evidence."""
     errored: tuple[tuple[int, int, str], ...] = ()
     """How many ended in an error, of how many, and of what: more than half of one kind is an outage."""
-    against: tuple[str, ...] = ()
-    """What the evidence itself says against shipping, before anything is said of what it lacks."""
     missing: tuple[int, str] = (0, "trace")
     """How many questions nothing was recorded for, and what is missing."""
     left_out: int = 0

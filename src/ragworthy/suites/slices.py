@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -12,25 +12,41 @@ from ragworthy.suites.request import Request
 MOST_SLICES = 200
 
 
-class Slice(NamedTuple):
-    """The questions whose gold item has a value in a field."""
+class Slice(str):
+    """The questions whose gold item has a value in a field, as gates and reports write it: a text that knows its parts.
 
-    field: str
-    value: str
+    >>> one = Slice.of("topic", "a=b")
+    >>> one, one.field, one.value, one == "topic=a=b"
+    ('topic=a=b', 'topic', 'a=b', True)
+    """
 
-    def __str__(self) -> str:
-        return f"{self.field}={self.value}"
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, field: str, value: str) -> "Slice":
+        """The slice of a value in a field."""
+        return cls(f"{field}={value}")
+
+    @property
+    def field(self) -> str:
+        """The gold field."""
+        return self.partition("=")[0]
+
+    @property
+    def value(self) -> str:
+        """The value in it."""
+        return self.partition("=")[2]
 
 
 def fields_of(request: Request) -> tuple[str, ...]:
     """Every gold field that the numbers are split by: those asked for, and those that gates name."""
-    gated = [gate.slice.partition("=")[0] for gate in request.gates if gate.slice]
+    gated = [Slice(gate.slice).field for gate in request.gates if gate.slice]
     return tuple(dict.fromkeys((*request.settings.slices, *gated)))
 
 
-def slices_of(item: Mapping[str, Any], fields: Iterable[str]) -> tuple[str, ...]:
+def slices_of(item: Mapping[str, Any], fields: Iterable[str]) -> tuple[Slice, ...]:
     """The slices of one gold item."""
-    return tuple(str(Slice(field, text)) for field in fields for text in values_of(item.get(field)))
+    return tuple(Slice.of(field, text) for field in fields for text in values_of(item.get(field)))
 
 
 def check_slices(request: Request, there: Iterable[str | None], free: Sequence[str] = ()) -> None:
@@ -39,15 +55,15 @@ def check_slices(request: Request, there: Iterable[str | None], free: Sequence[s
     `free` are fields that a suite splits by itself: nobody asked for them, so nobody is told that there are too many.
     """
     where = str(request.policy or "")
-    names = [name for name in there if name is not None]
-    known = {*free, *(name.partition("=")[0] for name in names)}
+    fields = [Slice(name).field for name in there if name is not None]
+    known = {*free, *fields}
     asked = [(field, f"{request.suite}.slices") for field in request.settings.slices]
-    asked += [(gate.slice.partition("=")[0], f"{gate.metric}: slice") for gate in request.gates if gate.slice]
+    asked += [(Slice(gate.slice).field, f"{gate.metric}: slice") for gate in request.gates if gate.slice]
     for field, at in asked:
         if field not in known:
             message = f'expected a field that gold items have, got "{field}"'
             raise policy_error("RW-P03", message, where=where, field=at)
-    counted = sum(name.partition("=")[0] not in free for name in names)
+    counted = sum(field not in free for field in fields)
     if counted > MOST_SLICES:
         message = f"expected at most {MOST_SLICES} slices, got {counted}: slice by a field with fewer values"
         raise policy_error("RW-P03", message, where=where, field=f"{request.suite}.slices")

@@ -9,6 +9,7 @@ from ragworthy.names import Label, Stage
 from ragworthy.records import Gold
 from ragworthy.suites.agreement.read import Asked, Votes
 from ragworthy.suites.evidence import Case, Fate
+from ragworthy.suites.slices import Slice
 
 WORST = (Label.ERROR, Label.OVERRULED, Label.DISAGREED, Label.ABSTAINED, Label.ESCALATED, Label.SINGLE, Label.OK)
 """What can become of an item, worst first."""
@@ -58,7 +59,7 @@ def _pairs(votes: Votes) -> list[Case]:
     ]
 
 
-def _pair(voted: Voted, fate: Fate, gold: Gold | None, slices: tuple[str, ...]) -> Case:
+def _pair(voted: Voted, fate: Fate, gold: Gold | None, slices: tuple[Slice, ...]) -> Case:
     ended = Ended(arbitrate(voted), gold)
     label = Label.ERROR if fate is Fate.ERRORED else _label(voted, ended.final)
     return Case(

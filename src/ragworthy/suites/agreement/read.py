@@ -18,7 +18,7 @@ from ragworthy.metrics.facts.raters import rating_of
 from ragworthy.records import Gold, LabelRow, Mark, Pair, Rating, Trace, Vote
 from ragworthy.suites.agreement import Agreement
 from ragworthy.suites.agreement.validators import validators
-from ragworthy.suites.slices import slices_of
+from ragworthy.suites.slices import Slice, slices_of
 from ragworthy.text import described
 
 Voice = TypeVar("Voice", Pair, Rating, Mark, LabelRow)
@@ -36,7 +36,7 @@ class Asked(NamedTuple):
 
     questions: Mapping[str, Gold]
     """The gold questions by id, in gold order."""
-    slices: Mapping[str, tuple[str, ...]]
+    slices: Mapping[str, tuple[Slice, ...]]
     missing: Sequence[str] = ()
     """Questions without a trace; the validators abstain there."""
     errored: Sequence[str] = ()

@@ -75,10 +75,9 @@ class Agreement(Suite):
             settings=_settings(request, cases),
             own=votes,
             errored=() if asked is None else ((len(asked.errored), len(asked.questions), "questions"),),
-            against=_rejected(cases),
             missing=(0 if asked is None else len(asked.missing), "trace"),
             left_out=votes.unpaired,
-            invalid=_unpaired(votes),
+            invalid=(*_rejected(cases), *_unpaired(votes)),
             gold_sha256=None if asked is None else opened["gold"].sha256(),
         )
 

@@ -23,6 +23,7 @@ from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Offend
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.slices import Slice
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
 COUNTED = ("rate", "count")
@@ -198,7 +199,9 @@ def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
             for name in slices:
                 some[name] += count
     return [
-        _case(Alike(flags, inside.get(flags, {})), ks)._replace(weight=count, slices=tuple(inside.get(flags, ())))
+        _case(Alike(flags, inside.get(flags, {})), ks)._replace(
+            weight=count, slices=tuple(map(Slice, inside.get(flags, ())))
+        )
         for flags, count in counts.items()
     ]
 

@@ -16,6 +16,7 @@ from ragworthy.metrics.fold import in_order, percent_of, value_of
 from ragworthy.metrics.latency import Sample, Timed, length_of, load_name, stage_order
 from ragworthy.metrics.registry import Metric, MetricName, all_metrics
 from ragworthy.records import Gold, Trace
+from ragworthy.suites.slices import Slice
 
 NO_ANSWERS = "the runs hold no answers"
 MISSING = "answers.missing"
@@ -40,7 +41,7 @@ class Question(NamedTuple):
     qid: str
     gold: Gold
     flags: int
-    slices: tuple[str, ...]
+    slices: tuple[Slice, ...]
 
 
 class Job(NamedTuple):

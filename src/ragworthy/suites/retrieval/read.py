@@ -14,7 +14,7 @@ from ragworthy.names import HARMLESS, SEVERITY
 from ragworthy.records import Citation, RetrievalGold, RetrievalTrace
 from ragworthy.suites.evidence import Case, Fate, Offender
 from ragworthy.suites.reading import Flaws, Reader
-from ragworthy.suites.slices import slicer
+from ragworthy.suites.slices import Slice, slicer
 
 ORPHANS_SHOWN = 3
 ALLOWED = ("RW-G10", "RW-G11")
@@ -279,7 +279,7 @@ def case_of(one: Asked) -> Case:
         label=what,
         stage=None if what in HARMLESS else stage,
         why=why,
-        slices=(*types, *one.wanted.slices),
+        slices=tuple(map(Slice, (*types, *one.wanted.slices))),
         rank=(SEVERITY[what], -off),
         own=one,
     )

@@ -23,7 +23,7 @@ from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.reading import Flaws, reader, told
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.slices import MOST_SLICES, fields_of
+from ragworthy.suites.slices import MOST_SLICES, Slice, fields_of
 from ragworthy.suites.structured import WHOLE, mark
 from ragworthy.suites.structured.mark import Job, Marked
 from ragworthy.suites.structured.provenance import Told
@@ -117,7 +117,7 @@ def cut_of(job: Job, slices: Sequence[tuple[str, ...]], request: Request, *, of_
     asked = request.settings.slices
     strata = tuple(name for name in job.definition.strata if name not in asked)
     sizes = Counter(name for some in slices for name in some)
-    fields = {name: name.partition("=")[0] for name in sizes}
+    fields = {name: Slice(name).field for name in sizes}
     absent = tuple(name for name in asked if of_subset and name not in fields.values())
     unasked = [name for name in sizes if fields[name] in strata]
     unasked.sort(key=lambda name: (-sizes[name], name))
@@ -142,7 +142,7 @@ def cases_of(marked: Marked, definition: Definition, left_out: frozenset[str]) -
                 fate=_FATES.get(item.reason, Fate.SCORED),
                 label=what,
                 stage=item.stage,
-                slices=tuple(name for name in slices if name not in left_out) if left_out else slices,
+                slices=tuple(Slice(name) for name in slices if name not in left_out),
                 own=questions.text_ids[nth],
             )
         )
