@@ -9,7 +9,7 @@ from ragworthy import flow
 from ragworthy.errors import usage_error
 from ragworthy.files import Read, note_paths, remembering
 from ragworthy.gates import Gate
-from ragworthy.given import Given, check_names, choice, flag, inputs_of, names, settings_of, several
+from ragworthy.given import Given, check_names, choice, flag, inputs_of, names, paths_of, settings_of
 from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import Verdict
 from ragworthy.policy.declare import Declared
@@ -137,7 +137,7 @@ def score(
         check_trec({**inputs, "slices": settings.slices, "lock": lock}, {name: name for name in names() | {"lock"}})
     with remembering(Read()) as read:
         note_paths(read, (*inputs.values(), baseline, lock))
-        loaded = tuple(load_metrics(name, Path()) for name in several("plugins", plugins))
+        loaded = tuple(load_metrics(name, Path()) for name in paths_of("plugins", plugins))
         with using_metrics(loaded):
             asked = _gates(declared, settings, inputs, gates, evidence)
         request = flow.Request(

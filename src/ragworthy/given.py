@@ -149,6 +149,13 @@ def several(name: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def paths_of(name: str, value: Any) -> tuple[str, ...]:
+    """Several names or paths."""
+    if value is not None and (isinstance(value, Path) or not all(isinstance(one, (str, Path)) for one in value)):
+        raise usage_error(f"{name}: expected several names or paths, got {value!r}")
+    return tuple(map(str, several(name, value or ())))
+
+
 _SEVERAL = {"slices": "fields", "refusals": "texts", "rule_packs": "packs"}
 
 

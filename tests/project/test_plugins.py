@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,16 @@ def test_the_selftest_proves_that_a_gate_on_it_can_fail() -> None:
             'count, share, median, tail, sum, ratio, spread or a percentile such as p95), got "p0"',
         ),
         (OWN.replace("def in_scope", "def precision"), "metric answers.precision is defined twice"),
+        (OWN + OWN, "cannot be loaded: ValueError: metric answers.in_scope is defined twice"),
+        (OWN.replace('"higher"', '"bigger"'), 'answers.in_scope: better: expected higher or lower, got "bigger"'),
+        (OWN.replace("source=", 'over="bogus", source='), 'over: expected question or run or all, got "bogus"'),
+        (OWN.replace("source=", "highest=-1, source="), "highest: expected a whole number from 1 up or None, got -1"),
+        (OWN.replace("source=", 'short=("precision",), source='), "metric answers.in_scope is defined twice"),
+        (OWN.replace('suite="answers", ', ""), 'metric in_scope: expected suite="…", got none'),
+        (OWN.replace('suite="answers"', 'suite="nosuch"'), "metric nosuch.in_scope: expected a suite (answers, "),
+        (OWN.replace('    """Share', '    f"""Share'), "expected a docstring, whose first line reports show, got none"),
+        ("import sys; sys.exit(0)", "eval/metrics.py cannot be loaded: SystemExit: 0"),
+        ("raise BaseException('no')", "eval/metrics.py cannot be loaded: BaseException: no"),
     ],
 )
 def test_a_plugin_that_cannot_be_loaded_is_an_error_with_its_name(team: Path, text: str, message: str) -> None:
@@ -127,6 +138,10 @@ def test_a_plugin_that_cannot_be_loaded_is_an_error_with_its_name(team: Path, te
         ("facts.nothing", "failed: AttributeError: 'Facts' object has no attribute 'nothing'"),
         ("'yes'", "expected a number or None, got str"),
         ("float('nan')", "expected a number or None, got nan"),
+        ("5", "expected a number from 0 to 1 (or highest=None), got 5"),
+        ("-0.5", "expected a number from 0 to 1 (or highest=None), got -0.5"),
+        ("(1, 2)", "expected a number or None, got tuple"),
+        ("__import__('sys').exit(0)", "failed: SystemExit: 0"),
     ],
 )
 def test_a_plugin_that_fails_while_scoring_is_an_error_with_its_name(team: Path, body: str, message: str) -> None:
@@ -143,6 +158,82 @@ def test_a_plugin_that_is_not_there_is_an_error_with_its_name(team: Path) -> Non
     (team / "ragworthy.toml").write_text(POLICY.replace("eval/metrics.py", "gone"))
     message = 'plugins[0]: expected an installed plugin of ragworthy.metrics (none), got "gone" [RW-P15]'
     assert message in run_cli("gate").err
+
+
+def words(kind: str, *given: str, highest: str = "1") -> Done:
+    """The end of a score with a metric that says these, one a question, and has a gate that any value passes."""
+    text = OWN.replace("source=", f'kind="{kind}", highest={highest}, source=')
+    said = ", ".join(given)
+    text = text.replace(
+        "return facts.in_scope if facts.shipped else None", f"return next(SAID, None)\n\nSAID = iter([{said}])"
+    )
+    Path("eval/own.py").write_text(text)
+    files = ("--gold", "gold.jsonl", "--trace", "traces.jsonl")
+    return run_cli("score", "answers", *files, "--plugin", "eval/own.py", "--gates", "precision=0.1", "-o", "own.json")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "highest", "value"),
+    [
+        ("mean", ("True", "0.5"), "1", 0.75),  # (1 + 1/2) / 2
+        ("mean", ("3", "1"), "None", 2.0),
+        ("median", ("3", "1"), "None", 2.0),
+        ("count", ("True", "False"), "1", 1),
+        ("share", ("(1, 2)", "(2, 2)"), "1", 0.75),  # 3 of 4
+        ("share", ("(0, 0)", "(0, 0)"), "1", None),
+        ("rate", ("__import__('numpy').bool_(True)", "__import__('numpy').float32(0)"), "1", 0.5),
+    ],
+)
+def test_words_of_every_kind_are_folded(kind: str, said: tuple[str, ...], highest: str, value: float | None) -> None:
+    done = words(kind, *said, highest=highest)
+    assert done.code in (0, 1), done
+    metric = json.loads(Path("own.json").read_text())["suites"]["answers"]["metrics"]["answers.in_scope"]
+    assert metric["value"] == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "message"),
+    [
+        ("share", "0.5", "expected a pair for the kind share (a part and a whole), got 0.5"),
+        ("share", "(3, 2)", "expected a part of a whole, both counted, got (3, 2)"),
+        ("count", "0.5", "expected a count, got 0.5"),
+        ("mean", "10**400", "expected a number of at most 10^18, got a greater one"),
+    ],
+)
+def test_a_word_that_its_kind_cannot_fold_is_an_error(kind: str, said: str, message: str) -> None:
+    done = words(kind, said, highest="None")
+    assert done.code == 2
+    assert message in done.err and "[RW-P15]" in done.err
+
+
+def test_two_plugins_may_not_define_the_same_metric(team: Path) -> None:
+    (team / "eval/other.py").write_text(OWN.replace("facts.in_scope", "True"))
+    files = ("--gold", "gold.jsonl", "--trace", "traces.jsonl", "--plugin", "eval/metrics.py")
+    assert run_cli("score", "answers", *files, "--plugin", "eval/metrics.py", "-q").code == 0  # the same one, twice
+    done = run_cli("score", "answers", *files, "--plugin", "eval/other.py")
+    assert done.code == 2 and "metric answers.in_scope is defined twice [RW-P15]" in done.err
+
+
+def test_threads_that_name_the_same_file_run_it_once(team: Path) -> None:
+    (team / "eval/slow.py").write_text(f"import time\ntime.sleep(0.3)\n{OWN}")
+    with ThreadPoolExecutor(3) as pool:
+        asked = [
+            pool.submit(rw.score, "answers", gold="gold.jsonl", traces="traces.jsonl", plugins=["eval/slow.py"])
+            for _ in range(3)
+        ]
+    assert {one.result().metrics["answers.in_scope"].value for one in asked} == {1.0}
+
+
+def test_what_is_no_list_of_plugins_is_refused() -> None:
+    for plugins in ("eval/metrics.py", ["eval/metrics.py", 3]):
+        with pytest.raises(rw.RagworthyError, match="plugins: expected several"):
+            rw.score("answers", gold="gold.jsonl", traces="traces.jsonl", plugins=plugins)  # type: ignore[arg-type]
+
+
+def test_what_a_plugin_prints_does_not_stand_before_the_report(team: Path) -> None:
+    (team / "eval/metrics.py").write_text(OWN + "\nprint('hello')\n")
+    done = run_cli("gate", "--format", "json")
+    assert json.loads(done.out)["verdict"] == "SHIP"
 
 
 # packages
@@ -249,6 +340,23 @@ def test_a_wrong_setting_of_it_is_answered_like_that_of_any_suite(installed: Pat
     assert done.code == 2
     assert "ragworthy.toml: brevity.least: expected a known key" in done.err
     assert "ragworthy.toml: brevity.most: expected a number above 0, got -3 [RW-P03]" in done.err
+
+
+def test_the_suite_of_the_page_drops_no_row(installed: Path, team: Path) -> None:
+    write_jsonl(team / "traces.jsonl", [T1(), T2(), {"qid": "A0003", "error": "timeout"}])
+    ragworthy(installed, "score", "brevity", "--trace", "traces.jsonl", "-o", "r.json", "--rows", "rows.parquet")
+    metric = json.loads(Path("r.json").read_text())["suites"]["brevity"]["metrics"]["brevity.short"]
+    assert (metric["num"], metric["den"]) == (2, 3)  # the error is not short
+    (team / "traces.jsonl").write_text('{"qid": "A0001", "retrieved_ids": 5}\n')
+    done = ragworthy(installed, "score", "brevity", "--trace", "traces.jsonl")
+    assert done.code == 2 and "traces.jsonl:1: retrieved_ids: expected" in done.err
+
+
+def test_what_fails_in_a_suite_of_another_package_is_named(installed: Path, team: Path) -> None:
+    (team / "traces.jsonl").write_text('{"qid": "A0001", "answer_json": {"claim": "a"}}\n')
+    done = ragworthy(installed, "score", "brevity", "--trace", "traces.jsonl", "--most", "1e-5")
+    assert done.code == 1, done
+    assert "definition" not in ragworthy(installed, "explain", "brevity.short").err
 
 
 def test_metrics_renderers_and_targets_of_a_package_are_used_when_they_are_named(installed: Path) -> None:

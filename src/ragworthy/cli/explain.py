@@ -16,7 +16,9 @@ from ragworthy.names import Exit
 def explain(given: argparse.Namespace) -> int:
     """Print a definition, or the list of all."""
     from ragworthy.load.plugins import load_metrics, using_metrics
+    from ragworthy.suites import SUITES
 
+    SUITES.also(topic.partition(".")[0] for topic in given.topic[:1] if "." in topic)
     with using_metrics([load_metrics(name, Path()) for name in given.plugin]):
         return _explain(given.topic)
 

@@ -114,7 +114,7 @@ def entry() -> NoReturn:
     try:
         code = main()
     except SystemExit as ended:  # --help, --version, and a command line that does not parse
-        code = ended.code if isinstance(ended.code, int) else int(Exit.SHIP)
+        code = ended.code if isinstance(ended.code, int) else int(Exit.SHIP if ended.code is None else Exit.USAGE)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; a second Ctrl-C must not end it in a traceback
     try:
         sys.stdout.flush()

@@ -9,9 +9,10 @@ import hashlib
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from fractions import Fraction
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,22 +54,78 @@ class Plugin(NamedTuple):
 
 
 def _guarded(metric: Metric) -> Callable[..., Any]:
-    """A metric's function; what it raises, or says that is no word, is an error with its name."""
+    """A metric's function; what it raises, or says that is no word of its kind, is an error with its name."""
 
     @functools.wraps(metric.of)
     def of(*facts: Any, **depth: Any) -> Any:
-        try:
+        with named(f"{metric.id} ({metric.place})", "failed"):
             word = metric.of(*facts, **depth)
-        except Exception as error:
-            raise _failed(f"{metric.id} ({metric.place})", error, "", "", "failed") from error
-        if isinstance(word, float) and not math.isfinite(word):
-            raise policy_error("RW-P15", f"{metric.id} ({metric.place}): expected a number or None, got {word}")
-        if word is not None and not isinstance(word, (bool, int, float, Fraction, tuple)):
-            got = type(word).__name__
-            raise policy_error("RW-P15", f"{metric.id} ({metric.place}): expected a number or None, got {got}")
-        return word
+        try:
+            return _word(metric, word)
+        except ValueError as wrong:
+            raise policy_error("RW-P15", f"{metric.id} ({metric.place}): expected {wrong}") from None
 
     return of
+
+
+MOST = 10**18
+"""No word is greater: beyond that a number cannot be shown as it is."""
+_PAIRS = {
+    "share": "a part and a whole",
+    "ratio": "an amount and whether it bought something",
+    "spread": "a key and an amount",
+}
+
+
+def _word(metric: Metric, given: Any) -> Any:
+    """What a metric says, as its kind needs it; raises what was expected instead."""
+    if given is None:
+        return None
+    if metric.kind not in _PAIRS:
+        return _number(given, metric)
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise ValueError(f"a pair for the kind {metric.kind} ({_PAIRS[metric.kind]}), got {described_value(given)}")
+    if metric.kind == "spread":
+        return given[0], _number(given[1])
+    part, whole = (_number(one) for one in given)
+    if metric.kind == "share" and not (part.denominator == whole.denominator == 1 and 0 <= part <= whole):
+        raise ValueError(f"a part of a whole, both counted, got {given}")
+    return (int(part), int(whole)) if metric.kind == "share" else (Fraction(part), int(whole))
+
+
+def _number(given: Any, metric: Metric | None = None) -> Any:
+    """An exact number; those of NumPy and floats are taken as what they are."""
+    number: Any = given.item() if type(given).__module__ == "numpy" and hasattr(given, "item") else given
+    if isinstance(number, float) and math.isfinite(number):
+        number = Fraction(number)
+    if type(number) not in (bool, int, Fraction):
+        raise ValueError(f"a number or None, got {described_value(given)}")
+    if abs(number) > MOST:
+        raise ValueError("a number of at most 10^18, got a greater one")
+    if metric is not None and metric.kind == "count" and (number < 0 or number.denominator != 1):
+        raise ValueError(f"a count, got {described_value(number)}")
+    if metric is not None and metric.highest is not None and not 0 <= number <= metric.highest:
+        raise ValueError(f"a number from 0 to {metric.highest} (or highest=None), got {described_value(number)}")
+    return number
+
+
+def described_value(given: Any) -> str:
+    """A value in a message: a number as it is, of all else the type."""
+    if isinstance(given, (int, float)):
+        return str(given)
+    return str(float(given)) if isinstance(given, Fraction) else type(given).__name__
+
+
+@contextmanager
+def named(what: str, did: str, *, where: str = "", field: str = "") -> Iterator[None]:
+    """Whatever code from elsewhere raises is an error with its name; an exit too, or it would be taken for ours."""
+    try:
+        yield
+    except (RagworthyError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        message = f"{what} {did}: {type(error).__name__}: {error}"
+        raise policy_error("RW-P15", message, where=where, field=field) from error
 
 
 class Installed(NamedTuple):
@@ -105,12 +162,9 @@ def load_point(group: str, name: str, *, where: str = "", field: str = "") -> Pl
         both = " and ".join(one.package for one in found)
         raise policy_error("RW-P15", f'expected one plugin "{name}", got {both}', where=where, field=field)
     one = found[0]
-    try:
+    what = f"{name} ({one.package} {one.version})"
+    with named(what, "cannot be loaded", where=where, field=field), redirect_stdout(sys.stderr):
         made = one.point.load()
-    except RagworthyError:
-        raise
-    except Exception as error:
-        raise _failed(f"{name} ({one.package} {one.version})", error, where, field) from error
     return Plugin(name, made, one.package, one.version)
 
 
@@ -119,9 +173,8 @@ def load_file(path: Path, written: str, *, where: str = "", field: str = "") -> 
     source = read_bytes(path)
     digest = hashlib.sha256(source).hexdigest()
     name = f"ragworthy_plugin_{digest[:16]}"
-    made = sys.modules.get(name)
-    if made is None:
-        made = _run(source, path, name, where, field)
+    with _LOADING:  # two threads that name the same file run it once
+        made = sys.modules.get(name) or _run(source, path, name, where, field)
     plugin = Plugin(written, made, sha256=digest, path=path)
     if not any(plugin.metrics()):
         message = f"expected a function with @ragworthy.metric in {shown_path(path)}, got none"
@@ -134,15 +187,15 @@ def _run(source: bytes, path: Path, name: str, where: str, field: str) -> Module
     made.__file__ = str(path)
     sys.modules[name] = made  # as an import does: a class of the file finds its own module
     try:
-        exec(compile(source, str(path), "exec"), made.__dict__)  # noqa: S102 - a policy named this file
-    except Exception as error:
+        with named(shown_path(path), "cannot be loaded", where=where, field=field), redirect_stdout(sys.stderr):
+            exec(compile(source, str(path), "exec"), made.__dict__)  # noqa: S102 - a policy named this file
+    except RagworthyError:
         del sys.modules[name]
-        raise _failed(shown_path(path), error, where, field) from error
+        raise
     return made
 
 
-def _failed(name: str, error: Exception, where: str, field: str, what: str = "cannot be loaded") -> RagworthyError:
-    return policy_error("RW-P15", f"{name} {what}: {type(error).__name__}: {error}", where=where, field=field)
+_LOADING = Lock()
 
 
 def load_metrics(written: str, folder: Path, *, where: str = "", field: str = "") -> Plugin:
@@ -160,15 +213,11 @@ def using_metrics(plugins: Iterable[Plugin], where: str = "") -> Iterator[None]:
         added = registry.using(metric for plugin in plugins for metric in plugin.metrics())
         with added:
             yield
-    except registry.TwiceError as error:
+    except registry.UnusableError as error:
         raise policy_error("RW-P15", str(error), where=where, field="plugins") from None
 
 
 def called(plugin: Plugin, *given: Any) -> Any:
     """What a plugin makes of something; what it raises is an error with its name."""
-    try:
+    with named(f"{plugin.name} ({plugin.package} {plugin.version})", "failed"):
         return plugin.made(*given)
-    except RagworthyError:
-        raise
-    except Exception as error:
-        raise _failed(f"{plugin.name} ({plugin.package} {plugin.version})", error, "", "", "failed") from error

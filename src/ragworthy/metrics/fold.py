@@ -47,6 +47,8 @@ def value_of_all(metric: "Metric", found: Any, cases: int) -> g.Value:
 def _share(metric: "Metric", words: list[Any], base: g.Value) -> g.Value:
     """The sum of parts over the sum of wholes."""
     num, den = sum(part for part, _ in words), sum(whole for _, whole in words)
+    if not den:
+        return base._replace(undefined=metric.undefined)
     # Runs of one question are not independent of each other: the interval rests on the number of questions.
     cases = min(len(words), base.independent or len(words))
     return base._replace(num=num, den=den, n=len(words), interval=wilson_mean(Fraction(num, den), cases))

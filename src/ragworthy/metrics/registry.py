@@ -94,15 +94,15 @@ def metric(
     """
 
     def register(function: Judge) -> Judge:
+        if not suite and not function.__module__.startswith("ragworthy.metrics."):
+            raise ValueError(f'metric {function.__name__}: expected suite="…", got none')
         identifier = f"{suite or function.__module__.rpartition('.')[2]}.{function.__name__}"
         before = _REGISTRY.get(identifier)
         if before is not None and before.of.__code__.co_filename != function.__code__.co_filename:
             raise ValueError(f"metric {identifier} is defined twice")
-        try:
-            fold_of(kind)
-        except KeyError:
-            known = f"{', '.join(KINDS)} or a percentile such as p95"
-            raise ValueError(f'metric {identifier}: expected a kind ({known}), got "{kind}"') from None
+        if suite and described(function.__globals__.get(function.__name__)) is not None:
+            raise ValueError(f"metric {identifier} is defined twice")
+        _check(identifier, function, better=better, kind=kind, over=over, highest=highest)
         top = None if kind == "count" else highest
         made = Metric(
             identifier, function, better, kind, over, needs, top, at_k, short, cases, event, undefined, source
@@ -114,6 +114,24 @@ def metric(
         return function
 
     return register
+
+
+def _check(
+    identifier: str, function: Callable[..., Any], *, better: str, kind: str, over: str, highest: int | None
+) -> None:
+    """Refuse a description that cannot be meant, when it is written and not when it is judged."""
+    for name, value, known in (("better", better, ("higher", "lower")), ("over", over, ("question", "run", "all"))):
+        if value not in known:
+            raise ValueError(f'metric {identifier}: {name}: expected {" or ".join(known)}, got "{value}"')
+    try:
+        fold_of(kind)
+    except KeyError:
+        known_kinds = f"{', '.join(KINDS)} or a percentile such as p95"
+        raise ValueError(f'metric {identifier}: expected a kind ({known_kinds}), got "{kind}"') from None
+    if highest is not None and not (isinstance(highest, int) and highest >= 1):
+        raise ValueError(f"metric {identifier}: highest: expected a whole number from 1 up or None, got {highest}")
+    if not (function.__doc__ or "").strip():
+        raise ValueError(f"metric {identifier}: expected a docstring, whose first line reports show, got none")
 
 
 _DESCRIBED = "__ragworthy_metric__"
@@ -142,8 +160,8 @@ def enter_suite(name: str, module: str) -> None:
     _OUTSIDE[name] = module
 
 
-class TwiceError(ValueError):
-    """A metric from elsewhere has the id of another one."""
+class UnusableError(ValueError):
+    """A metric from elsewhere has the name of another one, or a suite that nobody knows."""
 
 
 _MORE: ContextVar[tuple[Metric, ...]] = ContextVar("metrics", default=())
@@ -153,10 +171,17 @@ _MORE: ContextVar[tuple[Metric, ...]] = ContextVar("metrics", default=())
 def using(more: Iterable[Metric]) -> Iterator[None]:
     """With metrics from outside of this package, and only inside of the block: they do not leak into other scores."""
     added = tuple(more)
-    for one in added:
-        there = all_metrics(suite_of(one.id)).get(one.id)
-        if there is not None and there.function is not one.function:
-            raise TwiceError(f"metric {one.id} is defined twice")
+    for nth, one in enumerate(added):
+        suite = suite_of(one.id)
+        if suite is None:
+            every = ", ".join((*SUITES, *_OUTSIDE))
+            raise UnusableError(f"metric {one.id}: expected a suite ({every}), got {one.id.partition('.')[0]}")
+        for other in (*all_metrics(suite).values(), *added[:nth]):
+            if other.function is one.function:
+                continue
+            names = {other.id, *other.short, other.id.partition(".")[2]}
+            if suite_of(other.id) == suite and names & {one.id, *one.short, one.id.partition(".")[2]}:
+                raise UnusableError(f"metric {one.id} is defined twice")
     token = _MORE.set((*_MORE.get(), *(one for one in added if one.id not in {more.id for more in _MORE.get()})))
     try:
         yield

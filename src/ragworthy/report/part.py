@@ -115,7 +115,7 @@ def plain(code: str, message: str, count: int, qids: list[str] | None = None) ->
     """A warning without a place."""
     return {
         "code": code,
-        "name": CATALOGUE[code].name,
+        "name": CATALOGUE[code].name if code in CATALOGUE else code,  # a suite of another package has its own
         "message": message,
         "where": None,
         "count": count,
