@@ -163,10 +163,8 @@ def test_a_plugin_that_is_not_there_is_an_error_with_its_name(team: Path) -> Non
 def words(kind: str, *given: str, highest: str = "1") -> Done:
     """The end of a score with a metric that says these, one a question, and has a gate that any value passes."""
     text = OWN.replace("source=", f'kind="{kind}", highest={highest}, source=')
-    said = ", ".join(given)
-    text = text.replace(
-        "return facts.in_scope if facts.shipped else None", f"return next(SAID, None)\n\nSAID = iter([{said}])"
-    )
+    text = text.replace("return facts.in_scope if facts.shipped else None", "return next(SAID, None)")
+    text += f"\nSAID = iter([{', '.join(given)}])\n"
     Path("eval/own.py").write_text(text)
     files = ("--gold", "gold.jsonl", "--trace", "traces.jsonl")
     return run_cli("score", "answers", *files, "--plugin", "eval/own.py", "--gates", "precision=0.1", "-o", "own.json")
