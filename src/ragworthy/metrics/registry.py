@@ -22,6 +22,8 @@ Kind = str
 """How the words of the questions become one number: a key of `fold.KINDS`, or a percentile such as p95."""
 Over = Literal["question", "run", "all"]
 """What a metric looks at: the facts of a question, those of one run of it, or everything at once."""
+OF_QUESTIONS = ("count", "spread")
+"""Kinds whose words are of whole questions, except where every run counts for itself, as in latency."""
 Word: TypeAlias = bool | int | float | Fraction | tuple[int, int] | None
 
 
@@ -103,6 +105,8 @@ def metric(
         except KeyError:
             known = f"{', '.join(KINDS)} or a percentile such as p95"
             raise ValueError(f'metric {identifier}: expected a kind ({known}), got "{kind}"') from None
+        if over == "run" and kind in OF_QUESTIONS and suite_of(identifier) != "latency":
+            raise ValueError(f'metric {identifier}: expected over="question" with the kind {kind}, got "run"')
         top = None if kind == "count" else highest
         made = Metric(
             identifier, function, better, kind, over, needs, top, at_k, short, cases, event, undefined, source
@@ -192,6 +196,11 @@ class MetricName(NamedTuple):
     def id(self) -> str:
         """The full id, e.g. `answers.recall@5`."""
         return self.metric.id if self.k is None else f"{self.metric.id}@{self.k}"
+
+    @property
+    def depth(self) -> dict[str, int]:
+        """What its function is given besides facts."""
+        return {} if self.k is None else {"k": self.k}
 
 
 def find(

@@ -120,7 +120,9 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[V
             ("stage", pa.string()),
             ("metrics", pa.map_(pa.string(), pa.float64())),
             ("undefined", pa.map_(pa.string(), pa.string())),
-            ("facts", pa.struct([(name, pa.bool_()) for name in facts])),
+            *(
+                [("facts", pa.struct([(name, pa.bool_()) for name in facts]))] if facts else []
+            ),  # none cannot be written
             *((one.name, kinds[one.kind]) for one in own),
         ]
     )
