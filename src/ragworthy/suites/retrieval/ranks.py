@@ -60,7 +60,7 @@ class RankFacts(NamedTuple):
     def __getattr__(self, name: str) -> Any:
         if name in Facts._fields:
             raise BeyondRanksError(name)
-        raise AttributeError(name)
+        raise AttributeError(f"'Facts' object has no attribute '{name}'")
 
 
 def facts_of(ranked: Ranked) -> Iterator[RankFacts]:
