@@ -24,7 +24,7 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress as Progress
 from ragworthy.suites.request import Request as Request
-from ragworthy.suites.summarise import must_pass, summarise
+from ragworthy.suites.summarise import check_must_pass, must_pass, summarise
 
 
 class Run(NamedTuple):
@@ -145,6 +145,8 @@ def check_request(request: Request) -> None:
 
         known = metrics_in(request.get("definition"))
     check_gates(request.gates, request.suite, where, known)
+    if any(gate.must_pass for gate in request.gates):
+        check_must_pass(SUITES[request.suite].load(), request)
 
 
 def from_policy(policy: Policy, **options: Any) -> list[Request]:

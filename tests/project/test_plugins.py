@@ -8,9 +8,12 @@ import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+from pyarrow import parquet
 
+import cases
 import ragworthy as rw
 from conftest import G1, G2, G3, T1, T2, T3, Done, run_cli, write_jsonl
 from places import ROOT
@@ -392,3 +395,296 @@ def test_an_installed_package_changes_nothing_by_being_there(installed: Path) ->
     files = ("--gold", "gold.jsonl", "--trace", "traces.jsonl", "--format", "json")
     assert ragworthy(installed, "score", "answers", *files).out == run_cli("score", "answers", *files).out
     assert ragworthy(installed, "score", "nosuch").code == 2
+
+
+# metrics of every suite, worked by hand
+
+
+def own(suite: str, name: str, body: str, **said: object) -> str:
+    """A metric of one's own, whose function gives `body`."""
+    usual = {"suite": suite, "better": "higher", "cases": "cases", "event": "good", "undefined": "nothing to count"}
+    given = ", ".join(f"{key}={value!r}" for key, value in ({**usual, "source": "us"} | said).items())
+    depth = ", *, k" if said.get("at_k") else ""
+    return (
+        f'import ragworthy\n@ragworthy.metric({given})\ndef {name}(facts{depth}):\n    """Ours."""\n    return {body}\n'
+    )
+
+
+class Scored(NamedTuple):
+    done: Done
+    report: dict[str, Any]
+    rows: list[dict[str, Any]]
+
+    def metric(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.report["suites"][name.partition(".")[0]]["metrics"][name]
+        return found
+
+    def gate(self) -> tuple[str, list[str]]:
+        one = self.report["gates"][0]
+        return one["outcome"], one.get("failing", [])
+
+
+def gated(case: cases.Case, code: str, gate: str) -> Scored:
+    """One gate on files of a suite, with a plugin."""
+    Path("own.py").write_text(code)
+    files = "".join(f"{key} = {json.dumps(value)}\n" for key, value in case.files.items())
+    head = f'version = 1\nplugins = ["own.py"]\n[{case.suite}]\n{files}'
+    Path("own.toml").write_text(f"{head}\n[[gate]]\n{gate}\n")
+    for path in map(Path, ("own.json", "own.jsonl", "own.receipt")):
+        path.unlink(missing_ok=True)
+    words: list[object] = ["gate", "-c", "own.toml"]
+    if case.name == "trec":  # which no policy names
+        Path("gates.toml").write_text(f"[[gate]]\n{gate}\n")
+        words = cases.command(case, "--gates", "gates.toml", "--plugin", "own.py")
+    done = run_cli(*words, "-o", "own.json", "--rows", "own.jsonl", "--receipt", "own.receipt")
+    if done.code == 2:
+        return Scored(done, {}, [])
+    assert run_cli("verify", "own.receipt").code == 0
+    rows = [json.loads(line) for line in Path("own.jsonl").read_text().splitlines()]
+    return Scored(done, json.loads(Path("own.json").read_text()), rows)
+
+
+def test_must_pass_on_votes_says_what_the_metric_says(team: Path) -> None:
+    case = cases.pairs(team)  # VALID and VALID, VALID and VALID, VALID and REJECT
+    rejected = own("agreement", "rejected", "facts.auditor == 'REJECT'", needs="pairs")
+    found = gated(case, rejected, 'metric = "agreement.rejected"\nmust_pass = ["q1", "q3"]')
+    assert [row["metrics"]["agreement.rejected"] for row in found.rows] == [0.0, 0.0, 1.0]
+    assert found.gate() == ("fail", ["q1"])
+    lower = rejected.replace("'higher'", "'lower'")
+    assert gated(case, lower, 'metric = "agreement.rejected"\nmust_pass = ["q1", "q3"]').gate() == ("fail", ["q3"])
+    # the usual ones ask for agreement, which there is on all items but the last
+    for name in ("percent", "kappa"):
+        assert gated(case, rejected, f'metric = "{name}"\nmust_pass = ["q1", "q3"]').gate() == ("fail", ["q3"])
+
+
+def test_must_pass_on_the_spread_of_operators_asks_for_agreement(team: Path) -> None:
+    case = cases.operators(team)
+    marks = cases.marks(3)
+    marks[0]["correct"] = False  # ada alone finds q1 wrong
+    write_jsonl(team / "operators.jsonl", marks)
+    found = gated(case, own("agreement", "any", "True"), 'metric = "operator_variance"\nmust_pass = ["q1", "q2"]')
+    assert found.gate() == ("fail", ["q1"])
+
+
+def test_must_pass_on_structured_answers_says_what_the_metric_says(team: Path) -> None:
+    case = cases.structured(team)
+    code = own("structured", "cheap", "facts.score < 50")
+    found = gated(case, code, 'metric = "structured.cheap"\nmust_pass = ["q1"]')  # every score is 100
+    assert found.gate() == ("fail", ["q1"])
+    assert gated(case, code, 'metric = "structured.score"\nmust_pass = ["q1"]').gate() == ("pass", [])
+
+
+@pytest.mark.parametrize("name", [*cases.SUITES, "pairs", "trec"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"kind": "median", "highest": None},
+        {"kind": "p95", "highest": None},
+        {"kind": "mean", "highest": None},
+        {"kind": "count"},
+        {"kind": "mean", "over": "all"},
+        {"kind": "spread", "better": "lower"},
+    ],
+)
+def test_must_pass_needs_a_best_value(team: Path, name: str, said: dict[str, Any]) -> None:
+    case = cases.EVERY[name](team)
+    metric = f"{case.suite}.amount"
+    done = gated(case, own(case.suite, "amount", "3", **said), f'metric = "{metric}"\nmust_pass = ["q1"]').done
+    assert done.code == 2
+    assert f"{metric}: must_pass: expected min, max, max_drop or max_worse [RW-P03]" in done.err
+
+
+@pytest.mark.parametrize("name", cases.SUITES)
+def test_must_pass_compares_with_the_best_value(team: Path, name: str) -> None:
+    case = cases.EVERY[name](team)
+    gate = f'metric = "{case.suite}.stars"\nmust_pass = ["q1"]'
+    for word, outcome in (("5", "pass"), ("1", "fail"), ("4.5", "fail")):
+        code = own(case.suite, "stars", word, kind="mean", highest=5)
+        assert gated(case, code, gate).gate()[0] == outcome, word
+
+
+def test_trec_files_say_how_many_documents_were_returned(team: Path) -> None:
+    case = cases.trec(team)
+    (team / "run.txt").write_text("q1 Q0 S.1.p.q1 1 0.5 tag\nq1 Q0 z 2 0.4 tag\nq2 Q0 z 1 0.4 tag\n")
+    code = own("retrieval", "returned", "facts.returned", over="run", kind="mean", highest=None)
+    found = gated(case, code, 'metric = "retrieval.returned"\nmin = 0.5')
+    assert [row["metrics"]["retrieval.returned"] for row in found.rows] == [2.0, 1.0, 0.0]
+    assert found.metric("retrieval.returned")["exact"] == "1/1"  # (2 + 1 + 0) / 3
+    code = own("retrieval", "anchored", "facts.anchored", over="run")
+    found = gated(case, code, 'metric = "retrieval.anchored"\nmin = 0.5')
+    assert found.metric("retrieval.anchored")["undefined"] == "TREC files hold ids and ranks only"
+    code = own("retrieval", "wrong", "facts.nosuch", over="run")  # a slip of the pen is no lack of the files
+    assert "has no attribute 'nosuch'" in gated(case, code, 'metric = "mrr"\nmin = 0.1').done.err
+
+
+# all items at once
+
+ALL = {
+    "answers": "sum(count for facts, count in facts if facts.shipped)",  # two answers and a refusal
+    "retrieval": "sum(bool(one.runs) for one in facts) - 1",  # three questions
+    "structured": "sum(one.ok for one in facts) - 1",
+    "stability": "sum(len(one.runs) for one in facts) - 4",  # two runs of each
+    "latency": "len(facts) - 4",
+    "agreement": "len(facts) - 1",
+    "trec": "sum(one.facts[0].returned for one in facts) - 1",
+}
+"""What gives 2 over all three questions."""
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("form", "value"),
+    [
+        ("{}", 2.0),
+        ("({}) / 4", 0.5),
+        ("__import__('fractions').Fraction({}, 8)", 0.25),
+        ("({}) == 2", 1.0),
+        ("({}) - 2", 0.0),
+        ("None", None),
+    ],
+)
+def test_a_metric_may_look_at_all_items_at_once(team: Path, name: str, form: str, value: float | None) -> None:
+    case = cases.EVERY[name](team)
+    metric = f"{case.suite}.everything"
+    code = own(case.suite, "everything", form.format(ALL[name]), over="all", kind="mean", highest=None)
+    found = gated(case, code, f'metric = "{metric}"\nmin = 0.2')
+    one = found.metric(metric)
+    assert (one["value"], one["undefined"]) == (value, None if value is not None else "nothing to count")
+    assert one["n"] == (6 if name == "latency" else 3) == one["ledger"]["expected"]
+    assert found.gate()[0] == ("not_measured" if value is None else "pass" if value >= 0.2 else "fail")
+    assert {row["undefined"][metric] for row in found.rows} == {"a number of all items at once"}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_count_of_all_items_at_once_has_no_ceiling(team: Path, name: str) -> None:
+    case = cases.EVERY[name](team)
+    code = own(case.suite, "everything", ALL[name], over="all", kind="count", better="lower")
+    found = gated(case, code, f'metric = "{case.suite}.everything"\nmax = 1')
+    assert found.metric(f"{case.suite}.everything")["value"] == 2
+    assert found.gate()[0] == "fail"
+
+
+def test_all_items_of_a_slice(team: Path) -> None:
+    for name, shipped in (("answers", "sum(count for one, count in facts)"), ("retrieval", "len(facts)")):
+        case = cases.EVERY[name](team)
+        code = own(name, "everything", shipped, over="all", kind="mean", highest=None)
+        found = gated(case, code, f'metric = "{name}.everything"\nmin = 0.2\nslice = "topic=t0"')
+        assert found.report["gates"][0]["value"] == 2  # q1 and q3 are on t0, q2 is on t1
+        assert found.metric(f"{name}.everything")["value"] == 3
+
+
+def test_all_items_against_the_index_in_use(team: Path) -> None:
+    case = cases.retrieval(team)
+    write_jsonl(team / "live.jsonl", cases.retrieval_traces(3))
+    case.files["live"] = "live.jsonl"
+    code = own("retrieval", "everything", "len(facts)", over="all", kind="mean", highest=None)
+    found = gated(case, code, 'metric = "retrieval.everything"\nmin = 0.2')
+    delta = found.report["suites"]["retrieval"]["live"]["deltas"]["retrieval.everything"]
+    assert (delta["up"], delta["down"], delta["same"]) == (0, 0, 0)
+
+
+def test_answers_of_timed_runs_all_at_once(team: Path) -> None:
+    code = own("answers", "answered", ALL["answers"], over="all", kind="mean", highest=None)
+    found = gated(cases.latency(team), code, 'metric = "answers.answered"\nsuite = "latency"\nmin = 0.5')
+    one = found.report["suites"]["latency"]["metrics"]["answers.answered"]
+    assert one["value"] == 4  # two of three questions were answered, in both runs
+
+
+# several runs of a question
+
+
+def asked_twice(team: Path) -> cases.Case:
+    """q1 twice: with the relevant block among 1 and then among 4 results; q2 once, with 1 result that is not."""
+    case = cases.retrieval(team, size=2)
+    (first, _), others = cases.retrieval_traces(2), [{"id": f"S.3.p.z{nth}"} for nth in range(3)]
+    relevant = first["topk"][0]
+    write_jsonl(
+        team / "traces.jsonl",
+        [
+            {"qid": "q1", "seed": 0, "topk": [relevant], "answer_citations": [relevant]},
+            {"qid": "q1", "seed": 1, "topk": [relevant, *others], "answer_citations": [relevant]},
+            {"qid": "q2", "seed": 0, "topk": others[:1], "answer_citations": []},
+        ],
+    )
+    return case
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "words", "exact"),
+    [
+        ("share", "(len(facts.relevant), facts.returned)", [2 / 5, 0.0], (2, 6)),  # 1/1 and 1/4; 0/1
+        ("ratio", "(facts.returned, len(facts.relevant))", [5 / 2, None], (3, 1)),  # 5 + 1 results for 2
+        ("sum", "facts.returned / 2", [5 / 2, 1 / 2], (3, 1)),
+        ("mean", "facts.returned", [5 / 2, 1.0], (7, 4)),
+        ("median", "facts.returned", [5 / 2, 1.0], (7, 4)),
+    ],
+)
+def test_runs_of_a_question(
+    team: Path, kind: str, body: str, words: list[float | None], exact: tuple[int, int]
+) -> None:
+    code = own("retrieval", "ours", body, over="run", kind=kind, highest=None)
+    found = gated(asked_twice(team), code, 'metric = "retrieval.ours"\nmin = 0.1')
+    assert [row["metrics"].get("retrieval.ours") for row in found.rows] == words
+    one = found.metric("retrieval.ours")
+    assert one["value"] == exact[0] / exact[1]
+    if kind == "share":
+        assert (one["num"], one["den"]) == exact
+
+
+@pytest.mark.parametrize("kind", ["count", "spread"])
+def test_counts_are_of_questions_not_of_runs(team: Path, kind: str) -> None:
+    code = own("retrieval", "ours", "True", over="run", kind=kind)
+    done = gated(asked_twice(team), code, 'metric = "retrieval.ours"\nmin = 1').done
+    message = f'metric retrieval.ours: expected over="question" with the kind {kind}, got "run"'
+    assert done.code == 2
+    assert message in done.err and "[RW-P15]" in done.err
+    code = own("latency", "ours", "True", over="run", kind="count")  # there every run counts for itself
+    assert gated(cases.latency(team), code, 'metric = "latency.ours"\nmin = 1').metric("latency.ours")["value"] == 6
+
+
+@pytest.mark.parametrize("name", cases.SUITES)
+@pytest.mark.parametrize(("kind", "body"), [("share", "(0, 0)"), ("ratio", "(1, 0)")])
+def test_a_part_of_nothing_is_no_number(team: Path, name: str, kind: str, body: str) -> None:
+    case = cases.EVERY[name](team)
+    metric = f"{case.suite}.ours"
+    found = gated(case, own(case.suite, "ours", body, kind=kind, over="run"), f'metric = "{metric}"\nmin = 0.1')
+    assert found.metric(metric)["undefined"] == "nothing to count"
+    assert all(metric in row["undefined"] and metric not in row["metrics"] for row in found.rows)
+
+
+@pytest.mark.parametrize("kind", ["mean", "sum", "median"])
+def test_whole_numbers_and_floats_may_be_mixed(team: Path, kind: str) -> None:
+    code = own("structured", "ours", "1 if facts.parts == (1,) and facts.ok is None else 0.5", kind=kind, highest=None)
+    assert gated(cases.structured(team), code, 'metric = "structured.ours"\nmin = 0.1').done.code == 0
+    code = own("stability", "ours", "1 if facts.answerable else 0.5", kind=kind, highest=None)
+    found = gated(cases.stability(team), code, 'metric = "stability.ours"\nmin = 0.1')
+    value = {"mean": 2.5 / 3, "sum": 2.5, "median": 1.0}[kind]  # 1, 1 and 0.5
+    assert found.metric("stability.ours")["value"] == pytest.approx(value)
+
+
+def test_rows_of_structured_answers_have_metrics_of_ones_own(team: Path) -> None:
+    case = cases.structured(team)
+    outputs = cases.outputs(3)
+    write_jsonl(team / "outputs.jsonl", outputs[:2])
+    code = own("structured", "half", "facts.score / 200 if facts.ok else None", kind="mean")
+    found = gated(case, code, 'metric = "structured.half"\nmin = 0.1')
+    assert [row["metrics"].get("structured.half") for row in found.rows] == [0.5, 0.5, None]
+    assert [row["undefined"].get("structured.half") for row in found.rows] == [None, None, "no output"]
+
+
+def test_a_percentile_of_ones_own_does_not_stand_for_times(team: Path) -> None:
+    code = own("latency", "ours", "7", over="run", kind="p95", better="lower", highest=None)
+    code += own("latency", "low", "7", over="run", kind="p10", better="lower", highest=None)
+    found = gated(cases.latency(team), code, 'metric = "latency.p95"\nmax = 500')
+    assert found.metric("latency.ours")["value"] == 7
+    assert re.search(r"^  configuration +load +P50 ms +P90 +P95 +P99 +tail ", found.done.out, re.M)
+    assert re.search(r"^  \w+ +5/s +100\.5 +101 +101 +101 +1 ", found.done.out, re.M)
+
+
+def test_rows_of_a_suite_without_facts_can_be_parquet(installed: Path) -> None:
+    done = ragworthy(installed, "score", "brevity", "--trace", "traces.jsonl", "--rows", "rows.parquet")
+    assert done.code in (0, 1), done
+    table = parquet.read_table("rows.parquet")
+    assert table.num_rows == 3
+    assert "facts" not in table.column_names
+    assert [dict(one)["brevity.short"] for one in table["metrics"].to_pylist()] == [1.0, 1.0, 1.0]

@@ -34,14 +34,15 @@ def value_of(metric: "Metric", words: "Iterable[Word]", *, independent: int | No
 
 def value_of_all(metric: "Metric", found: Any, cases: int) -> g.Value:
     """The value of a metric of all items at once: its number, or why there is none, over so many cases."""
-    if metric.kind == "count":
-        return value_of(metric, [found])
     base = g.Value(
         0, 1, better=metric.better, cases=metric.cases, event=metric.event, n=cases, counts=False, rate=False
     )
-    if isinstance(found, Fraction):
-        return _exact(base, found)
-    return base._replace(undefined=str(found or metric.undefined))
+    if found is None or isinstance(found, str) or of_nothing(found):
+        return base._replace(undefined=str(found) if isinstance(found, str) else metric.undefined)
+    number = as_number(found)
+    if metric.kind == "count" and number.denominator == 1:
+        return base._replace(num=number.numerator, den=None, n=None, counts=True)
+    return _exact(base, number)
 
 
 def _share(metric: "Metric", words: list[Any], base: g.Value) -> g.Value:
@@ -67,7 +68,8 @@ def _mean(metric: "Metric", words: list[Any], base: g.Value) -> g.Value:
         num, den = int(sum(words)), len(words)
         interval = wilson_mean(Fraction(num, den), cases) if base.rate else None
         return base._replace(num=num, den=den, n=den, interval=interval)
-    total = Fraction(math.fsum(words)) if isinstance(words[0], float) else total_of(words)
+    floats = any(isinstance(word, float) for word in words)
+    total = Fraction(math.fsum(words)) if floats else total_of(words)
     number = total / len(words)
     interval = wilson_mean(number / base.top, cases) if base.rate else None
     if interval is not None and base.top != 1:
@@ -93,7 +95,7 @@ def _ratio(metric: "Metric", words: list[Any], base: g.Value) -> g.Value:
     value = _numbered(base, Fraction(0), len(words))._replace(rate=False, independent=None)
     if not bought:
         return value._replace(undefined=metric.undefined, endless=metric.better == "lower")
-    return _exact(value, sum((amount for amount, _ in words), Fraction(0)) / bought)
+    return _exact(value, total_of(amount for amount, _ in words) / bought)
 
 
 def _spread(metric: "Metric", words: list[Any], base: g.Value) -> g.Value:
@@ -155,6 +157,22 @@ def mean(words: Sequence[Any]) -> "Word":
     return sum(map(Fraction, words), Fraction(0)) / len(words)
 
 
+def joined(metric: "Metric", words: Sequence[Any]) -> "Word":
+    """What a metric says of a question from what it says of each run: the mean, or the sum where sums are folded."""
+    if metric.kind in ("share", "ratio"):
+        return sum(part for part, _ in words), sum(whole for _, whole in words)
+    return total_of(words) if metric.kind == "sum" else mean(words)
+
+
+def of_nothing(word: Any) -> bool:
+    """Whether a word is a part of nothing, which is no number.
+
+    >>> of_nothing((0, 0)), of_nothing((0, 4)), of_nothing(0)
+    (True, False, False)
+    """
+    return isinstance(word, tuple) and not word[1]
+
+
 def as_number(word: Any) -> Fraction:
     """A word as one number.
 
@@ -199,7 +217,8 @@ def total_of(words: Iterable[Any]) -> Fraction:
     Fraction(7, 3)
     """
     sums: dict[int, int] = {}
-    for word in words:
+    for given in words:
+        word = Fraction(given) if isinstance(given, float) else given
         sums[word.denominator] = sums.get(word.denominator, 0) + word.numerator
     return sum((Fraction(num, den) for den, num in sorted(sums.items())), Fraction(0))
 

@@ -22,6 +22,8 @@ Kind = str
 """How the words of the questions become one number: a key of `fold.KINDS`, or a percentile such as p95."""
 Over = Literal["question", "run", "all"]
 """What a metric looks at: the facts of a question, those of one run of it, or everything at once."""
+OF_QUESTIONS = ("count", "spread")
+"""Kinds whose words are of whole questions, except where every run counts for itself, as in latency."""
 Word: TypeAlias = bool | int | float | Fraction | tuple[int, int] | None
 
 
@@ -128,6 +130,8 @@ def _check(
     except KeyError:
         known_kinds = f"{', '.join(KINDS)} or a percentile such as p95"
         raise ValueError(f'metric {identifier}: expected a kind ({known_kinds}), got "{kind}"') from None
+    if over == "run" and kind in OF_QUESTIONS and suite_of(identifier) != "latency":
+        raise ValueError(f'metric {identifier}: expected over="question" with the kind {kind}, got "run"')
     if highest is not None and not (isinstance(highest, int) and highest >= 1):
         raise ValueError(f"metric {identifier}: highest: expected a whole number from 1 up or None, got {highest}")
     if not (function.__doc__ or "").strip():
@@ -217,6 +221,11 @@ class MetricName(NamedTuple):
     def id(self) -> str:
         """The full id, e.g. `answers.recall@5`."""
         return self.metric.id if self.k is None else f"{self.metric.id}@{self.k}"
+
+    @property
+    def depth(self) -> dict[str, int]:
+        """What its function is given besides facts."""
+        return {} if self.k is None else {"k": self.k}
 
 
 def find(

@@ -113,6 +113,9 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[V
     }
     own = _columns(suites)
     facts = dict.fromkeys(name for suite in suites for name in suite.facts)
+    told = (
+        [("facts", pa.struct([(name, pa.bool_()) for name in facts]))] if facts else []
+    )  # an empty one cannot be read
     schema = pa.schema(
         [
             ("qid", pa.string()),
@@ -120,7 +123,7 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[V
             ("stage", pa.string()),
             ("metrics", pa.map_(pa.string(), pa.float64())),
             ("undefined", pa.map_(pa.string(), pa.string())),
-            ("facts", pa.struct([(name, pa.bool_()) for name in facts])),
+            *told,
             *((one.name, kinds[one.kind]) for one in own),
         ]
     )

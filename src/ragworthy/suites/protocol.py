@@ -13,7 +13,7 @@ from ragworthy.errors import policy_error
 from ragworthy.ids import natural
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts.distance import ACCEPT
-from ragworthy.metrics.fold import as_number, mean, value_of
+from ragworthy.metrics.fold import as_number, joined, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import HARMLESS, Label
 from ragworthy.policy.declare import Declared, Input
@@ -23,6 +23,11 @@ from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found,
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import fields_of
+
+APART = ("tail", "spread")
+"""Kinds of metrics that say how far questions are apart, of which one alone says nothing."""
+WHOLE = "a number of all items at once"
+"""Why a question has no value of a metric that looks at all of them."""
 
 
 class Suite:
@@ -89,13 +94,15 @@ class Suite:
         return (facts,)
 
     def word(self, name: MetricName, facts: Any) -> Word:
-        """What a metric says of one question: the mean of what it says of each run, where it looks at runs."""
-        metric, depth = name.metric, {} if name.k is None else {"k": name.k}
+        """What a metric says of one question, from all its runs where it looks at those; nothing if it looks at all."""
+        metric = name.metric
+        if metric.over == "all":
+            return None
         if metric.over == "question":
-            word: Word = metric.of(facts, **depth)
+            word: Word = metric.of(facts, **name.depth)
             return word
-        words = [word for run in self.runs(facts) if (word := metric.of(run, **depth)) is not None]
-        return mean(words) if words else None
+        words = [word for run in self.runs(facts) if (word := metric.of(run, **name.depth)) is not None]
+        return joined(metric, words) if words else None
 
     def depths(self, request: Request) -> tuple[int, ...]:
         """Every k that is reported: those of the settings, and those that gates ask for."""
@@ -128,6 +135,11 @@ class Suite:
     def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
         """The value of a metric from its words."""
         return value_of(name.metric, words)
+
+    def whole(self, name: MetricName, cases: Sequence[Case]) -> g.Value:
+        """The value of a metric that looks at the facts of all questions at once."""
+        facts = [case.facts for case in cases]
+        return value_of_all(name.metric, name.metric.of(facts, **name.depth), len(facts))
 
     def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
         """The same numbers, where some of them need more than a fold."""
@@ -164,6 +176,13 @@ class Suite:
         """A question by its id."""
         return next((case for case in evidence.cases if case.qid == qid), None)
 
+    def judges_one(self, name: MetricName) -> bool:
+        """Whether a metric can say of one question alone that it is as good as it can be: so there must be a best."""
+        metric = name.metric
+        if metric.over == "all" or metric.kind in APART:
+            return False
+        return metric.better == "lower" or metric.highest is not None
+
     def says(self, name: MetricName, case: Case, evidence: Evidence) -> bool | None:
         """What a metric says of one question alone, as yes or no: whether it is as good as it can be."""
         word: Any = self.word(name, case.facts)
@@ -172,11 +191,13 @@ class Suite:
         return self.good(name, word) is (name.metric.better == "higher")
 
     def good(self, name: MetricName, word: Any) -> bool:
-        """Whether a question alone is as it should be: the best rate, no step away, an accepted distance."""
+        """Whether a question alone is as it should be: the best there is, no step away, an accepted distance."""
+        if of_nothing(word):
+            return False
         number = as_number(word)
         if name.metric.needs == "distances":
             return number <= ACCEPT
-        return number == (1 if name.metric.better == "higher" else 0)
+        return number == (name.metric.highest if name.metric.better == "higher" else 0)
 
     def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
         """The outcomes, where evidence says more than a number and a threshold."""
@@ -195,12 +216,13 @@ class Suite:
         counts: Counter[Fate] = Counter({Fate.MISSING: found.evidence.left_out})
         words, value = found.summary.words.get(name.id), found.value(name.id)
         for nth, case in enumerate(found.cases):
-            counts[self.fate(name, case, words[nth] if words is not None else None, value)] += case.weight
+            fate = case.fate if words is None else self.fate(name, case, words[nth], value)
+            counts[fate] += case.weight
         return Ledger.of(counts)
 
     def lacks(self, word: Word, value: g.Value) -> bool:
         """Whether a question has no value of a metric: it is no case of it, or the metric has none at all."""
-        return word is None or value.undefined is not None
+        return word is None or value.undefined is not None or of_nothing(word)
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
         """Why a question has no value of a metric."""
@@ -224,16 +246,25 @@ class Suite:
         for nth, case in enumerate(found.cases):
             yield self.row(case, {name: said[nth] for name, said in words.items()}, found)
 
-    def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
-        """The row of one question from what every metric says of it."""
+    def numbers(
+        self, names: Iterable[MetricName], case: Case, words: Mapping[str, Word], found: Found
+    ) -> tuple[dict[str, float], dict[str, str]]:
+        """What some metrics say of one question, and why the others say nothing."""
         metrics: dict[str, float] = {}
         undefined: dict[str, str] = {}
-        for name in found.summary.names:
+        for name in names:
             word, value = words.get(name.id), found.value(name.id)
-            if self.lacks(word, value):
+            if name.metric.over == "all":
+                undefined[name.id] = WHOLE
+            elif self.lacks(word, value):
                 undefined[name.id] = self.undefined(name, case, value)
             else:
                 metrics[name.id] = self.number(name, word)
+        return metrics, undefined
+
+    def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
+        """The row of one question from what every metric says of it."""
+        metrics, undefined = self.numbers(found.summary.names, case, words, found)
         return Row(
             qid=case.qid,
             label=None if case.label is None else case.label.value,

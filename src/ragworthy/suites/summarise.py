@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ragworthy import gates as g
-from ragworthy.errors import PolicyError, Problem
+from ragworthy.errors import PolicyError, Problem, policy_error
 from ragworthy.metrics.registry import MetricName, Word, find
 from ragworthy.suites.evidence import Case, Evidence, Summary
 from ragworthy.suites.protocol import Suite
@@ -39,9 +39,21 @@ def values_of(
     for group, members in groups.items():
         some = [suite.within(cases[nth], group) for nth in members]
         for name in names:
-            said = words.get(name.id)
-            values[group, name.id] = suite.value(name, some, [said[nth] for nth in members] if said is not None else [])
+            if name.metric.over == "all":
+                values[group, name.id] = suite.whole(name, some)
+            else:
+                said = words[name.id]
+                values[group, name.id] = suite.value(name, some, [said[nth] for nth in members])
     return values
+
+
+def check_must_pass(suite: Suite, request: Request) -> None:
+    """Refuse `must_pass` on metrics that cannot say of one question alone that it is as good as it can be."""
+    for gate in filter(_each, request.gates):
+        name = find(gate.metric, default_k=1)
+        if name is not None and not suite.judges_one(name):
+            message, where = "expected min, max, max_drop or max_worse", str(request.policy or "")
+            raise policy_error("RW-P03", message, where=where, field=f"{gate.metric}: must_pass")
 
 
 def must_pass(suite: Suite, request: Request, evidence: Evidence) -> dict[tuple[str, str], bool | None]:
@@ -56,7 +68,7 @@ def must_pass(suite: Suite, request: Request, evidence: Evidence) -> dict[tuple[
                 message = f'expected {suite.an_id(evidence)}, got "{qid}"'
                 where = str(request.policy or "")
                 raise PolicyError([Problem("RW-P09", message, where, f"{gate.metric}: must_pass")])
-            said[gate.metric, qid] = suite.says(name, case, evidence) if name is not None else None
+            said[gate.metric, qid] = suite.says(names[gate.metric], case, evidence) if gate.metric in names else None
     return said
 
 

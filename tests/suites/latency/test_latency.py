@@ -1173,8 +1173,5 @@ def test_the_evidence_of_a_policy_reaches_the_standing_gate_on_errors() -> None:
 
 def test_every_metric_of_the_suite_is_reported() -> None:
     names = set(all_metrics("latency"))
-    assert names == {
-        *(f"latency.{name}" for name in ("p50", "p90", "p95", "p99", "tail", "errors")),
-        *(f"cost.{name}" for name in ("per_correct", "total", "variation", "token_efficiency")),
-    }
+    assert {name.partition(".")[0] for name in names} == set(registry.FAMILIES["latency"])
     assert names <= set(body(score([asked("a")], [run("a", 1)]))["metrics"])

@@ -57,7 +57,7 @@ def test_columns_equal_the_one_definition_of_each_metric(
     for identifier, column in queries.quick.items():
         name = find(identifier, default_k=5, suite="retrieval")
         assert name is not None
-        words: list[Any] = [word_of(name, one) for one in facts]
+        words: list[Any] = [word_of(name, endless(one, name.k or 1)) for one in facts]
         if identifier.startswith("retrieval.ndcg"):  # sums of floats, in another order
             assert column.tolist() == pytest.approx(words, abs=1e-12)
         else:
@@ -65,6 +65,22 @@ def test_columns_equal_the_one_definition_of_each_metric(
             if identifier != "retrieval.missing":  # a count has no mean
                 exact = queries.value(name).exact
                 assert exact == sum(map(Fraction, words), Fraction(0)) / len(words)
+
+
+def endless(facts: RankFacts, k: int) -> RankFacts:
+    """As trec_eval looks at a list: it goes on with documents that are not relevant, so precision divides by k."""
+    return facts._replace(returned=max(k, facts.returned))
+
+
+def test_facts_of_ranks_say_what_was_returned() -> None:
+    judged = {("q1", "d1"): 1, ("q1", "d2"): 3, ("q2", "d1"): 1, ("q3", "d9"): 0}
+    results = {("q1", "d5"): "9", ("q1", "d2"): "8", ("q3", "d9"): "1"}
+    # q1: two results, d2 at rank 2, d1 not found; q2: no result; q3: one result, and nothing is relevant
+    assert list(facts_of(ranked_of(judged, results))) == [
+        RankFacts(2, (2, 0), (2,), (3,), (3, 1)),
+        RankFacts(0, (0,), (), (), (1,)),
+        RankFacts(1, (0,), (), (), ()),
+    ]
 
 
 def test_facts_of_ranks_are_facts() -> None:

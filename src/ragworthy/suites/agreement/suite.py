@@ -10,7 +10,6 @@ from ragworthy.index.blocks import load_corpus
 from ragworthy.load.baseline import as_baseline
 from ragworthy.metrics.facts import raters as r
 from ragworthy.metrics.facts.arbitration import REJECT, Voted
-from ragworthy.metrics.fold import value_of_all
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Column
@@ -33,14 +32,17 @@ from ragworthy.suites.agreement.read import (
 from ragworthy.suites.agreement.rules import ALWAYS
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.opened import Listed, Opened, unlike_run
-from ragworthy.suites.protocol import Suite
+from ragworthy.suites.protocol import WHOLE, Suite
 from ragworthy.suites.request import Progress, Request
 
 MEASURED = {"raters": ("ballots",), "operators": ("ballots", "operators")}
 """Whose votes metrics look at, by the form; in all others at the pairs of two validators."""
 RELEASE_GATE = g.Gate("agreement.raters", g.MIN, str(r.RELEASE_RATERS))
 """What a release asks of operators besides the other gates."""
-WHOLE = "a number of all items at once"
+SHARED = tuple(
+    f"agreement.{name}" for name in ("percent", "kappa", "pairwise", "fleiss", "raters", "operator_variance")
+)
+"""Metrics that say of one item alone whether there is agreement on it."""
 
 
 class Agreement(Suite):
@@ -113,13 +115,12 @@ class Agreement(Suite):
         wanted = ("", *MEASURED.get(request.settings.form, ("pairs",)))
         return [MetricName(metric, None) for metric in all_metrics(self.name).values() if metric.needs in wanted]
 
-    def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
-        """Folded from its words, or worked out from all items at once; of operators it is they who are counted."""
-        if name.metric.over != "all":
-            return super().value(name, cases, words)
-        facts = [case.facts for case in cases]
-        counted = r.raters_of(facts) if name.metric.needs == "operators" else facts
-        return value_of_all(name.metric, name.metric.of(facts), len(counted))
+    def whole(self, name: MetricName, cases: Sequence[Case]) -> g.Value:
+        """Worked out from all items at once; of operators it is they who are counted."""
+        value = super().whole(name, cases)
+        if name.metric.needs != "operators" or value.n is None:
+            return value
+        return value._replace(n=len(r.raters_of(case.facts for case in cases)))
 
     # judge
 
@@ -144,11 +145,15 @@ class Agreement(Suite):
         """Without a gold set, only votes have ids."""
         return super().an_id(evidence) if evidence.gold_sha256 is not None else "the qid of a vote"
 
+    def judges_one(self, name: MetricName) -> bool:
+        """Numbers of all items at once ask of one item whether there is agreement on it."""
+        return name.id in SHARED or super().judges_one(name)
+
     def says(self, name: MetricName, case: Case, evidence: Evidence) -> bool | None:
-        """Whether there is agreement on an item, whatever the metric; an abstention where the metric is about those."""
-        if name.id == "agreement.abstain" and isinstance(case.facts, Voted):
-            return case.facts.abstained
-        return agreed(case.facts)
+        """Whether there is agreement on an item, for metrics of agreement; what the metric says, for all others."""
+        if name.id not in SHARED:
+            return super().says(name, case, evidence)
+        return agreed(case.facts) is (name.metric.better == "higher")
 
     def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
         """Where κ has no value because there is one label only, agreement is complete and decides in its place."""
@@ -168,7 +173,7 @@ class Agreement(Suite):
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
         """Why an item has no value of a metric."""
-        return WHOLE if name.metric.over == "all" else "fewer than two votes"
+        return "fewer than two votes"
 
     def established(self, case: Case, found: Found) -> dict[str, bool]:
         """What is known of an item."""

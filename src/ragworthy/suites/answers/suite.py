@@ -7,7 +7,7 @@ from typing import Any
 from ragworthy import gates as g
 from ragworthy.metrics.answers import blame, label
 from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.fold import value_of
+from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import HARMLESS
 from ragworthy.report.show import answered_line
@@ -91,6 +91,11 @@ class Answers(Suite):
             apart = " that did not end in an error" if any(case.facts.errored for case in cases) else ""
             return value._replace(undefined=f"{metric.undefined}{apart}")
         return value._replace(interval=wilson(num, den))
+
+    def whole(self, name: MetricName, cases: Sequence[Case]) -> g.Value:
+        """From pairs of facts and the number of questions that have them: a million questions are a few hundred."""
+        facts = [(case.facts, case.weight) for case in cases]
+        return value_of_all(name.metric, name.metric.of(facts, **name.depth), sum(weight for _, weight in facts))
 
     def within(self, case: Case, group: str | None) -> Case:
         """A case with the number of its questions that belong to the group."""

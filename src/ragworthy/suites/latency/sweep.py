@@ -12,9 +12,9 @@ from ragworthy.ids import natural
 from ragworthy.load.sources import Source
 from ragworthy.metrics.cost import Prices, spend_of
 from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.fold import in_order, percent_of, value_of
+from ragworthy.metrics.fold import in_order, percent_of, value_of, value_of_all
 from ragworthy.metrics.latency import Sample, Timed, length_of, load_name, stage_order
-from ragworthy.metrics.registry import Metric, MetricName, all_metrics
+from ragworthy.metrics.registry import Metric, MetricName, all_metrics, suite_of
 from ragworthy.records import Gold, Trace
 from ragworthy.suites.slices import Slice
 
@@ -263,6 +263,8 @@ class Runs(NamedTuple):
         metric = name.metric
         if metric.id == MISSING:
             return value_of(metric, [True] * (self.questions - self.asked))
+        if metric.over == "all":
+            return self._whole(name)
         words = [(one, word_of(name, one)) for one in self.samples]
         reason = self._unknown(metric, [word for _, word in words])
         if reason is not None:
@@ -277,7 +279,18 @@ class Runs(NamedTuple):
         percent = percent_of(metric.kind)
         if not self.cut or percent is None:
             return value
-        return value._replace(num=cut_percentile(list(map(float, found)), percent), den=1, interval=None)
+        return value._replace(
+            num=cut_percentile([float(word) for word in found if word is not None], percent), den=1, interval=None
+        )
+
+    def _whole(self, name: MetricName) -> g.Value:
+        """A metric of all runs at once; one of the answers suite gets what that hands out: pairs of facts and 1."""
+        metric, given = name.metric, list[Any](self.samples)
+        if suite_of(metric.id) != "latency":
+            if any(one.facts is None for one in self.samples):
+                return self._without(metric, NO_ANSWERS)
+            given = [(one.facts, 1) for one in self.samples]
+        return value_of_all(metric, metric.of(given, **name.depth), len(given))
 
     def _unknown(self, metric: Metric, words: Sequence[Any]) -> str | None:
         """Why there is no number: as soon as one run does not have what it takes, a sum over the others is too low."""
@@ -297,9 +310,9 @@ class Runs(NamedTuple):
 def word_of(name: MetricName, one: Sample) -> Any:
     """What a metric says of a run: the suite's own look at the run, borrowed ones at the answer."""
     facts: Any = one if name.metric.over == "run" else one.facts
-    if facts is None:
+    if facts is None or name.metric.over == "all":
         return None
-    return name.metric.of(facts) if name.k is None else name.metric.of(facts, k=name.k)
+    return name.metric.of(facts, **name.depth)
 
 
 def together(parts: Iterable[Runs]) -> Runs:
@@ -310,9 +323,13 @@ def together(parts: Iterable[Runs]) -> Runs:
 
 
 def percentiles() -> dict[int, Metric]:
-    """The metrics that are percentiles of times, from the lowest."""
-    found = {percent: one for one in all_metrics("latency").values() if (percent := percent_of(one.kind)) is not None}
-    return dict(sorted(found.items()))
+    """The metrics that are percentiles of times, from the lowest; others may be percentiles of anything."""
+    found = {percent_of(one.kind): one for one in all_metrics("latency").values() if _is_time(one)}
+    return {percent: found[percent] for percent in sorted(percent for percent in found if percent is not None)}
+
+
+def _is_time(metric: Metric) -> bool:
+    return metric.id == f"latency.p{percent_of(metric.kind)}"
 
 
 def commonest(reasons: Sequence[str], runs: int) -> str:
@@ -334,7 +351,8 @@ def _reason(word: Any) -> str | None:
 def _by_question(words: Iterable[tuple[Sample, Any]]) -> list[tuple[int, int]]:
     """Parts and wholes summed up for each question first: runs of one question are not independent."""
     sums: dict[int, tuple[int, int]] = {}
-    for one, (part, whole) in words:
+    for one, word in words:
+        part, whole = word or (0, 0)
         before = sums.get(one.question, (0, 0))
         sums[one.question] = (before[0] + part, before[1] + whole)
     return [pair for pair in sums.values() if pair[1]]

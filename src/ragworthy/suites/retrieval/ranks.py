@@ -1,7 +1,8 @@
 """Rank metrics straight from TREC files, by the conventions of trec_eval: the same suite over ids and ranks alone.
 
-These conventions are facts here, not formulas, so that no metric has a second definition: a list of results goes on for
-ever with documents that are not relevant, and a judged query without relevant documents has one that nobody can find.
+These conventions are facts here, not formulas, so that no metric has a second definition: every judged query is
+answerable, and one without relevant documents has one that nobody can find. Only the column of precision divides by k
+however few were returned, as if every list of results went on with documents that are not relevant.
 """
 
 import hashlib
@@ -16,18 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ragworthy import gates as g
+from ragworthy.errors import PolicyError
 from ragworthy.metrics.facts.convergence import Question
 from ragworthy.metrics.facts.runs import Facts
-from ragworthy.metrics.fold import as_number, value_of
+from ragworthy.metrics.fold import as_number, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Label, Stage
 from ragworthy.policy.declare import Input
 from ragworthy.report.part import Frozen, Note, noted
 from ragworthy.report.show import plural
 from ragworthy.stats import wilson_mean
-from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Row
+from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Ledger, Row
 from ragworthy.suites.opened import Opened
-from ragworthy.suites.protocol import Suite
+from ragworthy.suites.protocol import WHOLE, Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import DECLARED, TREC
 from ragworthy.trec.ranking import Ranked, score
@@ -47,6 +49,7 @@ class RankFacts(NamedTuple):
 
     returned: int
     blocks: tuple[int, ...]
+    """The ranks of relevant documents, 0 for each that was not found; a single 0 where there is none."""
     relevant: tuple[int, ...]
     gains: tuple[int, ...]
     ideal: tuple[int, ...]
@@ -57,7 +60,7 @@ class RankFacts(NamedTuple):
     def __getattr__(self, name: str) -> Any:
         if name in Facts._fields:
             raise BeyondRanksError(name)
-        raise AttributeError(name)
+        raise AttributeError(f"'Facts' object has no attribute '{name}'")
 
 
 def facts_of(ranked: Ranked) -> Iterator[RankFacts]:
@@ -66,20 +69,34 @@ def facts_of(ranked: Ranked) -> Iterator[RankFacts]:
     found_at = np.searchsorted(ranked.reached.query, queries).tolist()
     wanted_at = np.searchsorted(ranked.ideal.query, queries).tolist()
     ranks, grades, ideal = ranked.reached.rank.tolist(), ranked.reached.grade.tolist(), ranked.ideal.grade.tolist()
-    endless = int(max((*ranked.ks, *ranked.returned.tolist())))
+    returned = ranked.returned.tolist()
     for nth in range(len(ranked.qids)):
         found, wanted = slice(*found_at[nth : nth + 2]), slice(*wanted_at[nth : nth + 2])
         relevant, best = tuple(ranks[found]), tuple(ideal[wanted])
         lacking = max(1, len(best)) - len(relevant)
-        yield RankFacts(endless, relevant + (0,) * lacking, relevant, tuple(grades[found]), best)
+        yield RankFacts(returned[nth], relevant + (0,) * lacking, relevant, tuple(grades[found]), best)
+
+
+def asked_of(name: MetricName, given: Any) -> Any:
+    """What a metric says; raises BeyondRanksError where it needs more than ids and ranks, wherever it comes from."""
+    try:
+        return name.metric.of(given, **name.depth)
+    except PolicyError as error:  # what a metric of somebody's own raises comes with its name
+        if isinstance(error.__cause__, BeyondRanksError):
+            raise error.__cause__ from None
+        raise
 
 
 def word_of(name: MetricName, facts: RankFacts) -> Word:
-    """What a metric says of one query; raises BeyondRanksError where it needs more than ids and ranks."""
-    run: Any = facts
-    given = run if name.metric.over == "run" else Question({(0, 0): run}, (run,))
-    word: Word = name.metric.of(given) if name.k is None else name.metric.of(given, k=name.k)
+    """What a metric says of one query."""
+    word: Word = asked_of(name, facts if name.metric.over == "run" else question_of(facts))
     return word
+
+
+def question_of(facts: RankFacts) -> Question:
+    """A query as a question that was asked once."""
+    run: Any = facts
+    return Question({(0, 0): run}, (run,))
 
 
 class Queries:
@@ -95,6 +112,8 @@ class Queries:
         self.quick["retrieval.missing"] = np.zeros(len(ranked.qids))  # a judged query without results counts 0
         self.others = {name.id: words for name in names if (words := self._words(name)) is not None}
         """The words of metrics that have no column, as far as ids and ranks are enough for them."""
+        self.wholes = {name.id: value for name in names if (value := self._whole(name)) is not None}
+        """The values of metrics of all queries at once, as far as ids and ranks are enough for them."""
 
     def __len__(self) -> int:
         return len(self.ranked.qids)
@@ -117,6 +136,15 @@ class Queries:
             return None
         return words if any(word is not None for word in words) else None
 
+    def _whole(self, name: MetricName) -> g.Value | None:
+        if name.metric.over != "all" or name.metric.needs:
+            return None
+        try:
+            found = asked_of(name, list(map(question_of, self._facts)))
+        except BeyondRanksError:
+            return None
+        return value_of_all(name.metric, found, len(self))
+
     def word(self, name: str, nth: int) -> Word:
         """What a metric says of one query."""
         if name in self.quick:
@@ -127,6 +155,8 @@ class Queries:
         """What a metric says of all queries."""
         metric = name.metric
         base = g.Value(0, 0, better=metric.better, cases=CASES, event=metric.event)
+        if name.id in self.wholes:
+            return self.wholes[name.id]
         if name.id in self.others:
             return value_of(metric, self.others[name.id])._replace(cases=CASES)
         if metric.id == "retrieval.missing":
@@ -195,6 +225,17 @@ class Ranks(Suite):
         queries: Queries = cases[0].facts.queries
         return queries.value(name)
 
+    def whole(self, name: MetricName, cases: Sequence[Case]) -> g.Value:
+        """All judged queries at once."""
+        return self.value(name, cases, ())
+
+    def ledger(self, name: MetricName, found: Found) -> Ledger:
+        """Where every query went; nowhere, for metrics that need more than ids and ranks."""
+        queries: Queries = found.own.queries
+        if name.metric.over == "all" and name.id not in queries.wholes:
+            return Ledger.of(Counter({Fate.NOT_APPLICABLE: len(queries)}))
+        return super().ledger(name, found)
+
     def frozen(self, opened: Opened, evidence: Evidence) -> Frozen:
         """Judgements have no lock."""
         return Frozen("unlocked", "TREC judgements have no lock")
@@ -213,13 +254,14 @@ class Ranks(Suite):
         others = [name for name in found.summary.names if name.id in queries.others]
         never = {name.id: ONLY_RANKS for name in found.summary.names if name.id not in columns}
         never = {name: why for name, why in never.items() if name not in queries.others}
+        never |= dict.fromkeys(queries.wholes, WHOLE)
         ranked, relevant, first = queries.ranked, queries.ranked.relevant.tolist(), queries.ranked.first.tolist()
         for nth, qid in enumerate(ranked.qids):
             metrics = {name: column[nth] for name, column in columns.items()}
             undefined = dict(never)
             for name in others:
                 word = queries.word(name.id, nth)
-                if word is None:
+                if word is None or of_nothing(word):
                     undefined[name.id] = f"not among the {name.metric.cases}"
                 else:
                     metrics[name.id] = float(as_number(word))
@@ -302,4 +344,6 @@ def _hash(queries: Queries) -> str:
         digest.update(column.astype("<i8").tobytes())
     for name, words in queries.others.items():
         digest.update(f"\n{name} {list(map(str, words))}".encode())
+    for name, value in queries.wholes.items():
+        digest.update(f"\n{name} {value.exact}".encode())
     return digest.hexdigest()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.metrics.facts.convergence import Arm, Asked, RunKey
 from ragworthy.metrics.facts.wanted import GONE
+from ragworthy.metrics.fold import of_nothing
 from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
 from ragworthy.suites.evidence import Summary
@@ -79,7 +80,7 @@ def compare(
     before, after = live.summary.words, summary.words
     return Compared(
         live=live,
-        paired={name.id: _paired(before[name.id], after[name.id]) for name in summary.names},
+        paired={name.id: _paired(before.get(name.id, ()), after.get(name.id, ())) for name in summary.names},
         gained=gained,
         lost=lost,
         changed=_changed(live.arm, arm, renamed),
@@ -133,7 +134,7 @@ def why_unlike(live: Arm, shadow: Arm, *, recorded: bool) -> list[str]:
 
 def _number(word: Any) -> Fraction | float | None:
     if isinstance(word, tuple):
-        return Fraction(*word)
+        return None if of_nothing(word) else Fraction(*word)
     return word if word is None or isinstance(word, float) else Fraction(word)
 
 

@@ -43,6 +43,10 @@ from ragworthy.suites.structured.read import (
 from ragworthy.suites.structured.rules import ALWAYS
 from ragworthy.text import visible
 
+SCORES = ("structured.score", "structured.score_median", "structured.score_p95")
+"""Metrics of the score: of one question alone all three say the same, so that a row has only the first."""
+OF_ANSWER = (*SCORES, "structured.schema_pass_rate", "structured.missing")
+"""Metrics of the whole answer."""
 PLACES = 3
 """An item's score is reported to so many places."""
 QUOTED = 300
@@ -119,7 +123,7 @@ class Structured(Suite):
 
     def word(self, name: MetricName, facts: Scored) -> Word:
         """What a metric says of the one answer that a question has."""
-        word: Word = name.metric.of(facts)
+        word: Word = name.metric.of(facts) if name.metric.over != "all" else None
         return word
 
     def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
@@ -132,7 +136,7 @@ class Structured(Suite):
         if evidence.profile != "reference":
             return summary
         values, groups = dict(summary.values), self.groups(evidence.cases)
-        for name in (one for one in summary.names if one.metric.kind == "p95"):
+        for name in (one for one in summary.names if one.metric.kind == "p95" and one.id in summary.words):
             words = summary.words[name.id]
             for group, members in groups.items():
                 counted: list[Any] = [words[nth] for nth in members if words[nth] is not None]
@@ -158,16 +162,20 @@ class Structured(Suite):
             return item.ok
         if name.id == "structured.missing":
             return item.reason is Failure.MISSING
-        return bool(item.score >= evidence.own.definition.good)
+        if name.id in SCORES:
+            return bool(item.score >= evidence.own.definition.good)
+        return super().says(name, case, evidence)
 
     # describe
 
     def rows(self, found: Found) -> Iterator[Row]:
-        """Every question's row, in gold order; it has all its numbers from the answer."""
-        return (self.row(case, {}, found) for case in found.cases)
+        """Every question's row, in gold order; it has all its own numbers from the answer."""
+        said = {name.id: found.summary.words.get(name.id) for name in _others(found)}
+        for nth, case in enumerate(found.cases):
+            yield self.row(case, {name: None if words is None else words[nth] for name, words in said.items()}, found)
 
     def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
-        """The row of one question: its score and its parts, also where they do not count."""
+        """The row of one question: its score and its parts, also where they do not count; then metrics of others."""
         item: Scored = case.facts
         fields = found.own.columns.fields
         whole = {
@@ -175,15 +183,22 @@ class Structured(Suite):
             "structured.schema_pass_rate": float(item.ok),
             "structured.missing": float(item.reason is Failure.MISSING),
         }
+        others = [name for name in found.summary.names if name.id in words] if words else []
+        metrics, undefined = self.numbers(others, case, words, found)
         return Row(
             qid=case.qid,
             label=None if case.label is None else case.label.value,
             stage=None if case.stage is None else case.stage.value,
-            metrics=whole | dict(zip(fields, map(float, item.parts), strict=False)),
-            undefined=dict.fromkeys(fields[len(item.parts) :], "the answer has no parts"),
+            metrics=whole | dict(zip(fields, map(float, item.parts), strict=False)) | metrics,
+            undefined=dict.fromkeys(fields[len(item.parts) :], "the answer has no parts") | undefined,
             facts=self.established(case, found),
             own=self.more(case, found),
         )
+
+    def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
+        """Why a question has no value of a metric."""
+        missing = case.facts.reason is Failure.MISSING
+        return "no output" if missing else super().undefined(name, case, value)
 
     def established(self, case: Case, found: Found) -> dict[str, bool]:
         """What is known of an answer."""
@@ -248,6 +263,12 @@ class Structured(Suite):
 
 
 SUITE = Structured()
+
+
+def _others(found: Found) -> list[MetricName]:
+    """The metrics that come from elsewhere: neither of the whole answer nor of a field."""
+    own = {*OF_ANSWER, *found.own.columns.fields}
+    return [name for name in found.summary.names if name.id not in own]
 
 
 def _id(field: str) -> str:
