@@ -113,9 +113,7 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[V
     }
     own = _columns(suites)
     facts = dict.fromkeys(name for suite in suites for name in suite.facts)
-    told = (
-        [("facts", pa.struct([(name, pa.bool_()) for name in facts]))] if facts else []
-    )  # an empty one cannot be read
+    told = [("facts", pa.struct([(name, pa.bool_()) for name in facts]))] if facts else []  # Parquet has no empty one
     schema = pa.schema(
         [
             ("qid", pa.string()),
