@@ -19,6 +19,7 @@ from ragworthy.names import HARMLESS, Label
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen, Table
+from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Row, Summary
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
@@ -73,6 +74,19 @@ class Suite:
     def steps(self, request: Request, score: Callable[[Request], Any]) -> Any:
         """Score in one step, or in several where one depends on another."""
         return score(request)
+
+    # the selftest
+
+    def whole(self, request: Request) -> Request:
+        """The request for everything that is gated, where a file may make a score stop early."""
+        return request
+
+    def damages(self, request: Request) -> tuple[Damage, ...]:
+        """How a selftest can spoil the records, each way aimed at some metrics; `read` applies `request.damage`.
+
+        A suite that names none is only given no records at all, which few gates fail on.
+        """
+        return ()
 
     # summarise
 

@@ -31,6 +31,7 @@ from ragworthy.suites.agreement.read import (
     vote,
 )
 from ragworthy.suites.agreement.rules import ALWAYS
+from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.opened import Listed, Opened, unlike_run
 from ragworthy.suites.protocol import Suite
@@ -106,6 +107,14 @@ class Agreement(Suite):
         sha256 = corpus.sha256
         opened.listed["corpus"] = Listed(corpus.label, lambda: sha256)
         return votes._replace(records={**votes.records, "corpus": len(corpus.texts)})
+
+    # the selftest
+
+    def damages(self, request: Request) -> tuple[Damage, ...]:
+        """What a selftest does to votes."""
+        from ragworthy.suites.agreement.damage import damages
+
+        return damages()
 
     # summarise
 

@@ -20,6 +20,7 @@ from ragworthy.metrics.structured import metrics_of, part
 from ragworthy.names import HARMLESS, SEVERITY, Failure, Label
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.part import Column, Part
+from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import rows_hash
 from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Offender, Row, Summary
 from ragworthy.suites.fork import without_gc
@@ -100,6 +101,18 @@ class Structured(Suite):
             profile=request.settings.profile,
             gold_sha256=whole.sha256(),
         )
+
+    # the selftest
+
+    def whole(self, request: Request) -> Request:
+        """Without the dev subset: what is gated is the whole set."""
+        return request.with_given(subset=None)
+
+    def damages(self, request: Request) -> tuple[Damage, ...]:
+        """What a selftest does to outputs."""
+        from ragworthy.suites.structured.damage import damages
+
+        return damages()
 
     # summarise
 
