@@ -54,21 +54,28 @@ def score(given: argparse.Namespace) -> int:
 
 def _check_files(given: argparse.Namespace, suite: Declared, inputs: dict[str, Any]) -> str | None:
     """Refuse files that do not belong together; the form that they are, where a suite has several."""
-    if suite.name == "retrieval":
-        from ragworthy.suites.retrieval.rules import check_trec
-
-        trec = check_trec({**inputs, "lock": given.lock, "slices": given.slice}, _spelled(suite))
-        if not trec and not {"gold", "traces"} <= inputs.keys():
-            raise usage_error("expected --gold and --trace, or --qrels and --run")
+    spelled = _spelled(suite)
+    settings = {one.name: value_of(given, one.key.flag) for one in suite.fields() if one.key.flag}
+    suite.check({**settings, **inputs, "lock": given.lock}, spelled)
+    _check_needed(suite, inputs)
     if not suite.forms:
         return None
     form = suite.form_of(inputs)
     if form is None or ("corpus" in inputs and "gold" not in suite.forms[form]):
-        spelled = _spelled(suite)
         forms = "; ".join(" and ".join(spelled[key] for key in keys) for keys in suite.forms.values())
         got = [spelled[one.key] for one in suite.inputs if one.key in inputs and one.form != "output"]
         raise usage_error(f"expected the files of one form ({forms}), got {' and '.join(got) or 'none'}")
     return form
+
+
+def _check_needed(suite: Declared, inputs: Mapping[str, Any]) -> None:
+    """Refuse a score without files that it needs, where others can stand in their place."""
+    needed = [one for one in suite.inputs if one.needed and not suite.required(one)]
+    roles = {one.receipt_role for one in needed}
+    others = [one for one in suite.inputs if one.receipt_role in roles and not one.needed]
+    if any(one.key not in inputs for one in needed) and not any(one.key in inputs for one in others):
+        words = (" and ".join(one.option for one in ones) for ones in (needed, others))
+        raise usage_error(f"expected {', or '.join(words)}")
 
 
 def _spelled(suite: Declared) -> dict[str, str]:
@@ -81,12 +88,7 @@ def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: di
     if not given.gates:
         usual = suite.default_gates(settings, inputs)
         return tuple(one._replace(evidence=given.evidence) for one in usual)
-    known = None
-    if "definition" in inputs:
-        from ragworthy.load.definition import metrics_in
-
-        known = metrics_in(inputs["definition"])
-    k = suite.k_of(settings)
+    known, k = suite.metrics_of(inputs), suite.k_of(settings)
     return parse_gate_text(given.gates, default_k=k, evidence=given.evidence, suite=suite.name, known=known)
 
 

@@ -14,6 +14,7 @@ from ragworthy.names import REFUSAL
 
 if TYPE_CHECKING:
     from ragworthy.gates import Gate
+    from ragworthy.metrics.registry import Metric
 
 Form = Literal["records", "corpus", "file", "files", "output"]
 """How a file is read: line by line, as an index or its chunks, by code of its own, several of those; or written."""
@@ -103,7 +104,8 @@ class Declared(NamedTuple):
     summary: str
     """What `--help` says of the suite."""
     package: str
-    """Where the rest of it is: `rules` has its gates, `suite` the code that reads and measures."""
+    """Where the rest of it is: `rules` has its gates and what files must hold, `suite` the code that reads and
+    measures."""
     inputs: tuple[Input, ...]
     settings: type[Any]
     """A NamedTuple whose fields are `Annotated` with a `Key`."""
@@ -137,6 +139,24 @@ class Declared(NamedTuple):
         """The usual rules against a baseline."""
         gates: tuple[Gate, ...] = self._module("rules").REGRESSION
         return gates
+
+    def metrics_of(self, given: Mapping[str, Any]) -> "Mapping[str, Metric] | None":
+        """The metrics that gates may name because a file of the suite defines them; None where no file does.
+
+        A suite that has such files has a function `metrics_of` among its rules.
+        """
+        defines = getattr(self._module("rules"), "metrics_of", None)
+        found: Mapping[str, Metric] | None = defines(given) if defines is not None else None
+        return found
+
+    def check(self, given: Mapping[str, Any], spelled: Mapping[str, str]) -> None:
+        """Refuse files and settings that do not belong together, named as the caller spells them.
+
+        A suite that has such files has a function `check_given` among its rules.
+        """
+        refuse = getattr(self._module("rules"), "check_given", None)
+        if refuse is not None:
+            refuse(given, spelled)
 
     def fields(self) -> Iterator[Setting]:
         """Every setting, in the order of the policy's page."""

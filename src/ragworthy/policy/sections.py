@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -42,6 +43,14 @@ class Section(NamedTuple):
     def there(self) -> dict[str, Any]:
         """The inputs that are really there: an empty path names none."""
         return {key: paths for key, paths in self.given.items() if paths}
+
+
+def paths_of(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Paths as they were written, one or several for each key, from the folder that they are relative to."""
+    return {
+        key: folder / one if isinstance(one, str) else tuple(folder / each for each in one)
+        for key, one in given.items()
+    }
 
 
 # keys
