@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from ragworthy.gates import Gate
     from ragworthy.metrics.registry import Metric
 
-Form = Literal["records", "corpus", "file", "files", "output"]
-"""How a file is read: line by line, as an index or its chunks, by code of its own, several of those; or written."""
+Form = Literal["records", "corpus", "file", "files", "output", "outputs"]
+"""How a file is read: line by line, as an index or its chunks, by code of its own, several of those; or that it, or
+several, are written besides the report."""
 
 
 class Input(NamedTuple):
@@ -45,6 +46,12 @@ class Input(NamedTuple):
     """The type of its records in `records.py`, where it is read line by line."""
     schema: str = ""
     """The name under which `explain schema` prints that type."""
+    suffixes: tuple[str, ...] = ()
+    """The suffixes that an output must have; any where none is named."""
+    called: str = ""
+    """What messages call an output that a policy can name."""
+    begins: bytes = b""
+    """How such an output begins. A policy may come from somebody else: it replaces nothing that begins otherwise."""
 
     @property
     def receipt_role(self) -> str:
@@ -55,6 +62,16 @@ class Input(NamedTuple):
     def report_role(self) -> str:
         """Its name among the inputs of a report."""
         return self.shown or self.receipt_role
+
+    @property
+    def written(self) -> bool:
+        """Whether it is written, not read: `Extra.files` says under the same key what stands in it."""
+        return self.form in ("output", "outputs")
+
+    @property
+    def several(self) -> bool:
+        """Whether there can be more than one file."""
+        return self.form in ("files", "outputs")
 
     @property
     def option(self) -> str:

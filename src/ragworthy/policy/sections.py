@@ -90,9 +90,9 @@ def _section(check: Checker, table: dict[str, Any], suite: Declared) -> Section:
     for one in inputs:
         if one.needed and one.key not in table:
             check.say("RW-P11", f"{path}{one.key}", "expected a path, got nothing")
-    given = {one.key: check.take(table, one.key, str, path, "a path") for one in inputs if one.form != "files"}
+    given = {one.key: check.take(table, one.key, str, path, "a path") for one in inputs if not one.several}
     lock = check.take(table, LOCK, str, path, "a path")
-    given |= {one.key: check.strings(table, one.key, path) for one in inputs if one.form == "files"}
+    given |= {one.key: check.strings(table, one.key, path) for one in inputs if one.several}
     found = Section(suite.name, None, {key: paths for key, paths in given.items() if paths is not None}, lock)
     settings = {"form": _form(check, found.there, suite)} if suite.forms else {}
     settings |= {one.field: _setting(check, table, one, suite) for one in suite.fields() if one.key.meaning}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy import gates as g
@@ -70,6 +71,10 @@ def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
     return notes
 
 
+Content = Callable[[dict[str, Any], str], bytes]
+"""What stands in a file besides a report, from the suite's part of the report and the suffix of the file."""
+
+
 class Part(NamedTuple):
     """What one suite contributes to the report and to the receipt."""
 
@@ -83,8 +88,12 @@ class Part(NamedTuple):
     rows: Callable[[], Iterator[dict[str, Any]]]
     evidence: dict[str, Any]
     """What the receipt keeps of the facts."""
-    files: Mapping[str, Callable[[], bytes]] = {}
-    """What can be written besides the report, by a name of the suite's own."""
+    files: Mapping[str, Content] = {}
+    """What can be written besides the report, by the key of the output that is declared for it."""
+
+    def content(self, key: str, path: Path) -> bytes:
+        """What stands in a file that is written besides the report."""
+        return self.files[key](self.body, path.suffix)
 
 
 # warnings that every suite gives alike

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from ragworthy import gates as g
@@ -16,7 +15,7 @@ from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Column
 from ragworthy.report.show import plural
 from ragworthy.suites.agreement import DECLARED
-from ragworthy.suites.agreement.advice import counts_line, lines, of_pairs, of_raters, steps, warnings
+from ragworthy.suites.agreement.advice import counts_line, lines, of_pairs, of_raters, steps, tsv_of, warnings
 from ragworthy.suites.agreement.cases import WORST, agreed, cases_of, counts_of
 from ragworthy.suites.agreement.read import (
     SEVERAL,
@@ -236,7 +235,10 @@ class Agreement(Suite):
             },
             warnings=warnings(found, escalations),
             steps=steps(found),
-            files={"pairs": partial(pairs_of, found.own)},
+            files={
+                "tsv": lambda body, suffix: tsv_of(body).encode(),
+                "pairs_out": lambda body, suffix: pairs_of(found.own),
+            },
         )
 
     # for people

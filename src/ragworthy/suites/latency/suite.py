@@ -253,6 +253,7 @@ class Latency(Suite):
             },
             warnings=advice.warnings(found),
             steps=advice.steps(found),
+            files={"plot": _plot},
         )
 
     # for people
@@ -274,3 +275,9 @@ class Latency(Suite):
 
 
 SUITE = Latency()
+
+
+def _plot(body: dict[str, Any], suffix: str) -> bytes:
+    from ragworthy.suites.latency.plot import drawn
+
+    return drawn(body, suffix)
