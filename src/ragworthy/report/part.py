@@ -146,6 +146,16 @@ def noted(notes: Sequence[Note]) -> list[dict[str, Any]]:
     return [plain(one.code, one.message, one.times, list(one.qids[:3])) for one in notes if one.times]
 
 
+def orphan_note(times: int, some: Sequence[str], *, listed: bool = True) -> Note:
+    """Traces that no gold question asked for, with some of their ids; `listed` says whether the ids stand apart too.
+
+    >>> orphan_note(2, ["q8", "q9"]).message
+    '2 traces belong to no gold question, e.g. q8, q9'
+    """
+    belong = f"{plural(times, 'trace belongs', 'traces belong')} to no gold question, e.g. {', '.join(some)}"
+    return Note("RW-W07", times, belong, some if listed else ())
+
+
 def size_note(cases: int, noun: str) -> Note:
     """What a gold set of this size is too small for.
 
