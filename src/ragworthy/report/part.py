@@ -43,6 +43,7 @@ class Voice(Protocol):
 
     reference_note: str
     shows_undefined: bool
+    claims_always: bool
     facts: tuple[str, ...]
     columns: tuple[Column, ...]
 
@@ -54,6 +55,9 @@ class Voice(Protocol):
 
     def tables(self, body: dict[str, Any]) -> list[Table]:
         """Tables of its own."""
+
+    def pulls_down(self, offender: dict[str, Any], metric: str) -> bool:
+        """Whether an offender of the report has to do with a metric."""
 
 
 Voices = Callable[[str], Voice]

@@ -290,7 +290,13 @@ class Suite:
         """Tables of its own."""
         return []
 
+    def pulls_down(self, offender: dict[str, Any], metric: str) -> bool:
+        """Whether an offender of the report has to do with a metric, by its id."""
+        return True
+
     reference_note = ""
     """What people must know of a report of the profile reference."""
     shows_undefined = False
     """Whether people see metrics without a value too."""
+    claims_always = False
+    """Whether the claim of an offender is shown although there is none: then its absence says something."""

@@ -39,6 +39,7 @@ class Answers(Suite):
     )  # fmt: skip
     always = ALWAYS
     shows_undefined = True
+    claims_always = True
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """A tally: how many questions there are of each set of flags and slices."""

@@ -255,6 +255,13 @@ class Structured(Suite):
         """How many questions there were, and what became of them."""
         return counts_line(counts)
 
+    def pulls_down(self, offender: dict[str, Any], metric: str) -> bool:
+        """An answer of the right shape has nothing to do with the share of those, nor a field that lost nothing."""
+        name = metric.removeprefix("structured.")
+        if name == "schema_pass_rate":
+            return offender["fail_reason"] is not None
+        return "lost" not in offender or name.startswith(("score", "schema_pass_rate")) or name in offender["lost"]
+
     def lines(self, body: dict[str, Any]) -> list[str]:
         """Why answers failed, what the subset said, and how the answers were made."""
         return lines(body)
