@@ -13,11 +13,10 @@ from ragworthy.given import Given, check_names, choice, flag, inputs_of, names, 
 from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import Verdict
 from ragworthy.policy.declare import Declared
-from ragworthy.policy.gate_checks import EVIDENCE, Known
+from ragworthy.policy.gate_checks import EVIDENCE
 from ragworthy.policy.gate_text import parse_gate_text
 from ragworthy.policy.read import find_policy
 from ragworthy.suites import SUITES
-from ragworthy.suites.retrieval.rules import check_trec
 
 
 class Number(NamedTuple):
@@ -133,8 +132,8 @@ def score(
     known = _known(declared, named, profile)
     settings = settings_of(declared, named, **known)
     inputs = inputs_of(declared, named)
-    if suite == "retrieval":
-        check_trec({**inputs, "slices": settings.slices, "lock": lock}, {name: name for name in names() | {"lock"}})
+    told = {one.name: getattr(settings, one.field) for one in declared.fields()}
+    declared.check({**told, **inputs, "lock": lock}, {name: name for name in (*names(), "lock")})
     with remembering(Read()) as read:
         note_paths(read, (*inputs.values(), baseline, lock))
         loaded = tuple(load_metrics(name, Path()) for name in paths_of("plugins", plugins))
@@ -171,11 +170,7 @@ def _known(suite: Declared, given: Mapping[str, Any], profile: str) -> dict[str,
 def _gates(suite: Declared, settings: Any, inputs: Mapping[str, Any], given: Any, evidence: str) -> tuple[Gate, ...]:
     if given is None:
         return tuple(gate._replace(evidence=evidence) for gate in suite.default_gates(settings, inputs))
-    known: Known = None
-    if "definition" in inputs:
-        from ragworthy.load.definition import metrics_in
-
-        known = metrics_in(inputs["definition"])
+    known = suite.metrics_of(inputs)
     texts = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else [str(given)]
     return parse_gate_text(texts, default_k=suite.k_of(settings), evidence=evidence, suite=suite.name, known=known)
 

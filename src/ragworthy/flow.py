@@ -13,7 +13,7 @@ from ragworthy.load.plugins import Plugin, named, using_metrics
 from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import check_gates
 from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
-from ragworthy.policy.sections import Section, check_settings
+from ragworthy.policy.sections import Section, check_settings, paths_of
 from ragworthy.report import model
 from ragworthy.report import write as writing
 from ragworthy.report.part import Part, Voice
@@ -139,12 +139,7 @@ def check_request(request: Request) -> None:
     if not request.gates and request.get("qrels") is None:
         raise policy_error("RW-P11", "expected at least one gate, got none", where=where, field="gate")
     check_settings(request.settings, SUITES[request.suite], where)
-    known = None
-    if request.get("definition") is not None:
-        from ragworthy.load.definition import metrics_in
-
-        known = metrics_in(request.get("definition"))
-    check_gates(request.gates, request.suite, where, known)
+    check_gates(request.gates, request.suite, where, SUITES[request.suite].metrics_of(request.given))
     if any(gate.must_pass for gate in request.gates):
         check_must_pass(SUITES[request.suite].load(), request)
 
@@ -164,12 +159,9 @@ def _request(policy: Policy, section: Section) -> Request:
     def path(written: str | None) -> Path | None:
         return resolve(policy, written) if written else None
 
-    def paths(written: str | tuple[str, ...]) -> Path | tuple[Path, ...]:
-        return resolve(policy, written) if isinstance(written, str) else tuple(resolve(policy, one) for one in written)
-
     return Request(
         suite=section.suite,
-        given={key: paths(written) for key, written in section.there.items()},
+        given=paths_of(section.there, policy.folder),
         settings=section.settings,
         gates=tuple(gate for gate in policy.gates if suite_of(gate) == section.suite),
         waivers=policy.waivers,

@@ -59,7 +59,7 @@ def inputs_by_name(suite: Declared) -> dict[str, Input]:
     """The inputs that Python takes, by every name; an alias counts where the name itself is not given."""
     found: dict[str, Input] = {}
     for one in suite.inputs:
-        if one.help and one.form != "output":
+        if one.help and not one.written:
             found |= dict.fromkeys((one.key, *one.aliases), one)
     return found
 
@@ -97,7 +97,7 @@ def inputs_of(suite: Declared, given: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in suite.inputs:
         values = [given[name] for name in (one.key, *one.aliases) if given.get(name) is not None]
-        if values and one.help and one.form != "output":
+        if values and one.help and not one.written:
             found[one.key] = _input(one, values[0])
     return found
 

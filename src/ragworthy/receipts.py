@@ -48,7 +48,7 @@ def _files(request: flow.Request) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for one in SUITES[request.suite].inputs:
         given = request.get(one.key)
-        if given is not None and one.form != "output":
+        if given is not None and not one.written:
             found |= _paths(one, given)
     beside = {"policy": request.policy, "baseline": request.baseline, "lock": _lock(request)}
     found |= {role: Path(path) for role, path in beside.items() if path is not None}
@@ -154,7 +154,7 @@ def _given(declared: Declared, settings: Any, found: dict[str, Path], *, trec: b
         role = one.receipt_role
         if one.form == "files":
             given[one.key] = tuple(found[name] for name in sorted(found, key=natural) if name.startswith(f"{role}:"))
-        elif one.form != "output" and one.key not in other and role in found:
+        elif not one.written and one.key not in other and role in found:
             given[one.key] = found[role]
     return {key: paths for key, paths in given.items() if paths}
 

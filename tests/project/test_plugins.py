@@ -251,6 +251,7 @@ def echo(rest):
 """
 ENTRY_POINTS = """[ragworthy.suites]
 brevity = brevity:DECLARED
+terse = terse:DECLARED
 
 [ragworthy.metrics]
 scope = team_metrics
@@ -272,6 +273,30 @@ def whole_suite() -> str:
     return str(block)
 
 
+def with_a_damage() -> str:
+    """The same suite under another name, which says how a selftest can damage its traces."""
+    text = whole_suite().replace("brevity", "terse")
+    text = text.replace("class Brevity(Suite):", f"{LENGTHENED}\n\nclass Brevity(Suite):{DAMAGES}")
+    return text.replace("self.case(item.record,", "self.case((request.damage or same)(item.record),")
+
+
+LENGTHENED = """
+import msgspec
+from ragworthy.suites.damage import Damage
+
+def same(trace):
+    return trace
+
+def longer(trace):
+    answer = msgspec.structs.replace(trace.answer_json, claim="so " * 99)
+    return msgspec.structs.replace(trace, answer_json=answer)
+"""
+DAMAGES = """
+    def damages(self, request):
+        return (Damage("every answer made long", ("terse.short",), longer),)
+"""
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A package with one of each, built as a wheel and installed from it."""
@@ -280,6 +305,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     info = "brevity-1.2.0.dist-info"
     files = {
         "brevity.py": whole_suite(),
+        "terse.py": with_a_damage(),
         "team_metrics.py": OWN,
         "renderer.py": RENDERER,
         f"{info}/METADATA": "Metadata-Version: 2.1\nName: brevity\nVersion: 1.2.0\n",
@@ -333,6 +359,21 @@ def test_a_suite_of_another_package_has_flags_gates_rows_receipts_and_a_policy_s
     gated = ragworthy(installed, "gate", "-o", "gate.json")
     assert gated.code == 1
     assert json.loads(Path("gate.json").read_text())["suites"] == report["suites"]
+
+
+def test_a_suite_of_another_package_can_say_how_it_is_damaged(installed: Path, team: Path) -> None:
+    (team / "ragworthy.toml").write_text('version = 1\n[terse]\ntraces = "traces.jsonl"\n')
+    done = ragworthy(installed, "gate", "--selftest")
+    assert done.code == 0, done
+    assert done.out.startswith("can fail     terse.short ≥ 0.90: every answer made long → fail\n")
+
+
+def test_a_selftest_says_so_where_a_suite_names_no_damage(installed: Path, team: Path) -> None:
+    (team / "ragworthy.toml").write_text('version = 1\n[brevity]\ntraces = "traces.jsonl"\n')
+    done = ragworthy(installed, "gate", "--selftest")
+    assert done.code == 1, done
+    said = "the suite brevity names no damage, so every record dropped → not_measured (none)"
+    assert done.out.startswith(f"CANNOT FAIL  brevity.short ≥ 0.90: {said}\n")
 
 
 def test_a_wrong_setting_of_it_is_answered_like_that_of_any_suite(installed: Path, team: Path) -> None:

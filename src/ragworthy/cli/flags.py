@@ -111,13 +111,6 @@ ONLY_HERE = {
         Flag(("--item",), {**SEVERAL, "metavar": "ID",
              "help": "show one item, expected against got, instead of the report (repeatable)"}),
     ),
-    "latency": (
-        Flag(("--plot",), {**SEVERAL, "metavar": "FILE",
-             "help": "draw accuracy against P95 (.png or .svg, repeatable)"}),
-    ),
-    "agreement": (
-        Flag(("--pairs-out",), {"metavar": "FILE", "help": "write the votes on traces as pairs (.jsonl)"}),
-    ),
 }  # fmt: skip
 """What only the command line has: other views of a score, and files that it writes besides the report."""
 
@@ -128,7 +121,7 @@ def _inputs(suite: Declared) -> Iterator[Flag]:
         if not one.help:
             continue
         how: dict[str, Any] = {"metavar": "DIR|FILE" if one.form == "corpus" else "FILE", "help": one.help}
-        if one.form == "files":
+        if one.several:
             how |= SEVERAL
         elif suite.required(one):
             how["required"] = True

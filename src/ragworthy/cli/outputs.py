@@ -5,13 +5,15 @@ when it writes. Heavy modules load where they are used: many commands write some
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.cli.say import print, show
 from ragworthy.errors import UsageError, usage_error
 from ragworthy.files import check_inside, check_ours, check_writable, write_whole
+from ragworthy.policy.declare import Declared, Input
 from ragworthy.suites import SUITES
 
 if TYPE_CHECKING:
@@ -96,7 +98,8 @@ def finish(given: argparse.Namespace, requests: Sequence["flow.Request"], receip
     """Score, write every file that was asked for, print."""
     from ragworthy import flow
 
-    outputs = [*given.output, given.rows, str(receipt) if receipt else None, *_besides(given, requests)]
+    besides = [one.name for request in requests for one in _besides(request)]
+    outputs = [*given.output, given.rows, str(receipt) if receipt else None, *besides]
     if any(outputs):
         guard(given, requests, outputs)
     run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
@@ -105,7 +108,7 @@ def finish(given: argparse.Namespace, requests: Sequence["flow.Request"], receip
         from ragworthy import receipts
 
         made = receipts.make(run, requests, receipt.parent)
-    _write_besides(given, requests, run)
+    _write_besides(requests, run)
     return publish(given, run, (receipt, made) if receipt is not None and made is not None else None)
 
 
@@ -161,42 +164,48 @@ def _progress() -> "flow.Progress":
     return told
 
 
-# what a score writes besides its report: plots of latencies, the table of disagreements, votes as pairs
+# what suites write besides the report, as they declare it
 
 
-def _besides(given: argparse.Namespace, requests: Sequence["flow.Request"]) -> list[str | None]:
-    plots = getattr(given, "plot", [])
-    for name in plots:
-        if Path(name).suffix not in (".png", ".svg"):
-            raise usage_error(f"--plot: expected a .png or .svg file, got {name}")
-    return [*plots, *map(str, _tables(requests)), getattr(given, "pairs_out", None)]
+class Beside(NamedTuple):
+    """A file that a suite is asked to write."""
+
+    declared: Input
+    name: str
+    """As it was written."""
 
 
-def _tables(requests: Sequence["flow.Request"]) -> list[Path]:
-    """Where the disagreements go. A path in a policy may come from somebody else's repository: it stays inside the
-    policy's folder and replaces nothing but an earlier table.
+def besides_of(suite: Declared, given: Mapping[str, Any]) -> list[Beside]:
+    """Every file that a suite is asked to write, in the order of its declaration."""
+    asked = [(one, given[one.key]) for one in suite.inputs if one.written and given.get(one.key) is not None]
+    return [Beside(one, str(name)) for one, names in asked for name in (names if one.several else (names,))]
+
+
+def _besides(request: "flow.Request") -> list[Beside]:
+    """The same, checked. A path in a policy may come from somebody else's repository: it stays inside the policy's
+    folder and replaces nothing but an earlier file of its kind.
     """
-    found = [(request, Path(path)) for request in requests if (path := request.get("tsv")) is not None]
-    for request, path in found:
+    found = besides_of(SUITES[request.suite], request.given)
+    for one, name in found:
+        path = Path(name)
+        if one.suffixes and path.suffix not in one.suffixes:
+            raise usage_error(f"{one.option}: expected a {' or '.join(one.suffixes)} file, got {name}")
         if request.policy is not None:
-            check_inside(path, request.policy.parent, "the table of disagreements")
-            check_ours(path, lambda data: data.startswith(b"qid\t"))
-    return [path for _, path in found]
+            check_inside(path, request.policy.parent, one.called or f"the file {one.key}")
+            check_ours(path, partial(_begins, one.begins))
+    return found
 
 
-def _write_besides(given: argparse.Namespace, requests: Sequence["flow.Request"], run: "flow.Run") -> None:
-    suites = run.report["suites"]
-    for name in getattr(given, "plot", []):
-        from ragworthy.suites.latency.plot import write_plot
+def _begins(begins: bytes, data: bytes) -> bool:
+    return bool(begins) and data.startswith(begins)
 
-        try:
-            write_plot(Path(name), suites["latency"])
-        except UsageError as error:  # the verdict does not depend on a picture
-            print(f"--plot {name}: {error.lines()[0]}", file=sys.stderr)
-    for table in _tables(requests):
-        from ragworthy.suites.agreement.advice import tsv_of
 
-        write_whole(table, tsv_of(suites["agreement"]).encode())
-    pairs = getattr(given, "pairs_out", None)
-    if pairs:
-        write_whole(Path(pairs), run.parts[0].files["pairs"]())
+def _write_besides(requests: Sequence["flow.Request"], run: "flow.Run") -> None:
+    for request, part in zip(requests, run.parts, strict=True):
+        for one, name in _besides(request):
+            try:
+                content = part.content(one.key, Path(name))
+            except UsageError as error:  # the verdict does not depend on a picture
+                print(f"{one.option} {name}: {error.lines()[0]}", file=sys.stderr)
+            else:
+                write_whole(Path(name), content)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ragworthy import flow
 from ragworthy.cli.flags import depths, value_of
-from ragworthy.cli.outputs import coloured, finish, guard, keep_inputs, options
+from ragworthy.cli.outputs import besides_of, coloured, finish, guard, keep_inputs, options
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
@@ -54,21 +54,28 @@ def score(given: argparse.Namespace) -> int:
 
 def _check_files(given: argparse.Namespace, suite: Declared, inputs: dict[str, Any]) -> str | None:
     """Refuse files that do not belong together; the form that they are, where a suite has several."""
-    if suite.name == "retrieval":
-        from ragworthy.suites.retrieval.rules import check_trec
-
-        trec = check_trec({**inputs, "lock": given.lock, "slices": given.slice}, _spelled(suite))
-        if not trec and not {"gold", "traces"} <= inputs.keys():
-            raise usage_error("expected --gold and --trace, or --qrels and --run")
+    spelled = _spelled(suite)
+    settings = {one.name: value_of(given, one.key.flag) for one in suite.fields() if one.key.flag}
+    suite.check({**settings, **inputs, "lock": given.lock}, spelled)
+    _check_needed(suite, inputs)
     if not suite.forms:
         return None
     form = suite.form_of(inputs)
     if form is None or ("corpus" in inputs and "gold" not in suite.forms[form]):
-        spelled = _spelled(suite)
         forms = "; ".join(" and ".join(spelled[key] for key in keys) for keys in suite.forms.values())
-        got = [spelled[one.key] for one in suite.inputs if one.key in inputs and one.form != "output"]
+        got = [spelled[one.key] for one in suite.inputs if one.key in inputs and not one.written]
         raise usage_error(f"expected the files of one form ({forms}), got {' and '.join(got) or 'none'}")
     return form
+
+
+def _check_needed(suite: Declared, inputs: Mapping[str, Any]) -> None:
+    """Refuse a score without files that it needs, where others can stand in their place."""
+    needed = [one for one in suite.inputs if one.needed and not suite.required(one)]
+    roles = {one.receipt_role for one in needed}
+    others = [one for one in suite.inputs if one.receipt_role in roles and not one.needed]
+    if any(one.key not in inputs for one in needed) and not any(one.key in inputs for one in others):
+        words = (" and ".join(one.option for one in ones) for ones in (needed, others))
+        raise usage_error(f"expected {', or '.join(words)}")
 
 
 def _spelled(suite: Declared) -> dict[str, str]:
@@ -81,12 +88,7 @@ def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: di
     if not given.gates:
         usual = suite.default_gates(settings, inputs)
         return tuple(one._replace(evidence=given.evidence) for one in usual)
-    known = None
-    if "definition" in inputs:
-        from ragworthy.load.definition import metrics_in
-
-        known = metrics_in(inputs["definition"])
-    k = suite.k_of(settings)
+    known, k = suite.metrics_of(inputs), suite.k_of(settings)
     return parse_gate_text(given.gates, default_k=k, evidence=given.evidence, suite=suite.name, known=known)
 
 
@@ -122,7 +124,8 @@ def inputs_of(given: argparse.Namespace, suite: Declared) -> dict[str, Any]:
     for one in suite.inputs:
         value = value_of(given, one.option) if one.help else None
         if value or (suite.required(one) and value is not None):
-            found[one.key] = tuple(map(Path, value)) if one.form == "files" else Path(value)
+            path = str if one.written else Path  # what is written is named as it was typed
+            found[one.key] = tuple(map(path, value)) if one.several else path(value)
     return found
 
 
@@ -183,26 +186,35 @@ class Printed(NamedTuple):
 
     text: str
     verdict: Verdict
-    table: str = ""
-    """The disagreements, where the program writes them."""
+    files: Mapping[str, str] = {}
+    """What the program writes besides, by the keys of outputs."""
 
 
-Program = Callable[[argparse.Namespace, Declared, Mapping[str, Any]], Printed]
+class Program(NamedTuple):
+    """A program of the sources, written again."""
+
+    run: Callable[[argparse.Namespace, Declared, Mapping[str, Any]], Printed]
+    suffixes: tuple[str, ...] = (".json", ".txt")
+    """Of files that what it prints can be written to; any where there is none."""
+    writes: tuple[str, ...] = ()
+    """The outputs of the suite that it writes too."""
 
 
 def printed(given: argparse.Namespace, suite: Declared, inputs: Mapping[str, Any]) -> int:
     """Run the program of a suite and print what it prints; the exit code follows its verdict."""
     if given.receipt or given.rows:
         raise usage_error("--profile reference writes no receipts or rows")
-    for name in given.output if suite.name != "retrieval" else ():
-        if Path(name).suffix not in (".json", ".txt"):
-            raise usage_error(f"{name}: the reference profile writes .json or .txt only")
-    written = {one.key for one in suite.inputs if one.form == "output"}
-    tables = [inputs[key] for key in written if key in inputs]
-    keep_inputs([*given.output, *map(str, tables)], [path for key, path in inputs.items() if key not in written])
-    found = PROGRAMS[suite.name](given, suite, inputs)
-    for path in tables if found.table else ():
-        write_whole(path, found.table.encode())
+    program = PROGRAMS[suite.name]
+    for name in given.output:
+        if program.suffixes and Path(name).suffix not in program.suffixes:
+            raise usage_error(f"{name}: the reference profile writes {' or '.join(program.suffixes)} only")
+    besides = [one for one in besides_of(suite, inputs) if one.declared.key in program.writes]
+    read = [inputs[one.key] for one in suite.inputs if one.key in inputs and not one.written]
+    keep_inputs([*given.output, *(one.name for one in besides)], read)
+    found = program.run(given, suite, inputs)
+    for one in besides:
+        if one.declared.key in found.files:
+            write_whole(Path(one.name), found.files[one.declared.key].encode())
     for name in given.output:
         write_whole(Path(name), found.text.encode())
     show(found.text)
@@ -260,13 +272,13 @@ def _agreement(given: argparse.Namespace, suite: Declared, inputs: Mapping[str, 
     _own_gates(given)
     first = inputs["pairs"] if "pairs" in inputs else inputs["scholar"]
     text, passed, table = agreement_reference(first, inputs.get("auditor"))
-    return Printed(text, _verdict(passed), table)
+    return Printed(text, _verdict(passed), {"tsv": table} if table else {})
 
 
 PROGRAMS: dict[str, Program] = {
-    "answers": _answers,
-    "retrieval": _retrieval,
-    "stability": _stability,
-    "agreement": _agreement,
+    "answers": Program(_answers),
+    "retrieval": Program(_retrieval, suffixes=()),
+    "stability": Program(_stability),
+    "agreement": Program(_agreement, writes=("tsv",)),
 }
 """By suite; the others follow the sources' program themselves, by a setting."""

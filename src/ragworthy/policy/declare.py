@@ -14,9 +14,11 @@ from ragworthy.names import REFUSAL
 
 if TYPE_CHECKING:
     from ragworthy.gates import Gate
+    from ragworthy.metrics.registry import Metric
 
-Form = Literal["records", "corpus", "file", "files", "output"]
-"""How a file is read: line by line, as an index or its chunks, by code of its own, several of those; or written."""
+Form = Literal["records", "corpus", "file", "files", "output", "outputs"]
+"""How a file is read: line by line, as an index or its chunks, by code of its own, several of those; or that it, or
+several, are written besides the report."""
 
 
 class Input(NamedTuple):
@@ -44,6 +46,12 @@ class Input(NamedTuple):
     """The type of its records in `records.py`, where it is read line by line."""
     schema: str = ""
     """The name under which `explain schema` prints that type."""
+    suffixes: tuple[str, ...] = ()
+    """The suffixes that an output must have; any where none is named."""
+    called: str = ""
+    """What messages call an output that a policy can name."""
+    begins: bytes = b""
+    """How such an output begins. A policy may come from somebody else: it replaces nothing that begins otherwise."""
 
     @property
     def receipt_role(self) -> str:
@@ -54,6 +62,16 @@ class Input(NamedTuple):
     def report_role(self) -> str:
         """Its name among the inputs of a report."""
         return self.shown or self.receipt_role
+
+    @property
+    def written(self) -> bool:
+        """Whether it is written, not read: `Extra.files` says under the same key what stands in it."""
+        return self.form in ("output", "outputs")
+
+    @property
+    def several(self) -> bool:
+        """Whether there can be more than one file."""
+        return self.form in ("files", "outputs")
 
     @property
     def option(self) -> str:
@@ -103,7 +121,8 @@ class Declared(NamedTuple):
     summary: str
     """What `--help` says of the suite."""
     package: str
-    """Where the rest of it is: `rules` has its gates, `suite` the code that reads and measures."""
+    """Where the rest of it is: `rules` has its gates and what files must hold, `suite` the code that reads and
+    measures."""
     inputs: tuple[Input, ...]
     settings: type[Any]
     """A NamedTuple whose fields are `Annotated` with a `Key`."""
@@ -137,6 +156,24 @@ class Declared(NamedTuple):
         """The usual rules against a baseline."""
         gates: tuple[Gate, ...] = self._module("rules").REGRESSION
         return gates
+
+    def metrics_of(self, given: Mapping[str, Any]) -> "Mapping[str, Metric] | None":
+        """The metrics that gates may name because a file of the suite defines them; None where no file does.
+
+        A suite that has such files has a function `metrics_of` among its rules.
+        """
+        defines = getattr(self._module("rules"), "metrics_of", None)
+        found: Mapping[str, Metric] | None = defines(given) if defines is not None else None
+        return found
+
+    def check(self, given: Mapping[str, Any], spelled: Mapping[str, str]) -> None:
+        """Refuse files and settings that do not belong together, named as the caller spells them.
+
+        A suite that has such files has a function `check_given` among its rules.
+        """
+        refuse = getattr(self._module("rules"), "check_given", None)
+        if refuse is not None:
+            refuse(given, spelled)
 
     def fields(self) -> Iterator[Setting]:
         """Every setting, in the order of the policy's page."""

@@ -16,7 +16,7 @@ from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, SUITES
 from ragworthy.policy.gate_checks import EVIDENCE, Known
 from ragworthy.policy.gate_text import parse_gates
-from ragworthy.policy.sections import Section, Suites, every_key, sections
+from ragworthy.policy.sections import Section, Suites, every_key, paths_of, sections
 
 VERSION = 1
 
@@ -88,7 +88,7 @@ def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | N
     there = sections(check, table, suites)
     if not there and not check.problems:
         check.say("RW-P12", SUITES[0], "expected a section for a suite, got none")
-    known = _known(check, there, path)
+    known = _known(check, there, suites, path.parent if path is not None else Path())
     k = next((one.settings.ks[0] for one in there if suites[one.suite].default_k is None), DEFAULT_K)
     only = there[0].suite if len(there) == 1 and there[0].suite != SUITES[0] else None
     gates = parse_gates(check, table.get("gate", []), "gate", default_k=k, evidence=evidence, suite=only, known=known)
@@ -122,14 +122,14 @@ def _regression(gates: tuple[Gate, ...], rules: Iterable[Gate], evidence: str) -
     return tuple(gate._replace(evidence=evidence) for gate in rules if (gate.metric, gate.op, gate.suite) not in said)
 
 
-def _known(check: Checker, suites: tuple[Section, ...], path: Path | None) -> Known:
-    """The metrics of the fields that a definition of its own gives the structured suite."""
-    written = next((one.given["definition"] for one in suites if "definition" in one.given), None)
-    if written is None or check.problems:
+def _known(check: Checker, there: tuple[Section, ...], suites: Suites, folder: Path) -> Known:
+    """The metrics that files of a suite define, as a definition of structured answers does; None where none does."""
+    if check.problems:
         return None
-    from ragworthy.load.definition import metrics_in
-
-    return metrics_in((path.parent if path is not None else Path()) / written)
+    found: dict[str, registry.Metric] = {}
+    for one in there:
+        found |= suites[one.suite].metrics_of(paths_of(one.given, folder)) or {}
+    return found or None
 
 
 def _suites_of_gates(check: Checker, gates: tuple[Gate, ...], suites: tuple[Section, ...]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -44,6 +45,14 @@ class Section(NamedTuple):
         return {key: paths for key, paths in self.given.items() if paths}
 
 
+def paths_of(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Paths as they were written, one or several for each key, from the folder that they are relative to."""
+    return {
+        key: folder / one if isinstance(one, str) else tuple(folder / each for each in one)
+        for key, one in given.items()
+    }
+
+
 # keys
 
 
@@ -81,9 +90,9 @@ def _section(check: Checker, table: dict[str, Any], suite: Declared) -> Section:
     for one in inputs:
         if one.needed and one.key not in table:
             check.say("RW-P11", f"{path}{one.key}", "expected a path, got nothing")
-    given = {one.key: check.take(table, one.key, str, path, "a path") for one in inputs if one.form != "files"}
+    given = {one.key: check.take(table, one.key, str, path, "a path") for one in inputs if not one.several}
     lock = check.take(table, LOCK, str, path, "a path")
-    given |= {one.key: check.strings(table, one.key, path) for one in inputs if one.form == "files"}
+    given |= {one.key: check.strings(table, one.key, path) for one in inputs if one.several}
     found = Section(suite.name, None, {key: paths for key, paths in given.items() if paths is not None}, lock)
     settings = {"form": _form(check, found.there, suite)} if suite.forms else {}
     settings |= {one.field: _setting(check, table, one, suite) for one in suite.fields() if one.key.meaning}

@@ -4,14 +4,15 @@ from collections import Counter
 from typing import Any
 
 from ragworthy.metrics.registry import suite_of
+from ragworthy.report.part import Voices
 from ragworthy.report.show import gate_name
 from ragworthy.safe import xml
 from ragworthy.text import clip
 
 
-def render(report: dict[str, Any]) -> str:
+def render(report: dict[str, Any], voices: Voices) -> str:
     """The gates as a test suite; what makes the evidence invalid beside them is an error case."""
-    judged = [_judged(gate, report) for gate in report["gates"]]
+    judged = [_judged(gate, report, voices) for gate in report["gates"]]
     cases = [
         f'    <testcase classname="ragworthy.gates" name="{xml(_title(gate))}">{body}</testcase>'
         for gate, (_, body) in zip(report["gates"], judged, strict=True)
@@ -42,7 +43,7 @@ def _title(gate: dict[str, Any]) -> str:
     return f"{name} {gate['shown']['rule']}"
 
 
-def _judged(gate: dict[str, Any], report: dict[str, Any]) -> tuple[str, str]:
+def _judged(gate: dict[str, Any], report: dict[str, Any], voices: Voices) -> tuple[str, str]:
     """What became of a gate, and the element that says so."""
     detail = f"{gate['metric']}: {gate['shown']['value']}, expected {gate['shown']['rule']}"
     if gate["reason"]:
@@ -54,7 +55,7 @@ def _judged(gate: dict[str, Any], report: dict[str, Any]) -> tuple[str, str]:
     if outcome == "fail" and not gate["metric"].endswith(".missing"):
         return (
             "failure",
-            f'<failure type="gate" message="{xml(detail)}">{_offenders(report, gate)}</failure>',
+            f'<failure type="gate" message="{xml(detail)}">{_offenders(report, gate, voices)}</failure>',
         )
     if outcome == "not_measured" and gate["optional"]:
         return "skipped", f'<skipped message="{xml(detail)}"/>'
@@ -63,16 +64,13 @@ def _judged(gate: dict[str, Any], report: dict[str, Any]) -> tuple[str, str]:
     return "pass", ""
 
 
-def _offenders(report: dict[str, Any], gate: dict[str, Any]) -> str:
-    """The worst of the gate's own suite; of structured answers those that this metric is about."""
-    suite = gate.get("suite") or suite_of(gate["metric"])
-    name = gate["metric"].partition(".")[2]
-    lines = []
+def _offenders(report: dict[str, Any], gate: dict[str, Any], voices: Voices) -> str:
+    """The worst of the gate's own suite, of those that its metric is about."""
+    suite = gate.get("suite") or suite_of(gate["metric"]) or ""
+    voice, lines = voices(suite), []
     for one in report["suites"][suite]["offenders"]:
-        if (name == "schema_pass_rate" and one["fail_reason"] is None) or (
-            "lost" in one and not name.startswith(("score", "schema_pass_rate")) and name not in one["lost"]
-        ):
-            continue
-        claim = f"; claim: {clip(one['claim'] or '', 300)}" if one["claim"] is not None or suite == "answers" else ""
-        lines.append(xml(f"{one['qid']} {one['label']} {one['stage']}: {one['why']}{claim}"))
+        if voice.pulls_down(one, gate["metric"]):
+            shown = one["claim"] is not None or voice.claims_always
+            claim = f"; claim: {clip(one['claim'] or '', 300)}" if shown else ""
+            lines.append(xml(f"{one['qid']} {one['label']} {one['stage']}: {one['why']}{claim}"))
     return "\n".join(lines)

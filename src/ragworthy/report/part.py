@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy import gates as g
@@ -42,6 +43,7 @@ class Voice(Protocol):
 
     reference_note: str
     shows_undefined: bool
+    claims_always: bool
     facts: tuple[str, ...]
     columns: tuple[Column, ...]
 
@@ -53,6 +55,9 @@ class Voice(Protocol):
 
     def tables(self, body: dict[str, Any]) -> list[Table]:
         """Tables of its own."""
+
+    def pulls_down(self, offender: dict[str, Any], metric: str) -> bool:
+        """Whether an offender of the report has to do with a metric."""
 
 
 Voices = Callable[[str], Voice]
@@ -70,6 +75,10 @@ def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
     return notes
 
 
+Content = Callable[[dict[str, Any], str], bytes]
+"""What stands in a file besides a report, from the suite's part of the report and the suffix of the file."""
+
+
 class Part(NamedTuple):
     """What one suite contributes to the report and to the receipt."""
 
@@ -83,8 +92,12 @@ class Part(NamedTuple):
     rows: Callable[[], Iterator[dict[str, Any]]]
     evidence: dict[str, Any]
     """What the receipt keeps of the facts."""
-    files: Mapping[str, Callable[[], bytes]] = {}
-    """What can be written besides the report, by a name of the suite's own."""
+    files: Mapping[str, Content] = {}
+    """What can be written besides the report, by the key of the output that is declared for it."""
+
+    def content(self, key: str, path: Path) -> bytes:
+        """What stands in a file that is written besides the report."""
+        return self.files[key](self.body, path.suffix)
 
 
 # warnings that every suite gives alike
@@ -135,6 +148,16 @@ class Note(NamedTuple):
 def noted(notes: Sequence[Note]) -> list[dict[str, Any]]:
     """The warnings of what happened, each with the first few ids."""
     return [plain(one.code, one.message, one.times, list(one.qids[:3])) for one in notes if one.times]
+
+
+def orphan_note(times: int, some: Sequence[str], *, listed: bool = True) -> Note:
+    """Traces that no gold question asked for, with some of their ids; `listed` says whether the ids stand apart too.
+
+    >>> orphan_note(2, ["q8", "q9"]).message
+    '2 traces belong to no gold question, e.g. q8, q9'
+    """
+    belong = f"{plural(times, 'trace belongs', 'traces belong')} to no gold question, e.g. {', '.join(some)}"
+    return Note("RW-W07", times, belong, some if listed else ())
 
 
 def size_note(cases: int, noun: str) -> Note:

@@ -33,7 +33,7 @@ def render(report: dict[str, Any], form: str, voices: Voices, *, colour: bool = 
     if form == "junit":
         from ragworthy.report import junit
 
-        return junit.render(report)
+        return junit.render(report, voices)
     if form == "text":
         from ragworthy.report import text
 

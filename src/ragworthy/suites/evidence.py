@@ -1,13 +1,13 @@
 """The words of the promise as types: case, evidence, summary, row, ledger, offender. All of it is plain data."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Label, Outcome, Stage
-from ragworthy.report.part import Frozen
+from ragworthy.report.part import Content, Frozen
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
 from ragworthy.suites.slices import Slice
@@ -197,7 +197,7 @@ class Extra(NamedTuple):
     """What a pattern means, and what to do."""
     invalid: Sequence[str] = ()
     """More reasons why there is no verdict, which come last."""
-    files: Mapping[str, Callable[[], bytes]] = {}
-    """What can be written besides a report, by a name of the suite's own."""
+    files: Mapping[str, Content] = {}
+    """What can be written besides a report, by the key of the output that is declared for it."""
     kept: Mapping[str, Any] | None = None
     """What the receipt keeps of the facts; the hash of all rows where nothing else is said."""

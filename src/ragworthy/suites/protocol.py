@@ -19,6 +19,7 @@ from ragworthy.names import HARMLESS, Label
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen, Table
+from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Row, Summary
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
@@ -78,6 +79,19 @@ class Suite:
     def steps(self, request: Request, score: Callable[[Request], Any]) -> Any:
         """Score in one step, or in several where one depends on another."""
         return score(request)
+
+    # the selftest
+
+    def whole(self, request: Request) -> Request:
+        """The request for everything that is gated, where a file may make a score stop early."""
+        return request
+
+    def damages(self, request: Request) -> tuple[Damage, ...]:
+        """How a selftest can spoil the records, each way aimed at some metrics; `read` applies `request.damage`.
+
+        A suite that names none is only given no records at all, which few gates fail on.
+        """
+        return ()
 
     # summarise
 
@@ -307,7 +321,13 @@ class Suite:
         """Tables of its own."""
         return []
 
+    def pulls_down(self, offender: dict[str, Any], metric: str) -> bool:
+        """Whether an offender of the report has to do with a metric, by its id."""
+        return True
+
     reference_note = ""
     """What people must know of a report of the profile reference."""
     shows_undefined = False
     """Whether people see metrics without a value too."""
+    claims_always = False
+    """Whether the claim of an offender is shown although there is none: then its absence says something."""

@@ -16,6 +16,20 @@ MOST_FLAWS = 100
 """So many problems are kept with their place; the rest are counted."""
 
 
+NAMELESS = "expected a non-empty string, got nothing"
+"""What is said of a record without an id, RW-T01."""
+
+
+def nameless(where: str) -> Problem:
+    """A trace or a run without an id."""
+    return Problem("RW-T01", NAMELESS, where, "qid")
+
+
+def stranger(qid: str, where: str) -> Problem:
+    """A run of a question that the gold set does not have."""
+    return Problem("RW-T11", f'expected a qid of the gold set, got "{qid}"', where, "qid")
+
+
 class Reader(NamedTuple):
     """How lines become records. Handed to what measures, so that this knows nothing of files and can run anywhere a
     block of lines can be sent to: in another process today, on another machine when there is one.

@@ -42,6 +42,7 @@ class Request(NamedTuple):
     keep_rows: bool = False
     most_offenders: int = 10
     damage: Any = None
+    """What a selftest does to each record that is read (`Damage.do` of `suites/damage.py`); None leaves them alone."""
 
     def get(self, key: str, default: Any = None) -> Any:
         """An input by its key."""

@@ -9,7 +9,7 @@ from ragworthy.metrics.facts import raters as r
 from ragworthy.metrics.facts.arbitration import HEADER, LABELS, REJECT, Voted, disagreements, tsv
 from ragworthy.metrics.facts.distance import ACCEPT
 from ragworthy.names import Outcome
-from ragworthy.report.part import Note, noted, size_note
+from ragworthy.report.part import Note, noted, orphan_note, size_note
 from ragworthy.report.show import number, plural
 from ragworthy.suites.agreement.read import SEVERAL, Votes
 from ragworthy.suites.evidence import Case, Found
@@ -69,8 +69,7 @@ def _of_traces(votes: Votes) -> list[Note]:
     return [
         Note("RW-W24", len(errored), f"{plural(len(errored), 'trace')} with an error instead of an answer", errored),
         renamed,
-        Note("RW-W07", len(orphans), f"{plural(len(orphans), 'trace belongs', 'traces belong')} to no gold question, "
-             f"e.g. {', '.join(orphans[:3])}", orphans),
+        orphan_note(len(orphans), orphans[:3]),
         Note("RW-W14", unchecked, f"{plural(unchecked, 'gold item carries', 'gold items carry')} constraints that "
              "were not checked"),
     ]  # fmt: skip

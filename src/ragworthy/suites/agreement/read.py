@@ -18,6 +18,7 @@ from ragworthy.metrics.facts.raters import rating_of
 from ragworthy.records import Gold, LabelRow, Mark, Pair, Rating, Trace, Vote
 from ragworthy.suites.agreement import Agreement
 from ragworthy.suites.agreement.validators import validators
+from ragworthy.suites.reading import NAMELESS, nameless
 from ragworthy.suites.slices import Slice, slices_of
 from ragworthy.text import described
 
@@ -79,7 +80,7 @@ def pairs_of(votes: Votes) -> bytes:
 # records
 
 
-_NAMELESS = Found("RW-V01", "qid", "expected a non-empty string, got nothing")
+_NAMELESS = Found("RW-V01", "qid", NAMELESS)
 
 
 def _explain(kind: type) -> Explain:
@@ -270,9 +271,8 @@ def read_traced(gold: Source, traces: Source, rules: f.Rules, *, allow_gold_erro
     items, problems = read_items(gold, Gold)
     problems += problems_of(items, gold.given, rules, allow_errors=allow_gold_errors)
     given, wrong = read_items(traces, Trace)
-    nameless = [item.line for item in given if not name_of(item.record)]
-    missing = "expected a non-empty string, got nothing"
-    problems += [*wrong, *(Problem("RW-T01", missing, f"{traces.given}:{line}", "qid") for line in nameless)]
+    unnamed = [item.line for item in given if not name_of(item.record)]
+    problems += [*wrong, *(nameless(f"{traces.given}:{line}") for line in unnamed)]
     if problems:
         raise DataError(problems)
     if not items:

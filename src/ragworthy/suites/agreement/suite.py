@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from ragworthy import gates as g
@@ -15,7 +14,7 @@ from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Column
 from ragworthy.report.show import plural
 from ragworthy.suites.agreement import DECLARED
-from ragworthy.suites.agreement.advice import counts_line, lines, of_pairs, of_raters, steps, warnings
+from ragworthy.suites.agreement.advice import counts_line, lines, of_pairs, of_raters, steps, tsv_of, warnings
 from ragworthy.suites.agreement.cases import WORST, agreed, cases_of, counts_of
 from ragworthy.suites.agreement.read import (
     SEVERAL,
@@ -30,6 +29,7 @@ from ragworthy.suites.agreement.read import (
     vote,
 )
 from ragworthy.suites.agreement.rules import ALWAYS
+from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.opened import Listed, Opened, unlike_run
 from ragworthy.suites.protocol import WHOLE, Suite
@@ -107,6 +107,14 @@ class Agreement(Suite):
         sha256 = corpus.sha256
         opened.listed["corpus"] = Listed(corpus.label, lambda: sha256)
         return votes._replace(records={**votes.records, "corpus": len(corpus.texts)})
+
+    # the selftest
+
+    def damages(self, request: Request) -> tuple[Damage, ...]:
+        """What a selftest does to votes."""
+        from ragworthy.suites.agreement.damage import damages
+
+        return damages()
 
     # summarise
 
@@ -231,7 +239,10 @@ class Agreement(Suite):
             },
             warnings=warnings(found, escalations),
             steps=steps(found),
-            files={"pairs": partial(pairs_of, found.own)},
+            files={
+                "tsv": lambda body, suffix: tsv_of(body).encode(),
+                "pairs_out": lambda body, suffix: pairs_of(found.own),
+            },
         )
 
     # for people

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.metrics.facts import answers as f
 from ragworthy.names import Outcome
-from ragworthy.report.part import Note, noted, plain, size_note
+from ragworthy.report.part import Note, noted, orphan_note, plain, size_note
 from ragworthy.report.show import plural
 from ragworthy.suites.answers.read import Kept
 from ragworthy.suites.evidence import Found
@@ -71,13 +71,12 @@ def _of_files(found: Found) -> list[dict[str, Any]]:
     own: Kept = found.own
     counts, repeated = found.evidence.counts, own.repeated
     replaced, orphans = counts["duplicate_traces"], counts["orphan_traces"]
-    belong = f"{plural(orphans, 'trace belongs', 'traces belong')} to no gold question, e.g. {', '.join(own.orphans)}"
     twice = f"{plural(len(repeated), 'question stands', 'questions stand')} under a second qid"
     example = f", e.g. {' and '.join(repeated[0])}" if repeated else ""
     return noted(
         [
             Note("RW-W06", replaced, f"{plural(replaced, 'trace was', 'traces were')} replaced by a later one"),
-            Note("RW-W07", orphans, belong, own.orphans),
+            orphan_note(orphans, own.orphans),
             Note("RW-W11", len(repeated), f"{twice}{example}", [one.again for one in repeated]),
         ]
     )

@@ -19,6 +19,7 @@ from ragworthy.suites.answers.parallel.job import Offender as Worst
 from ragworthy.suites.answers.read import Alike, Kept, chunks_of, kept, measured, packs_of
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
+from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Offender, Row
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
@@ -39,6 +40,7 @@ class Answers(Suite):
     )  # fmt: skip
     always = ALWAYS
     shows_undefined = True
+    claims_always = True
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """A tally: how many questions there are of each set of flags and slices."""
@@ -74,6 +76,14 @@ class Answers(Suite):
             missing=(counts["missing"], "trace"),
             gold_sha256=opened["gold"].sha256(),
         )
+
+    # the selftest
+
+    def damages(self, request: Request) -> tuple[Damage, ...]:
+        """What a selftest does to traces."""
+        from ragworthy.suites.answers.damage import damages
+
+        return damages(request.settings.refusals[0])
 
     # summarise
 

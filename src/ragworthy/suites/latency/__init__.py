@@ -94,6 +94,13 @@ DECLARED = Declared(
             "the index or its chunks: how much of the context is cited",
             form="corpus",
         ),
+        Input(
+            "plot",
+            "",
+            "draw accuracy against P95 (.png or .svg, repeatable)",
+            form="outputs",
+            suffixes=(".png", ".svg"),
+        ),
     ),
     settings=Latency,
     example="p95=2000,precision=0.80",

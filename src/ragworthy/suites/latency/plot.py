@@ -72,18 +72,22 @@ class Frame(NamedTuple):
 
 def write_plot(path: Path, body: dict[str, Any]) -> None:
     """Draw the body of a latency report into a .png or .svg file, whole or not at all."""
-    suffix = path.suffix.lower()
-    if suffix not in (".png", ".svg"):
+    if path.suffix.lower() not in (".png", ".svg"):
         raise usage_error(f"expected a .png or .svg file to draw into, got {path.name}")
+    write_whole(path, drawn(body, path.suffix))
+
+
+def drawn(body: dict[str, Any], suffix: str) -> bytes:
+    """The picture of the body of a latency report, as SVG or PNG."""
     chart = spec(body)
     try:
         import vl_convert
     except ImportError:
         raise missing_extra("vl-convert-python", "plot", "drawing") from None
-    if suffix == ".svg":
-        write_whole(path, vl_convert.vegalite_to_svg(chart, vl_version=_VEGALITE).encode())
-    else:
-        write_whole(path, vl_convert.vegalite_to_png(chart, vl_version=_VEGALITE, scale=_SCALE))
+    if suffix.lower() == ".svg":
+        picture: str = vl_convert.vegalite_to_svg(chart, vl_version=_VEGALITE)
+        return picture.encode()
+    return bytes(vl_convert.vegalite_to_png(chart, vl_version=_VEGALITE, scale=_SCALE))
 
 
 def spec(body: dict[str, Any]) -> dict[str, Any]:

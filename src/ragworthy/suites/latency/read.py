@@ -21,6 +21,7 @@ from ragworthy.load.sources import Source
 from ragworthy.metrics.cost import Budget, Price, Prices
 from ragworthy.metrics.latency import Timed, stage_name
 from ragworthy.records import Run
+from ragworthy.suites.reading import nameless
 from ragworthy.text import clip, described, visible
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
@@ -97,7 +98,7 @@ def _timed(
         problems.append(Problem(code, message, where, field))
 
     if not run.name:
-        say("RW-T01", "qid", "expected a non-empty string, got nothing")
+        problems.append(nameless(where))
     if not _is_time(run.e2e_ms):
         say("RW-T10", "e2e_ms", f"expected a number from 0, got {_got(run.e2e_ms)}")
     if run.load_rps is not None and not 0 < run.load_rps < float("inf"):

@@ -10,6 +10,7 @@ from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import DEFAULT_K, HARMLESS, Label
 from ragworthy.report.part import Column, Table
 from ragworthy.report.show import plural
+from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Summary
 from ragworthy.suites.latency import DECLARED, advice, loads
 from ragworthy.suites.latency.choice import guarded, is_strict
@@ -84,6 +85,14 @@ class Latency(Suite):
             profile=request.settings.profile,
             gold_sha256=opened["gold"].sha256(),
         )
+
+    # the selftest
+
+    def damages(self, request: Request) -> tuple[Damage, ...]:
+        """What a selftest does to runs."""
+        from ragworthy.suites.latency.damage import damages
+
+        return damages()
 
     # summarise
 
@@ -248,6 +257,7 @@ class Latency(Suite):
             },
             warnings=advice.warnings(found),
             steps=advice.steps(found),
+            files={"plot": _plot},
         )
 
     # for people
@@ -269,3 +279,9 @@ class Latency(Suite):
 
 
 SUITE = Latency()
+
+
+def _plot(body: dict[str, Any], suffix: str) -> bytes:
+    from ragworthy.suites.latency.plot import drawn
+
+    return drawn(body, suffix)

@@ -16,6 +16,7 @@ from ragworthy.metrics.fold import in_order, percent_of, value_of, value_of_all
 from ragworthy.metrics.latency import Sample, Timed, length_of, load_name, stage_order
 from ragworthy.metrics.registry import Metric, MetricName, all_metrics, suite_of
 from ragworthy.records import Gold, Trace
+from ragworthy.suites.reading import stranger
 from ragworthy.suites.slices import Slice
 
 NO_ANSWERS = "the runs hold no answers"
@@ -108,21 +109,15 @@ class Sweep(NamedTuple):
     def check(self, source: Source, runs: Sequence[Timed]) -> None:
         """Stop at runs that nothing can be said about, and where there is nothing to measure."""
         nested = "expected a string, got an object or a list"
-        problems = [_wrong(source, one, "RW-T11", "qid", _stranger(one)) for one in self.strangers]
-        problems += [_wrong(source, one, "RW-T02", "answer_json.citations", nested) for one in self.nested]
+        problems = [stranger(one.run.name, f"{source.given}:{one.line}") for one in self.strangers]
+        problems += [
+            Problem("RW-T02", nested, f"{source.given}:{one.line}", "answer_json.citations") for one in self.nested
+        ]
         if problems:
             raise DataError(problems)
         if not self.groups:
             got = "only warm-ups" if runs else "none"
             raise data_error("RW-F04", f"expected measured runs, got {got}", where=source.given)
-
-
-def _wrong(source: Source, one: Timed, code: str, field: str, message: str) -> Problem:
-    return Problem(code, message, f"{source.given}:{one.line}", field)
-
-
-def _stranger(one: Timed) -> str:
-    return f'expected a qid of the gold set, got "{one.run.name}"'
 
 
 def sweep(job: Job, runs: Iterable[Timed]) -> Sweep:

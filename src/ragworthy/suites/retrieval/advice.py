@@ -9,7 +9,7 @@ from ragworthy.metrics.facts.convergence import SPLIT, Arm, Asked
 from ragworthy.metrics.facts.distance import ACCEPT, BLOCK
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.names import RELEASE, Outcome
-from ragworthy.report.part import Note, Table, noted
+from ragworthy.report.part import Note, Table, noted, orphan_note
 from ragworthy.report.show import number, plural, signed
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.retrieval.arms import LOST, Arms
@@ -153,7 +153,7 @@ def warnings(found: Found) -> list[dict[str, Any]]:
 def _of_traces(arm: Arm) -> list[Note]:
     by_rank, otherwise, replaced, orphans = arm.cited_by_rank, arm.declared_otherwise, arm.replaced, arm.orphans
     short = incomplete(arm) if arm.answers else 0
-    types, unknown, strays = (", ".join(some[:3]) for some in (arm.type_mismatches, arm.unknown_ids, arm.orphan_ids))
+    types, unknown = (", ".join(some[:3]) for some in (arm.type_mismatches, arm.unknown_ids))
     return [
         Note("RW-W27", by_rank, f"{plural(by_rank, 'run cites', 'runs cite')} the first result: no answer was written"),
         Note("RW-W28", otherwise,
@@ -162,8 +162,7 @@ def _of_traces(arm: Arm) -> list[Note]:
         Note("RW-W31", len(arm.unknown_ids), f"the traces name blocks that the corpus does not have, e.g. {unknown}"),
         Note("RW-W30", short, f"{plural(short, 'question lacks', 'questions lack')} three wordings under two seeds"),
         Note("RW-W06", replaced, f"{plural(replaced, 'trace was', 'traces were')} replaced by a later one"),
-        Note("RW-W07", orphans,
-             f"{plural(orphans, 'trace belongs', 'traces belong')} to no gold question, e.g. {strays}"),
+        orphan_note(orphans, arm.orphan_ids[:3], listed=False),
         Note("RW-W24", arm.errored, f"{plural(arm.errored, 'trace')} with an error instead of an answer"),
     ]  # fmt: skip
 

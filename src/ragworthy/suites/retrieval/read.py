@@ -13,7 +13,7 @@ from ragworthy.metrics.retrieval import blame, label
 from ragworthy.names import HARMLESS, SEVERITY
 from ragworthy.records import Citation, RetrievalGold, RetrievalTrace
 from ragworthy.suites.evidence import Case, Fate, Offender
-from ragworthy.suites.reading import Flaws, Reader
+from ragworthy.suites.reading import NAMELESS, Flaws, Reader
 from ragworthy.suites.slices import Slice, slicer
 
 ORPHANS_SHOWN = 3
@@ -187,7 +187,7 @@ def _take(job: Job, by_id: Mapping[str, Wanted], notes: Gathered, given: Retriev
 
 def _trace_problem(trace: RetrievalTrace, job: Job) -> Trouble | None:
     if not trace.name:
-        return Trouble("RW-T01", "qid", "expected a non-empty string, got nothing")
+        return Trouble("RW-T01", "qid", NAMELESS)
     count = len(trace.topk) if trace.topk is not None else len(trace.retrieved_ids or [])
     distances = trace.distances
     if distances is not None and len(distances) != count:

@@ -38,11 +38,11 @@ IDLE = ("corpus", "live_corpus", "redirects", "slices", "lock")
 """What cannot be looked at in TREC files."""
 
 
-def check_trec(given: Mapping[str, Any], spelled: Mapping[str, str]) -> bool:
-    """Whether TREC files were given; a mixture of both kinds is an error, named as the caller spells it."""
+def check_given(given: Mapping[str, Any], spelled: Mapping[str, str]) -> None:
+    """Refuse a mixture of TREC files and others, and what cannot be looked at in them."""
     trec = [given.get(key) is not None for key in TREC]
     if not any(trec):
-        return False
+        return
     if not all(trec) or any(given.get(key) is not None for key in ("gold", "traces", "live")):
         words = " and ".join(spelled[key] for key in ("gold", "traces")), " and ".join(spelled[key] for key in TREC)
         raise usage_error(f"expected {words[0]}, or {words[1]}, got a mixture")
@@ -50,7 +50,6 @@ def check_trec(given: Mapping[str, Any], spelled: Mapping[str, str]) -> bool:
         value = given.get(key)
         if value is not None and not (isinstance(value, (str, list, tuple)) and not value):
             raise usage_error(f"{spelled[key]}: TREC files hold ids and ranks only")
-    return True
 
 
 def default_gates(settings: Retrieval, given: Mapping[str, Any]) -> tuple[Gate, ...]:

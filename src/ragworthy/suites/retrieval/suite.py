@@ -11,6 +11,7 @@ from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Label
 from ragworthy.report.part import Column, Table
+from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Summary
 from ragworthy.suites.opened import Opened
@@ -73,6 +74,14 @@ class Retrieval(Suite):
             invalid=invalid(opened, arms),
             gold_sha256=opened["gold"].sha256(),
         )
+
+    # the selftest
+
+    def damages(self, request: Request) -> tuple[Damage, ...]:
+        """What a selftest does to traces."""
+        from ragworthy.suites.retrieval.damage import damages
+
+        return damages()
 
     # summarise
 

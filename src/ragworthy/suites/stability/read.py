@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ragworthy.errors import DataError, Problem
+from ragworthy.errors import DataError
 from ragworthy.load.decode import Item, read_items
 from ragworthy.load.gold import name_of
 from ragworthy.load.sources import Source
@@ -15,6 +15,7 @@ from ragworthy.metrics.facts.jitters import PLAIN, Variation, run_id, varied
 from ragworthy.names import HARMLESS, SEVERITY, Label
 from ragworthy.records import Gold, Run
 from ragworthy.suites.evidence import Case, Fate
+from ragworthy.suites.reading import nameless, stranger
 from ragworthy.suites.request import Request
 from ragworthy.suites.slices import slices_of
 from ragworthy.text import fold, squeeze
@@ -42,9 +43,9 @@ def read_runs(request: Request, source: Source, known: set[str]) -> list[Run]:
     for item in items:
         where, qid = f"{source.given}:{item.line}", item.record.name
         if not qid:
-            problems.append(Problem("RW-T01", "expected a non-empty string, got nothing", where, "qid"))
+            problems.append(nameless(where))
         elif qid not in known:
-            problems.append(Problem("RW-T11", f'expected a qid of the gold set, got "{qid}"', where, "qid"))
+            problems.append(stranger(qid, where))
     if problems:
         raise DataError(problems)
     runs = [item.record for item in items]

@@ -15,6 +15,7 @@ from ragworthy.names import Outcome
 from ragworthy.records import NO_ANSWER
 from ragworthy.report.part import Column
 from ragworthy.report.show import answered_line, number
+from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
@@ -69,6 +70,16 @@ class Stability(Suite):
             missing=(counts["missing"], "run"),
             gold_sha256=gold.sha256(),
         )
+
+    # the selftest
+
+    def damages(self, request: Request) -> tuple[Damage, ...]:
+        """What a selftest does to runs."""
+        from ragworthy.suites.stability.damage import damages
+
+        return damages()
+
+    # summarise and judge
 
     def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
         """One number; its interval rests on different questions, not on runs."""

@@ -8,7 +8,7 @@ from typing import Any
 from ragworthy import gates as g
 from ragworthy.metrics.grading import Scored
 from ragworthy.names import Failure, Outcome, Stage
-from ragworthy.report.part import Note, noted, size_note
+from ragworthy.report.part import Note, noted, orphan_note, size_note
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.structured.read import Graded
@@ -27,8 +27,7 @@ def _of_outputs(found: Found) -> list[Note]:
     lacking = told.lacking if found.evidence.profile == "reference" else []  # else they are reasons for no verdict
     notes = [
         Note("RW-W06", replaced, f"{plural(replaced, 'output was', 'outputs were')} replaced by a later one"),
-        Note("RW-W07", strays, f"{plural(strays, 'trace belongs', 'traces belong')} to no gold question, "
-             f"e.g. {', '.join(own.marked.orphan_ids)}", own.marked.orphan_ids),
+        orphan_note(strays, own.marked.orphan_ids),
         Note("RW-W52", len(told.doubtful), f"the outputs name another question set: {', '.join(told.doubtful[:3])}"),
         Note("RW-W48", len(lacking), f"the outputs do not say {', '.join(lacking)}"),
     ]  # fmt: skip

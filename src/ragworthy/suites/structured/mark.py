@@ -21,7 +21,7 @@ from ragworthy.metrics.grading import Scored, Unpacker, pack
 from ragworthy.names import HARMLESS
 from ragworthy.records import Ints, StructuredGold, StructuredOutput
 from ragworthy.suites.fork import answer, workers
-from ragworthy.suites.reading import Flaws, Reader, Table
+from ragworthy.suites.reading import NAMELESS, Flaws, Reader, Table
 from ragworthy.suites.slices import slicer, values_of
 from ragworthy.text import squeeze
 
@@ -271,7 +271,7 @@ def _nameless(job: Job, block: Any, records: list[StructuredOutput], flaws: Flaw
     if not all(output.name for output in records):
         for offset, output in zip(job.outputs.offsets(block), records, strict=True):
             if not output.name:
-                flaws.add("trace", offset, "RW-T01", "id", "expected a non-empty string, got nothing")
+                flaws.add("trace", offset, "RW-T01", "id", NAMELESS)
 
 
 def mark(job: Job, questions: Questions, flaws: Flaws, tell: Callable[[int], None] | None = None) -> Marked:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragworthy.gates import MAX, MIN, WORSE, Gate
+from ragworthy.metrics.registry import Metric
 from ragworthy.suites.structured import Structured
 
 STRUCTURED_GATES = (
@@ -22,3 +23,10 @@ REGRESSION = (
 def default_gates(settings: Structured, given: Mapping[str, Any]) -> tuple[Gate, ...]:
     """What holds when nobody says otherwise."""
     return STRUCTURED_GATES
+
+
+def metrics_of(given: Mapping[str, Any]) -> Mapping[str, Metric] | None:
+    """The metrics of the fields of a definition; None where it is the bundled one."""
+    from ragworthy.load.definition import metrics_in
+
+    return metrics_in(given.get("definition"))

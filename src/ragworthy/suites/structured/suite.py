@@ -20,6 +20,7 @@ from ragworthy.metrics.structured import metrics_of, part
 from ragworthy.names import HARMLESS, SEVERITY, Failure, Label
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.part import Column, Part
+from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import rows_hash
 from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Offender, Row, Summary
 from ragworthy.suites.fork import without_gc
@@ -104,6 +105,18 @@ class Structured(Suite):
             profile=request.settings.profile,
             gold_sha256=whole.sha256(),
         )
+
+    # the selftest
+
+    def whole(self, request: Request) -> Request:
+        """Without the dev subset: what is gated is the whole set."""
+        return request.with_given(subset=None)
+
+    def damages(self, request: Request) -> tuple[Damage, ...]:
+        """What a selftest does to outputs."""
+        from ragworthy.suites.structured.damage import damages
+
+        return damages()
 
     # summarise
 
@@ -256,6 +269,13 @@ class Structured(Suite):
     def counts_line(self, counts: dict[str, Any]) -> str:
         """How many questions there were, and what became of them."""
         return counts_line(counts)
+
+    def pulls_down(self, offender: dict[str, Any], metric: str) -> bool:
+        """An answer of the right shape has nothing to do with the share of those, nor a field that lost nothing."""
+        name = metric.removeprefix("structured.")
+        if name == "schema_pass_rate":
+            return offender["fail_reason"] is not None
+        return "lost" not in offender or name.startswith(("score", "schema_pass_rate")) or name in offender["lost"]
 
     def lines(self, body: dict[str, Any]) -> list[str]:
         """Why answers failed, what the subset said, and how the answers were made."""

@@ -24,7 +24,7 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Flaw, Gold, Ints, Trace
 from ragworthy.suites.answers.parallel.job import Damage, Job, Joined, Strays
 from ragworthy.suites.fork import without_gc
-from ragworthy.suites.reading import Table
+from ragworthy.suites.reading import NAMELESS, Table
 from ragworthy.suites.slices import slicer
 
 LOOK_AHEAD = 256
@@ -183,7 +183,7 @@ class Shard:
                 offsets = [] if full else job.traces.offsets(block)
                 places = [-1 if full else offsets[number - first] for number in self._nameless]
                 for place in places:
-                    self._flaw(Flaw("trace", place, "RW-T01", "qid", "expected a non-empty string, got nothing"), full)
+                    self._flaw(Flaw("trace", place, "RW-T01", "qid", NAMELESS), full)
                 self._nameless.clear()
 
     def _match(self, records: list[Trace], first: int, *, may_wait: bool) -> int:
