@@ -35,7 +35,7 @@ def selftest(requests: Sequence[flow.Request]) -> list[Tried]:
     """Damage the traces once for each gate and see whether it fails."""
     tried = []
     for given in requests:
-        request = SUITES[given.suite].load().whole(given)
+        request = SUITES[given.suite].load().in_full(given)
         sound = flow.score(request)
         tried += [_try(request, sound, nth) for nth in range(len(sound.judged))]
     return tried

@@ -82,7 +82,7 @@ class Suite:
 
     # the selftest
 
-    def whole(self, request: Request) -> Request:
+    def in_full(self, request: Request) -> Request:
         """The request for everything that is gated, where a file may make a score stop early."""
         return request
 

@@ -108,7 +108,7 @@ class Structured(Suite):
 
     # the selftest
 
-    def whole(self, request: Request) -> Request:
+    def in_full(self, request: Request) -> Request:
         """Without the dev subset: what is gated is the whole set."""
         return request.with_given(subset=None)
 
