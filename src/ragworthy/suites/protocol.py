@@ -21,6 +21,7 @@ from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen, Table
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Row, Summary
+from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import fields_of
@@ -87,6 +88,16 @@ class Suite:
         A suite that names none is only given no records at all, which few gates fail on.
         """
         return ()
+
+    # the doctor
+
+    def to_examine(self, request: Request) -> Request:
+        """The request as `doctor` scores it."""
+        return self.whole(request)
+
+    def examined(self, request: Request, seen: Seen) -> list[str]:
+        """What these files can and cannot show, as lines of text."""
+        return usual(seen, self.counts_line(seen.body["counts"]))
 
     # summarise
 

@@ -23,6 +23,7 @@ from ragworthy.report.part import Column, Part
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import rows_hash
 from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Offender, Row, Summary
+from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
@@ -102,7 +103,11 @@ class Structured(Suite):
             gold_sha256=whole.sha256(),
         )
 
-    # the selftest
+    # the doctor and the selftest
+
+    def examined(self, request: Request, seen: Seen) -> list[str]:
+        """The usual, without metrics that have no value: why there are none is said above them."""
+        return usual(seen, self.counts_line(seen.body["counts"]), idle=False)
 
     def whole(self, request: Request) -> Request:
         """Without the dev subset: what is gated is the whole set."""
