@@ -20,7 +20,7 @@ from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen, Table
 from ragworthy.suites.damage import Damage
-from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Row, Summary
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Items, Ledger, Offender, Row, Summary
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
@@ -286,6 +286,10 @@ class Suite:
     def extra(self, found: Found) -> Extra:
         """What only this suite says."""
         return Extra()
+
+    def items(self, opened: Opened, request: Request, names: Sequence[str]) -> Items:
+        """Some items by their ids, in a suite that declares that it can show them."""
+        raise NotImplementedError
 
     # for people; from the body of the report alone, so that a report can be rendered again
 

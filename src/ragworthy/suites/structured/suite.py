@@ -22,7 +22,7 @@ from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.part import Column, Part
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import rows_hash
-from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Offender, Row, Summary
+from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Items, Offender, Row, Summary
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.opened import Opened
@@ -253,6 +253,13 @@ class Structured(Suite):
             steps=steps(found),
             kept={"rows_sha256": rows_hash(self, found), "provenance": made},
         )
+
+    def items(self, opened: Opened, request: Request, names: Sequence[str]) -> Items:
+        """Single answers, field by field."""
+        from ragworthy.suites.structured import item
+
+        views = item.look(opened, request, names)
+        return Items([one.good for one in views], lambda form, colour: item.render(views, form, colour=colour))
 
     # for people
 
