@@ -383,7 +383,7 @@ def toml(value: Any) -> str:
 
 def write_policy(case: Case, gates: str = "", /, **options: Any) -> Path:
     """A policy in the working folder."""
-    top = [f"{key} = {toml(options.pop(key))}" for key in ("evidence", "baseline") if key in options]
+    top = [f"{key} = {toml(options.pop(key))}" for key in ("evidence", "baseline", "plugins") if key in options]
     lines = [f"{key} = {toml(value)}" for key, value in {**case.files, **options}.items()]
     path = Path("policy.toml")
     path.write_text("\n".join(["version = 1", *top, f"[{case.suite}]", *lines, gates]), encoding="utf-8")

@@ -1,6 +1,7 @@
 """Every suite, by every way in: the same mistake gets the same answer, and the same settings the same report.
 
-Everything goes through the command line and the public API, so that nothing here knows how a suite is built.
+Everything goes through the command line and the public API, so that nothing here knows how a suite is built. Which
+files, settings and outputs there are is read off the declarations.
 """
 
 import itertools
@@ -18,6 +19,8 @@ import cases as c
 import ragworthy as rw
 from conftest import run_cli, write_jsonl
 from places import ROOT
+from ragworthy.policy.declare import Declared, Input, Setting
+from ragworthy.suites import SUITES
 
 Key = tuple[str, ...]
 
@@ -57,12 +60,7 @@ def assert_refused(said: c.Said, wanted: str) -> None:
 # a. slices
 
 
-@pytest.mark.parametrize(
-    ("name", "way"),
-    params(
-        [*GOLDS, *each(c.VOTES)],
-    ),
-)
+@pytest.mark.parametrize(("name", "way"), params([*GOLDS, *each(c.VOTES)]))
 def test_a_slice_by_a_field_that_no_gold_item_has_is_refused_alike(name: str, way: str) -> None:
     case = c.EVERY[name](Path())
     said = c.score(way, case, slices=["nosuchfield"])
@@ -70,12 +68,7 @@ def test_a_slice_by_a_field_that_no_gold_item_has_is_refused_alike(name: str, wa
     assert_refused(said, line(way, "RW-P03", f"{case.suite}.slices", message))
 
 
-@pytest.mark.parametrize(
-    ("name", "way"),
-    params(
-        GOLDS,
-    ),
-)
+@pytest.mark.parametrize(("name", "way"), params(GOLDS))
 def test_one_unknown_field_among_known_ones_is_refused_too(name: str, way: str) -> None:
     case = c.EVERY[name](Path())
     said = c.score(way, case, slices=["topic", "nosuchfield"])
@@ -95,12 +88,7 @@ def test_trec_files_have_no_field_to_slice_by() -> None:
     assert_refused(said, "--slice: TREC files hold ids and ranks only [RW-U01]")
 
 
-@pytest.mark.parametrize(
-    ("name", "way"),
-    params(
-        [*WITH_TREC, *each(c.VOTES)],
-    ),
-)
+@pytest.mark.parametrize(("name", "way"), params([*WITH_TREC, *each(c.VOTES)]))
 def test_a_gate_on_a_slice_by_a_field_that_no_gold_item_has_is_refused_alike(name: str, way: str) -> None:
     case = c.EVERY[name](Path())
     said = c.score(way, case, c.gate(case, min=case.least, slice="nosuch=1"))
@@ -120,12 +108,7 @@ def test_a_gate_on_a_value_that_no_gold_item_has_is_not_measured(name: str, way:
 # b. must_pass
 
 
-@pytest.mark.parametrize(
-    ("name", "way"),
-    params(
-        WITH_TREC,
-    ),
-)
+@pytest.mark.parametrize(("name", "way"), params(WITH_TREC))
 def test_must_pass_with_an_unknown_question_is_refused_alike(name: str, way: str) -> None:
     case = c.EVERY[name](Path())
     said = c.score(way, case, c.gate(case, must_pass=["nosuch"]))
@@ -158,12 +141,7 @@ def test_a_gate_of_latency_on_a_borrowed_metric_is_taken_alike(way: str) -> None
 # c. too many slices
 
 
-@pytest.mark.parametrize(
-    ("name", "way"),
-    params(
-        GOLDS,
-    ),
-)
+@pytest.mark.parametrize(("name", "way"), params(GOLDS))
 def test_more_than_200_slices_are_refused_alike(name: str, way: str) -> None:
     case = c.EVERY[name](Path(), size=201, topics=201)
     said = c.score(way, case, slices=["topic"])
@@ -219,12 +197,7 @@ def test_a_run_of_no_question_is_an_error(name: str, way: str) -> None:
     assert_refused(said, f'{runs}:{number}: qid: expected a qid of the gold set, got "ghost" [RW-T11]')
 
 
-@pytest.mark.parametrize(
-    ("name", "way"),
-    params(
-        each(("answers", "retrieval", "structured", "agreement")),
-    ),
-)
+@pytest.mark.parametrize(("name", "way"), params(each(("answers", "retrieval", "structured", "agreement"))))
 def test_a_trace_of_no_question_is_left_out_with_the_same_warning(name: str, way: str) -> None:
     case = c.EVERY[name](Path())
     with_a_stranger(case)
@@ -238,28 +211,57 @@ def test_a_trace_of_no_question_is_left_out_with_the_same_warning(name: str, way
 
 READ = "{}: expected a new file, got one that is read [RW-U01]"
 OUTPUTS = {"-o": ".json", "--rows": ".jsonl", "--receipt": ".json"}
-OWN_OUTPUTS = {
-    "latency": {"--plot": ".png"},
-    "agreement": {"--tsv": ".tsv", "--pairs-out": ".jsonl"},
-}
-FILES = {
-    "answers": ("gold", "traces", "lock", "corpus", "rule_packs"),
-    "retrieval": ("gold", "traces", "lock", "corpus", "live", "live_corpus", "redirects"),
-    "structured": ("questions", "outputs", "lock", "definition", "subset", "provenance"),
-    "stability": ("gold", "runs", "lock"),
-    "latency": ("gold", "runs", "lock", "corpus", "prices"),
-    "agreement": ("gold", "traces", "lock", "corpus"),
-    "pairs": ("pairs",),
-    "two_files": ("scholar", "auditor"),
-    "raters": ("raters",),
-    "operators": ("operators",),
-    "trec": ("qrels", "run"),
-}
-"""The files that each case reads, by key; `lock` is the one beside the gold set, which nobody names."""
+FORMS = {"agreement": "traces", "two_files": "files", "pairs": "pairs", "raters": "raters", "operators": "operators"}
+"""The form of votes that each case of agreement is."""
 
 
 def suite_of(name: str) -> str:
     return {"trec": "retrieval"}.get(name, name if name in c.SUITES else "agreement")
+
+
+def stand_ins(suite: Declared) -> list[Input]:
+    """The inputs that stand in the place of those that a suite needs."""
+    needed = {one.receipt_role for one in suite.inputs if one.needed}
+    return [one for one in suite.inputs if one.receipt_role in needed and not one.needed]
+
+
+def files_of(name: str) -> tuple[str, ...]:
+    """The files that a case reads, by key, as its suite declares them; `lock` is the one beside the gold set, which
+    nobody names, and rule packs are files that a setting names.
+    """
+    suite = SUITES[suite_of(name)]
+    others = stand_ins(suite)
+    if name == "trec":
+        return tuple(one.key for one in others)
+    if name in c.VOTES:
+        return suite.forms[FORMS[name]]
+    settings = suite.settings(form=FORMS[name]) if suite.forms else suite.settings()
+    read = [one for one in suite.inputs_of(settings) if one.help and not one.written and one not in others]
+    packs = [field for field in suite.settings._fields if field == "rule_packs"]
+    return (*(one.key for one in read), "lock", *packs)
+
+
+FILES = {name: files_of(name) for name in c.EVERY if name != "bundled"}
+OWN_OUTPUTS = {
+    name: {one.option: next(iter(one.suffixes), ".txt") for one in suite.inputs if one.written}
+    for name, suite in SUITES.items()
+}
+"""What each suite writes besides a report, with a suffix that it takes."""
+PLUGIN = """
+import ragworthy
+
+@ragworthy.metric(suite="{}", better="higher", cases="items", event="there", undefined="none", source="us")
+def there(facts, **_):
+    "Share of items that are there."
+    return True
+"""
+
+
+def plugin_for(case: c.Case) -> str:
+    """A file with a metric of one's own."""
+    path = Path("own.py")
+    path.write_text(PLUGIN.format(case.suite))
+    return path.name
 
 
 def laid(name: str) -> tuple[c.Case, dict[str, str], dict[str, Any]]:
@@ -283,18 +285,18 @@ def by_command() -> list[Key]:
     """Every case with each of its outputs and each of its inputs."""
     found: list[Key] = []
     for name, files in FILES.items():
-        own = OWN_OUTPUTS.get(suite_of(name), {})
-        for output in (*OUTPUTS, *own):
-            found += [(name, output, role) for role in (*files, "baseline", "gates")]
+        for output in (*OUTPUTS, *OWN_OUTPUTS[suite_of(name)]):
+            found += [(name, output, role) for role in (*files, "baseline", "gates", "plugin")]
     return found
 
 
 @pytest.mark.parametrize(("name", "output", "role"), params(by_command()))
 def test_no_output_of_a_command_replaces_an_input(name: str, output: str, role: str) -> None:
     case, roles, options = laid(name)
-    roles["gates"] = c.gate_file(c.gate(case, min=case.least)).name
+    roles["gates"], roles["plugin"] = c.gate_file(c.gate(case, min=case.least)).name, plugin_for(case)
+    options["plugin"] = roles["plugin"]
     before = Path(roles[role]).read_bytes()
-    out = link_to(roles[role], (OUTPUTS | OWN_OUTPUTS.get(case.suite, {}))[output])
+    out = link_to(roles[role], (OUTPUTS | OWN_OUTPUTS[case.suite])[output])
     done = run_cli(*c.command(case, "--gates", roles["gates"], output, out, **options))
     assert (done.code, done.err.partition("\n")[0]) == (2, READ.format(out))
     assert Path(roles[role]).read_bytes() == before
@@ -315,14 +317,15 @@ def by_policy() -> list[Key]:
         for name, files in FILES.items()
         if name != "trec"
         for output in OUTPUTS
-        for role in (*files, "baseline", "policy")
+        for role in (*files, "baseline", "policy", "plugin")
     ]
 
 
 @pytest.mark.parametrize(("name", "output", "role"), params(by_policy()))
 def test_no_output_of_a_policy_replaces_an_input(name: str, output: str, role: str) -> None:
     case, roles, options = laid(name)
-    roles["policy"] = str(c.write_policy(case, **options))
+    roles["plugin"] = plugin_for(case)
+    roles["policy"] = str(c.write_policy(case, **options, plugins=[roles["plugin"]]))
     before = Path(roles[role]).read_bytes()
     out = link_to(roles[role], OUTPUTS[output])
     done = run_cli("gate", "-c", roles["policy"], output, out)
@@ -332,13 +335,15 @@ def test_no_output_of_a_policy_replaces_an_input(name: str, output: str, role: s
 
 @pytest.mark.parametrize(
     ("name", "role"),
-    params((name, role) for name in FILES if name != "trec" for role in (*FILES[name], "baseline")),
+    params((name, role) for name in FILES if name != "trec" for role in (*FILES[name], "baseline", "gates", "plugin")),
 )
 def test_no_result_in_python_is_written_over_an_input(name: str, role: str) -> None:
     case, roles, options = laid(name)
+    roles["gates"], roles["plugin"] = c.gate_file(c.gate(case, min=case.least)).name, plugin_for(case)
     before = Path(roles[role]).read_bytes()
     out = link_to(roles[role], ".json")
-    result = rw.score(case.suite, **case.files, **options)
+    own: dict[str, Any] = {"gates": roles["gates"], "plugins": [roles["plugin"]]}
+    result = rw.score(case.suite, **case.files, **options, **own)
     with pytest.raises(rw.RagworthyError) as caught:
         result.write(out)
     assert str(caught.value).partition("\n")[0] == READ.format(out)
@@ -377,10 +382,7 @@ def test_no_output_of_the_reference_profile_replaces_an_input(name: str, output:
     assert Path(roles[role]).read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "role",
-    params((role,) for role in FILES["structured"]),
-)
+@pytest.mark.parametrize("role", params((role,) for role in FILES["structured"]))
 def test_single_items_replace_no_input(role: str) -> None:
     case, roles, options = laid("structured")
     before = Path(roles[role]).read_bytes()
@@ -437,10 +439,7 @@ REBIND_ROLES = {
 }
 
 
-@pytest.mark.parametrize(
-    "role",
-    params([(role,) for role in REBIND_ROLES]),
-)
+@pytest.mark.parametrize("role", params([(role,) for role in REBIND_ROLES]))
 def test_no_output_of_gold_rebind_replaces_an_input(indexes: Path, role: str) -> None:
     target = indexes / REBIND_ROLES[role]
     before = target.read_bytes()
@@ -454,22 +453,43 @@ def test_no_output_of_gold_rebind_replaces_an_input(indexes: Path, role: str) ->
 
 # f. the same options everywhere
 
-OUTPUT_KEYS = {"agreement": {"tsv"}}
-REFUSALS = [c.REFUSAL, "no idea"]
-OPTIONS: dict[str, dict[str, Any]] = {
-    "answers": {"lock": "other.lock", "k": [1, 3], "short_substr": "word", "refusals": REFUSALS, "slices": ["topic"]},
-    "retrieval": {"lock": "other.lock", "k": [1, 2], "delta_s": "recorded", "anchor_scope": "subtree",
-                  "refusals": REFUSALS, "slices": ["topic"]},
-    "structured": {"lock": "other.lock", "repair": True, "slices": ["topic"]},
-    "stability": {"lock": "other.lock", "limits": {"acr": 0.9, "ned50": 0.3}, "short_substr": "word",
-                  "refusals": REFUSALS, "slices": ["topic"]},
-    "latency": {"lock": "other.lock", "configuration": "first", "use": "batch", "frontier": "strict",
-                "batch_p95": 3000, "short_substr": "word", "refusals": REFUSALS, "scu": True, "slices": ["topic"]},
-    "agreement": {"lock": "other.lock", "short_substr": "word", "refusals": REFUSALS, "scu": True,
-                  "slices": ["topic"]},
-    "operators": {"release": True, "baseline_cost": 0.01, "fixes": ["rerank", "rewrite"]},
-}  # fmt: skip
-"""A value for each key of the policy that is not the default; files besides come from `cases.more_files`."""
+OUTPUT_KEYS = {name: {one.key for one in suite.inputs if one.written and one.meaning} for name, suite in SUITES.items()}
+OF_OPERATORS = ("release", "baseline_cost", "fixes")
+"""Settings that only operator records are looked at with."""
+NAMED: dict[str, Any] = {
+    "configuration": "first",
+    "fixes": ["rerank", "rewrite"],
+    "refusals": [c.REFUSAL, "no idea"],
+    "slices": ["topic"],
+}
+"""Values that the data know."""
+
+
+def other_than_usual(one: Setting) -> Any:
+    """A value of a setting that is not its default."""
+    if one.name in NAMED:
+        return NAMED[one.name]
+    if one.kind is bool:
+        return not one.default
+    if one.key.choices:
+        return one.key.choices[-1]
+    if one.key.reads == "ks":
+        return [1, 2]
+    if one.key.reads == "limits":
+        return {limit.partition("=")[0]: 0.9 for limit in one.default[:2]}
+    assert one.key.reads == "positive", f"{one.name}: NAMED needs a value"
+    return 0.01
+
+
+def settings_for(name: str) -> dict[str, Any]:
+    """A value for each setting of a case that is not the default, and another lock; packs come with the files."""
+    fields = [one for one in SUITES[suite_of(name)].fields() if one.key.meaning and one.name != "rule_packs"]
+    if name in c.VOTES:
+        return {one.name: other_than_usual(one) for one in fields if name == "operators" and one.name in OF_OPERATORS}
+    values = {one.name: other_than_usual(one) for one in fields if one.name not in OF_OPERATORS}
+    return {"lock": "other.lock", **values}
+
+
 TOP = {"evidence": "interval", "baseline": "earlier.json"}
 NEEDS = {"rule_packs": ("scu",), "live_corpus": ("live",), "batch_p95": ("use",)}
 """Keys that say something only with others."""
@@ -484,16 +504,12 @@ def policy_keys() -> dict[str, list[str]]:
 
 def optional_keys(name: str) -> list[str]:
     """The keys that a case can have besides the files that it needs."""
-    votes = {key for files in (FILES[one] for one in c.VOTES) for key in files}
-    only = set(OPTIONS["operators"])
-    keys = [key for key in policy_keys()[suite_of(name)] if key not in OUTPUT_KEYS.get(suite_of(name), ())]
+    votes = {key for one in c.VOTES for key in FILES[one]}
+    keys = [key for key in policy_keys()[suite_of(name)] if key not in OUTPUT_KEYS[suite_of(name)]]
     if name in c.VOTES:
-        return [key for key in keys if key in OPTIONS.get(name, ())]
-    return [
-        key
-        for key in keys
-        if key not in {"gold", "traces", "questions", "outputs", "runs", "definition"} | votes | only
-    ]
+        return [key for key in keys if key in settings_for(name)]
+    there = {"gold", "traces", "questions", "outputs", "runs", "definition"}
+    return [key for key in keys if key not in there | votes | set(OF_OPERATORS)]
 
 
 def options_for(name: str, key: str, case: c.Case) -> dict[str, Any]:
@@ -502,7 +518,7 @@ def options_for(name: str, key: str, case: c.Case) -> dict[str, Any]:
         c.baseline(case)
     if case.gold is not None:
         c.freeze(case, "--lock", "other.lock")
-    known = c.more_files(case) | OPTIONS.get(name, {}) | TOP
+    known = c.more_files(case) | settings_for(name) | TOP
     return {one: known[one] for one in (key, *NEEDS.get(key, ()))}
 
 
@@ -537,7 +553,7 @@ def keys_of_every_suite() -> list[Key]:
 def test_every_key_of_the_policy_is_tried(suite: str) -> None:
     forms = [name for name in FILES if suite_of(name) == suite and name != "trec"]
     files = {key for name in forms for key in c.EVERY[name](Path()).files}
-    tried = {key for name in forms for key in optional_keys(name)} | files | OUTPUT_KEYS.get(suite, set())
+    tried = {key for name in forms for key in optional_keys(name)} | files | OUTPUT_KEYS[suite]
     assert tried == set(policy_keys()[suite])
 
 
@@ -550,12 +566,7 @@ def test_command_and_policy_take_the_same_option_and_report_the_same(name: str, 
     assert comparable(command.report) == comparable(policy.report)
 
 
-@pytest.mark.parametrize(
-    ("name", "key"),
-    params(
-        keys_of_every_suite(),
-    ),
-)
+@pytest.mark.parametrize(("name", "key"), params(keys_of_every_suite()))
 def test_command_and_python_take_the_same_option_and_report_the_same(name: str, key: str) -> None:
     case = varied(name, key)
     options = options_for(name, key, case)
@@ -573,14 +584,21 @@ def test_an_option_is_not_ignored(name: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "key"),
-    params((name, key) for name in c.SUITES for key in ("unfrozen", "allow_gold_errors", "jobs")),
+    ("name", "key"), params((name, key) for name in c.SUITES for key in ("unfrozen", "allow_gold_errors", "jobs"))
 )
 def test_command_and_python_take_the_same_flags(name: str, key: str) -> None:
     case = c.EVERY[name](Path())
     options: dict[str, Any] = {key: 1 if key == "jobs" else True}
     command, python = (c.score(way, case, **options) for way in (c.COMMAND, c.PYTHON))
     assert (command.line, comparable(command.report)) == ("", comparable(python.report))
+
+
+@pytest.mark.parametrize("name", params([(name,) for name in (*c.SUITES, "operators")]))
+def test_every_declared_setting_is_told_in_a_report_or_said_not_to_be(name: str) -> None:
+    case = c.EVERY[name](Path())
+    settings = c.score(c.COMMAND, case).report["suites"][case.suite]["settings"]
+    told = {one.name for one in SUITES[case.suite].fields() if one.key.told}
+    assert told - settings.keys() == set()
 
 
 # g. nothing is written unasked
@@ -600,9 +618,6 @@ def written_by(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *flag
     return {str(path.relative_to(tmp_path)) for path in set(tmp_path.rglob("*")) - before}
 
 
-UNASKED = "runs/consistency_disagreements.tsv is written unless --tsv names another file"
-
-
 @pytest.mark.parametrize("name", params([(name,) for name in c.EVERY]))
 def test_a_score_writes_nothing_unasked(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert written_by(name, tmp_path, monkeypatch) == set()
@@ -615,10 +630,7 @@ def test_the_table_of_disagreements_is_written_where_asked(
     assert written_by(name, tmp_path, monkeypatch, "--tsv", "apart.tsv") == {"empty/apart.tsv"}
 
 
-@pytest.mark.parametrize(
-    "name",
-    params([(name,) for name in (*REFERENCE, "bundled", "latency")]),
-)
+@pytest.mark.parametrize("name", params([(name,) for name in (*REFERENCE, "bundled", "latency")]))
 def test_the_reference_profile_writes_nothing_unasked(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,7 +74,7 @@ def plugin(one: argparse.ArgumentParser) -> None:
 
 def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
     """What scoring a suite takes: its own files and settings, then what every suite takes."""
-    own = {flag.names[0]: flag for flag in (*_inputs(suite), *_settings(suite), *ONLY_HERE.get(suite.name, ()))}
+    own = {flag.names[0]: flag for flag in (*_inputs(suite), *_settings(suite), *_views(suite))}
     last = [name for name in AFTER if name in own]
     order = [*suite.flags, *(name for name in own if name not in suite.flags and name not in last)]
     for name in order:
@@ -106,13 +106,6 @@ class Flag(NamedTuple):
 AFTER = ("--refusal", "--slice")
 """Settings that stand among what every suite takes."""
 SEVERAL: dict[str, Any] = {"action": "append", "default": []}
-ONLY_HERE = {
-    "structured": (
-        Flag(("--item",), {**SEVERAL, "metavar": "ID",
-             "help": "show one item, expected against got, instead of the report (repeatable)"}),
-    ),
-}  # fmt: skip
-"""What only the command line has: other views of a score, and files that it writes besides the report."""
 
 
 def _inputs(suite: Declared) -> Iterator[Flag]:
@@ -126,6 +119,12 @@ def _inputs(suite: Declared) -> Iterator[Flag]:
         elif suite.required(one):
             how["required"] = True
         yield Flag((one.option,), how)
+
+
+def _views(suite: Declared) -> Iterator[Flag]:
+    """What only the command line has: another view of a score."""
+    if suite.items:
+        yield Flag(("--item",), {**SEVERAL, "metavar": "ID", "help": suite.items})
 
 
 def _settings(suite: Declared) -> Iterator[Flag]:

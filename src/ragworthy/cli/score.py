@@ -21,6 +21,7 @@ from ragworthy.policy.gate_text import parse_gate_text
 from ragworthy.policy.sections import parse_limits
 from ragworthy.report import write as writing
 from ragworthy.suites import SUITES
+from ragworthy.suites.protocol import Suite
 
 
 def score(given: argparse.Namespace) -> int:
@@ -94,24 +95,22 @@ def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: di
 
 def _items(given: argparse.Namespace, request: flow.Request) -> int:
     """Show single items, expected against got; exit 0 only when all of them are good."""
-    from ragworthy.suites.structured import item
-
     if given.format not in ("text", "markdown") or given.rows or given.receipt:
         raise usage_error("--item: shows items as text or markdown, and writes no rows or receipts")
     targets = {name: writing.form_of(Path(name)) for name in given.output}
     if other := [name for name, form in targets.items() if form not in ("text", "markdown")]:
         raise usage_error(f"--item: expected a .txt or .md file, got {other[0]}")
     guard(given, [request], given.output)
-    opened = flow.open_inputs(SUITES[request.suite].load(), request)
-    shown = item.look(opened, request, given.item)
+    suite: Suite = SUITES[request.suite].load()
+    shown = suite.items(flow.open_inputs(suite, request), request, given.item)
     for name, form in targets.items():
-        write_whole(Path(name), item.render(shown, form).encode())
+        write_whole(Path(name), shown.render(form, False).encode())
     if not given.quiet:
-        show(item.render(shown, given.format, colour=coloured(given)))
-    good = sum(one.good for one in shown)
-    code = Exit.SHIP if good == len(shown) else Exit.NO_SHIP
+        show(shown.render(given.format, coloured(given)))
+    good, many = sum(shown.good), len(shown.good)
+    code = Exit.SHIP if good == many else Exit.NO_SHIP
     if given.format == "text" or given.quiet:
-        print(f"items: {good} of {len(shown)} good (exit {int(code)})")
+        print(f"items: {good} of {many} good (exit {int(code)})")
     return int(code)
 
 

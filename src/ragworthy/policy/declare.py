@@ -134,6 +134,8 @@ class Declared(NamedTuple):
     """The order of flags in `--help`; those that are not named come last."""
     forms: Mapping[str, tuple[str, ...]] = {}
     """Which files belong together, by the setting `form`, where there is a choice."""
+    items: str = ""
+    """What `--help` says of `--item`, in a suite that can show single items (`Suite.items`)."""
     plugin: Any = None
     """The package it comes from, where that is not this one."""
 

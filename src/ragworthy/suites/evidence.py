@@ -1,6 +1,6 @@
 """The words of the promise as types: case, evidence, summary, row, ledger, offender. All of it is plain data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -185,6 +185,15 @@ class Offender(NamedTuple):
         body: dict[str, Any] = self._asdict()
         own: dict[str, Any] = body.pop("own")
         return body | own
+
+
+class Items(NamedTuple):
+    """Single items, expected against got."""
+
+    good: list[bool]
+    """Whether each of them is as it should be."""
+    render: Callable[[str, bool], str]
+    """All of them as "text" or "markdown"; with colours or without."""
 
 
 class Extra(NamedTuple):

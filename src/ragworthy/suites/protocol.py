@@ -20,7 +20,8 @@ from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen, Table
 from ragworthy.suites.damage import Damage
-from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Row, Summary
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Items, Ledger, Offender, Row, Summary
+from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import fields_of
@@ -92,6 +93,16 @@ class Suite:
         A suite that names none is only given no records at all, which few gates fail on.
         """
         return ()
+
+    # the doctor
+
+    def to_examine(self, request: Request) -> Request:
+        """The request as `doctor` scores it."""
+        return self.whole(request)
+
+    def examined(self, request: Request, seen: Seen) -> list[str]:
+        """What these files can and cannot show, as lines of text."""
+        return usual(seen, self.counts_line(seen.body["counts"]))
 
     # summarise
 
@@ -306,6 +317,10 @@ class Suite:
     def extra(self, found: Found) -> Extra:
         """What only this suite says."""
         return Extra()
+
+    def items(self, opened: Opened, request: Request, names: Sequence[str]) -> Items:
+        """Some items by their ids, in a suite that declares that it can show them."""
+        raise NotImplementedError
 
     # for people; from the body of the report alone, so that a report can be rendered again
 

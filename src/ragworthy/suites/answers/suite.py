@@ -21,6 +21,7 @@ from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Offender, Row
+from ragworthy.suites.examine import Seen
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
@@ -77,7 +78,17 @@ class Answers(Suite):
             gold_sha256=opened["gold"].sha256(),
         )
 
-    # the selftest
+    # the doctor and the selftest
+
+    def to_examine(self, request: Request) -> Request:
+        """With gold items that cannot be scored: they are counted."""
+        return request._replace(allow_gold_errors=True)
+
+    def examined(self, request: Request, seen: Seen) -> list[str]:
+        """What can be measured, gold items that cannot, and claims that may be refusals."""
+        from ragworthy.suites.answers.doctor import examined
+
+        return examined(request, seen)
 
     def damages(self, request: Request) -> tuple[Damage, ...]:
         """What a selftest does to traces."""

@@ -14,6 +14,7 @@ from ragworthy.report.part import Column, Table
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Summary
+from ragworthy.suites.examine import Seen
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
@@ -24,6 +25,7 @@ from ragworthy.suites.retrieval.read import case_of, counts_of, established, inc
 from ragworthy.suites.retrieval.rules import ALWAYS
 from ragworthy.suites.retrieval.shadow import Live
 from ragworthy.suites.summarise import values_of, words_of
+from ragworthy.text import visible
 
 BY_TYPE = "type"
 """The field that this suite splits by itself: the type of the first relevant block."""
@@ -75,7 +77,14 @@ class Retrieval(Suite):
             gold_sha256=opened["gold"].sha256(),
         )
 
-    # the selftest
+    # the doctor and the selftest
+
+    def examined(self, request: Request, seen: Seen) -> list[str]:
+        """What these files cannot show is a warning here."""
+        lines = [f"retrieval: {self.counts_line(seen.body['counts'])}", "", "What these files cannot show"]
+        missing = [warning["message"] for warning in seen.body["warnings"] if warning["code"] == "RW-W26"]
+        lines += [f"  {visible(message)}" for message in missing] or ["  nothing: every metric is measured"]
+        return [*lines, "", "What the gates can show", *seen.power]
 
     def damages(self, request: Request) -> tuple[Damage, ...]:
         """What a selftest does to traces."""

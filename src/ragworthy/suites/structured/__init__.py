@@ -72,5 +72,6 @@ DECLARED = Declared(
     ),
     settings=Structured,
     example="score=95,schema_pass_rate=0.98",
+    items="show one item, expected against got, instead of the report (repeatable)",
     flags=("--questions", "--outputs", "--definition", "--subset", "--provenance", "--repair", "--item"),
 )

@@ -22,7 +22,8 @@ from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.part import Column, Part
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import rows_hash
-from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Offender, Row, Summary
+from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Items, Offender, Row, Summary
+from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
@@ -106,7 +107,11 @@ class Structured(Suite):
             gold_sha256=whole.sha256(),
         )
 
-    # the selftest
+    # the doctor and the selftest
+
+    def examined(self, request: Request, seen: Seen) -> list[str]:
+        """The usual, without metrics that have no value: why there are none is said above them."""
+        return usual(seen, self.counts_line(seen.body["counts"]), idle=False)
 
     def in_full(self, request: Request) -> Request:
         """Without the dev subset: what is gated is the whole set."""
@@ -263,6 +268,13 @@ class Structured(Suite):
             steps=steps(found),
             kept={"rows_sha256": rows_hash(self, found), "provenance": made},
         )
+
+    def items(self, opened: Opened, request: Request, names: Sequence[str]) -> Items:
+        """Single answers, field by field."""
+        from ragworthy.suites.structured import item
+
+        views = item.look(opened, request, names)
+        return Items([one.good for one in views], lambda form, colour: item.render(views, form, colour=colour))
 
     # for people
 

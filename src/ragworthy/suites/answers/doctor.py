@@ -1,0 +1,124 @@
+"""What `doctor` tells of the answers suite: what can be measured, gold items that cannot, and refusals in disguise."""
+
+from collections import Counter
+from typing import NamedTuple
+
+from ragworthy.load.decode import Decoder
+from ragworthy.load.sources import Source, open_source
+from ragworthy.metrics.facts import answers as f
+from ragworthy.records import Trace
+from ragworthy.report.show import number_of, percent, plural, shown_metrics
+from ragworthy.suites.examine import Seen
+from ragworthy.suites.request import Request
+from ragworthy.text import clip, looks_like_refusal, trim_fold, visible
+
+SHORT_CLAIM = 160
+MANY = 3
+SHOWN = 10
+
+
+class Recurring(NamedTuple):
+    """A short claim that several questions got."""
+
+    claim: str
+    questions: int
+    refusal_like: bool
+
+
+def recurring_claims(traces: Source, refusals: tuple[str, ...]) -> list[Recurring]:
+    """Short shipped claims that recur over several questions, most frequent first."""
+    known = {trim_fold(text) for text in refusals}
+    claims: dict[str, str] = {}
+    decoder = Decoder(Trace)
+    for block in traces.blocks():
+        for trace in decoder.records(block):
+            qid = trace.qid or trace.q_id or ""
+            claim = trace.answer_json.claim if trace.answer_json else None
+            claims[qid] = claim.strip() if claim and len(claim) <= SHORT_CLAIM else ""
+    folded: dict[str, Counter[str]] = {}
+    for claim in claims.values():
+        if claim and trim_fold(claim) not in known:
+            folded.setdefault(trim_fold(claim), Counter())[claim] += 1
+    found = [
+        Recurring(min(spellings, key=lambda text: (-spellings[text], text)), total, looks_like_refusal(text))
+        for text, spellings in folded.items()
+        if (total := sum(spellings.values())) >= MANY
+    ]
+    return sorted(found, key=lambda one: (not one.refusal_like, -one.questions, one.claim))
+
+
+def examined(request: Request, seen: Seen) -> list[str]:
+    """What a gold set of answers and its traces can show, and how to read what they say."""
+    suite = seen.body
+    counts = suite["counts"]
+    errors = f"{counts['errored']:,} errored, " if counts["errored"] else ""
+    lines = [
+        f"{plural(counts['gold'], 'question')}: {counts['answerable']:,} answerable, {counts['unanswerable']:,} not",
+        f"{plural(suite['inputs'][1]['records'], 'trace')}: {counts['answered']:,} answered, "
+        f"{counts['refused']:,} refused, {errors}{counts['missing']:,} missing, "
+        f"{counts['duplicate_traces']:,} replaced, {counts['orphan_traces']:,} of no question",
+        "",
+        "What can be measured",
+    ]
+    if not suite["settings"]["scu"]:
+        lines.append("  no   answers.scu, answers.scu_violations: constraints are not checked (scu = false)")
+    for name, metric in shown_metrics(suite):
+        if metric["undefined"] is not None:
+            lines.append(f"  no   {name}: {metric['undefined']}")
+        elif metric["den"] is not None:
+            lines.append(f"  yes  {name}: {number_of(metric)} over {metric['den']:,} cases, true rate {_range(metric)}")
+        else:
+            lines.append(f"  yes  {name}: {metric['value']}")
+    lines += ["", "What the gates can show", *seen.power]
+    lines += _gold_errors(seen, request)
+    lines += _refusals(request)
+    if suite["warnings"]:
+        lines += ["", "Warnings"]
+        for warning in suite["warnings"]:
+            where = f"{visible(warning['where'])}: " if warning["where"] else ""
+            lines.append(f"  {where}{visible(warning['message'])} [{warning['code']}]")
+    return lines
+
+
+def _range(metric: dict[str, float]) -> str:
+    return f"{percent(metric['low'])} … {percent(metric['high'])}"
+
+
+def _gold_errors(seen: Seen, request: Request) -> list[str]:
+    counts = Counter[str]()
+    rescued = 0
+    for flags, _, count in seen.part.evidence["tally"]:
+        for bit, (code, _, _) in f.LINT.items():
+            if flags & bit:
+                counts[code] += count
+        if flags & f.ONLY_SHORT and flags & f.RESCUABLE:
+            rescued += count
+    if not counts:
+        return []
+    lines = ["", "Gold items that cannot be scored as they are ('ragworthy gold lint' names them)"]
+    lines += [f"  {code}: {plural(count, 'item')}" for code, count in sorted(counts.items())]
+    if rescued and request.settings.short_substr == "reject":
+        lines.append(f'  add to [answers]: short_substr = "word"   # makes {rescued:,} of them scorable')
+    return lines
+
+
+def _refusals(request: Request) -> list[str]:
+    found = recurring_claims(open_source("trace", request.get("traces")), request.settings.refusals)
+    refusing = [one for one in found if one.refusal_like][:SHOWN]
+    others = [one for one in found if not one.refusal_like][:3]
+    lines: list[str] = []
+    if refusing:
+        lines += ["", "Claims that recur and look like refusals, but count as answers"]
+        lines += [f"  {one.questions:>6,} ×  {visible(clip(one.claim, 100))}" for one in refusing]
+        texts = ", ".join(_toml(text) for text in (*request.settings.refusals, *(one.claim for one in refusing)))
+        lines += ["  add to [answers] in the policy if they are refusals:", f"    refusals = [{texts}]"]
+    if others:
+        lines += ["", "Other claims that recur over several questions (is one of them a refusal?)"]
+        lines += [f"  {one.questions:>6,} ×  {visible(clip(one.claim, 100))}" for one in others]
+    return lines
+
+
+def _toml(text: str) -> str:
+    """A text as a TOML basic string."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(ch if ch.isprintable() else f"\\U{ord(ch):08x}" for ch in escaped) + '"'
