@@ -98,7 +98,7 @@ class Suite:
 
     def to_examine(self, request: Request) -> Request:
         """The request as `doctor` scores it."""
-        return self.whole(request)
+        return self.in_full(request)
 
     def examined(self, request: Request, seen: Seen) -> list[str]:
         """What these files can and cannot show, as lines of text."""
