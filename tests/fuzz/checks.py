@@ -11,7 +11,7 @@ from typing import Any
 
 from fuzz import reseal
 from fuzz.case import Case
-from fuzz.edits import Files
+from fuzz.edits import Files, Place
 from fuzz.room import Ending, Snapshot
 from ragworthy.metrics import registry
 
@@ -171,6 +171,10 @@ def _asked(command: list[str], files: Files) -> Iterator[str]:
         policy = files.get(command[command.index("-c") + 1] if "-c" in command else "ragworthy.toml")
         if isinstance(policy, bytes):
             yield from _table_of(policy)
+    if command[:2] == ["gold", "freeze"] and "--lock" in command:
+        lock = files.get(command[command.index("--lock") + 1])
+        if isinstance(lock, Place) and lock.what == "link":  # a lock that was named is written where the link leads
+            yield lock.target
     if command[:2] == ["gold", "rebind"]:
         yield from ("bound.log.jsonl", "bound.review.jsonl")
 
