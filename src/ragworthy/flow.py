@@ -1,7 +1,6 @@
 """Read this first: load → measure → summarise → judge → report, for one suite and for a whole policy."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.errors import policy_error
 from ragworthy.load.baseline import suites_in
-from ragworthy.load.plugins import Plugin, named, using_metrics
+from ragworthy.load.plugins import Plugin, using_metrics
 from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import check_gates
 from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
@@ -76,15 +75,9 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
 
 def _part(request: Request, progress: Progress | None) -> Part:
     suite = SUITES[request.suite].load()
-    with using_metrics(request.plugins), _named(request):
+    with using_metrics(request.plugins), SUITES[request.suite].named():
         part: Part = suite.steps(request, lambda one: score_suite(suite, one, progress))
     return part
-
-
-def _named(request: Request) -> AbstractContextManager[None]:
-    """What goes wrong in a suite of another package is an error with its name, and no defect of ours."""
-    plugin: Plugin | None = SUITES[request.suite].plugin
-    return nullcontext() if plugin is None else named(f"{plugin.name} ({plugin.package} {plugin.version})", "failed")
 
 
 def score_suite(suite: Suite, request: Request, progress: Progress | None = None) -> Part:

@@ -251,6 +251,7 @@ def echo(rest):
 """
 ENTRY_POINTS = """[ragworthy.suites]
 brevity = brevity:DECLARED
+unread = unread:DECLARED
 terse = terse:DECLARED
 
 [ragworthy.metrics]
@@ -308,6 +309,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "terse.py": with_a_damage(),
         "team_metrics.py": OWN,
         "renderer.py": RENDERER,
+        "unread.py": whole_suite().replace('"brevity"', '"unread"').replace("def read(", "def unread("),
         f"{info}/METADATA": "Metadata-Version: 2.1\nName: brevity\nVersion: 1.2.0\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": ENTRY_POINTS,
@@ -399,6 +401,12 @@ def test_what_fails_in_a_suite_of_another_package_is_named(installed: Path, team
     done = ragworthy(installed, "score", "brevity", "--trace", "traces.jsonl", "--most", "1e-5")
     assert done.code == 1, done
     assert "definition" not in ragworthy(installed, "explain", "brevity.short").err
+
+
+def test_a_suite_without_a_reader_is_an_error_with_its_name(installed: Path) -> None:
+    done = ragworthy(installed, "score", "unread", "--trace", "traces.jsonl")
+    assert done.code == 2, done
+    assert "unread (brevity 1.2.0) cannot be loaded: TypeError: Can't instantiate abstract class Brevity" in done.err
 
 
 def test_metrics_renderers_and_targets_of_a_package_are_used_when_they_are_named(installed: Path) -> None:

@@ -6,6 +6,7 @@ decoder and no measuring code, so that `--help` stays quick.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -141,7 +142,16 @@ class Declared(NamedTuple):
 
     def load(self) -> Any:
         """The suite itself, a `Suite` of `suites/protocol.py`: declarations stand below what they declare."""
-        return self._module("suite").SUITE
+        with self.named():
+            return self._module("suite").SUITE
+
+    def named(self) -> AbstractContextManager[None]:
+        """What goes wrong in a suite of another package is an error with its name, and no defect of ours."""
+        if self.plugin is None:
+            return nullcontext()
+        from ragworthy.load.plugins import named
+
+        return named(f"{self.plugin.name} ({self.plugin.package} {self.plugin.version})", "failed")
 
     def _module(self, name: str) -> ModuleType:
         """A module of the suite's folder; a suite that is a single file has everything in it."""
@@ -150,13 +160,15 @@ class Declared(NamedTuple):
 
     def default_gates(self, settings: Any, given: Mapping[str, Any]) -> "tuple[Gate, ...]":
         """What holds when nobody says otherwise, by the settings and the files that are given."""
-        gates: tuple[Gate, ...] = self._module("rules").default_gates(settings, given)
+        with self.named():
+            gates: tuple[Gate, ...] = self._module("rules").default_gates(settings, given)
         return gates
 
     @property
     def regression(self) -> "tuple[Gate, ...]":
         """The usual rules against a baseline."""
-        gates: tuple[Gate, ...] = self._module("rules").REGRESSION
+        with self.named():
+            gates: tuple[Gate, ...] = self._module("rules").REGRESSION
         return gates
 
     def metrics_of(self, given: Mapping[str, Any]) -> "Mapping[str, Metric] | None":
@@ -164,8 +176,9 @@ class Declared(NamedTuple):
 
         A suite that has such files has a function `metrics_of` among its rules.
         """
-        defines = getattr(self._module("rules"), "metrics_of", None)
-        found: Mapping[str, Metric] | None = defines(given) if defines is not None else None
+        with self.named():
+            defines = getattr(self._module("rules"), "metrics_of", None)
+            found: Mapping[str, Metric] | None = defines(given) if defines is not None else None
         return found
 
     def check(self, given: Mapping[str, Any], spelled: Mapping[str, str]) -> None:
@@ -173,9 +186,10 @@ class Declared(NamedTuple):
 
         A suite that has such files has a function `check_given` among its rules.
         """
-        refuse = getattr(self._module("rules"), "check_given", None)
-        if refuse is not None:
-            refuse(given, spelled)
+        with self.named():
+            refuse = getattr(self._module("rules"), "check_given", None)
+            if refuse is not None:
+                refuse(given, spelled)
 
     def fields(self) -> Iterator[Setting]:
         """Every setting, in the order of the policy's page."""

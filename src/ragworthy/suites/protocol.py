@@ -4,6 +4,7 @@ A suite reads its files into cases (`read`). Everything after that is common: wo
 gates, ledger, rows, offenders, labels, stages, validity. See `flow` for the order, `design/suite.md` for a tour.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -32,7 +33,7 @@ WHOLE = "a number of all items at once"
 """Why a question has no value of a metric that looks at all of them."""
 
 
-class Suite:
+class Suite(ABC):
     """One kind of evaluation. A suite says in `DECLARED` what it reads; here is how records become cases."""
 
     declared: Declared
@@ -63,9 +64,9 @@ class Suite:
         """Open an input that is read line by line."""
         return open_source(role, given)
 
+    @abstractmethod
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Records become cases. Nothing else of a suite opens or decodes files."""
-        raise NotImplementedError
 
     def told(self, request: Request, evidence: Evidence) -> Evidence:
         """The evidence with every setting that two runs must share: a declared one is there whoever forgets it."""
@@ -311,22 +312,22 @@ class Suite:
         return [self.offender(found.cases[nth], found) for nth in bad[:most]]
 
     def offender(self, case: Case, found: Found) -> Offender:
-        """One of them."""
-        raise NotImplementedError
+        """One of them: what a case knows of itself, where a suite does not say more."""
+        return Offender(case.qid, case.label, case.stage, case.why, None, None, [], [], [], {})
 
     def extra(self, found: Found) -> Extra:
         """What only this suite says."""
         return Extra()
 
     def items(self, opened: Opened, request: Request, names: Sequence[str]) -> Items:
-        """Some items by their ids, in a suite that declares that it can show them."""
-        raise NotImplementedError
+        """Some items by their ids; asked only of a suite that declares that it can show them."""
+        raise NotImplementedError(f"the suite {self.name} declares items and shows none")
 
     # for people; from the body of the report alone, so that a report can be rendered again
 
     def counts_line(self, counts: dict[str, Any]) -> str:
         """How many questions there were, and what became of them."""
-        raise NotImplementedError
+        return ", ".join(f"{count:,} {name}" for name, count in counts.items())
 
     def lines(self, body: dict[str, Any]) -> list[str]:
         """What the suite says besides its metrics."""
