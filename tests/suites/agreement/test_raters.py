@@ -321,3 +321,13 @@ def test_what_people_read() -> None:
         "agreeing: op0 and op1 2/2, op0 and op2 1/2, op1 and op2 1/2",
         "by the marking rule: correct 6",
     ]
+
+
+def test_votes_of_several_raters_are_not_written_as_pairs() -> None:
+    write_jsonl(Path("votes.jsonl"), [{"qid": "q1", "rater": "r0", "label": "c"}])
+    Path("keep.jsonl").write_text("mine")
+    for flag in ("--raters", "--operators"):
+        done = run_cli("score", "agreement", flag, "votes.jsonl", "--pairs-out", "keep.jsonl")
+        assert done.code == 2
+        assert done.err.startswith(f"--pairs-out: expected the votes of two validators, got {flag} [RW-U01]")
+    assert Path("keep.jsonl").read_text() == "mine"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ragworthy.errors import usage_error
 from ragworthy.gates import MAX, MIN, WORSE, Gate
 from ragworthy.suites.agreement import Agreement
 
@@ -22,3 +23,10 @@ REGRESSION = (Gate("agreement.percent", WORSE, "0.03"),)
 def default_gates(settings: Agreement, given: Mapping[str, Any]) -> tuple[Gate, ...]:
     """What holds when nobody says otherwise, by the form of the votes."""
     return {"raters": RATERS_GATES, "operators": OPERATORS_GATES}.get(settings.form, AGREEMENT_GATES)
+
+
+def check_given(given: Mapping[str, Any], spelled: Mapping[str, str]) -> None:
+    """Refuse to write pairs where there are none: an empty file would replace whatever is there."""
+    for key in ("raters", "operators"):
+        if given.get("pairs_out") is not None and given.get(key) is not None:
+            raise usage_error(f"{spelled['pairs_out']}: expected the votes of two validators, got {spelled[key]}")
