@@ -315,3 +315,20 @@ def missing_extra(package: str, extra: str, needed_for: str) -> MissingExtra:
     """
     part_of = f" (extra: {extra})" if extra else ""
     return MissingExtra([Problem("RW-F15", f"{needed_for} needs {package}: pip install {package}{part_of}")])
+
+
+def explained(error: Exception) -> tuple[str, str]:
+    """What the decoder says of a small file, as field and message.
+
+    >>> import msgspec
+    >>> try: msgspec.json.decode(b'{"a": {"b": "x"}}', type=dict[str, dict[str, int]])
+    ... except msgspec.ValidationError as error: explained(error)
+    ('[...][...]', 'expected int, got str')
+    """
+    text = str(error).replace("`", "")
+    reason, _, place = text.partition(" - at ")
+    field = place.removeprefix("key in ").removeprefix("$").removeprefix(".")
+    missing = reason.removeprefix("Object missing required field ")
+    if missing != reason:
+        return f"{field}.{missing}".removeprefix("."), "expected a value, got nothing"
+    return field, reason if reason.startswith("JSON") else reason[:1].lower() + reason[1:]
