@@ -37,6 +37,10 @@ class Gold(msgspec.Struct, frozen=True, gc=False):
     gold_claim_substr: list[str] | None = None
     gold_citations: list[str] | None = None
     constraints: list[str] | None = None
+    gold_evidence: list[str] | None = None
+    gold_source: Sources | None = None
+    gold_groups: list[list[str]] | None = None
+    """Where the evidence lies, bound: any id of a group will do, and every group is needed."""
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
