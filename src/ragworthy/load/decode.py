@@ -10,12 +10,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from ragworthy.errors import Problem
+from ragworthy.load.evidence import wrong_evidence
 from ragworthy.load.sources import BOM, Block, Source
 from ragworthy.records import (
     Answer,
     Chunk,
     Gold,
-    GoldSource,
     RetrievalGold,
     RetrievalTrace,
     Run,
@@ -201,43 +201,14 @@ def _explain_gold(value: dict[str, Any]) -> list[Found]:
     question = value.get("question")
     if question is not None and not isinstance(question, str):
         found.append(Found("RW-G03", "question", f"expected a string, got {described(question)}"))
-    for field in ("gold_claim_substr", "gold_citations", "constraints", "gold_evidence"):
+    for field in ("gold_claim_substr", "gold_citations", "constraints"):
         found += _string_list(value, field, "RW-G03")
-    return found + explain_sources(value) + _groups(value)
+    return found + explain_evidence(value)
 
 
-def explain_sources(value: dict[str, Any]) -> list[Found]:
-    """What does not fit `gold_source`: names of documents, or objects that have a doc."""
-    given = value.get("gold_source")
-    if given is None:
-        return []
-    if not isinstance(given, list):
-        return [Found("RW-G03", "gold_source", f"expected a list of documents, got {described(given)}")]
-    found: list[Found] = []
-    for nth, one in enumerate(given):
-        if isinstance(one, str):
-            continue
-        try:
-            msgspec.convert(one, GoldSource)
-        except msgspec.ValidationError as error:
-            field, message = explained(error)
-            shape = "expected a name or {doc, section?, page?}, "
-            said = f"{shape}got {described(one)}" if not isinstance(one, dict) else f"{shape}but {message}"
-            found.append(Found("RW-G03", ".".join(filter(None, (f"gold_source[{nth}]", field))), said))
-    return found
-
-
-def _groups(value: dict[str, Any]) -> list[Found]:
-    given = value.get("gold_groups")
-    if given is None:
-        return []
-    if not isinstance(given, list):
-        return [Found("RW-G03", "gold_groups", f"expected a list of lists of ids, got {described(given)}")]
-    return [
-        Found("RW-G03", f"gold_groups[{nth}]", f"expected a list of ids, got {described(one)}")
-        for nth, one in enumerate(given)
-        if not isinstance(one, list) or not all(isinstance(name, str) for name in one)
-    ]
+def explain_evidence(value: dict[str, Any]) -> list[Found]:
+    """What does not fit the fields that say what the evidence is and where it stands."""
+    return [Found("RW-G03", field, message) for field, message in wrong_evidence(value)]
 
 
 def _explain_trace(value: dict[str, Any]) -> list[Found]:

@@ -33,9 +33,12 @@ def unmeasured(cases: Sequence[Case]) -> str | None:
 
 def invalid(found: Found, bound: Bindings | None) -> list[str]:
     """Why there is no verdict: a gate on citations rests on evidence that the corpus does not have."""
-    if bound is None or not any(needs_evidence(one.gate.metric) and not one.gate.optional for one in found.judged):
+    if not any(needs_evidence(one.gate.metric) and not one.gate.optional for one in found.judged):
         return []
-    return bound.invalid
+    lost = sum(case.weight for case in found.cases if case.facts.evidence and case.facts.unbound)
+    if bound is None and lost:
+        return [f"{plural(lost, 'question has', 'questions have')} evidence that was bound to no chunk [RW-G17]"]
+    return bound.invalid if bound is not None else []
 
 
 def evidence_warnings(found: Found, bound: Bindings | None) -> list[dict[str, Any]]:
