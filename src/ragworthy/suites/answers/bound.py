@@ -83,7 +83,7 @@ def _binding(chunks: Sequence[Chunk], found: Bindings) -> Bind:
     seen: set[str] = set()
 
     def bind(gold: Gold) -> Groups:
-        bound = binder.bind(gold.gold_evidence or (), gold.gold_source or ())
+        bound = binder.bind(gold.gold_evidence or (), gold.gold_source or (), gold.gold_claim_substr or ())
         qid = name_of(gold)
         if qid not in seen:
             seen.add(qid)

@@ -51,7 +51,7 @@ def evidence_warnings(found: Found, bound: Bindings | None) -> list[dict[str, An
     says = f"{_SAYS}, and {_TEXT} is judged in their place" if instead else _SAYS
     rest = "no case of precision, CHR, recall and hit: only their text is judged" if bare < answerable else says
     notes = [
-        Note("RW-G06", bare, f"{some} without evidence: {rest}"),
+        Note("RW-W88", bare, f"{some} without evidence: {rest}"),
         Note("RW-W87", loose, f"{plural(loose, 'gold item names', 'gold items name')} evidence and no ids: {TO_BIND}"),
     ]
     if bound is None:
