@@ -139,7 +139,7 @@ def test_short_answers_name_the_key_that_rescues_them() -> None:
 
 
 def test_the_summary_counts_items_and_explains_each_code_once() -> None:
-    bare = {"gold_citations": [], "gold_claim_substr": []}
+    bare: Row = {"gold_citations": [], "gold_claim_substr": []}
     lint(item("a", **bare), item("b", **bare), item("c", gold_citations=[1, 2]), closed("d"))
     out = ragworthy("gold", "lint", "gold.jsonl").out
     assert out.splitlines()[-1] == "lint: 4 items, 4 errors, 0 warnings, 0 notes (exit 1)"
