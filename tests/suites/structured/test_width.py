@@ -67,7 +67,8 @@ def _real() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Real questions, each answered with its own expected fields in full-width signs."""
     gold = [json.loads(line) for line in (SHARED / "data/graphrag/dev/gold.jsonl").read_text("utf-8").splitlines()]
     by_key = {one["key"]: one for one in gold}
-    asked, written = [], []
+    asked: list[dict[str, Any]] = []
+    written: list[dict[str, Any]] = []
     with gzip.open(SHARED / "data/graphrag/dev/cases.jsonl.gz", "rt", encoding="utf-8") as file:
         for case in (json.loads(line) for line in file if '"fullwidth"' in line):
             item, name = by_key[case["question_key"]], f"Q{len(asked):04}"
