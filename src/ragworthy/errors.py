@@ -97,6 +97,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-D05": Code("document_record", "A document or block record has the wrong shape.", "A document is {path, text}; a block is {chunk_id, text}, with doc_id, section_id, type and offsets where they are known."),
     "RW-D06": Code("document_id", "A document id cannot be used.", "Ids are non-empty and hold no '|' and no control characters."),
     # indexes
+    "RW-G29": Code("bad_choice", "A line of suggested evidence was answered in a way that means nothing.", "Write the number of a candidate into accept, a list of numbers, 0 for none of them, or leave null."),
     "RW-I01": Code("not_an_index", "The folder is not an index.", "Build one with 'ragworthy index build --docs DIR --out DIR'."),
     "RW-I02": Code("index_altered", "A file of the index is missing or was changed after the build.", "Build the index again."),
     "RW-I03": Code("index_manifest", "The manifest of the index cannot be read, or does not list what an index needs.", "Build the index again."),

@@ -118,6 +118,14 @@ def _gold(group: argparse.ArgumentParser) -> None:
     one.add_argument("--definition", metavar="FILE", help="what a structured answer looks like (default: bundled)")
     one.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of stdout")
 
+    one = command(verbs, "suggest", "evidence for questions that have none, for a person to accept", "gold:suggest")
+    one.add_argument("gold", metavar="GOLD", help="the gold set (answers)")
+    one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks")
+    one.add_argument("--accept", metavar="FILE", help="suggestions that somebody has answered in")
+    one.add_argument("-o", "--output", required=True, metavar="FILE", help="the suggestions, or the new gold set")
+    one.add_argument("--candidates", type=whole, default=3, metavar="N", help="places for each question (default: 3)")
+    one.add_argument("--all", action="store_true", help="questions that have evidence, too")
+
     one = command(verbs, "subset", "a smaller question set, drawn evenly and repeatably", "gold:subset")
     one.add_argument("questions", metavar="QUESTIONS", help="the question set (a JSON array or JSONL)")
     one.add_argument("-o", "--output", required=True, metavar="FILE", help="the subset to write (.json)")

@@ -1,9 +1,10 @@
 """`gold lint | subset | freeze | verify | rebind | diff`."""
 
 import argparse
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
@@ -17,8 +18,14 @@ from ragworthy.load.sources import open_source
 from ragworthy.names import VERSION, Exit
 from ragworthy.report.show import plural
 from ragworthy.safe import json_text, terminal
+from ragworthy.text import clip
+
+if TYPE_CHECKING:
+    from ragworthy.gold import suggest as suggesting
 
 _SHOWN = 50
+_EXAMPLES = 3
+_LEVELS = ("error", "warning", "note")
 
 
 def lint(given: argparse.Namespace) -> int:
@@ -80,20 +87,8 @@ def _as_json(linted: commands.Linted) -> dict[str, object]:
 
 
 def _as_text(linted: commands.Linted) -> str:
-    lines: list[str] = []
-    shown: dict[str, int] = {}
-    for finding in linted.findings:
-        shown[finding.problem.code] = shown.get(finding.problem.code, 0) + 1
-        if finding.level == "error" or shown[finding.problem.code] <= _SHOWN:
-            lines.append(f"{finding.level}: {finding.problem}")
-    listed = {finding.problem.code for finding in linted.findings if finding.level == "error"}
-    for code, count in sorted(shown.items()):
-        if count > _SHOWN and code not in listed:
-            lines.append(f"… and {count - _SHOWN:,} more of {code} (--format json lists all)")
-    if lines:
-        lines.append("")
-    for code in sorted(shown):
-        lines.append(f"{code} {CATALOGUE[code].name}: {plural(shown[code], 'time')}. {CATALOGUE[code].do}")
+    """One block for each code, errors first: how often, three examples, what to do."""
+    lines = [line for block in _blocks(linted.findings) for line in (*block, "")]
     if linted.rescued:
         lines.append(f'short_substr = "word" would make {plural(linted.rescued, "item")} scorable')
     if linted.distinct is not None:
@@ -104,6 +99,62 @@ def _as_text(linted: commands.Linted) -> str:
     summary = f"{plural(linted.errors, 'error')}, {plural(warnings, 'warning')}, {plural(notes, 'note')}"
     lines.append(f"lint: {plural(linted.items, 'item')}, {summary} (exit {int(bool(linted.errors))})")
     return "\n".join(map(terminal, lines)) + "\n"
+
+
+def _blocks(findings: Sequence[rules.Finding]) -> Iterator[list[str]]:
+    """What is said of each code."""
+    groups: dict[tuple[int, str], list[rules.Finding]] = {}
+    for one in findings:
+        groups.setdefault((_LEVELS.index(one.level), one.problem.code), []).append(one)
+    for (level, code), found in sorted(groups.items()):
+        more = len(found) - _EXAMPLES
+        yield [
+            *(f"{_LEVELS[level]}: {one.problem}" for one in found[:_EXAMPLES]),
+            *([f"… and {more:,} more of {code} (--format json lists all)"] if more > 0 else []),
+            f"{code} {CATALOGUE[code].name}: {plural(len(found), 'time')}. {CATALOGUE[code].do}",
+        ]
+
+
+def suggest(given: argparse.Namespace) -> int:
+    """Propose evidence for questions that have none, or write what was accepted into the gold set."""
+    from ragworthy.gold import suggest as suggesting
+
+    gold, target = Path(given.gold), Path(given.output)
+    keep_inputs([given.output], [given.gold, given.corpus, given.accept])
+    if bool(given.corpus) == bool(given.accept):
+        raise usage_error("expected --corpus to suggest from, or --accept FILE with what was accepted")
+    if given.accept:
+        done = suggesting.accept(gold, Path(given.accept))
+        write_whole(target, done.text)
+        print(f"accepted {done.accepted:,}, refused {done.refused:,}, not answered {done.open:,}")
+        print(f"wrote {target}")
+        return int(Exit.SHIP)
+    found = suggesting.suggest(gold, Path(given.corpus), everything=given.all, most=given.candidates)
+    write_whole(target, suggesting.lines(found))
+    for line in _suggested(found, given):
+        print(line)
+    return int(Exit.SHIP)
+
+
+def _suggested(found: "suggesting.Suggested", given: argparse.Namespace) -> list[str]:
+    """Three suggestions as they stand in the file, the counts, and what to do with it."""
+    held = sum(one.held for one in found.suggestions)
+    lines = []
+    for one in found.suggestions[:_EXAMPLES]:
+        lines.append(f"{one.qid}  {clip(one.question, 90)}")
+        lines += [f"  {nth}  {each.chunk}: {clip(each.evidence, 90)}" for nth, each in enumerate(one.candidates, 1)]
+    left = (
+        (found.bound, "have evidence (--all for these too)"),
+        (found.without_answer, "have no text of an answer"),
+        (found.unanswerable, "are unanswerable"),
+    )
+    lines += [
+        f"{plural(len(found.suggestions), 'question')}: the answer stands in the corpus for {held:,}",
+        *(f"not asked for: {count:,} that {why}" for count, why in left if count),
+        f"wrote {given.output}: set accept to a candidate's number (a list for several, 0 for none), then",
+        f"next: ragworthy gold suggest {given.gold} --accept {given.output} -o NEW_GOLD.jsonl",
+    ]
+    return lines
 
 
 def subset(given: argparse.Namespace) -> int:
