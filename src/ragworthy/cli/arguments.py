@@ -38,8 +38,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"ragworthy {VERSION}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    one = command(commands, "init", "lay down a policy, a tiny gold set and traces to start from", "start:init")
-    one.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where (default: here)")
+    _init(command(commands, "init", "a policy for your files, or an example to start from", "start:init"))
 
     one = command(commands, "demo", "the whole job on the bundled example", "start:demo")
     one.add_argument("--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)")
@@ -106,6 +105,27 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     one = command(commands, "completion", "print a completion script for your shell", "explain:completion")
     one.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell")
     return top
+
+
+def _init(one: argparse.ArgumentParser) -> None:
+    one.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where (default: here)")
+    one.add_argument(
+        "--suite", choices=tuple(SUITES), metavar="SUITE", help="the suite, where the files do not show it"
+    )
+    files = (
+        ("gold", "your gold set: the policy is filled in with what it and the traces show"),
+        ("trace", "traces of your pipeline"),
+        ("runs", "runs of an experiment (stability, latency)"),
+        ("questions", "questions with structured answers"),
+        ("outputs", "what the model wrote for them"),
+        ("provenance", "how the outputs were made"),
+        ("pairs", "votes of two validators"),
+        ("corpus", "the index or its chunks"),
+    )
+    for name, said in files:
+        one.add_argument(f"--{name}", metavar="DIR|FILE" if name == "corpus" else "FILE", help=said)
+    one.add_argument("--adapter", choices=("python", "http", "command", "langchain", "llamaindex", "haystack"),
+                     help="a stub that connects your pipeline to 'ragworthy run'")  # fmt: skip
 
 
 def _gold(group: argparse.ArgumentParser) -> None:

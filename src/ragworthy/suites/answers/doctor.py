@@ -1,11 +1,13 @@
 """What `doctor` tells of the answers suite: what can be measured, gold items that cannot, and refusals in disguise."""
 
 from collections import Counter
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts import answers as f
+from ragworthy.policy.declare import REFUSALS
 from ragworthy.records import Trace
 from ragworthy.report.show import number_of, percent, plural, shown_metrics
 from ragworthy.suites.examine import Seen
@@ -116,6 +118,15 @@ def _refusals(request: Request) -> list[str]:
         lines += ["", "Other claims that recur over several questions (is one of them a refusal?)"]
         lines += [f"  {one.questions:>6,} ×  {visible(clip(one.claim, 100))}" for one in others]
     return lines
+
+
+def suggested(traces: Path) -> dict[str, tuple[Any, str]]:
+    """Refusals in the pipeline's own words, for a first policy."""
+    found = [one for one in recurring_claims(open_source("trace", traces), REFUSALS) if one.refusal_like][:SHOWN]
+    if not found:
+        return {}
+    said = f"{sum(one.questions for one in found):,} answers are one of these"
+    return {"refusals": ((*REFUSALS, *(one.claim for one in found)), said)}
 
 
 def _toml(text: str) -> str:
