@@ -1,7 +1,6 @@
 """`gold lint | subset | freeze | verify | rebind | diff`."""
 
 import argparse
-from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
-from ragworthy.gold import commands
+from ragworthy.gold import commands, lint_text
 from ragworthy.gold import lint as rules
 from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.questions import BrokenArray
@@ -25,13 +24,14 @@ if TYPE_CHECKING:
 
 _SHOWN = 50
 _EXAMPLES = 3
-_LEVELS = ("error", "warning", "note")
 
 
 def lint(given: argparse.Namespace) -> int:
     """Print what is wrong or doubtful; exit 1 when there is an error."""
     try:
-        linted = _linted(Path(given.gold), given)
+        corpus, definition = (Path(one) if one else None for one in (given.corpus, given.definition))
+        short_words = given.short_substr == "word"
+        linted = lint_text.linted(Path(given.gold), corpus=corpus, definition=definition, short_words=short_words)
     except BrokenArray as error:
         linted = commands.Linted(commands.unreadable(error.problems), 0, given.gold)
     if given.format == "sarif":
@@ -39,29 +39,13 @@ def lint(given: argparse.Namespace) -> int:
     elif given.format == "json":
         text = json_text(_as_json(linted))
     else:
-        text = _as_text(linted)
+        text = "\n".join(map(terminal, lint_text.lines(linted))) + "\n"
     if given.output:
         keep_inputs([given.output], [given.gold, given.corpus, given.definition])
         write_whole(Path(given.output), text.encode())
     else:
         show(text)
     return int(Exit.NO_SHIP if linted.errors else Exit.SHIP)
-
-
-def _linted(path: Path, given: argparse.Namespace) -> commands.Linted:
-    """What the lint of the right suite finds; a definition says that answers are structured."""
-    suite = "structured" if given.definition else commands.suite_of(commands.open_gold(path))
-    if suite == "retrieval":
-        from ragworthy.gold import retrieval
-
-        return retrieval.lint(path, Path(given.corpus) if given.corpus else None)
-    if given.corpus:
-        raise usage_error("--corpus: only a retrieval gold set is held against a corpus")
-    if suite == "structured":
-        from ragworthy.gold import structured
-
-        return structured.lint(path, Path(given.definition) if given.definition else None)
-    return commands.lint(path, short_words=given.short_substr == "word")
 
 
 def _as_json(linted: commands.Linted) -> dict[str, object]:
@@ -84,35 +68,6 @@ def _as_json(linted: commands.Linted) -> dict[str, object]:
             for finding in linted.findings
         ],
     }
-
-
-def _as_text(linted: commands.Linted) -> str:
-    """One block for each code, errors first: how often, three examples, what to do."""
-    lines = [line for block in _blocks(linted.findings) for line in (*block, "")]
-    if linted.rescued:
-        lines.append(f'short_substr = "word" would make {plural(linted.rescued, "item")} scorable')
-    if linted.distinct is not None:
-        texts = plural(linted.distinct.questions, "distinct question text")
-        lines.append(f"{texts}, {plural(linted.distinct.expected, 'distinct expected object')}")
-    warnings = sum(finding.level == "warning" for finding in linted.findings)
-    notes = len(linted.findings) - warnings - linted.errors
-    summary = f"{plural(linted.errors, 'error')}, {plural(warnings, 'warning')}, {plural(notes, 'note')}"
-    lines.append(f"lint: {plural(linted.items, 'item')}, {summary} (exit {int(bool(linted.errors))})")
-    return "\n".join(map(terminal, lines)) + "\n"
-
-
-def _blocks(findings: Sequence[rules.Finding]) -> Iterator[list[str]]:
-    """What is said of each code."""
-    groups: dict[tuple[int, str], list[rules.Finding]] = {}
-    for one in findings:
-        groups.setdefault((_LEVELS.index(one.level), one.problem.code), []).append(one)
-    for (level, code), found in sorted(groups.items()):
-        more = len(found) - _EXAMPLES
-        yield [
-            *(f"{_LEVELS[level]}: {one.problem}" for one in found[:_EXAMPLES]),
-            *([f"… and {more:,} more of {code} (--format json lists all)"] if more > 0 else []),
-            f"{code} {CATALOGUE[code].name}: {plural(len(found), 'time')}. {CATALOGUE[code].do}",
-        ]
 
 
 def suggest(given: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 """What `doctor` tells of the answers suite: what can be measured, gold items that cannot, and refusals in disguise."""
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,16 +30,21 @@ class Recurring(NamedTuple):
 
 def recurring_claims(traces: Source, refusals: tuple[str, ...]) -> list[Recurring]:
     """Short shipped claims that recur over several questions, most frequent first."""
-    known = {trim_fold(text) for text in refusals}
     claims: dict[str, str] = {}
     decoder = Decoder(Trace)
     for block in traces.blocks():
         for trace in decoder.records(block):
             qid = trace.qid or trace.q_id or ""
             claim = trace.answer_json.claim if trace.answer_json else None
-            claims[qid] = claim.strip() if claim and len(claim) <= SHORT_CLAIM else ""
+            claims[qid] = claim or ""
+    return recurring_among(claims.values(), refusals)
+
+
+def recurring_among(claims: Iterable[str], refusals: tuple[str, ...]) -> list[Recurring]:
+    """The short ones among some claims that recur."""
+    known = {trim_fold(text) for text in refusals}
     folded: dict[str, Counter[str]] = {}
-    for claim in claims.values():
+    for claim in (one.strip() for one in claims if len(one) <= SHORT_CLAIM):
         if claim and trim_fold(claim) not in known:
             folded.setdefault(trim_fold(claim), Counter())[claim] += 1
     found = [
