@@ -158,7 +158,7 @@ def _power(suite: str, records: Records) -> list[str]:
         most = closed if gate.metric == "answers.under_refusal" else len(records) - closed
         sign = "≥" if gate.op == MIN else "≤"
         lines.append(
-            f"  {'yes' if most >= needed.to_pass else 'no '}  {gate.metric} {sign} {gate.threshold}: at most {most:,} "
-            f"cases, needs {needed.to_pass:,} clean ones to be shown with 95 % confidence"
+            f"  {'yes' if most >= needed.to_pass else 'no '}  {gate.metric} {sign} {gate.threshold}: at most "
+            f"{plural(most, 'case')}, needs {needed.to_pass:,} clean ones to be shown with 95 % confidence"
         )
     return lines
