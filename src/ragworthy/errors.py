@@ -64,6 +64,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-G15": Code("gold_id_reused", "A gold id does not have the text it had when the gold set was frozen.", "Follow the ids with --redirects ('ragworthy index migrate' makes the table), or rewrite the gold set with 'ragworthy gold rebind' and freeze it again."),
     "RW-G14": Code("gold_offsets", "A gold offset pair is not a range inside the text.", "Offsets are UTF-8 bytes, half-open: [begin, end) with begin < end."),
     "RW-G16": Code("nothing_to_ask", "A gold item has no text that could be asked.", "Give it a question, or at least one paraphrase."),
+    "RW-G29": Code("bad_choice", "A line of suggested evidence was answered in a way that means nothing.", "Write the number of a candidate into accept, a list of numbers, 0 for none of them, or leave null."),
     # questions with structured answers
     "RW-Q01": Code("question_shape", "A question does not have the shape that its definition asks for.", "Give every question an id, a question and the expected fields, each of its kind; name the definition of another schema with --definition."),
     "RW-Q02": Code("question_legacy", "A question has the old form (must_include, keywords), which this method cannot score.", "Write the expected fields as answer_example, with source_map."),
@@ -97,7 +98,6 @@ CATALOGUE: dict[str, Code] = {
     "RW-D05": Code("document_record", "A document or block record has the wrong shape.", "A document is {path, text}; a block is {chunk_id, text}, with doc_id, section_id, type and offsets where they are known."),
     "RW-D06": Code("document_id", "A document id cannot be used.", "Ids are non-empty and hold no '|' and no control characters."),
     # indexes
-    "RW-G29": Code("bad_choice", "A line of suggested evidence was answered in a way that means nothing.", "Write the number of a candidate into accept, a list of numbers, 0 for none of them, or leave null."),
     "RW-I01": Code("not_an_index", "The folder is not an index.", "Build one with 'ragworthy index build --docs DIR --out DIR'."),
     "RW-I02": Code("index_altered", "A file of the index is missing or was changed after the build.", "Build the index again."),
     "RW-I03": Code("index_manifest", "The manifest of the index cannot be read, or does not list what an index needs.", "Build the index again."),
