@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cases import both
 from conftest import run_cli, write_jsonl
+from structured_case import both
 
 REFUSED = "I'm sorry, I couldn't find that in our documentation."
 
@@ -140,7 +140,7 @@ def test_doctor_on_traces_alone() -> None:
     assert lines[:2] == ["traces.jsonl: 12 traces", "read by: answers, retrieval"]
     assert "      12 of 12  claim" in lines and "       8 of 12  citations" in lines
     assert f"       4 ×  {REFUSED}" in lines and f"  refusals = {json.dumps([REFUSED])}" in lines
-    traces = [{"qid": "a", "answer_json": {"claim": "x"}}, {"qid": "b", "error": "timeout"}]
+    traces: list[dict[str, Any]] = [{"qid": "a", "answer_json": {"claim": "x"}}, {"qid": "b", "error": "timeout"}]
     write_jsonl(Path("traces.jsonl"), traces)
     out = run_cli("doctor", "--trace", "traces.jsonl").out
     assert "no answer cites anything" in out and "       1 ×  timeout\n" in out
