@@ -89,6 +89,14 @@ CATALOGUE: dict[str, Code] = {
     "RW-E01": Code("trec_line", "A line of a TREC file has the wrong shape.", "A qrels line is 'query iteration document grade'; a run line is 'query Q0 document rank score tag'."),
     "RW-E02": Code("trec_repeated", "A document stands twice under one query.", "Keep one line for each query and document."),
     "RW-E03": Code("trec_topic", "A topic has the wrong shape.", 'A topic is a line {"qid", "query"}, or <top> with <num> and <title>; each query has one.'),
+    # import
+    "RW-A01": Code("import_columns", "A column that is needed is not there, or several could be meant.", "Say which column is which with --map, as the line shows."),
+    "RW-A02": Code("import_nothing", "Nothing in the file could be read as a question, an answer or a text.", "Check that it is the file you mean, and of this format."),
+    "RW-A03": Code("import_shape", "The file does not have the shape of its format.", "Export it again from the tool that wrote it, or name another format: 'ragworthy import --help'."),
+    "RW-A04": Code("import_map", "The mapping of --map cannot be read.", "Write FIELD=COLUMN, several with commas between them, or name a TOML file of such lines."),
+    "RW-A05": Code("import_encoding", "The file is not in the encoding that was expected.", "Save it as UTF-8 (in a spreadsheet: 'CSV UTF-8'), or name the encoding with --encoding."),
+    "RW-A06": Code("import_table", "The table cannot be read.", "Save it again as CSV: one row a record, cells with line breaks or quotes in double quotes."),
+    "RW-A07": Code("import_sheet", "The workbook or the sheet cannot be read.", "Save it as .xlsx, and name the sheet with --sheet."),
     # documents
     "RW-D01": Code("document_not_text", "The file is binary or not UTF-8.", "Give Markdown, HTML, plain text or block records; convert other formats first."),
     "RW-D02": Code("document_repeated", "Two documents have the same id.", "Give every document its own path."),
