@@ -11,6 +11,9 @@ from ragworthy.adapters.model import Adapter, Imported
 from ragworthy.errors import usage_error
 
 SUMMARIES = {
+    "csv": "a table as CSV, from a spreadsheet",
+    "xlsx": "a sheet of an Excel workbook",
+    "jsonl": "records as JSON lines, a JSON array or Parquet, with fields of any name",
     "trec": "TREC judgements and runs",
 }
 """Every format and its line in `import --help`; the module of a format is called like it."""

@@ -19,7 +19,8 @@ NAMES: dict[str, tuple[str, ...]] = {
                "ground truth", "ground truths", "ground truth answer", "gold", "gold answer", "correct answer",
                "right answer", "ideal answer", "ideal", "target", "targets", "answer ref", "gold claim substr",
                "gold reference", "erwartete antwort", "antwort", "richtige antwort", "respuesta", "réponse",
-               "risposta", "resposta", "答案", "标准答案", "標準答案", "参考答案", "參考答案", "回答", "正解", "解答", "정답"),
+               "risposta", "resposta", "答案", "标准答案", "標準答案", "参考答案", "參考答案",
+               "回答", "正解", "解答", "정답"),
     "response": ("response", "actual output", "actual answer", "actual response", "actual", "prediction", "predicted",
                  "predicted answer", "generated answer", "generated", "model answer", "model output", "bot answer",
                  "chatbot answer", "system answer", "output", "outputs", "completion", "claim", "模型回答", "实际答案"),
@@ -101,7 +102,10 @@ def recognise(names: Sequence[str], given: Mapping[str, str], where: str) -> Col
 
 
 def _settle(
-    candidates: dict[str, list[str]], by_name: Mapping[str, list[str]], fields: Mapping[str, str], given: Mapping[str, str]
+    candidates: dict[str, list[str]],
+    by_name: Mapping[str, list[str]],
+    fields: Mapping[str, str],
+    given: Mapping[str, str],
 ) -> None:
     """Names that mean one thing in a gold set and another beside the answers of a pipeline."""
     answers = by_name.get("answer", []) + by_name.get("answers", [])
@@ -131,10 +135,14 @@ def _check(fields: Mapping[str, str], names: Sequence[str], where: str) -> None:
 def _missing(what: str, field: str, fields: Mapping[str, str], names: Sequence[str], where: str) -> DataError:
     free = [name for name in names if name not in fields.values()]
     line = _map_line({**fields, field: free[0] if free else "COLUMN"})
-    return data_error("RW-A01", f"expected a column with {what}, got the columns {_listed(names)}; say which: {line}", where=where)
+    return data_error(
+        "RW-A01", f"expected a column with {what}, got the columns {_listed(names)}; say which: {line}", where=where
+    )
 
 
-def _several(field: str, found: Sequence[str], names: Sequence[str], fields: Mapping[str, str], where: str) -> DataError:
+def _several(
+    field: str, found: Sequence[str], names: Sequence[str], fields: Mapping[str, str], where: str
+) -> DataError:
     line = _map_line({field: found[0]})
     message = f"expected one column with the {field}, got {_listed(found)}; say which: {line}"
     return data_error("RW-A01", message, where=where)

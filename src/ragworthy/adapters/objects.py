@@ -1,4 +1,4 @@
-"""Records of JSON files, whichever way they are laid out: a line each, an array, a list inside of an object, Parquet."""
+"""Records of JSON files however they are laid out: a line each, an array, a list inside of an object, Parquet."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -141,5 +141,7 @@ def _listed(value: Any, inside: str, path: Path) -> list[Any]:
         return listed
     if not lists:
         return [value]
-    message = f"expected one list of records, got {len(lists)}; say which: {' or '.join(f'--records {one}' for one in lists)}"
+    message = (
+        f"expected one list of records, got {len(lists)}; say which: {' or '.join(f'--records {one}' for one in lists)}"
+    )
     raise data_error("RW-A03", message, where=str(path))
