@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ragworthy.adapters.columns import Columns, pick
-from ragworthy.adapters.documents import DocIds, Markers, doc_ids, document, markers
+from ragworthy.adapters.documents import DocIds, Markers, content_id, doc_ids, document, markers
 from ragworthy.adapters.model import Imported, Option, Record, Skip, stamp
 from ragworthy.adapters.objects import Row, Rows
 from ragworthy.names import REFUSAL
@@ -95,6 +95,9 @@ class _Made:
         self.seen: dict[str, str] = {}
         self.left: dict[str, int] = {}
         """How many values of each kind were left out."""
+        self.strays = 0
+        self.unnamed = 0
+        self.refused: set[str] = set()
 
     def take(self, row: Row, how: Settings, made: Record, nth: int, where: str) -> None:
         """One row."""
@@ -120,6 +123,8 @@ class _Made:
         refused = {one.strip().casefold() for one in how.unanswerable}
         said = [one for one in answers if one.casefold() not in refused]
         answerable = _answerable(cells, bool(said) or "answer" not in how.columns.fields)
+        if not answerable and not said:
+            self.refused.add(f'"{answers[0]}"' if answers else "an empty answer")
         item: Record = {"answerable": answerable, "gold_claim_substr": [], "gold_citations": []}
         places = {
             "gold_evidence": texts_of(cells.get("evidence"), ""),
@@ -150,7 +155,7 @@ class _Made:
             return trace | {"error": error}
         cited = how.markers.read(text_of(cells.get("response")), ids)
         citations = list(dict.fromkeys([*_ids(cells.get("citations"), how.split_on), *cited.citations]))
-        self._count("marker that names no passage", cited.outside)
+        self.strays += cited.outside
         return trace | {"answer_json": {"claim": cited.claim, "citations": citations}}
 
     def _passages(self, passages: Sequence[Any], ids: Sequence[str], how: Settings) -> list[str]:
@@ -163,8 +168,9 @@ class _Made:
                 continue
             name = ids[nth] if len(ids) == len(passages) else how.ids.named(found).id
             names.append(name)
-            if found.text:
-                self.texts.setdefault(name, found.text)
+            if found.text and name not in self.texts:
+                self.texts[name] = found.text
+                self.unnamed += name == content_id(found.text)
         return names
 
     def _count(self, what: str, count: int) -> None:
@@ -173,7 +179,15 @@ class _Made:
 
     def notes(self) -> list[str]:
         """What was left out of rows that were taken."""
-        return [f"left out: {count} × {what}" for what, count in self.left.items()]
+        notes = [f"left out: {count} × {what}" for what, count in self.left.items()]
+        if self.refused:
+            count = sum(not item["answerable"] for item in self.gold)
+            notes.append(f"{count} questions are taken as unanswerable: {', '.join(sorted(self.refused))}")
+        if self.unnamed:
+            notes.append(f"{self.unnamed} passages have no id: each is named by a hash of its text")
+        if self.strays:
+            notes.append(f"{self.strays} markers name no passage: each counts as a citation of nothing")
+        return notes
 
 
 _GOLD = {"answer", "evidence", "source", "gold_citations", "answerable", "unanswerable"}
@@ -300,7 +314,8 @@ def _slices(record: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[s
 def slice_name(name: str) -> str:
     """A column as a field that a policy can name.
 
-    >>> slice_name("Owner / Team "), slice_name("部门")
-    ('owner_team', '部门')
+    >>> slice_name("Owner / Team "), slice_name("部门"), slice_name("runDuration")
+    ('owner_team', '部门', 'run_duration')
     """
-    return re.sub(r"\W+", "_", unicodedata.normalize("NFKC", name).lower()).strip("_") or "column"
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unicodedata.normalize("NFKC", name))
+    return re.sub(r"\W+", "_", words.lower()).strip("_") or "column"

@@ -86,7 +86,9 @@ def _sheet(book: Any, sheet: str | None, path: Path) -> str:
     filled = [name for name in names if any(any(cells) for cells in book[name].iter_rows(values_only=True))]
     if len(filled) > 1:
         listed = " or ".join(f"--sheet '{name}'" for name in filled)
-        raise data_error("RW-A07", f"expected one sheet with cells, got {len(filled)}; say which: {listed}", where=str(path))
+        raise data_error(
+            "RW-A07", f"expected one sheet with cells, got {len(filled)}; say which: {listed}", where=str(path)
+        )
     if not filled:
         raise data_error("RW-F04", "expected a table, got a workbook without cells", where=str(path))
     return str(filled[0])
@@ -100,7 +102,9 @@ def _lines(stored: Any, written: Any) -> Iterator[_Line]:
         texts: list[str] = []
         for cell, formula in zip(cells, formulas, strict=True):
             if formula.data_type == "f" and cell.value is None:
-                broken = f"a formula without a result in {formula.coordinate}: save the workbook in a spreadsheet program"
+                broken = (
+                    f"a formula without a result in {formula.coordinate}: save the workbook in a spreadsheet program"
+                )
             elif cell.data_type == "e":
                 broken = f"the error {cell.value} in {cell.coordinate}"
             texts.append(shown(cell.value, str(getattr(cell, "number_format", ""))))
