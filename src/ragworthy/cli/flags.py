@@ -42,11 +42,11 @@ def quiet(one: argparse.ArgumentParser) -> None:
 
 def common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
     quiet(one)
-    suffixes = ".json .md .xml .txt .jsonl .parquet"
+    suffixes = ".json .md .xml .txt .jsonl .parquet .csv"
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
                      help=f"write a report (repeatable); format by suffix: {suffixes}")  # fmt: skip
     one.add_argument("--format", choices=FORMATS, default="text", help="format of stdout")
-    one.add_argument("--rows", metavar="FILE", help="write every row (.jsonl or .parquet)")
+    one.add_argument("--rows", metavar="FILE", help="write every row (.jsonl, .parquet or .csv)")
     if receipt:
         one.add_argument("--receipt", metavar="FILE", help="write the receipt here")
     one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
