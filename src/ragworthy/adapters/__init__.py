@@ -12,6 +12,7 @@ from ragworthy.errors import usage_error
 
 SUMMARIES = {
     "trec": "TREC judgements and runs",
+    "otel": "OpenTelemetry spans: OpenInference, OpenLLMetry, Langfuse, GenAI",
 }
 """Every format and its line in `import --help`; the module of a format is called like it."""
 
