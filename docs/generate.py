@@ -118,7 +118,7 @@ GROUPS = {
     "T": "Traces and runs",
     "V": "Votes",
     "E": "TREC files",
-    "A": "import",
+    "A": "Import",
     "D": "Documents",
     "I": "Indexes",
     "M": "Redirects",

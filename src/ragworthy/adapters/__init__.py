@@ -11,6 +11,14 @@ from ragworthy.adapters.model import Adapter, Imported
 from ragworthy.errors import usage_error
 
 SUMMARIES = {
+    "csv": "a table as CSV, from a spreadsheet",
+    "xlsx": "a sheet of an Excel workbook",
+    "jsonl": "records as JSON lines, a JSON array or Parquet, with fields of any name",
+    "ragas": "a data set of ragas (JSON lines, CSV, Parquet)",
+    "deepeval": "goldens, test cases or a test run of DeepEval",
+    "promptfoo": "results of promptfoo (-o results.json or .jsonl)",
+    "beir": "a data set of BEIR (a folder): documents, queries, judgements",
+    "squad": "SQuAD 1.1 or 2.0, and sets in its form",
     "trec": "TREC judgements and runs",
     "otel": "OpenTelemetry spans: OpenInference, OpenLLMetry, Langfuse, GenAI",
 }

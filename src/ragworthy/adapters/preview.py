@@ -57,7 +57,7 @@ def _gold(item: Record) -> Iterator[tuple[str, str]]:
         yield "reference", item["gold_reference"]
     elif item.get("gold_claim_substr"):
         yield "answer", _listed(item["gold_claim_substr"])
-    for label, key in (("evidence", "gold_evidence"), ("source", "gold_source"), ("cites", "gold_citations"),
+    for label, key in (("evidence", "gold_evidence"), ("source", "gold_source"), ("gold ids", "gold_citations"),
                        ("relevant", "relevant")):  # fmt: skip
         if item.get(key):
             yield label, _listed(item[key])
@@ -77,8 +77,9 @@ def _trace(trace: Record) -> Iterator[tuple[str, str]]:
     if trace.get("error") is not None:
         yield "error", str(trace["error"])
     if reply:
-        cited = f" [cites {_listed(reply['citations'])}]" if reply.get("citations") else ""
-        yield "reply", f"{reply.get('claim') or '(empty)'}{cited}"
+        yield "reply", reply.get("claim") or "(empty)"
+    if reply.get("citations"):
+        yield "cites", _listed(reply["citations"])
     got: list[Any] = trace.get("retrieved_ids") or [one["id"] for one in trace.get("topk") or ()]
     if got:
         yield "retrieved", _listed(got)

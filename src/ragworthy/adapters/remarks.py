@@ -44,7 +44,8 @@ def _of_gold(gold: Sequence[Record]) -> Iterator[str]:
     silent = sum(not item.get("gold_claim_substr") and "gold_reference" not in item for item in answerable)
     placed = sum(any(item.get(key) for key in _PLACES) for item in answerable)
     if sentences:
-        yield f"{_are(sentences, 'reference')} sentences: scored by answers.reference_f1, not by containment"
+        are = "1 reference is a sentence" if sentences == 1 else f"{sentences} references are sentences"
+        yield f"{are}: scored by answers.reference_f1, not by containment"
     if silent:
         yield f"{silent} of {len(answerable)} answerable questions have no answer text: any claim counts as right"
     if answerable and not placed:
@@ -64,7 +65,7 @@ def _of_traces(traces: Sequence[Record]) -> Iterator[str]:
     errors = sum(trace.get("error") is not None for trace in traces)
     answered = [trace for trace in traces if _claim(trace) not in ("", REFUSAL)]
     if errors:
-        yield f"{_are(errors, 'trace')} errors and not answers"
+        yield f"{errors} of {len(traces)} traces have an error instead of an answer"
     if not answered:
         yield "no trace has an answer: retrieval can be scored, answers cannot"
     elif not any((trace.get("answer_json") or {}).get("citations") for trace in answered):
@@ -75,7 +76,3 @@ def _of_traces(traces: Sequence[Record]) -> Iterator[str]:
 
 def _claim(trace: dict[str, Any]) -> str:
     return str((trace.get("answer_json") or {}).get("claim") or "").strip().casefold()
-
-
-def _are(count: int, what: str) -> str:
-    return f"{count} {what} is" if count == 1 else f"{count} {what}s are"
