@@ -97,6 +97,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-A05": Code("import_encoding", "The file is not in the encoding that was expected.", "Save it as UTF-8 (in a spreadsheet: 'CSV UTF-8'), or name the encoding with --encoding."),
     "RW-A06": Code("import_table", "The table cannot be read.", "Save it again as CSV: one row a record, cells with line breaks or quotes in double quotes."),
     "RW-A07": Code("import_sheet", "The workbook or the sheet cannot be read.", "Save it as .xlsx, and name the sheet with --sheet."),
+    "RW-A10": Code("spans_damaged", "A span lost attributes while it was recorded, so what was retrieved or said is not known.", "Record again with OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=100000 in the pipeline's environment (the SDK keeps 128 attributes a span and drops the oldest: the first documents); --skip-damaged leaves these traces out."),
+    "RW-A11": Code("document_without_id", "A retrieved document has no id by the rule of --doc-id.", "Name metadata keys that every document has, or use --doc-id content."),
+    "RW-A12": Code("span_shape", "A span, a run or a record does not have the shape of its format.", "Check that the file is of this format and whole; 'ragworthy import --help' lists the formats."),
     # documents
     "RW-D01": Code("document_not_text", "The file is binary or not UTF-8.", "Give Markdown, HTML, plain text or block records; convert other formats first."),
     "RW-D02": Code("document_repeated", "Two documents have the same id.", "Give every document its own path."),

@@ -20,6 +20,7 @@ SUMMARIES = {
     "beir": "a data set of BEIR (a folder): documents, queries, judgements",
     "squad": "SQuAD 1.1 or 2.0, and sets in its form",
     "trec": "TREC judgements and runs",
+    "otel": "OpenTelemetry spans: OpenInference, OpenLLMetry, Langfuse, GenAI",
 }
 """Every format and its line in `import --help`; the module of a format is called like it."""
 

@@ -105,7 +105,8 @@ def _fields(value: Any) -> Mapping[str, Any] | None:
         return {str(key).removeprefix("document."): one for key, one in value.items()}
     if value is None or isinstance(value, bool | int | float | bytes):
         return None
-    keys = {*_TEXT, *_ID, *_METADATA, "score", "node"}
+    node = getattr(value, "node", None)
+    keys = {*_TEXT, *_ID, *_METADATA, "score"} if node is None else {"node", "score"}
     found = {key: getattr(value, key, None) for key in sorted(keys)}
     return {key: one for key, one in found.items() if one is not None and not callable(one)} or None
 
@@ -231,6 +232,11 @@ def usual_id(metadata: Mapping[str, Any]) -> str:
     file = next((key for key in _FILE_KEYS if _name(metadata.get(key))), None)
     place = next((key for key in _PLACE_KEYS if _name(metadata.get(key))), None)
     return joined(metadata, (file, place)) if file and place else ""
+
+
+def file_of(metadata: Mapping[str, Any]) -> str:
+    """The document that a chunk is of, by the usual keys."""
+    return next((name for key in _FILE_KEYS if (name := _name(metadata.get(key)))), "")
 
 
 def joined(metadata: Mapping[str, Any], keys: Sequence[str]) -> str:
