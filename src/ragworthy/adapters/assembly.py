@@ -197,7 +197,11 @@ def _result(found: Document) -> Record:
 def _recognised(given: list[Document], spans: Mapping[str, Span]) -> list[Document]:
     """Reranked documents that carry their text only get the id and the metadata that they were retrieved with."""
     before = [
-        found for span in spans.values() if span.kind == RETRIEVER for found in documents_of(span).documents if found.text
+        found
+        for span in spans.values()
+        if span.kind == RETRIEVER
+        for found in documents_of(span).documents
+        if found.text
     ]
     by_text = {content_id(found.text): found for found in before}
     return [

@@ -15,7 +15,17 @@ _LISTED = re.compile(r"(retrieval\.documents|reranker\.output_documents)\.(\d{1,
 _WHOLE = ("reranker.output_documents", "retrieval.documents", "gen_ai.retrieval.documents")
 _MESSAGE = re.compile(r"(?:llm\.output_messages\.(\d{1,9})\.message|gen_ai\.completion\.(\d{1,9}))\.(.+)")
 _MESSAGES = ("llm.output_messages", "gen_ai.output.messages")
-_INSIDE = ("documents", "context", "source_documents", "source_nodes", "nodes", "output", "outputs", "results", "chunks")
+_INSIDE = (
+    "documents",
+    "context",
+    "source_documents",
+    "source_nodes",
+    "nodes",
+    "output",
+    "outputs",
+    "results",
+    "chunks",
+)
 _TOKENS = {
     "prompt_tokens": ("llm.token_count.prompt", "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
     "completion_tokens": ("llm.token_count.completion", "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),

@@ -89,7 +89,9 @@ class Span:
     @property
     def milliseconds(self) -> float | None:
         """How long it took."""
-        return None if self.start is None or self.end is None or self.end < self.start else (self.end - self.start) / 1e6
+        return (
+            None if self.start is None or self.end is None or self.end < self.start else (self.end - self.start) / 1e6
+        )
 
     def lighten(self) -> None:
         """Forget what went in and came out."""

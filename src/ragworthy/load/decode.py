@@ -221,10 +221,10 @@ def _explain_trace(value: dict[str, Any]) -> list[Found]:
 def _explain_chunk(value: dict[str, Any]) -> list[Found]:
     found = [
         Found("RW-C01", field, f"expected a string, got {described(value[field])}")
-        for field in ("chunk_id", "id")
+        for field in ("chunk_id", "id", "snippet_id")
         if value.get(field) is not None and not isinstance(value[field], str)
     ]
-    if not found and not value.get("chunk_id") and not value.get("id"):
+    if not found and not any(map(value.get, ("chunk_id", "id", "snippet_id"))):
         found.append(Found("RW-C01", "chunk_id", "expected a non-empty string, got nothing"))
     text = value.get("text")
     if not isinstance(text, str):
@@ -290,17 +290,43 @@ def _mend_trace(value: dict[str, Any]) -> Trace:
     )
 
 
+def _with_ids(value: dict[str, Any]) -> dict[str, Any]:
+    """A retrieval trace whose results and citations have an `id`: the traceability payload calls it `snippet_id`."""
+    value = {key: _named(one) if key in ("topk", "answer_citations") else one for key, one in value.items()}
+    for key in ("answer", "answer_json"):
+        answer = value.get(key)
+        if isinstance(answer, dict) and "citations" in answer:
+            value[key] = answer | {"citations": _named(answer["citations"])}
+    return value
+
+
+def _named(items: Any) -> Any:
+    if not isinstance(items, list):
+        return items
+    return [
+        {"id": one["snippet_id"], **one} if isinstance(one, dict) and "id" not in one and "snippet_id" in one else one
+        for one in items
+    ]
+
+
+def _explain_retrieval(value: dict[str, Any]) -> list[Found]:
+    return _of_questions(RetrievalTrace, "RW-T01", "RW-T02")(_with_ids(value))
+
+
 _EXPLAIN: dict[type, Explain] = {
     Gold: _explain_gold,
     Trace: _explain_trace,
     Chunk: _explain_chunk,
     RetrievalGold: _of_questions(RetrievalGold, "RW-G01", "RW-G03"),
-    RetrievalTrace: _of_questions(RetrievalTrace, "RW-T01", "RW-T02"),
+    RetrievalTrace: _explain_retrieval,
     Run: _of_questions(Run, "RW-T01", "RW-T02"),
     StructuredGold: _of_questions(StructuredGold, "RW-G01", "RW-Q01", ("id", "qid")),
     StructuredOutput: _of_questions(StructuredOutput, "RW-T01", "RW-T02", ("id", "qid")),
 }
-_MEND: dict[type, Callable[[dict[str, Any]], Any]] = {Trace: _mend_trace}
+_MEND: dict[type, Callable[[dict[str, Any]], Any]] = {
+    Trace: _mend_trace,
+    RetrievalTrace: lambda value: msgspec.convert(_with_ids(value), RetrievalTrace),
+}
 """How a line that is a record after all becomes one, where converting it does not do."""
 
 
