@@ -9,7 +9,7 @@ from typing import Any
 
 from ragworthy.adapters.columns import NAMES, plain
 from ragworthy.adapters.model import Adapter, Imported, Option
-from ragworthy.errors import data_error
+from ragworthy.errors import DataError, data_error
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 LARGEST = 512 << 20
@@ -82,12 +82,18 @@ def decoded(path: Path, encoding: str | None) -> str:
         hint = ": add --encoding cp1252 if it was saved by Excel" if encoding is None else ""
         message = f"expected {name.upper()}, got byte 0x{data[start]:02x}{hint}"
         raise data_error("RW-A05", message, where=f"{path}:{line}") from None
+    except ValueError:  # a codec that makes bytes of bytes
+        raise _no_text(name) from None
     if not isinstance(text, str):
-        raise data_error("RW-A05", f'expected the name of an encoding of texts, got "{name}"', where="--encoding")
+        raise _no_text(name)
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise data_error("RW-A06", "expected text, got a NUL byte (UTF-16, or no CSV?)", where=f"{path}:{line}")
     return text.removeprefix("\ufeff")
+
+
+def _no_text(name: str) -> DataError:
+    return data_error("RW-A05", f'expected the name of an encoding of texts, got "{name}"', where="--encoding")
 
 
 def parsed(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
