@@ -150,7 +150,11 @@ def test_paths_lead_into_json() -> None:
 
 @pytest.mark.parametrize("delimiter", list(",;\t|"))
 def test_delimiters_are_found_out(delimiter: str) -> None:
-    rows = [["Question", "Expected answer", "Topic"], ["Who, if anybody?", "Ann", "a;b"], ["What | why?", "1,5", "c\td"]]
+    rows = [
+        ["Question", "Expected answer", "Topic"],
+        ["Who, if anybody?", "Ann", "a;b"],
+        ["What | why?", "1,5", "c\td"],
+    ]
     text = "\r\n".join(delimiter.join(f'"{cell}"' for cell in row) for row in rows)
     found = table(text)
     assert [item["question"] for item in found.gold] == ["Who, if anybody?", "What | why?"]
@@ -179,7 +183,11 @@ def test_what_counts_as_unanswerable() -> None:
     chosen = table(text, unanswerable=["keine Angabe"]).gold
     assert [item["answerable"] for item in chosen] == [False, True, True, False, True]
     told = table("Question,Answerable,Answer\nA?,yes,\nB?,no,x\nC?,maybe,y\nD?,,z\n")
-    assert [(item["qid"], item["answerable"]) for item in told.gold] == [("Q001", True), ("Q002", False), ("Q004", True)]
+    assert [(item["qid"], item["answerable"]) for item in told.gold] == [
+        ("Q001", True),
+        ("Q002", False),
+        ("Q004", True),
+    ]
     assert [skip.why for skip in told.skipped] == ['answerable: expected yes or no, got "maybe"']
     assert "left out: 1 × answer text of an unanswerable question" in told.notes
 
@@ -209,7 +217,7 @@ def test_ids_of_a_column_and_made_ones() -> None:
 
 
 def test_gold_and_replies_in_one_table() -> None:
-    text = "question,ground_truth,answer,contexts\nWho?,Ann,Ann did [1].,\"[\"\"It was Ann.\"\", \"\"Bob slept.\"\"]\"\n"
+    text = 'question,ground_truth,answer,contexts\nWho?,Ann,Ann did [1].,"[""It was Ann."", ""Bob slept.""]"\n'
     found = table(text)
     assert found.gold[0]["gold_claim_substr"] == ["Ann"]
     first, second = found.traces[0]["retrieved_ids"]
@@ -261,7 +269,9 @@ def test_other_encodings_are_named() -> None:
     assert failed("csv", "t.csv", "--encoding", "hex") == said(
         "RW-A05", '--encoding: expected the name of an encoding of texts, got "hex"'
     )
-    assert failed("csv", "t.csv", "--delimiter", "ab") == said("RW-A06", '--delimiter: expected one character, got "ab"')
+    assert failed("csv", "t.csv", "--delimiter", "ab") == said(
+        "RW-A06", '--delimiter: expected one character, got "ab"'
+    )
 
 
 def test_ragged_rows() -> None:
@@ -388,12 +398,16 @@ def test_the_list_inside_of_a_json_file() -> None:
     assert rw.import_file("jsonl", "t.json").gold[0]["gold_claim_substr"] == ["a"]
     Path("t.json").write_text('{"question": "A?", "answer": "a", "chunks": [{"id": "x"}]}')  # one record
     assert rw.import_file("jsonl", "t.json").traces[0]["retrieved_ids"] == ["x"]
-    Path("t.json").write_text('{"a": {"b": [{"question": "A?", "expected": 2011.0}]}, "c": [{"x": 1}], "d": [{"y": 1}]}')
+    Path("t.json").write_text(
+        '{"a": {"b": [{"question": "A?", "expected": 2011.0}]}, "c": [{"x": 1}], "d": [{"y": 1}]}'
+    )
     assert rw.import_file("jsonl", "t.json", records="a.b").gold[0]["gold_claim_substr"] == ["2011"]
     assert failed("jsonl", "t.json") == said(
         "RW-A03", "t.json: expected one list of records, got 2; say which: --records c or --records d"
     )
-    assert failed("jsonl", "t.json", "--records", "a.x") == said("RW-A03", "t.json: expected a list at a.x, got nothing")
+    assert failed("jsonl", "t.json", "--records", "a.x") == said(
+        "RW-A03", "t.json: expected a list at a.x, got nothing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -448,11 +462,19 @@ def test_older_shapes_of_gold() -> None:
         ' {"qid": "Q2", "q": "Explain Z.", "answerable": false, "gold_ids": []}]'
     )
     first, second = rw.import_file("jsonl", "a.json").gold
-    assert (first["gold_citations"], first["gold_claim_substr"], first["gold_claim"]) == (["p1#2"], [], "rejects null keys")
+    assert (first["gold_citations"], first["gold_claim_substr"], first["gold_claim"]) == (
+        ["p1#2"],
+        [],
+        "rejects null keys",
+    )
     assert second["answerable"] is False
     write_jsonl(Path("b.jsonl"), [{"qid": "Q1", "q": "Null keys?", "gold_ids": ["p1#2"]}])
     found = rw.import_file("jsonl", "b.jsonl")
-    assert (found.suite, found.gold[0]["relevant"], found.gold[0]["paraphrases"]) == ("retrieval", ["p1#2"], ["Null keys?"])
+    assert (found.suite, found.gold[0]["relevant"], found.gold[0]["paraphrases"]) == (
+        "retrieval",
+        ["p1#2"],
+        ["Null keys?"],
+    )
     write_jsonl(Path("c.jsonl"), [
         {"id": "Q1", "question": "Null keys?", "answer_ref": "rejects null keys", "expected_doc": "x.md",
          "section_id": "S.4"},

@@ -48,7 +48,16 @@ def table(path: Path, sheet: str | None) -> Rows:
             lines = list(_lines(stored[name], written[name]))
         except DataError:
             raise
-        except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, EOFError, SyntaxError, zlib.error) as error:
+        except (
+            zipfile.BadZipFile,
+            KeyError,
+            ValueError,
+            TypeError,
+            OSError,
+            EOFError,
+            SyntaxError,
+            zlib.error,
+        ) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise data_error("RW-A07", f"expected a workbook, got: {reason}", where=str(path)) from None
     if not lines:

@@ -40,14 +40,10 @@ def _place(name: str) -> int:
 
 def _cells(row: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     for key, value in row.items():
-        if isinstance(value, dict) and (key in ("metrics", "undefined", "facts") or _flat(value)):
+        if isinstance(value, dict) and not any(isinstance(one, dict | list) for one in value.values()):
             yield from ((f"{key}.{name}", _cell(one)) for name, one in value.items())
         else:
             yield key, _cell(value)
-
-
-def _flat(value: Mapping[str, Any]) -> bool:
-    return bool(value) and not any(isinstance(one, dict | list) for one in value.values())
 
 
 def _cell(value: Any) -> str:
