@@ -143,7 +143,7 @@ class _Made:
         if not answerable and not said and "answer" in how.columns.fields:
             self.refused.add(f'"{answers[0]}"' if answers else "an empty answer")
         item: Record = {"answerable": answerable, "gold_claim_substr": [], "gold_citations": []}
-        places = {
+        places: dict[str, list[Any]] = {
             "gold_evidence": texts_of(cells.get("evidence"), ""),
             "gold_source": list(_sources(cells, how.split_on)),
             "gold_citations": _ids(cells.get("gold_citations"), how.split_on),

@@ -15,8 +15,8 @@ Rows = Callable[[], Iterable[dict[str, Any]]]
 def write_csv(path: Path, rows: Rows) -> None:
     """Write rows as CSV. `rows` is asked twice: for the columns that occur, and for the rows.
 
-    Maps become columns of their own: `metrics.answers.precision`, `undefined.answers.chr`, `facts.answered`. Texts stand
-    on one line and cannot become formulas.
+    Maps become columns of their own: `metrics.answers.precision`, `undefined.answers.chr`, `facts.answered`. Texts
+    stand on one line and cannot become formulas.
     """
     names: dict[str, None] = {}
     for row in rows():
