@@ -75,11 +75,11 @@ def test_a_spreadsheet_becomes_a_gold_set(lab: Path) -> None:
         "  skipped 1: no question (line 5)\n"
         'note: 1 question is taken as unanswerable: "N/A"\n'
         "note: 1 reference is a sentence: scored by answers.reference_f1, not by containment\n"
+        "note: sources and evidence are bound to chunks: score with --corpus (an index, or its chunks)\n"
         "gold: 4 questions: gold.jsonl\n"
         "next: ragworthy run --target YOURS --gold gold.jsonl --out runs/1\n",
         "",
     )
-    sha256 = "7f1ab9d7a3c6f9a7"
     gold = rows_of("gold.jsonl")
     stamps = [item.pop("imported") for item in gold]
     assert gold == [

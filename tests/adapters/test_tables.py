@@ -115,7 +115,8 @@ def test_a_mapping_overrides_and_may_be_a_file() -> None:
          'retrieved_ids, citations, error), got "qestion"'),
         ("question", "--map", 'expected FIELD=COLUMN, got "question"'),
         ("question=A,question=B", "--map", "expected each field once, got question again"),
-        ("bad.toml", "bad.toml", "expected TOML, got: Expected '=' after a key in a key/value pair (at line 1, column 5)"),
+        ("bad.toml", "bad.toml",
+         "expected TOML, got: Expected '=' after a key in a key/value pair (at line 1, column 5)"),
         ("list.toml", "list.toml: question", "expected the name of a column, got list"),
     ],
 )  # fmt: skip
@@ -140,8 +141,8 @@ def test_paths_lead_into_json() -> None:
     assert trace["retrieved_ids"] == ["a", "b"]
     assert trace["answer_json"] == {"claim": "Ann.", "citations": ["b"]}
     assert found.gold == []
-    plain = rw.import_file("jsonl", "log.jsonl", marker="none",
-                           map="question=request.text,claim=choices.0.message.content,retrieved_ids=sources.*.id")  # fmt: skip
+    fields = ["question=request.text", "claim=choices.0.message.content", "retrieved_ids=sources.*.id"]
+    plain = rw.import_file("jsonl", "log.jsonl", marker="none", map=",".join(fields))
     assert plain.traces[0]["answer_json"] == {"claim": "Ann [2].", "citations": []}
 
 
@@ -247,7 +248,8 @@ def test_several_files_are_one_set() -> None:
          "t.csv: expected a row that fits csv, got 2 that do not: 2 × no question"),
         (b"Question,Answer\nx,b\xfcro\n", "RW-A05",
          "t.csv:2: expected UTF-8, got byte 0xfc: add --encoding cp1252 if it was saved by Excel"),
-        ("Question,Answer\nx,y\n".encode("utf-16"), "RW-A05", "t.csv: expected UTF-8, got UTF-16: add --encoding utf-16"),
+        ("Question,Answer\nx,y\n".encode("utf-16"), "RW-A05",
+         "t.csv: expected UTF-8, got UTF-16: add --encoding utf-16"),
         (b"Question,Answer\nx,a\0b\n", "RW-A06", "t.csv:2: expected text, got a NUL byte (UTF-16, or no CSV?)"),
         (b'Question,Answer\nA?,b\nx,"y\nz,w\n', "RW-A06",
          "t.csv:3: expected a row of cells, got: the end of the file inside of a quoted cell"),
@@ -458,7 +460,7 @@ def test_objects_in_other_columns_are_left_out_and_said() -> None:
 
 def test_older_shapes_of_gold() -> None:
     Path("a.json").write_text(
-        '[{"qid": "Q1", "q": "Null keys?", "answerable": true, "gold_ids": ["p1#2"], "gold_claim": "rejects null keys"},'
+        '[{"qid": "Q1", "q": "Null keys?", "answerable": true, "gold_ids": ["p1#2"], "gold_claim": "no null keys"},'
         ' {"qid": "Q2", "q": "Explain Z.", "answerable": false, "gold_ids": []}]'
     )
     first, second = rw.import_file("jsonl", "a.json").gold

@@ -1,7 +1,7 @@
 """import ragas, deepeval, promptfoo, beir and squad: on files that the tools wrote, and on broken ones.
 
-The files in `files/` were written by ragas 0.4.3, DeepEval 4.3.1 and promptfoo 0.121.20 from six questions of the bundled
-example; four of them are answerable.
+The files in `files/` were written by ragas 0.4.3, DeepEval 4.3.1 and promptfoo 0.121.20 from six questions of the
+bundled example; four of them are answerable.
 """
 
 import gzip
@@ -41,6 +41,10 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def packed(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
 
 
 def bundled() -> list[dict[str, Any]]:
@@ -297,11 +301,10 @@ def test_squad_by_hand() -> None:
 def test_squad_2_is_what_another_converter_made_of_it() -> None:
     """The set in its own form, put together again from what the data folder has of it."""
     folder = DATA / "squad2" / "dev"
-    gold = [json.loads(line) for line in gzip.open(folder / "gold.jsonl.gz", "rt", encoding="utf-8")]
+    gold = packed(folder / "gold.jsonl.gz")
     by_id = {item["qid"]: item for item in gold}
     asked: dict[str, list[dict[str, Any]]] = {}
-    for line in gzip.open(folder / "meta.jsonl.gz", "rt", encoding="utf-8"):
-        meta = json.loads(line)
+    for meta in packed(folder / "meta.jsonl.gz"):
         item = by_id[meta["qid"]]
         qa = {"id": meta["qid"], "question": item["question"], "answers": meta["answers"]}
         asked.setdefault(meta["context_id"], []).append(qa | {"is_impossible": not item["answerable"]})
@@ -330,8 +333,10 @@ def test_squad_2_is_what_another_converter_made_of_it() -> None:
 
 def beir(folder: Path, **files: str) -> Path:
     whole = {
-        "corpus.jsonl": '{"_id": "d1", "title": "T", "text": "one"}\n{"_id": "d2", "text": "two"}\n{"_id": "d3", "text": ""}\n',
-        "queries.jsonl": '{"_id": "q1", "text": "first?"}\n{"_id": "q2", "text": "second?"}\n{"_id": "q3", "text": "x?"}\n',
+        "corpus.jsonl": '{"_id": "d1", "title": "T", "text": "one"}\n{"_id": "d2", "text": "two"}\n'
+        '{"_id": "d3", "text": ""}\n',
+        "queries.jsonl": '{"_id": "q1", "text": "first?"}\n{"_id": "q2", "text": "second?"}\n'
+        '{"_id": "q3", "text": "x?"}\n',
         "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\td2\t1\nq1\td1\t2\nq1\td9\t0\nq2\td2\t0\nq9\td1\t1\n",
     } | files
     for name, text in whole.items():
@@ -389,7 +394,7 @@ def test_splits_and_broken_folders_of_beir(lab: Path) -> None:
 @pytest.mark.data("data/ir_corpora/cranfield")
 def test_cranfield_in_the_form_of_beir(lab: Path) -> None:
     origin = DATA / "ir_corpora" / "cranfield"
-    documents = [json.loads(line) for line in gzip.open(origin / "corpus.jsonl.gz", "rt", encoding="utf-8")]
+    documents = packed(origin / "corpus.jsonl.gz")
     queries = lines(origin / "queries.jsonl")
     judged = [line.split() for line in (origin / "qrels.txt").read_text().splitlines()]
     folder = beir(

@@ -63,7 +63,7 @@ def test_every_suite_writes_the_values_of_its_json_lines(
             assert name in cells
             if value not in ("", [], {}):
                 assert meant(cells[name], value) == (field(value) if isinstance(value, str) else value), name
-    assert list(table[0])[0] == "qid"
+    assert next(iter(table[0])) == "qid"
 
 
 def test_what_comes_first_in_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from ragworthy.errors import Problem
 from ragworthy.load.evidence import wrong_evidence
+from ragworthy.load.payload import with_ids
 from ragworthy.load.sources import BOM, Block, Source
 from ragworthy.records import (
     Answer,
@@ -296,27 +297,8 @@ def _mend_trace(value: dict[str, Any]) -> Trace:
     )
 
 
-def _with_ids(value: dict[str, Any]) -> dict[str, Any]:
-    """A retrieval trace whose results and citations have an `id`: the traceability payload calls it `snippet_id`."""
-    value = {key: _named(one) if key in ("topk", "answer_citations") else one for key, one in value.items()}
-    for key in ("answer", "answer_json"):
-        answer = value.get(key)
-        if isinstance(answer, dict) and "citations" in answer:
-            value[key] = answer | {"citations": _named(answer["citations"])}
-    return value
-
-
-def _named(items: Any) -> Any:
-    if not isinstance(items, list):
-        return items
-    return [
-        {"id": one["snippet_id"], **one} if isinstance(one, dict) and "id" not in one and "snippet_id" in one else one
-        for one in items
-    ]
-
-
 def _explain_retrieval(value: dict[str, Any]) -> list[Found]:
-    return _of_questions(RetrievalTrace, "RW-T01", "RW-T02")(_with_ids(value))
+    return _of_questions(RetrievalTrace, "RW-T01", "RW-T02")(with_ids(value))
 
 
 _EXPLAIN: dict[type, Explain] = {
@@ -331,7 +313,7 @@ _EXPLAIN: dict[type, Explain] = {
 }
 _MEND: dict[type, Callable[[dict[str, Any]], Any]] = {
     Trace: _mend_trace,
-    RetrievalTrace: lambda value: msgspec.convert(_with_ids(value), RetrievalTrace),
+    RetrievalTrace: lambda value: msgspec.convert(with_ids(value), RetrievalTrace),
 }
 """How a line that is a record after all becomes one, where converting it does not do."""
 
