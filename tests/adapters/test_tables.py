@@ -455,6 +455,19 @@ def test_objects_in_other_columns_are_left_out_and_said() -> None:
     assert (found.gold[0]["tags"], found.gold[0]["topic"], "meta" in found.gold[0]) == (["x"], "t", False)
 
 
+def test_a_file_of_another_format_is_named() -> None:
+    Path("t.csv").write_text('{"question": "A?", "expected": "a"}\n{"question": "B?", "expected": "b"}\n')
+    reads = "reads it"
+    assert failed("csv", "t.csv") == said("RW-A03", f"t.csv: expected CSV, got JSON: 'ragworthy import jsonl' {reads}")
+    Path("t.csv").write_bytes(b"PK\x03\x04\xff\xfe")
+    assert failed("csv", "t.csv") == said(
+        "RW-A03", f"t.csv: expected CSV, got a workbook: 'ragworthy import xlsx' {reads}"
+    )
+    assert failed("jsonl", "t.csv") == said(
+        "RW-A03", f"t.csv: expected JSON, got a table: 'ragworthy import csv' {reads}"
+    )
+
+
 # older shapes
 
 
@@ -467,7 +480,7 @@ def test_older_shapes_of_gold() -> None:
     assert (first["gold_citations"], first["gold_claim_substr"], first["gold_claim"]) == (
         ["p1#2"],
         [],
-        "rejects null keys",
+        "no null keys",
     )
     assert second["answerable"] is False
     write_jsonl(Path("b.jsonl"), [{"qid": "Q1", "q": "Null keys?", "gold_ids": ["p1#2"]}])

@@ -31,6 +31,8 @@ def table(path: Path, options: Mapping[str, Any]) -> Any:
     from ragworthy.files import sha256_of
 
     text = decoded(path, options.get("encoding"))
+    if text.lstrip()[:1] in ("{", "[") and _is_json(text):
+        raise data_error("RW-A03", "expected CSV, got JSON: 'ragworthy import jsonl' reads it", where=str(path))
     delimiter = _delimiter(text, options.get("delimiter"), path)
     records = parsed(text, delimiter, path)
     header = next(records, None)
@@ -45,6 +47,19 @@ def table(path: Path, options: Mapping[str, Any]) -> Any:
     used = [name for name in names if not name.startswith("column ") or any(row.value.get(name) for row in rows)]
     told = f"{path}: {len(names)} columns, delimiter {DELIMITERS.get(delimiter, delimiter)}"
     return Rows(path, sha256_of(path), rows, used, told)
+
+
+def _is_json(text: str) -> bool:
+    """Whether a file, or its first line, is JSON."""
+    import msgspec
+
+    for part in (text.lstrip().split("\n", 1)[0], text):
+        try:
+            msgspec.json.decode(part)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            continue
+        return True
+    return False
 
 
 def column_names(cells: Sequence[str]) -> list[str]:
@@ -69,6 +84,8 @@ def decoded(path: Path, encoding: str | None) -> str:
     from ragworthy.load import unpack
 
     data = unpack.whole(path, limit=LARGEST)
+    if data.startswith(b"PK\x03\x04"):
+        raise data_error("RW-A03", "expected CSV, got a workbook: 'ragworthy import xlsx' reads it", where=str(path))
     name = encoding or "utf-8"
     if encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise data_error("RW-A05", "expected UTF-8, got UTF-16: add --encoding utf-16", where=str(path))

@@ -18,6 +18,9 @@ LARGEST = 512 << 20
 """So many bytes a JSON file may have that is read in one piece; lines of JSON may be any number."""
 
 
+_OTHERS = {".csv": "csv", ".tsv": "csv", ".xlsx": "xlsx", ".xlsm": "xlsx"}
+
+
 class Row(NamedTuple):
     """One record of a file."""
 
@@ -47,6 +50,9 @@ class Anything(msgspec.Struct):
 
 def read_objects(path: Path, inside: str = "") -> Rows:
     """The objects of a file; `inside` is the path to the list in it."""
+    if (kind := _OTHERS.get(path.suffix)) is not None:
+        message = f"expected JSON, got a table: 'ragworthy import {kind}' reads it"
+        raise data_error("RW-A03", message, where=str(path))
     value = None if _by_lines(path) and not inside else read_json(path)
     if value is None:
         rows, told = _lines(path), ""

@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Iterable, Sequence
 
-from ragworthy.adapters import ADAPTERS, SUMMARIES
 from ragworthy.cli.flags import (
     Parser,
     command,
@@ -254,11 +253,8 @@ def _retrieve(one: argparse.ArgumentParser) -> None:
 
 def _exchange(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", words: Sequence[str]) -> None:
     group = command(commands, "import", "other tools' files to gold, traces and chunks", None)
-    forms = group.add_subparsers(dest="form", metavar="FORMAT", required=True)
-    for name, summary in SUMMARIES.items():
-        one = command(forms, name, summary, "imports:run")
-        if not words or name in words[1:2]:  # the others are only listed
-            imported(one, ADAPTERS[name])
+    if not words or words[0] == "import":
+        _imports(group, words)
 
     group = command(commands, "export", "gold and traces to other tools' files", None)
     forms = group.add_subparsers(dest="form", metavar="FORMAT", required=True)
@@ -268,3 +264,14 @@ def _exchange(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", w
     one.add_argument("--qrels-out", metavar="FILE", help="the judgements to write")
     one.add_argument("--run-out", metavar="FILE", help="the run to write")
     one.add_argument("--tag", default="ragworthy", metavar="TEXT", help="the name of the run (default: ragworthy)")
+
+
+def _imports(group: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """Every format; only that which is asked for has its options, the others are listed."""
+    from ragworthy.adapters import ADAPTERS, SUMMARIES
+
+    forms = group.add_subparsers(dest="form", metavar="FORMAT", required=True)
+    for name, summary in SUMMARIES.items():
+        one = command(forms, name, summary, "imports:run")
+        if not words or name in words[1:2]:
+            imported(one, ADAPTERS[name])
