@@ -104,7 +104,10 @@ def test_a_mapping_overrides_and_may_be_a_file() -> None:
     by_file = table(text, map=["m.toml"])
     Path("m.toml").write_text('[map]\nquestion = "Frage 1"\nanswer = "Soll"\n')
     assert by_flag.gold == by_file.gold == table(text, map=["m.toml"]).gold
+    assert table(text, map={"question": "Frage 1", "answer": "Soll"}).gold == by_flag.gold
     assert by_flag.gold[0]["gold_claim_substr"] == ["Ann"]
+    without = table("Question,Answer,Source\nWho?,Ann,a.md\n", map="source=").gold[0]
+    assert ("gold_source" in without, without["source"]) == (False, "a.md")
 
 
 @pytest.mark.parametrize(
@@ -462,6 +465,11 @@ def test_a_file_of_another_format_is_named() -> None:
     Path("t.csv").write_bytes(b"PK\x03\x04\xff\xfe")
     assert failed("csv", "t.csv") == said(
         "RW-A03", f"t.csv: expected CSV, got a workbook: 'ragworthy import xlsx' {reads}"
+    )
+    Path("t.jsonl").write_text('{"qid": "A", "q": "A?", "evidence": "x", "answer_json": {"claim": "a"}}\n')
+    assert failed("jsonl", "t.jsonl") == said(
+        "RW-A03",
+        "t.jsonl: expected records of another tool, got traces with answer_json: score them as they are",
     )
     assert failed("jsonl", "t.csv") == said(
         "RW-A03", f"t.csv: expected JSON, got a table: 'ragworthy import csv' {reads}"

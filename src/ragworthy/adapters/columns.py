@@ -84,6 +84,9 @@ def plain(name: str) -> str:
 
 def recognise(names: Sequence[str], given: Mapping[str, str], where: str) -> Columns:
     """The column of each field; what `given` names stands, and the rest is found by name."""
+    if "answer_json" in names and "response" not in given:
+        message = "expected records of another tool, got traces with answer_json: score them as they are"
+        raise data_error("RW-A03", message, where=where)
     fields = {field: column for field, column in given.items() if column}
     free = [name for name in names if name not in fields.values()]
     by_name: dict[str, list[str]] = {}
@@ -171,24 +174,33 @@ def _inside(name: str, fields: Mapping[str, str]) -> bool:
 # --map
 
 
-def mapping(given: Iterable[str]) -> dict[str, str]:
+def mapping(given: str | Iterable[str] | Mapping[str, str]) -> dict[str, str]:
     """What `--map` says: `field=column`, several with commas between them, or a TOML file of such lines.
+
+    In Python it may be a dict. A field without a column says that no column holds it.
 
     >>> mapping(["question=Frage, answer=Antwort", "claim=choices.0.message.content"])
     {'question': 'Frage', 'answer': 'Antwort', 'response': 'choices.0.message.content'}
     """
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    else:
+        texts = [given] if isinstance(given, str) else given
+        pairs = [pair for text in texts for pair in (_file_pairs(Path(text)) if _is_file(text) else _pairs(text))]
     found: dict[str, str] = {}
-    for text in [given] if isinstance(given, str) else given:
-        pairs = _file_pairs(Path(text)) if text.endswith(".toml") and "=" not in text else _pairs(text)
-        for name, column in pairs:
-            field = ALIASES.get(name, name)
-            if field not in NAMES:
-                known = ", ".join(NAMES)
-                raise data_error("RW-A04", f'expected a field ({known}), got "{clip(name, 40)}"', where="--map")
-            if field in found:
-                raise data_error("RW-A04", f"expected each field once, got {field} again", where="--map")
-            found[field] = column
+    for name, column in pairs:
+        field = ALIASES.get(name, name)
+        if field not in NAMES:
+            known = ", ".join(NAMES)
+            raise data_error("RW-A04", f'expected a field ({known}), got "{clip(name, 40)}"', where="--map")
+        if field in found:
+            raise data_error("RW-A04", f"expected each field once, got {field} again", where="--map")
+        found[field] = column
     return found
+
+
+def _is_file(text: str) -> bool:
+    return text.endswith(".toml") and "=" not in text
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
