@@ -326,7 +326,7 @@ def _sources(cells: Mapping[str, Any], split_on: str) -> Iterator[str | Record]:
             continue
         for name in texts_of(one, split_on):
             place: Record = {"section": section} if section else {}
-            place |= {"page": int(page) if page.isascii() and page.isdigit() else page} if page else {}
+            place |= {"page": int(page) if compiled(r"[0-9]{1,9}").fullmatch(page) else page} if page else {}
             yield {"doc": name, **place} if place else name
 
 
