@@ -305,6 +305,8 @@ def _ids(value: Any, split_on: str) -> list[str]:
     for one in _listed(value):
         if isinstance(one, dict):
             name = next((one[key] for key in ("snippet_id", "chunk_id", "id", "doc_id") if one.get(key)), None)
+            if name is None:
+                raise _Unfit("a citation without an id")
             found.append(text_of(name))
         else:
             text = text_of(one)

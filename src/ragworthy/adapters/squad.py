@@ -60,6 +60,8 @@ class _Made:
                      "offsets": [offset, offset + size], "title": title, "text": text}  # fmt: skip
             offset += size + 2
             self.chunks.append(chunk)
+            if not isinstance(paragraph.get("qas", []), list):
+                self._skip(place, "qas that are no list")
             for number, qa in enumerate(_listed(paragraph.get("qas"))):
                 self._question(qa, chunk, f"{place}.qas.{number}")
 
