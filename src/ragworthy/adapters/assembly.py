@@ -61,15 +61,16 @@ def assembled(trace: str, spans: Mapping[str, Span], rules: Rules) -> Read:
         return Read(skip="an evaluation and not an answer")
     judged = below(spans, {one for one, span in spans.items() if span.kind == EVALUATOR})
     live = {one: span for one, span in spans.items() if one not in judged and span.kind != EVALUATOR}
-    found = _retrieved(live)
-    calls = _calls(live)
     outer = _outer(live)
+    found = _retrieved(live, outer)
+    calls = _calls(live)
     damage = _damage(live, found, calls[-1:], outer)
     if damage:
         return Read(damage=damage)
-    if not found and not calls and not any(span.status for span in top):
-        return Read(skip="neither retrieval nor a model call in it (building an index?)")
     question = _question(outer, found)
+    plain = outer is not None and not outer.kind and question and _whole(outer) is not None
+    if not found and not calls and not plain and not any(span.status for span in top):
+        return Read(skip="neither retrieval nor a model call in it (building an index?)")
     if not question:
         return Read(skip="no question in its spans")
     qid, skip, remark = _qid(trace, live, question, rules)
@@ -88,7 +89,7 @@ class _Parts(NamedTuple):
     outer: Span | None
 
 
-def _retrieved(spans: Mapping[str, Span]) -> list[Span]:
+def _retrieved(spans: Mapping[str, Span], outer: Span | None) -> list[Span]:
     """The outermost steps that gave documents, in the order of time; the last rerank alone where there is one."""
     holds = {
         one: span
@@ -98,6 +99,8 @@ def _retrieved(spans: Mapping[str, Span]) -> list[Span]:
     inner = below(spans, set(holds))
     found = sorted((span for one, span in holds.items() if one not in inner), key=_ended)
     ranked = [span for span in found if span.kind == RERANKER]
+    if not found and outer is not None and outer.kind != LLM and documents_of(outer).documents:
+        return [outer]  # a chain that gives back its context along with the answer
     return ranked[-1:] or found
 
 
@@ -197,7 +200,11 @@ def _result(found: Document) -> Record:
 def _recognised(given: list[Document], spans: Mapping[str, Span]) -> list[Document]:
     """Reranked documents that carry their text only get the id and the metadata that they were retrieved with."""
     before = [
-        found for span in spans.values() if span.kind == RETRIEVER for found in documents_of(span).documents if found.text
+        found
+        for span in spans.values()
+        if span.kind == RETRIEVER
+        for found in documents_of(span).documents
+        if found.text
     ]
     by_text = {content_id(found.text): found for found in before}
     return [

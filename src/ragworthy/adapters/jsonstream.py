@@ -1,4 +1,4 @@
-"""JSON values of a file, one after another: JSON lines, one value, an array, or values that simply follow each other."""
+"""JSON values of a file, one after another: JSON lines, one value, an array, or values that follow each other."""
 
 import json
 from collections.abc import Iterator

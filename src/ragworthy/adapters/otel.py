@@ -124,7 +124,9 @@ def hex_id(value: Any, digits: int, field: str, where: str) -> str:
             raw = ""
         if len(raw) == digits:
             return raw
-    message = f"expected an id of {digits} hex digits (or base64), got {described(value) if value is not None else 'nothing'}"
+    message = (
+        f"expected an id of {digits} hex digits (or base64), got {described(value) if value is not None else 'nothing'}"
+    )
     raise data_error("RW-A12", message, where=where, field=field)
 
 

@@ -26,11 +26,16 @@ class Questions(NamedTuple):
 
 def questions(path: Path) -> Questions:
     """The questions of a gold set of answers or retrieval."""
+    return from_records(records(path))
+
+
+def from_records(items: Iterable[dict[str, Any]]) -> Questions:
+    """The questions of gold items."""
     exact: dict[str, set[str]] = {}
     folded: dict[str, set[str]] = {}
     qids: set[str] = set()
     ids: set[str] = set()
-    for record in records(path):
+    for record in items:
         qid = record.get("qid") or record.get("q_id")
         if not isinstance(qid, str):
             continue

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ragworthy.adapters.documents import Document, document, opened_number
 from ragworthy.adapters.documents import opened as json_opened
 from ragworthy.adapters.shapes import answer_in, messages, strings
-from ragworthy.adapters.spans import INPUT, LLM, OUTPUT, Span
+from ragworthy.adapters.spans import INPUT, LLM, OUTPUT, RERANKER, RETRIEVER, Span
 
 COUNT_LIMIT = "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
 LENGTH_LIMIT = "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
@@ -15,7 +15,17 @@ _LISTED = re.compile(r"(retrieval\.documents|reranker\.output_documents)\.(\d{1,
 _WHOLE = ("reranker.output_documents", "retrieval.documents", "gen_ai.retrieval.documents")
 _MESSAGE = re.compile(r"(?:llm\.output_messages\.(\d{1,9})\.message|gen_ai\.completion\.(\d{1,9}))\.(.+)")
 _MESSAGES = ("llm.output_messages", "gen_ai.output.messages")
-_INSIDE = ("documents", "context", "source_documents", "source_nodes", "nodes", "output", "outputs", "results", "chunks")
+_INSIDE = (
+    "documents",
+    "context",
+    "source_documents",
+    "source_nodes",
+    "nodes",
+    "output",
+    "outputs",
+    "results",
+    "chunks",
+)
 _TOKENS = {
     "prompt_tokens": ("llm.token_count.prompt", "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
     "completion_tokens": ("llm.token_count.completion", "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
@@ -53,9 +63,11 @@ def documents_of(span: Span) -> Found:
         if isinstance(held, list):
             return Found(_documents(held))
     output = span.first(OUTPUT)
-    if _cut_off(output):
+    retrieves = span.kind in (RETRIEVER, RERANKER)
+    if retrieves and _cut_off(output):
         return Found([], f"the JSON of its output is cut off ({LENGTH_LIMIT})")
-    return Found(_inside(json_opened(output), _DEPTH))
+    held = json_opened(output)
+    return Found(_inside(held, _DEPTH) if retrieves or isinstance(held, Mapping) else [])
 
 
 def _in_order(name: str, parts: Mapping[int, Mapping[str, Any]]) -> Found:
@@ -115,8 +127,8 @@ def reply_of(span: Span) -> Reply | None:
         if found := _MESSAGE.fullmatch(key):
             parts.setdefault(int(found[1] or found[2]), {})[found[3]] = value
     for number in sorted(parts, reverse=True):
-        if text := _message_text(parts[number]):
-            return Reply(text, direct=True)
+        if said_here := _message_text(parts[number]):
+            return Reply(said_here, direct=True)
     for name in _MESSAGES:
         said = [text for role, text in messages(json_opened(span.attributes.get(name))) if role != "tool" and text]
         if said:
@@ -166,12 +178,12 @@ def lost(span: Span) -> str:
 
 
 def numbered_sources(span: Span) -> list[tuple[int, str]]:
-    """The texts that LlamaIndex' citation engine numbers in a prompt, `Source 1:` and so on; those of its example too."""
+    """The texts that LlamaIndex' citation engine numbers in a prompt (`Source 1:`), those of its example too."""
     found: list[tuple[int, str]] = []
     keys = ("llm.prompts", "llm.input_messages", *INPUT)
     values = [value for key, value in span.attributes.items() if key.startswith(keys)]
     for text in strings(values):
         marks = list(_SOURCE.finditer(text))
         ends = [*(mark.start() for mark in marks[1:]), len(text)]
-        found += [(int(mark[1]), text[mark.end() : end]) for mark, end in zip(marks, ends)]
+        found += [(int(mark[1]), text[mark.end() : end]) for mark, end in zip(marks, ends, strict=False)]
     return found

@@ -89,7 +89,9 @@ class Span:
     @property
     def milliseconds(self) -> float | None:
         """How long it took."""
-        return None if self.start is None or self.end is None or self.end < self.start else (self.end - self.start) / 1e6
+        return (
+            None if self.start is None or self.end is None or self.end < self.start else (self.end - self.start) / 1e6
+        )
 
     def lighten(self) -> None:
         """Forget what went in and came out."""
@@ -190,7 +192,7 @@ def _wider(span: Span, other: Span) -> bool:
         return True
     if span.parent == other.id or not other.parent or None in (span.start, other.start, span.end, other.end):
         return False
-    return (span.start, -(span.end or 0)) <= (other.start, -(other.end or 0))  # type: ignore[operator]
+    return (span.start, -(span.end or 0)) <= (other.start, -(other.end or 0))
 
 
 def below(spans: Mapping[str, Span], marked: set[str]) -> set[str]:
