@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ragworthy.adapters.documents import Document, document, opened_number
 from ragworthy.adapters.documents import opened as json_opened
 from ragworthy.adapters.shapes import answer_in, messages, strings
-from ragworthy.adapters.spans import INPUT, LLM, OUTPUT, RERANKER, RETRIEVER, Span
+from ragworthy.adapters.spans import INPUT, OUTPUT, RERANKER, RETRIEVER, Span
 
 COUNT_LIMIT = "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
 LENGTH_LIMIT = "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
@@ -51,9 +51,16 @@ class Found(NamedTuple):
 
 def documents_of(span: Span) -> Found:
     """The documents that a span gave back, from whichever attribute holds them."""
+    if "documents" not in span.known:
+        span.known["documents"] = _documents_of(span)
+    found: Found = span.known["documents"]
+    return found
+
+
+def _documents_of(span: Span) -> Found:
     listed: dict[str, dict[int, dict[str, Any]]] = {}
     for key, value in span.attributes.items():
-        if found := _LISTED.fullmatch(key):
+        if key[:4] in ("retr", "rera") and (found := _LISTED.fullmatch(key)):
             listed.setdefault(found[1], {}).setdefault(int(found[2]), {})[found[3]] = value
     for name in ("reranker.output_documents", "retrieval.documents"):
         if name in listed:
@@ -77,11 +84,11 @@ def _in_order(name: str, parts: Mapping[int, Mapping[str, Any]]) -> Found:
     first = min(parts)
     if missing:
         where = f"the first is {name}.{first}" if first else f"{name} has holes"
-        return Found([], f"{missing} of at least {count} documents are missing, {where}")
+        return Found([], f"{missing} of at least {count} documents are missing, {where} ({COUNT_LIMIT})")
     found = [document(parts[number]) for number in range(count)]
     texts = [bool(one and one.text) for one in found]
     if any(texts) and not all(texts):
-        return Found([], f"{name}.{texts.index(False)} has no text and others have")
+        return Found([], f"{name}.{texts.index(False)} has no text and others have ({COUNT_LIMIT})")
     kept = [one for one in found if one is not None]
     if len(kept) < count:
         return Found([], f"{count - len(kept)} of {count} documents have neither id nor text")
@@ -122,9 +129,16 @@ class Reply(NamedTuple):
 
 def reply_of(span: Span) -> Reply | None:
     """The answer of a model call; a prompt builder that calls itself one has none that is direct."""
+    if "reply" not in span.known:
+        span.known["reply"] = _reply_of(span)
+    found: Reply | None = span.known["reply"]
+    return found
+
+
+def _reply_of(span: Span) -> Reply | None:
     parts: dict[int, dict[str, Any]] = {}
     for key, value in span.attributes.items():
-        if found := _MESSAGE.fullmatch(key):
+        if key[:4] in ("llm.", "gen_") and (found := _MESSAGE.fullmatch(key)):
             parts.setdefault(int(found[1] or found[2]), {})[found[3]] = value
     for number in sorted(parts, reverse=True):
         if said_here := _message_text(parts[number]):
@@ -173,8 +187,8 @@ def _count(value: Any) -> int | None:
 def lost(span: Span) -> str:
     """How a span is damaged; empty where it is whole."""
     if span.dropped:
-        return f"{span.dropped} of its attributes were dropped"
-    return documents_of(span).damage if span.kind not in (LLM, "") else ""
+        return f"{span.dropped} of its attributes were dropped ({COUNT_LIMIT})"
+    return documents_of(span).damage if span.kind in (RETRIEVER, RERANKER) else ""
 
 
 def numbered_sources(span: Span) -> list[tuple[int, str]]:
@@ -182,7 +196,8 @@ def numbered_sources(span: Span) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     keys = ("llm.prompts", "llm.input_messages", *INPUT)
     values = [value for key, value in span.attributes.items() if key.startswith(keys)]
-    for text in strings(values):
+    texts = (text for value in values if not isinstance(value, str) or "Source 1:" in value for text in strings(value))
+    for text in texts:
         marks = list(_SOURCE.finditer(text))
         ends = [*(mark.start() for mark in marks[1:]), len(text)]
         found += [(int(mark[1]), text[mark.end() : end]) for mark, end in zip(marks, ends, strict=False)]

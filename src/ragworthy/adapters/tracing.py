@@ -11,7 +11,6 @@ from ragworthy.adapters.examples import Example, Link, columns
 from ragworthy.adapters.model import Imported, Option, Record, Skip, stamp
 from ragworthy.adapters.objects import Row, Rows
 from ragworthy.adapters.questions import Questions, chunk_ids, from_records, questions
-from ragworthy.adapters.recorded import COUNT_LIMIT
 from ragworthy.adapters.rows import Settings, convert
 from ragworthy.adapters.spans import EXAMPLE, Span, Traces
 from ragworthy.errors import DataError, Problem, data_error, usage_error
@@ -47,7 +46,7 @@ def imported(name: str, paths: Sequence[Path], options: Mapping[str, Any], reade
         rows: dict[str, dict[str, Any]] = {}
         for one in reader(path):
             if isinstance(one, Span):
-                traces.add(one, sha256)
+                traces.add(one, (str(path), sha256))
             elif isinstance(one, Link):
                 links[one.trace] = one.example
             else:
@@ -55,7 +54,7 @@ def imported(name: str, paths: Sequence[Path], options: Mapping[str, Any], reade
         tables.append(_table(name, path, sha256, list(rows.values()), options))
     asked = convert(tables)
     if rules.gold is None and asked.gold:
-        rules = rules._replace(gold=from_records(asked.gold))
+        rules = rules._replace(gold=from_records(asked.gold), own_gold=True)
     found = _Found(name, skip_damaged=bool(options["skip_damaged"]))
     for trace, spans in traces:
         if trace in links:
@@ -102,7 +101,7 @@ def _rules(options: Mapping[str, Any]) -> Rules:
     known = set(gold.ids if gold else ())
     known |= set(chunk_ids(Path(options["corpus"]))) if options["corpus"] else set()
     ids = doc_ids(options["doc_id"], known)
-    return Rules(ids, markers(options["marker"]), qid, gold, options["answer"] == "root")
+    return Rules(ids, markers(options["marker"]), qid, gold, root_first=options["answer"] == "root")
 
 
 def _repeated(traces: Traces) -> Iterator[str]:
@@ -125,13 +124,14 @@ class _Found:
         self._clashing: dict[str, None] = {}
         self._nameless: list[tuple[str, Document]] = []
 
-    def take(self, at: str, read: Read, sha256: str) -> None:
+    def take(self, at: str, read: Read, file: tuple[str, str]) -> None:
         """Keep a trace, or why there is none."""
         self.taken += 1
         where = f"trace {at}"
+        path, sha256 = file
         if read.record is None:
             if read.damage:
-                self._damaged.append(Problem("RW-A10", f"{read.damage} ({COUNT_LIMIT})", where))
+                self._damaged.append(Problem("RW-A10", read.damage, path, where))
             self.skipped.append(Skip(where, read.skip or "its spans lost attributes"))
             return
         self.traces.append(read.record | {"imported": stamp(self._name, sha256, at)})
