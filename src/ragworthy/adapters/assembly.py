@@ -71,7 +71,7 @@ def assembled(trace: str, spans: Mapping[str, Span], rules: Rules) -> Read:
     damage = _damage(live, found, calls[-1:], outer)
     if damage:
         return Read(damage=damage)
-    question = _question(outer, found)
+    question = _question(outer, found) or _known_question(live, rules)
     plain = outer is not None and not outer.kind and question and _whole(outer) is not None
     if not found and not calls and not plain and not any(span.status for span in top):
         return Read(skip="neither retrieval nor a model call in it (building an index?)")
@@ -121,8 +121,9 @@ def _ended(span: Span) -> tuple[int, int]:
 
 
 def _outer(spans: Mapping[str, Span]) -> Span | None:
-    """The outermost step that says what went in."""
+    """The outermost step that says what went in; where none does, what came out."""
     holds = {one for one, span in spans.items() if span.first(INPUT) is not None}
+    holds = holds or {one for one, span in spans.items() if span.first(OUTPUT) is not None}
     inner = below(spans, holds)
     found = [spans[one] for one in holds if one not in inner]
     return min(found, key=lambda span: (span.start or 0, -(span.end or 0), span.id), default=None)
@@ -144,6 +145,11 @@ def _question(outer: Span | None, found: Sequence[Span]) -> str:
         if span is not None and isinstance(asked := span.attributes.get("gen_ai.retrieval.query.text"), str):
             return asked.strip()
     return ""
+
+
+def _known_question(spans: Mapping[str, Span], rules: Rules) -> str:
+    """The question of the gold set that a trace names and does not repeat."""
+    return "" if rules.gold is None else rules.gold.texts.get(_given(spans, "qid"), "")
 
 
 def _qid(trace: str, spans: Mapping[str, Span], question: str, rules: Rules) -> tuple[str, str, str]:

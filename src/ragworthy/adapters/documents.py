@@ -102,7 +102,9 @@ def plain_text(text: str) -> str:
 def _fields(value: Any) -> Mapping[str, Any] | None:
     """The fields of a document: a mapping's own, with or without the `document.` of OpenInference, or attributes."""
     if isinstance(value, Mapping):
-        return {str(key).removeprefix("document."): one for key, one in value.items()}
+        named = {str(key).removeprefix("document."): one for key, one in value.items()}
+        apart = {key.removeprefix("metadata."): one for key, one in named.items() if key.startswith("metadata.")}
+        return named | {"metadata": apart} if apart else named
     if value is None or isinstance(value, bool | int | float | bytes):
         return None
     node = getattr(value, "node", None)

@@ -23,8 +23,9 @@ _USED = {"answerable", "qid", *_REFERENCE, *_FACTS, *_EVIDENCE, *(key for keys i
 class Example(NamedTuple):
     """One question of a data set."""
 
-    at: str
     row: dict[str, Any]
+    why: str = ""
+    """Why it is not to be used."""
 
 
 class Link(NamedTuple):
@@ -51,7 +52,7 @@ def example(name: Any, inputs: Any, outputs: Any, metadata: Any = None) -> Examp
     for field, keys in _PLACES.items():
         named = next((held[key] for key in keys if held.get(key)), None)
         row |= {field: named} if named else {}
-    return Example(row["qid"], row)
+    return Example(row)
 
 
 def _expected(held: Mapping[str, Any], expected: Any) -> Any:

@@ -42,8 +42,8 @@ def _parts(value: Mapping[str, Any], where: str) -> Iterator[Part]:
     elif record.has("datasetItemId") and record.has("traceId"):
         yield Link(record.text("traceId"), record.text("datasetItemId"))
     elif record.has("expectedOutput") or record.has("datasetId"):
-        if str(record.get("status") or "ACTIVE").upper() == "ACTIVE":
-            yield example(record.text("id"), record.get("input"), record.get("expectedOutput"), record.get("metadata"))
+        item = example(record.text("id"), record.get("input"), record.get("expectedOutput"), record.get("metadata"))
+        yield item._replace(why="archived" if record.text("status").upper() == "ARCHIVED" else "")
     elif record.has("traceId") and record.has("id"):
         yield _observation(record, "")
     elif record.has("id") and (record.has("input") or record.has("observations")):

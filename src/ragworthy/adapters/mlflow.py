@@ -123,7 +123,7 @@ def _table(columns: Sequence[Any], rows: Sequence[Any], where: str) -> Iterator[
     if not there["question"]:
         message = f"expected a column inputs, request or question, got {', '.join(names[:8]) or 'none'}"
         raise data_error("RW-A12", message, where=where, field="columns")
-    for nth, row in enumerate(rows, 1):
+    for row in rows:
         cells = dict(zip(names, row, strict=False)) if isinstance(row, list) else {}
         asked = example(cells.get(there["qid"]), cells.get(there["question"]), cells.get(there["answer"]))
         found = asked.row | {
@@ -131,7 +131,7 @@ def _table(columns: Sequence[Any], rows: Sequence[Any], where: str) -> Iterator[
             for field in ("response", "retrieved")
             if there[field] and cells.get(there[field]) is not None
         }
-        yield Example(f"row {nth}", found)
+        yield Example(found)
 
 
 ADAPTER = Adapter(

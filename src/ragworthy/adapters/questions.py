@@ -18,6 +18,8 @@ class Questions(NamedTuple):
     folded: dict[str, set[str]] = {}  # noqa: RUF012
     ids: frozenset[str] = frozenset()
     """The ids that the gold set cites."""
+    texts: dict[str, str] = {}  # noqa: RUF012
+    """The first wording of each question."""
 
     def asked(self, text: str) -> set[str]:
         """The qids of the questions with this wording: exactly, or but for case and blanks."""
@@ -35,16 +37,18 @@ def from_records(items: Iterable[dict[str, Any]]) -> Questions:
     folded: dict[str, set[str]] = {}
     qids: set[str] = set()
     ids: set[str] = set()
+    texts: dict[str, str] = {}
     for record in items:
         qid = record.get("qid") or record.get("q_id")
         if not isinstance(qid, str):
             continue
         qids.add(qid)
         for text in _wordings(record):
+            texts.setdefault(qid, text)
             exact.setdefault(text.strip(), set()).add(qid)
             folded.setdefault(_folded(text), set()).add(qid)
         ids.update(one for key in _IDS for one in _listed(record.get(key)))
-    return Questions(frozenset(qids), exact, folded, frozenset(ids))
+    return Questions(frozenset(qids), exact, folded, frozenset(ids), texts)
 
 
 def chunk_ids(path: Path) -> Iterable[str]:

@@ -40,6 +40,10 @@ _COUNT_NAMES = {
 _MODEL = ("llm.model_name", "gen_ai.response.model", "gen_ai.request.model", "langfuse.observation.model.name")
 _SOURCE = re.compile(r"(?:^|\n)Source (\d{1,6}):\r?\n")
 _DEPTH = 4
+_MANY = 30
+"""Recorders keep 128 attributes, at most four a document, and the input is older than any: with fewer documents than
+this nothing was dropped, and with more the input is there or documents are missing too.
+"""
 
 
 class Found(NamedTuple):
@@ -68,7 +72,7 @@ def _documents_of(span: Span) -> Found:
     for name in _WHOLE:
         held = json_opened(span.attributes.get(name))
         if isinstance(held, list):
-            return Found(_documents(held))
+            return _all_of(name, [document(one) for one in held])
     output = span.first(OUTPUT)
     retrieves = span.kind in (RETRIEVER, RERANKER)
     if retrieves and _cut_off(output):
@@ -85,13 +89,18 @@ def _in_order(name: str, parts: Mapping[int, Mapping[str, Any]]) -> Found:
     if missing:
         where = f"the first is {name}.{first}" if first else f"{name} has holes"
         return Found([], f"{missing} of at least {count} documents are missing, {where} ({COUNT_LIMIT})")
-    found = [document(parts[number]) for number in range(count)]
+    return _all_of(name, [document(parts[number]) for number in range(count)])
+
+
+def _all_of(name: str, found: list[Document | None]) -> Found:
+    """Documents in their order, where none of them has lost what names it."""
     texts = [bool(one and one.text) for one in found]
     if any(texts) and not all(texts):
         return Found([], f"{name}.{texts.index(False)} has no text and others have ({COUNT_LIMIT})")
     kept = [one for one in found if one is not None]
-    if len(kept) < count:
-        return Found([], f"{count - len(kept)} of {count} documents have neither id nor text")
+    if len(kept) < len(found):
+        lost_here = f"{len(found) - len(kept)} of {len(found)} documents have neither id nor text"
+        return Found([], f"{lost_here} ({COUNT_LIMIT})")
     return Found(kept)
 
 
@@ -188,7 +197,12 @@ def lost(span: Span) -> str:
     """How a span is damaged; empty where it is whole."""
     if span.dropped:
         return f"{span.dropped} of its attributes were dropped ({COUNT_LIMIT})"
-    return documents_of(span).damage if span.kind in (RETRIEVER, RERANKER) else ""
+    if span.kind not in (RETRIEVER, RERANKER):
+        return ""
+    found = documents_of(span)
+    if len(found.documents) >= _MANY and span.first(INPUT) is None:  # Phoenix numbers what is left from 0
+        return f"{len(found.documents)} documents and no input: the oldest attributes were dropped ({COUNT_LIMIT})"
+    return found.damage
 
 
 def numbered_sources(span: Span) -> list[tuple[int, str]]:

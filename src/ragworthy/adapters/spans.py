@@ -177,7 +177,11 @@ class Traces:
             return
         place = (span.trace, span.metadata("qid"))
         outer = self._outer.get(place)
-        if span.first(INPUT) is None or (outer is not None and not _wider(span, outer)):
+        if span.first(INPUT) is None:
+            if span.parent or span.first(OUTPUT) is None:
+                span.lighten()
+            return
+        if outer is not None and not _wider(span, outer):
             span.lighten()
             return
         if outer is not None:

@@ -43,14 +43,14 @@ def imported(name: str, paths: Sequence[Path], options: Mapping[str, Any], reade
     tables: list[tuple[Rows, Settings]] = []
     for path in paths:
         sha256 = sha256_of(path)
-        rows: dict[str, dict[str, Any]] = {}
+        rows: dict[str, Example] = {}
         for one in reader(path):
             if isinstance(one, Span):
                 traces.add(one, (str(path), sha256))
             elif isinstance(one, Link):
                 links[one.trace] = one.example
             else:
-                rows.setdefault(repr(one), one.row)  # an example stands in every run of an experiment
+                rows.setdefault(repr(one), one)  # an example stands in every run of an experiment
         tables.append(_table(name, path, sha256, list(rows.values()), options))
     asked = convert(tables)
     if rules.gold is None and asked.gold:
@@ -66,11 +66,11 @@ def imported(name: str, paths: Sequence[Path], options: Mapping[str, Any], reade
 
 
 def _table(
-    name: str, path: Path, sha256: str, rows: list[dict[str, Any]], options: Mapping[str, Any]
+    name: str, path: Path, sha256: str, examples: list[Example], options: Mapping[str, Any]
 ) -> tuple[Rows, Settings]:
     """Questions of a data set as a table."""
-    listed = [Row(nth, f"example {row['qid'] or nth}", row) for nth, row in enumerate(rows, 1)]
-    how = columns(rows)
+    listed = [Row(nth, f"example {one.row['qid'] or nth}", one.row, one.why) for nth, one in enumerate(examples, 1)]
+    how = columns([one.row for one in examples])
     return Rows(path, sha256, listed, how.others), Settings.of(name, how, options)
 
 
