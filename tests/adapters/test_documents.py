@@ -1,6 +1,7 @@
 """Documents of every framework, their ids, and the markers of answers."""
 
 import re
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,7 +101,8 @@ def test_a_list_of_documents_leaves_out_what_is_none() -> None:
 
 
 def test_scores_that_are_no_numbers_are_none() -> None:
-    for score in ("high", float("nan"), float("inf"), True, [], 10**400, {"a": 1}):
+    scores: list[object] = ["high", float("nan"), float("inf"), True, [], 10**400, {"a": 1}]
+    for score in scores:
         found = document({"text": "T", "score": score})
         assert found is not None
         assert found.score is None
@@ -245,5 +247,7 @@ def test_markers_agree_with_a_plain_reading(numbers: list[int], words: list[str]
 
 
 def test_long_hostile_answers_are_read_in_no_time() -> None:
-    for text in ("[1," * 50_000, "[" * 200_000, "`[1]" * 50_000, "[1] " * 50_000, "[" + "1" * 200_000):
-        markers(None).read(text, ["a"])
+    hostile = {"[1," * 50_000: 0, "[" * 200_000: 0, "`[1]" * 49_999: 1, "[1] " * 50_000: 1, "[" + "1" * 200_000: 0}
+    began = time.process_time()
+    assert [len(markers(None).read(text, ["a"]).citations) for text in hostile] == list(hostile.values())
+    assert time.process_time() - began < 5

@@ -77,7 +77,7 @@ def test_reranked_texts_get_the_ids_they_were_retrieved_with(tmp_path: Path) -> 
 
 
 def test_several_retrievals_are_listed_one_after_another(tmp_path: Path) -> None:
-    spans = pipeline() + [span(4, 1, "RETRIEVER", "again", attributes=docs("C"))]
+    spans = [*pipeline(), span(4, 1, "RETRIEVER", "again", attributes=docs("C"))]
     spans[1]["endTimeUnixNano"] = spans[1]["startTimeUnixNano"]
     assert one(tmp_path, spans)["retrieved_ids"] == ["a", "b", "c"]
     assert "note: in 1 of 1 traces: several retrievals; the documents of all are listed" in out_of(tmp_path, spans)
@@ -434,10 +434,12 @@ def test_logs_and_metrics_of_a_collector_are_passed_over(tmp_path: Path) -> None
 
 WRONG: list[tuple[str, str, str, str]] = [
     ("a gold set", '{"qid": "Q1", "question": "x"}\n', "RW-A12",
-     ":1: expected spans (resourceSpans of OTLP JSON, or span.to_json() with a context), got an object with qid, question"),
+     ":1: expected spans (resourceSpans of OTLP JSON, or span.to_json() with a context), "
+     "got an object with qid, question"),
     ("no object", "[1]\n", "RW-F08", ":1: expected a JSON object, got 1"),
     ("no JSON", "hello\n", "RW-F07", ": value 1: expected JSON, got hello (Expecting value)"),
-    ("a bad second line", '{"resourceSpans": []}\n{"a"\n', "RW-F07", ':2: expected JSON, got {"a" (Input data was truncated)'),
+    ("a bad second line", '{"resourceSpans": []}\n{"a"\n', "RW-F07",
+     ':2: expected JSON, got {"a" (Input data was truncated)'),
     ("not a number", '{"resourceSpans": [],\n "a": NaN}\n', "RW-F07",
      ': value 1: expected JSON, got {"resourceSpans": [], "a": NaN} (NaN is not JSON)'),
     ("spans that are none", '{"resourceSpans": [{"scopeSpans": [{"spans": [7]}]}]}\n', "RW-A12",
@@ -495,9 +497,14 @@ def test_parents_in_a_circle(tmp_path: Path) -> None:
 
 
 def test_wrong_types_inside_of_attributes(tmp_path: Path) -> None:
-    held: dict[str, Any] = {"retrieval.documents.0.document.content": "A", "retrieval.documents.0.document.score": "high",
-                            "retrieval.documents.0.document.metadata": "[1", "metadata": "{", "llm.token_count.prompt": -3,
-                            "retrieval.documents.0.document.id": True}  # fmt: skip
+    first = "retrieval.documents.0.document"
+    held: dict[str, Any] = {
+        f"{first}.content": "A",
+        f"{first}.score": "high",
+        f"{first}.metadata": "[1",
+        "metadata": "{",
+    }
+    held |= {"llm.token_count.prompt": -3, f"{first}.id": True}
     spans = pipeline()
     spans[1] = span(2, 1, "RETRIEVER", attributes=held)
     spans[2]["attributes"] += [{"key": 7, "value": 1}, {"key": "x"}, {"key": "y", "value": {"arrayValue": 3}}]

@@ -133,6 +133,7 @@ def test_from_python(tmp_path: Path) -> None:
     assert found.taken == 2
 
 
+HASH = "79789684f19a99786c6cf3d09b5418e9e5e46c07fe2e23a41fba247c5e55c1f2"
 ANSWER = "Harbor keeps up to 250 noncurrent versions per key; after that the oldest unprotected one is dropped."
 
 
@@ -142,8 +143,8 @@ ANSWER = "Harbor keeps up to 250 noncurrent versions per key; after that the old
     [
         ("otel", "openinference_llamaindex_otlp.jsonl", "sha256:6fd165b306d91f04"),
         ("otel", "openinference_llamaindex_sdk_trace.json", "sha256:6fd165b306d91f04"),
-        ("otel", "openinference_haystack_otlp.jsonl", "79789684f19a99786c6cf3d09b5418e9e5e46c07fe2e23a41fba247c5e55c1f2"),
-        ("otel", "openinference_haystack_sdk_trace.json", "79789684f19a99786c6cf3d09b5418e9e5e46c07fe2e23a41fba247c5e55c1f2"),
+        ("otel", "openinference_haystack_otlp.jsonl", HASH),
+        ("otel", "openinference_haystack_sdk_trace.json", HASH),
         ("otel", "openllmetry_langchain_otlp.jsonl", "/srv/app/buckets.md@1279"),
         ("langsmith", "langsmith_runs.jsonl", "/srv/app/buckets.md@1279"),
         ("langsmith", "langchain_run_tree.json", "/srv/app/buckets.md@1279"),

@@ -153,8 +153,8 @@ def test_an_export_with_other_spellings_and_text_inside_text(tmp_path: Path) -> 
 
 
 def test_a_trace_with_its_observations(tmp_path: Path) -> None:
-    whole = {"id": "t1", "name": "rag", "timestamp": START, "input": {"question": QUESTION}, "output": ANSWER,
-             "metadata": {"qid": "Q7"}, "observations": OBSERVATIONS[1:], "scores": []}  # fmt: skip
+    whole: Row = {"id": "t1", "name": "rag", "timestamp": START, "input": {"question": QUESTION}, "output": ANSWER,
+             "metadata": {"qid": "Q7"}, "observations": [dict(row) for row in OBSERVATIONS[1:]]}  # fmt: skip
     for row in whole["observations"]:
         row.pop("parentObservationId", None)
     trace = one("langfuse", tmp_path, write(tmp_path / "t.json", whole))
@@ -314,7 +314,8 @@ def test_examples_and_runs_of_an_experiment(tmp_path: Path) -> None:
 # what does not fit
 
 WRONG = [
-    ("langsmith", {"qid": "Q1"}, "expected a run (id, run_type) or an example (id, inputs, outputs), got an object with qid"),
+    ("langsmith", {"qid": "Q1"}, "expected a run (id, run_type) or an example (id, inputs, outputs), "
+     "got an object with qid"),
     ("langsmith", {"post": [7]}, "expected an object, got 7"),
     ("langfuse", {"qid": "Q1"},
      "expected an observation, a trace, a data set item or OTLP JSON of Langfuse, got an object with qid"),
@@ -337,11 +338,21 @@ def test_records_that_are_none_of_the_tool(form: str, value: Row, message: str, 
     assert done == (2, "", said("RW-A12", f"{path}:1: {message}"))
 
 
+HOSTILE: list[object] = [
+    [],
+    [{}],
+    {"data": {}},
+    {"id": 7, "run_type": []},
+    {"info": [], "data": {"spans": {}}},
+    {"context": {}, "attributes": 7},
+    {"id": {}, "traceId": [], "input": {"a": [[]]}},
+    {"columns": [1], "data": [7]},
+    {"id": "x", "run_type": "llm", "extra": 7, "outputs": 3, "child_runs": [7], "start_time": [], "error": {"a": 1}},
+]
+
+
 @pytest.mark.parametrize("form", ["langsmith", "langfuse", "mlflow", "phoenix"])
-@pytest.mark.parametrize("value", [[], [{}], {"data": {}}, {"id": 7, "run_type": []}, {"info": [], "data": {"spans": {}}},
-                                   {"context": {}, "attributes": 7}, {"id": {}, "traceId": [], "input": {"a": [[]]}},
-                                   {"columns": [1], "data": [7]}, {"id": "x", "run_type": "llm", "extra": 7, "outputs": 3,
-                                    "child_runs": [7], "start_time": [], "error": {"a": 1}}])  # fmt: skip
+@pytest.mark.parametrize("value", HOSTILE)
 def test_wrong_types_end_in_an_orderly_way(form: str, value: object, tmp_path: Path) -> None:
     done, _ = imported(form, write(tmp_path / "x.json", value), out=tmp_path / "t.jsonl")
     assert done.code == 2
