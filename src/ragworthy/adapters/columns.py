@@ -36,9 +36,11 @@ NAMES: dict[str, tuple[str, ...]] = {
     "unanswerable": ("unanswerable", "is unanswerable", "is impossible", "impossible"),
     "gold_citations": ("gold citations", "gold ids", "gold id", "reference context ids", "relevant", "relevant ids",
                        "expected citations", "gold chunk ids"),
+    "paraphrases": ("paraphrases", "wordings"),
+    "anchor_section": ("anchor section", "target section"),
     "constraints": ("constraints",),
     "retrieved": ("retrieved contexts", "retrieval context", "retrieved", "retrieved documents", "retrieved passages",
-                  "retrieved chunks", "contexts", "retrieved context", "source documents", "source nodes"),
+                  "retrieved chunks", "contexts", "retrieved context", "source documents", "source nodes", "chunks"),
     "retrieved_ids": ("retrieved ids", "retrieved context ids", "retrieved doc ids", "retrieved chunk ids"),
     "citations": ("citations", "citation", "cited", "cited ids", "cited sources"),
     "error": ("error",),
@@ -46,7 +48,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 """What each field is called, in lower case, with blanks for other signs. The first name that is there counts."""
 ALIASES = {"claim": "response", "reference": "answer", "contexts": "retrieved", "document": "source", "id": "qid"}
 """Other names of fields in --map."""
-NEEDED = ("answer", "response", "evidence", "source", "gold_citations", "retrieved", "retrieved_ids")
+NEEDED = ("answer", "response", "evidence", "source", "gold_citations", "anchor_section", "retrieved", "retrieved_ids")
 """Besides the question, one of these must be there."""
 DECIDING = ("question", "answer", "response")
 """Fields for which a guess would be a wrong number: two columns that could be meant are an error."""
@@ -58,13 +60,16 @@ class Columns(NamedTuple):
     fields: dict[str, str]
     """From a field to a column, or to a path into JSON."""
     others: list[str]
+    nested: tuple[str, ...] = ()
+    """Columns with objects in them, which are left out."""
 
     @property
     def told(self) -> str:
         """How the columns were understood, for the preview."""
         told = ", ".join(f"{field} ← {column}" for field, column in self.fields.items())
-        kept = f"; kept for slices: {', '.join(self.others)}" if self.others else ""
-        return f"columns: {told}{kept}"
+        kept = f"; kept as they are: {', '.join(self.others)}" if self.others else ""
+        left = f"; left out, with objects in them: {', '.join(self.nested)}" if self.nested else ""
+        return f"columns: {told}{kept}{left}"
 
 
 def plain(name: str) -> str:
@@ -79,6 +84,9 @@ def plain(name: str) -> str:
 
 def recognise(names: Sequence[str], given: Mapping[str, str], where: str) -> Columns:
     """The column of each field; what `given` names stands, and the rest is found by name."""
+    if "answer_json" in names and "response" not in given:
+        message = "expected records of another tool, got traces with answer_json: score them as they are"
+        raise data_error("RW-A03", message, where=where)
     fields = {field: column for field, column in given.items() if column}
     free = [name for name in names if name not in fields.values()]
     by_name: dict[str, list[str]] = {}
@@ -110,8 +118,9 @@ def _settle(
     """Names that mean one thing in a gold set and another beside the answers of a pipeline."""
     answers = by_name.get("answer", []) + by_name.get("answers", [])
     expected = "answer" in fields or bool(candidates.get("answer"))
-    if answers and "response" not in given and expected and not candidates.get("response"):
-        candidates["response"] = answers  # `answer` beside `ground_truth` is what the pipeline said
+    retrieved = any(by_name.get(name) for name in NAMES["retrieved"] + NAMES["retrieved_ids"] if name != "contexts")
+    if answers and "response" not in given and (expected or retrieved) and not candidates.get("response"):
+        candidates["response"] = answers  # beside `ground_truth`, or beside `chunks`, it is what the pipeline said
     elif answers and "answer" not in given:
         candidates["answer"] = answers if not expected else candidates.get("answer", [])
     replied = "response" in fields or bool(candidates.get("response"))
@@ -165,24 +174,33 @@ def _inside(name: str, fields: Mapping[str, str]) -> bool:
 # --map
 
 
-def mapping(given: Iterable[str]) -> dict[str, str]:
+def mapping(given: str | Iterable[str] | Mapping[str, str]) -> dict[str, str]:
     """What `--map` says: `field=column`, several with commas between them, or a TOML file of such lines.
+
+    In Python it may be a dict. A field without a column says that no column holds it.
 
     >>> mapping(["question=Frage, answer=Antwort", "claim=choices.0.message.content"])
     {'question': 'Frage', 'answer': 'Antwort', 'response': 'choices.0.message.content'}
     """
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    else:
+        texts = [given] if isinstance(given, str) else given
+        pairs = [pair for text in texts for pair in (_file_pairs(Path(text)) if _is_file(text) else _pairs(text))]
     found: dict[str, str] = {}
-    for text in [given] if isinstance(given, str) else given:
-        pairs = _file_pairs(Path(text)) if text.endswith(".toml") and "=" not in text else _pairs(text)
-        for name, column in pairs:
-            field = ALIASES.get(name, name)
-            if field not in NAMES:
-                known = ", ".join(NAMES)
-                raise data_error("RW-A04", f'expected a field ({known}), got "{clip(name, 40)}"', where="--map")
-            if field in found:
-                raise data_error("RW-A04", f"expected each field once, got {field} again", where="--map")
-            found[field] = column
+    for name, column in pairs:
+        field = ALIASES.get(name, name)
+        if field not in NAMES:
+            known = ", ".join(NAMES)
+            raise data_error("RW-A04", f'expected a field ({known}), got "{clip(name, 40)}"', where="--map")
+        if field in found:
+            raise data_error("RW-A04", f"expected each field once, got {field} again", where="--map")
+        found[field] = column
     return found
+
+
+def _is_file(text: str) -> bool:
+    return text.endswith(".toml") and "=" not in text
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

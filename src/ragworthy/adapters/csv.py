@@ -9,7 +9,7 @@ from typing import Any
 
 from ragworthy.adapters.columns import NAMES, plain
 from ragworthy.adapters.model import Adapter, Imported, Option
-from ragworthy.errors import data_error
+from ragworthy.errors import DataError, data_error
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 LARGEST = 512 << 20
@@ -31,6 +31,8 @@ def table(path: Path, options: Mapping[str, Any]) -> Any:
     from ragworthy.files import sha256_of
 
     text = decoded(path, options.get("encoding"))
+    if text.lstrip()[:1] in ("{", "[") and _is_json(text):
+        raise data_error("RW-A03", "expected CSV, got JSON: 'ragworthy import jsonl' reads it", where=str(path))
     delimiter = _delimiter(text, options.get("delimiter"), path)
     records = parsed(text, delimiter, path)
     header = next(records, None)
@@ -45,6 +47,19 @@ def table(path: Path, options: Mapping[str, Any]) -> Any:
     used = [name for name in names if not name.startswith("column ") or any(row.value.get(name) for row in rows)]
     told = f"{path}: {len(names)} columns, delimiter {DELIMITERS.get(delimiter, delimiter)}"
     return Rows(path, sha256_of(path), rows, used, told)
+
+
+def _is_json(text: str) -> bool:
+    """Whether a file, or its first line, is JSON."""
+    import msgspec
+
+    for part in (text.lstrip().split("\n", 1)[0], text):
+        try:
+            msgspec.json.decode(part)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            continue
+        return True
+    return False
 
 
 def column_names(cells: Sequence[str]) -> list[str]:
@@ -69,6 +84,8 @@ def decoded(path: Path, encoding: str | None) -> str:
     from ragworthy.load import unpack
 
     data = unpack.whole(path, limit=LARGEST)
+    if data.startswith(b"PK\x03\x04"):
+        raise data_error("RW-A03", "expected CSV, got a workbook: 'ragworthy import xlsx' reads it", where=str(path))
     name = encoding or "utf-8"
     if encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise data_error("RW-A05", "expected UTF-8, got UTF-16: add --encoding utf-16", where=str(path))
@@ -82,12 +99,18 @@ def decoded(path: Path, encoding: str | None) -> str:
         hint = ": add --encoding cp1252 if it was saved by Excel" if encoding is None else ""
         message = f"expected {name.upper()}, got byte 0x{data[start]:02x}{hint}"
         raise data_error("RW-A05", message, where=f"{path}:{line}") from None
+    except ValueError:  # a codec that makes bytes of bytes
+        raise _no_text(name) from None
     if not isinstance(text, str):
-        raise data_error("RW-A05", f'expected the name of an encoding of texts, got "{name}"', where="--encoding")
+        raise _no_text(name)
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise data_error("RW-A06", "expected text, got a NUL byte (UTF-16, or no CSV?)", where=f"{path}:{line}")
     return text.removeprefix("\ufeff")
+
+
+def _no_text(name: str) -> DataError:
+    return data_error("RW-A05", f'expected the name of an encoding of texts, got "{name}"', where="--encoding")
 
 
 def parsed(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.adapters.columns import pick
+from ragworthy.adapters.columns import NAMES, pick, plain
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
 from ragworthy.files import sha256_of
 from ragworthy.load import unpack
@@ -16,6 +16,9 @@ from ragworthy.text import described
 
 LARGEST = 512 << 20
 """So many bytes a JSON file may have that is read in one piece; lines of JSON may be any number."""
+
+
+_OTHERS = {".csv": "csv", ".tsv": "csv", ".xlsx": "xlsx", ".xlsm": "xlsx"}
 
 
 class Row(NamedTuple):
@@ -47,6 +50,9 @@ class Anything(msgspec.Struct):
 
 def read_objects(path: Path, inside: str = "") -> Rows:
     """The objects of a file; `inside` is the path to the list in it."""
+    if (kind := _OTHERS.get(path.suffix)) is not None:
+        message = f"expected JSON, got a table: 'ragworthy import {kind}' reads it"
+        raise data_error("RW-A03", message, where=str(path))
     value = None if _by_lines(path) and not inside else read_json(path)
     if value is None:
         rows, told = _lines(path), ""
@@ -76,14 +82,18 @@ def _by_lines(path: Path) -> bool:
     head = next(iter(unpack.chunks(path)), b"").removeprefix(BOM).lstrip()
     if head.startswith(b"["):
         return False
-    line, end, rest = head.partition(b"\n")
-    if path.suffix == ".json" and not rest.strip():
+    line, _, rest = head.partition(b"\n")
+    named_json = ".json" in path.suffixes
+    if named_json and not rest.strip():
         return False
+    return _decodes(line) or not (named_json or _decodes(unpack.whole(path, limit=LARGEST).removeprefix(BOM)))
+
+
+def _decodes(data: bytes) -> bool:
     try:
-        msgspec.json.decode(line)
+        msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError):
-        # the head of one large object; of lines, the first may be broken as well
-        return line.strip() not in (b"{", b"") and (bool(end) or path.suffix != ".json")
+        return False
     return True
 
 
@@ -135,6 +145,8 @@ def _listed(value: Any, inside: str, path: Path) -> list[Any]:
         return value
     if not isinstance(value, dict):
         raise data_error("RW-A03", f"expected a list of objects, got {described(value)}", where=str(path))
+    if any(plain(key) in NAMES["question"] for key in value):
+        return [value]
     lists = [key for key, one in value.items() if isinstance(one, list) and any(isinstance(each, dict) for each in one)]
     if len(lists) == 1:
         listed: list[Any] = value[lists[0]]

@@ -44,7 +44,7 @@ def _questions(found: Imported) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         yield item["qid"], [*_gold(item), *_trace(traces.get(item["qid"], {}))]
     if not found.gold:
         for trace in found.traces:
-            asked = str(trace.get("query") or trace.get("question") or "")
+            asked = str(trace.get("q") or trace.get("query") or trace.get("question") or "")
             yield trace["qid"], [("question", asked or "(not in the data)"), *_trace(trace)]
 
 
@@ -69,6 +69,7 @@ def _gold(item: Record) -> Iterator[tuple[str, str]]:
 _KNOWN = {
     "qid", "question", "paraphrases", "answerable", "gold_reference", "gold_claim_substr", "gold_evidence",
     "gold_source", "gold_citations", "relevant", "imported", "negatives", "grades", "anchor_section",
+    "relevant_offsets",
 }  # fmt: skip
 
 

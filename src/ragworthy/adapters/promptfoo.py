@@ -41,6 +41,9 @@ def read(paths: Sequence[Path], options: Mapping[str, Any]) -> Imported:
 
 def _results(path: Path) -> Rows:
     """The results of a file: `results.results` of JSON, or lines of results."""
+    if path.suffix == ".csv":
+        message = "expected results with their asserts, got CSV, which has none: run promptfoo with -o results.json"
+        raise data_error("RW-A03", message, where=str(path))
     found = read_objects(path)
     if "evalId" in found.names or "results" in found.names:
         found = read_objects(path, "results.results")

@@ -9,7 +9,7 @@ from ragworthy.adapters.columns import Columns
 from ragworthy.adapters.csv import table
 from ragworthy.adapters.model import Adapter, Imported
 from ragworthy.adapters.objects import Row, Rows, read_objects
-from ragworthy.adapters.rows import DOC_ID, MARKER, NO_ANSWER, Settings, convert
+from ragworthy.adapters.rows import DOC_ID, MARKER, NO_ANSWER, Settings, convert, without_objects
 from ragworthy.errors import data_error
 
 FIELDS = {
@@ -47,14 +47,13 @@ def columns_of(found: Rows, fields: Mapping[str, Sequence[str]], needed: str, wh
         got = ", ".join(f'"{name}"' for name in found.names[:10]) or "nothing"
         raise data_error("RW-A03", f"expected {what} with {needed}, got {got}", where=str(found.path))
     known = {name for names in fields.values() for name in names}
-    scalar = [name for name in found.names if name not in known and _plain(found, name)]
-    return Columns(there, scalar)
+    columns = Columns(there, [name for name in found.names if name not in known and _filled(found, name)])
+    return without_objects(columns, found)
 
 
-def _plain(found: Rows, name: str) -> bool:
-    """Whether a column has values that a slice can have."""
-    values = [row.value.get(name) for row in found.rows]
-    return any(value not in (None, "") for value in values) and not any(isinstance(v, dict | list) for v in values)
+def _filled(found: Rows, name: str) -> bool:
+    """Whether any row has something in a column; exports have every column of the tool."""
+    return any(row.value.get(name) not in (None, "", [], {}) for row in found.rows)
 
 
 def _row(row: Row, *, as_text: bool) -> Row:

@@ -33,7 +33,9 @@ def remarks(found: Imported) -> list[str]:
     """What the records do not hold, and what that means for scoring."""
     if found.suite != "answers":
         return []
-    return [*_of_gold(found.gold), *_of_traces(found.traces)]
+    unbound = any(item.get(key) for item in found.gold for key in _BOUND) and not found.chunks
+    binds = "sources and evidence are bound to chunks: score with --corpus (an index, or its chunks)"
+    return [*_of_gold(found.gold), *_of_traces(found.traces), *([binds] if unbound else [])]
 
 
 def _of_gold(gold: Sequence[Record]) -> Iterator[str]:
@@ -56,6 +58,7 @@ def _of_gold(gold: Sequence[Record]) -> Iterator[str]:
         yield "no unanswerable question: under-refusal is not measured"
 
 
+_BOUND = ("gold_evidence", "gold_source")
 _PLACES = ("gold_citations", "gold_evidence", "gold_source")
 
 

@@ -3,12 +3,14 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy.adapters.columns import Columns, pick
 from ragworthy.adapters.documents import DocIds, Markers, content_id, doc_ids, document, markers
 from ragworthy.adapters.model import Imported, Option, Record, Skip, stamp
 from ragworthy.adapters.objects import Row, Rows
+from ragworthy.adapters.questions import Questions, questions
 from ragworthy.names import REFUSAL
 from ragworthy.text import clip, compiled, described, has_cjk
 
@@ -19,7 +21,7 @@ _ENDS = tuple(".!?。！？…")
 _RESERVED = {
     "qid", "q_id", "question", "answerable", "gold_claim_substr", "gold_reference", "gold_evidence", "gold_source",
     "gold_citations", "constraints", "imported", "paraphrases", "relevant", "negatives", "grades", "anchor_section",
-    "relevant_offsets", "index_hash",
+    "relevant_offsets", "index_hash", "q", "retrieved_ids", "answer_json", "error",
 }  # fmt: skip
 
 MARKER = Option(
@@ -46,6 +48,9 @@ class Settings(NamedTuple):
     ids: DocIds
     split_on: str = ""
     unanswerable: tuple[str, ...] = UNANSWERABLE
+    known: Questions | None = None
+    """The gold set that the rows are answers to."""
+    suite: str = "answers"
 
     @classmethod
     def of(cls, form: str, columns: Columns, options: Mapping[str, Any]) -> "Settings":
@@ -59,7 +64,16 @@ class Settings(NamedTuple):
             doc_ids(options.get("doc_id")),
             options.get("split_on") or "",
             refused or UNANSWERABLE,
+            questions(Path(options["gold"])) if options.get("gold") else None,
+            options.get("suite") or _suite(columns),
         )
+
+
+def _suite(columns: Columns) -> str:
+    """Rows that judge passages and say nothing of answers are for retrieval."""
+    judged = {"gold_citations", "anchor_section"} & columns.fields.keys()
+    said = {"answer", "response", "answerable", "unanswerable"} & columns.fields.keys()
+    return "retrieval" if judged and not said else "answers"
 
 
 class _Unfit(Exception):
@@ -70,7 +84,9 @@ def convert(files: Iterable[tuple[Rows, Settings]], read: Sequence[str] = ()) ->
     """Every row as a gold item, a trace, or both; qids are made where the rows have none, the same ones every time."""
     made = _Made()
     taken = 0
+    suite = "answers"
     for nth, (table, settings) in enumerate(files):
+        suite = settings.suite
         for row in table.rows:
             taken += 1
             where = row.where if nth == 0 else f"{table.path}: {row.where}"
@@ -81,7 +97,7 @@ def convert(files: Iterable[tuple[Rows, Settings]], read: Sequence[str] = ()) ->
             except _Unfit as why:
                 made.skipped.append(Skip(where, str(why)))
     chunks = [{"chunk_id": name, "text": text} for name, text in made.texts.items()]
-    return Imported(made.gold, made.traces, chunks, taken, "row", made.skipped, made.notes(), tuple(read))
+    return Imported(made.gold, made.traces, chunks, taken, "row", made.skipped, made.notes(), tuple(read), suite)
 
 
 class _Made:
@@ -106,27 +122,28 @@ class _Made:
         qid = text_of(cells.get("qid"))
         if not question and not (qid and "question" not in how.columns.fields):
             raise _Unfit("no question")
-        qid = qid or f"Q{nth:03d}"
-        if qid in self.seen:
+        qid = _known(qid, question, how.known) if how.known is not None else qid or f"Q{nth:03d}"
+        is_gold = bool(_GOLD & how.columns.fields.keys())
+        if is_gold and qid in self.seen:  # several traces of one question are several runs of it
             raise _Unfit(f'its id "{clip(qid, 40)}" is that of {self.seen[qid]}')
-        item = self._gold(cells, how) if _GOLD & how.columns.fields.keys() else None
+        item = (_judged(cells, how) if how.suite == "retrieval" else self._gold(cells, how)) if is_gold else None
         trace = self._trace(cells, how, question) if _TRACE & how.columns.fields.keys() else None
         self.seen[qid] = where
+        kept = dict(_kept(row.value, how.columns.others))
         if item is not None:
-            kept = dict(_slices(row.value, how.columns.others))
             self.gold.append({"qid": qid, "question": question, **item, **kept, "imported": made})
         if trace is not None:
-            self.traces.append({"qid": qid, **trace, "imported": made})
+            self.traces.append({"qid": qid, **trace, **({} if item is not None else kept), "imported": made})
 
     def _gold(self, cells: Mapping[str, Any], how: Settings) -> Record:
         answers = texts_of(cells.get("answer"), how.split_on)
         refused = {one.strip().casefold() for one in how.unanswerable}
         said = [one for one in answers if one.casefold() not in refused]
         answerable = _answerable(cells, bool(said) or "answer" not in how.columns.fields)
-        if not answerable and not said:
+        if not answerable and not said and "answer" in how.columns.fields:
             self.refused.add(f'"{answers[0]}"' if answers else "an empty answer")
         item: Record = {"answerable": answerable, "gold_claim_substr": [], "gold_citations": []}
-        places = {
+        places: dict[str, list[Any]] = {
             "gold_evidence": texts_of(cells.get("evidence"), ""),
             "gold_source": list(_sources(cells, how.split_on)),
             "gold_citations": _ids(cells.get("gold_citations"), how.split_on),
@@ -140,8 +157,7 @@ class _Made:
         if long:
             item["gold_reference"] = long[0]
             self._count("further reference of a question that has one", len(long) - 1)
-        constraints = texts_of(cells.get("constraints"), how.split_on)
-        more = {"constraints": constraints, **places}
+        more = {key: texts_of(cells.get(key), how.split_on) for key in ("paraphrases", "constraints")} | places
         return item | {key: value for key, value in more.items() if value}
 
     def _trace(self, cells: Mapping[str, Any], how: Settings, question: str) -> Record:
@@ -153,8 +169,9 @@ class _Made:
         trace["retrieved_ids"] = ids
         if error := text_of(cells.get("error")):
             return trace | {"error": error}
-        cited = how.markers.read(text_of(cells.get("response")), ids)
-        citations = list(dict.fromkeys([*_ids(cells.get("citations"), how.split_on), *cited.citations]))
+        claim, listed = _split_off(text_of(cells.get("response")))
+        cited = how.markers.read(claim, ids)
+        citations = list(dict.fromkeys([*(_ids(cells.get("citations"), how.split_on) or listed), *cited.citations]))
         self.strays += cited.outside
         return trace | {"answer_json": {"claim": cited.claim, "citations": citations}}
 
@@ -181,8 +198,9 @@ class _Made:
         """What was left out of rows that were taken."""
         notes = [f"left out: {count} × {what}" for what, count in self.left.items()]
         if self.refused:
-            count = sum(not item["answerable"] for item in self.gold)
-            notes.append(f"{count} questions are taken as unanswerable: {', '.join(sorted(self.refused))}")
+            count = sum(not item.get("answerable", True) for item in self.gold)
+            are = "1 question is" if count == 1 else f"{count} questions are"
+            notes.append(f"{are} taken as unanswerable: {', '.join(sorted(self.refused))}")
         if self.unnamed:
             notes.append(f"{self.unnamed} passages have no id: each is named by a hash of its text")
         if self.strays:
@@ -190,8 +208,50 @@ class _Made:
         return notes
 
 
-_GOLD = {"answer", "evidence", "source", "gold_citations", "answerable", "unanswerable"}
+_GOLD = {"answer", "evidence", "source", "gold_citations", "answerable", "unanswerable", "anchor_section"}
 _TRACE = {"response", "retrieved", "retrieved_ids", "citations", "error"}
+
+
+def _known(qid: str, question: str, known: Questions) -> str:
+    """The id of a question in the gold set that was given: its own, or by its wording."""
+    if qid in known.qids:
+        return qid
+    found = known.asked(question)
+    if len(found) != 1:
+        raise _Unfit(
+            "its question is not in the gold set" if not found else "its question is that of several gold items"
+        )
+    return next(iter(found))
+
+
+def _judged(cells: Mapping[str, Any], how: Settings) -> Record:
+    """A gold item of retrieval: the wordings, and what answers them."""
+    question = text_of(cells.get("question"))
+    wordings = texts_of(cells.get("paraphrases"), "") or ([question] if question else [])
+    found = [one for one in _listed(cells.get("gold_citations")) if isinstance(one, dict) and one.get("offsets")]
+    item: Record = {
+        "paraphrases": wordings,
+        "relevant": _ids(cells.get("gold_citations"), how.split_on),
+        "anchor_section": text_of(cells.get("anchor_section")),
+    }
+    more = {
+        "relevant_offsets": {_ids([one], "")[0]: one["offsets"] for one in found if _ids([one], "")},
+        "gold_evidence": texts_of(cells.get("evidence"), ""),
+        "gold_source": list(_sources(cells, how.split_on)),
+    }
+    return item | {key: value for key, value in more.items() if value}
+
+
+def _split_off(text: str) -> tuple[str, list[str]]:
+    """An answer that ends with `citations: [a, b]`: what stands before, and the ids.
+
+    >>> _split_off("X rejects null keys.\\nCitations: [p1#2 p1#3]")
+    ('X rejects null keys.', ['p1#2', 'p1#3'])
+    """
+    found = compiled(r"\bcitations\s*:\s*\[([^\[\]]*)\]", re.IGNORECASE).search(text)
+    if found is None:
+        return text, []
+    return text[: found.start()].strip(), [one for one in re.split(r"[,\s]+", found[1]) if one]
 
 
 # cells
@@ -297,12 +357,22 @@ def is_sentence(text: str) -> bool:
     return words >= 8 or (words >= 5 and text.endswith(_ENDS))
 
 
-def _slices(record: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """Columns that are kept under their own names; nested values are not."""
+def without_objects(columns: Columns, found: Rows) -> Columns:
+    """Columns of which those with objects in them are told apart: they are no fields to split by, and are left out."""
+    nested = tuple(name for name in columns.others if any(_holds_objects(row.value.get(name)) for row in found.rows))
+    return columns._replace(others=[name for name in columns.others if name not in nested], nested=nested)
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict | list) for one in value))
+
+
+def _kept(record: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Columns that are kept under their own names, to split numbers by."""
     taken: set[str] = set()
     for name in names:
         value = record.get(name)
-        if value is None or value == "" or isinstance(value, dict | list):
+        if value is None or value == "" or value == []:
             continue
         key = slice_name(name)
         while key in _RESERVED or key in taken:

@@ -1,6 +1,7 @@
 """Tables of Excel workbooks: the values of one sheet, as a person reads them. Formulas are not calculated."""
 
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
@@ -47,7 +48,16 @@ def table(path: Path, sheet: str | None) -> Rows:
             lines = list(_lines(stored[name], written[name]))
         except DataError:
             raise
-        except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, EOFError, SyntaxError) as error:
+        except (
+            zipfile.BadZipFile,
+            KeyError,
+            ValueError,
+            TypeError,
+            OSError,
+            EOFError,
+            SyntaxError,
+            zlib.error,
+        ) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise data_error("RW-A07", f"expected a workbook, got: {reason}", where=str(path)) from None
     if not lines:
@@ -69,9 +79,13 @@ def _check(file: IO[bytes], path: Path) -> None:
     if not zipfile.is_zipfile(file):
         raise data_error("RW-A07", "expected .xlsx, got another kind of file", where=str(path))
     most = unpack.most_unpacked(size, unpack.WHOLE)
-    with zipfile.ZipFile(file) as packed:
-        if sum(one.file_size for one in packed.infolist()) > most:
-            raise unpack.too_much(str(path), most)
+    try:
+        with zipfile.ZipFile(file) as packed:
+            size = sum(one.file_size for one in packed.infolist())
+    except zipfile.BadZipFile as error:
+        raise data_error("RW-A07", f"expected a workbook, got: {error}", where=str(path)) from None
+    if size > most:
+        raise unpack.too_much(str(path), most)
     file.seek(0)
 
 

@@ -83,7 +83,8 @@ def _write(found: Imported, outputs: Mapping[Output, str], asked: str) -> None:
 def _next(found: Imported, outputs: Mapping[Output, str], asked: str) -> str:
     """The command that goes on from here; `asked` is the gold set that traces were matched with."""
     gold, traces, chunks = (shlex.quote(outputs[name]) if name in outputs else "" for name in OUTPUTS)
-    corpus = f" --corpus {chunks}" if chunks and found.suite == "answers" else ""
+    bound = any(item.get(key) for item in found.gold for key in ("gold_evidence", "gold_source"))
+    corpus = f" --corpus {chunks or 'CHUNKS'}" if found.suite == "answers" and (chunks or bound) else ""
     if traces:
         return f"ragworthy score {found.suite} --gold {gold or shlex.quote(asked)} --trace {traces}{corpus}"
     if gold and found.suite == "answers":
