@@ -21,6 +21,10 @@ SUMMARIES = {
     "squad": "SQuAD 1.1 or 2.0, and sets in its form",
     "trec": "TREC judgements and runs",
     "otel": "OpenTelemetry spans: OpenInference, OpenLLMetry, Langfuse, GenAI",
+    "langsmith": "runs and examples of LangSmith",
+    "langfuse": "observations, traces and data sets of Langfuse",
+    "mlflow": "traces and evaluation tables of MLflow",
+    "phoenix": "spans, data sets and experiments of Phoenix",
 }
 """Every format and its line in `import --help`; the module of a format is called like it."""
 

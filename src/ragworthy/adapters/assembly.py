@@ -28,6 +28,8 @@ class Rules(NamedTuple):
     qid: str = ""
     """`metadata:KEY`, `input`, `trace`, or empty: metadata, then the question's text, then the trace."""
     gold: Questions | None = None
+    own_gold: bool = False
+    """Whether the gold set came with the traces: one that it does not know is then no stranger."""
     root_first: bool = False
     """Whether the answer is what the whole pipeline gave back, and not what the model said."""
 
@@ -45,13 +47,15 @@ class Read(NamedTuple):
 
 def parts(trace: str, spans: Mapping[str, Span]) -> Iterator[tuple[str, Mapping[str, Span]]]:
     """A trace as it is, or a part for each question where its spans name several."""
-    named = {one: spans[one].metadata("qid") for one in spans}
-    qids = list(dict.fromkeys(name for name in named.values() if name))
-    if len(qids) < 2:
+    by_qid: dict[str, dict[str, Span]] = {}
+    for one, span in spans.items():
+        if qid := span.metadata("qid"):
+            by_qid.setdefault(qid, {})[one] = span
+    if len(by_qid) < 2:
         yield trace, spans
         return
-    for qid in qids:
-        yield f"{trace}/{qid}", {one: span for one, span in spans.items() if named[one] == qid}
+    for qid, part in by_qid.items():
+        yield f"{trace}/{qid}", part
 
 
 def assembled(trace: str, spans: Mapping[str, Span], rules: Rules) -> Read:
@@ -61,15 +65,16 @@ def assembled(trace: str, spans: Mapping[str, Span], rules: Rules) -> Read:
         return Read(skip="an evaluation and not an answer")
     judged = below(spans, {one for one, span in spans.items() if span.kind == EVALUATOR})
     live = {one: span for one, span in spans.items() if one not in judged and span.kind != EVALUATOR}
-    found = _retrieved(live)
-    calls = _calls(live)
     outer = _outer(live)
+    found = _retrieved(live, outer)
+    calls = _calls(live)
     damage = _damage(live, found, calls[-1:], outer)
     if damage:
         return Read(damage=damage)
-    if not found and not calls and not any(span.status for span in top):
+    question = _question(outer, found) or _known_question(live, rules)
+    plain = outer is not None and not outer.kind and question and _whole(outer) is not None
+    if not found and not calls and not plain and not any(span.status for span in top):
         return Read(skip="neither retrieval nor a model call in it (building an index?)")
-    question = _question(outer, found)
     if not question:
         return Read(skip="no question in its spans")
     qid, skip, remark = _qid(trace, live, question, rules)
@@ -88,7 +93,7 @@ class _Parts(NamedTuple):
     outer: Span | None
 
 
-def _retrieved(spans: Mapping[str, Span]) -> list[Span]:
+def _retrieved(spans: Mapping[str, Span], outer: Span | None) -> list[Span]:
     """The outermost steps that gave documents, in the order of time; the last rerank alone where there is one."""
     holds = {
         one: span
@@ -98,6 +103,8 @@ def _retrieved(spans: Mapping[str, Span]) -> list[Span]:
     inner = below(spans, set(holds))
     found = sorted((span for one, span in holds.items() if one not in inner), key=_ended)
     ranked = [span for span in found if span.kind == RERANKER]
+    if not found and outer is not None and outer.kind != LLM and documents_of(outer).documents:
+        return [outer]  # a chain that gives back its context along with the answer
     return ranked[-1:] or found
 
 
@@ -114,8 +121,9 @@ def _ended(span: Span) -> tuple[int, int]:
 
 
 def _outer(spans: Mapping[str, Span]) -> Span | None:
-    """The outermost step that says what went in."""
+    """The outermost step that says what went in; where none does, what came out."""
     holds = {one for one, span in spans.items() if span.first(INPUT) is not None}
+    holds = holds or {one for one, span in spans.items() if span.first(OUTPUT) is not None}
     inner = below(spans, holds)
     found = [spans[one] for one in holds if one not in inner]
     return min(found, key=lambda span: (span.start or 0, -(span.end or 0), span.id), default=None)
@@ -139,6 +147,11 @@ def _question(outer: Span | None, found: Sequence[Span]) -> str:
     return ""
 
 
+def _known_question(spans: Mapping[str, Span], rules: Rules) -> str:
+    """The question of the gold set that a trace names and does not repeat."""
+    return "" if rules.gold is None else rules.gold.texts.get(_given(spans, "qid"), "")
+
+
 def _qid(trace: str, spans: Mapping[str, Span], question: str, rules: Rules) -> tuple[str, str, str]:
     """The question's id, or why there is none, and what to remark."""
     if rules.qid == "trace":
@@ -156,7 +169,9 @@ def _qid(trace: str, spans: Mapping[str, Span], question: str, rules: Rules) -> 
         return next(iter(asked)), "", ""
     if len(asked) > 1:
         return "", "its question stands under several qids in the gold set", ""
-    return (given, "", "unknown") if given else ("", "its question is not in the gold set", "")
+    if given:
+        return given, "", "" if rules.own_gold else "unknown"
+    return (trace, "", "made") if rules.own_gold else ("", "its question is not in the gold set", "")
 
 
 def _given(spans: Mapping[str, Span], key: str) -> str:
@@ -225,10 +240,11 @@ def _answered(record: Record, one: _Parts, documents: Sequence[Document], rules:
         if one.calls:
             record["error"] = NO_ANSWER
         return set()
-    cited = _cited(text, one.calls, documents, rules)
+    seen = _seen(one.calls, documents)
+    cited = _cited(text, seen, rules)
     record["answer_json"] = {"claim": cited.claim, "citations": cited.citations}
     remarks = {"stray"} if cited.outside else set()
-    if other is not None and _evened(_cited(other, one.calls, documents, rules).claim) != _evened(cited.claim):
+    if other is not None and _evened(_cited(other, seen, rules).claim) != _evened(cited.claim):
         remarks.add("differs")
     return remarks
 
@@ -252,25 +268,25 @@ def _evened(text: str) -> str:
     return " ".join(text.split())
 
 
-def _cited(text: str, calls: Sequence[Span], documents: Sequence[Document], rules: Rules) -> Cited:
+def _cited(text: str, seen: Sequence[str], rules: Rules) -> Cited:
     """Claim and citations; an answer that is JSON with a claim names its citations itself."""
     held = opened(text)
     if isinstance(held, Mapping) and isinstance(held.get("claim"), str):
         listed = held.get("citations")
         names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
         return Cited(held["claim"], names, 0)
-    return rules.marks.read(text, _seen(calls, documents))
+    return rules.marks.read(text, seen)
 
 
 def _seen(calls: Sequence[Span], documents: Sequence[Document]) -> list[str]:
     """The ids in the order in which the model got them: by the numbers of the prompt where LlamaIndex numbered it."""
-    texts = [_evened(found.text) for found in documents]
+    sources = [source for span in calls for source in numbered_sources(span)]
+    texts = [_evened(found.text) for found in documents] if sources else []
     numbers: dict[int, str] = {}
-    for span in calls:
-        for number, text in numbered_sources(span):
-            place = _place(_evened(text[: 4 * _BEGINNINGS[0]]), texts)
-            if place is not None:
-                numbers[number] = documents[place].id
+    for number, text in sources:
+        place = _place(_evened(text[: 4 * _BEGINNINGS[0]]), texts)
+        if place is not None:
+            numbers[number] = documents[place].id
     if sorted(numbers) == list(range(1, len(numbers) + 1)) and numbers:
         return [numbers[number] for number in sorted(numbers)]
     return [found.id for found in documents]

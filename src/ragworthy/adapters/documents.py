@@ -102,7 +102,9 @@ def plain_text(text: str) -> str:
 def _fields(value: Any) -> Mapping[str, Any] | None:
     """The fields of a document: a mapping's own, with or without the `document.` of OpenInference, or attributes."""
     if isinstance(value, Mapping):
-        return {str(key).removeprefix("document."): one for key, one in value.items()}
+        named = {str(key).removeprefix("document."): one for key, one in value.items()}
+        apart = {key.removeprefix("metadata."): one for key, one in named.items() if key.startswith("metadata.")}
+        return named | {"metadata": apart} if apart else named
     if value is None or isinstance(value, bool | int | float | bytes):
         return None
     node = getattr(value, "node", None)
@@ -272,13 +274,13 @@ class Markers(NamedTuple):
         """
         if self.pattern is None:
             return Cited(text.strip(), [], 0)
-        code = [] if self.own else [match.span() for match in _CODE.finditer(text)]
+        looked_at = text if self.own else _CODE.sub(lambda code: " " * len(code[0]), text)
         numbers: list[int] = []
         pieces: list[str] = []
         begin = 0
-        for match in self.pattern.finditer(text):
+        for match in self.pattern.finditer(looked_at):
             found = self._numbers(match, len(seen))
-            if not found or any(start <= match.start() < end for start, end in code):
+            if not found:
                 continue
             numbers += found
             pieces.append(text[begin : match.start()].rstrip(" \t\u00a0\u3000"))

@@ -1,4 +1,4 @@
-"""JSON values of a file, one after another: JSON lines, one value, an array, or values that simply follow each other."""
+"""JSON values of a file, one after another: JSON lines, one value, an array, or values that follow each other."""
 
 import json
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def _line(line: bytes, where: str) -> Any:
         raise _too_deep(where) from None
     except msgspec.DecodeError as error:
         reason = str(error).removeprefix("JSON is malformed: ")
-        shown = clip(visible(line[:200].decode("utf-8", "replace").strip()), 40)
+        shown = visible(clip(line[:200].decode("utf-8", "replace"), 40))
         raise data_error("RW-F07", f"expected JSON, got {shown} ({reason})", where=where) from None
 
 
@@ -124,8 +124,7 @@ def _following(text: str, where: str) -> Iterator[Value]:
             raise _too_deep(where) from None
         except ValueError as error:
             reason = getattr(error, "msg", str(error))
-            shown = clip(visible(text[at : at + 60]), 40)
-            message = f"expected JSON, got {shown} ({reason[:1].lower()}{reason[1:]})"
+            message = f"expected JSON, got {visible(clip(text[at : at + 80], 40))} ({reason})"
             raise data_error("RW-F07", message, where=f"{where}: value {count}") from None
         yield Value(f"{where}: value {count}", value)
 

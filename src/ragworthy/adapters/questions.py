@@ -18,6 +18,8 @@ class Questions(NamedTuple):
     folded: dict[str, set[str]] = {}  # noqa: RUF012
     ids: frozenset[str] = frozenset()
     """The ids that the gold set cites."""
+    texts: dict[str, str] = {}  # noqa: RUF012
+    """The first wording of each question."""
 
     def asked(self, text: str) -> set[str]:
         """The qids of the questions with this wording: exactly, or but for case and blanks."""
@@ -26,20 +28,27 @@ class Questions(NamedTuple):
 
 def questions(path: Path) -> Questions:
     """The questions of a gold set of answers or retrieval."""
+    return from_records(records(path))
+
+
+def from_records(items: Iterable[dict[str, Any]]) -> Questions:
+    """The questions of gold items."""
     exact: dict[str, set[str]] = {}
     folded: dict[str, set[str]] = {}
     qids: set[str] = set()
     ids: set[str] = set()
-    for record in records(path):
+    texts: dict[str, str] = {}
+    for record in items:
         qid = record.get("qid") or record.get("q_id")
         if not isinstance(qid, str):
             continue
         qids.add(qid)
         for text in _wordings(record):
+            texts.setdefault(qid, text)
             exact.setdefault(text.strip(), set()).add(qid)
             folded.setdefault(_folded(text), set()).add(qid)
         ids.update(one for key in _IDS for one in _listed(record.get(key)))
-    return Questions(frozenset(qids), exact, folded, frozenset(ids))
+    return Questions(frozenset(qids), exact, folded, frozenset(ids), texts)
 
 
 def chunk_ids(path: Path) -> Iterable[str]:

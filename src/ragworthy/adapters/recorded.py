@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ragworthy.adapters.documents import Document, document, opened_number
 from ragworthy.adapters.documents import opened as json_opened
 from ragworthy.adapters.shapes import answer_in, messages, strings
-from ragworthy.adapters.spans import INPUT, LLM, OUTPUT, Span
+from ragworthy.adapters.spans import INPUT, OUTPUT, RERANKER, RETRIEVER, Span
 
 COUNT_LIMIT = "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
 LENGTH_LIMIT = "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
@@ -40,6 +40,10 @@ _COUNT_NAMES = {
 _MODEL = ("llm.model_name", "gen_ai.response.model", "gen_ai.request.model", "langfuse.observation.model.name")
 _SOURCE = re.compile(r"(?:^|\n)Source (\d{1,6}):\r?\n")
 _DEPTH = 4
+_MANY = 30
+"""Recorders keep 128 attributes, at most four a document, and the input is older than any: with fewer documents than
+this nothing was dropped, and with more the input is there or documents are missing too.
+"""
 
 
 class Found(NamedTuple):
@@ -51,9 +55,16 @@ class Found(NamedTuple):
 
 def documents_of(span: Span) -> Found:
     """The documents that a span gave back, from whichever attribute holds them."""
+    if "documents" not in span.known:
+        span.known["documents"] = _documents_of(span)
+    found: Found = span.known["documents"]
+    return found
+
+
+def _documents_of(span: Span) -> Found:
     listed: dict[str, dict[int, dict[str, Any]]] = {}
     for key, value in span.attributes.items():
-        if found := _LISTED.fullmatch(key):
+        if key[:4] in ("retr", "rera") and (found := _LISTED.fullmatch(key)):
             listed.setdefault(found[1], {}).setdefault(int(found[2]), {})[found[3]] = value
     for name in ("reranker.output_documents", "retrieval.documents"):
         if name in listed:
@@ -61,11 +72,13 @@ def documents_of(span: Span) -> Found:
     for name in _WHOLE:
         held = json_opened(span.attributes.get(name))
         if isinstance(held, list):
-            return Found(_documents(held))
+            return _all_of(name, [document(one) for one in held])
     output = span.first(OUTPUT)
-    if _cut_off(output):
+    retrieves = span.kind in (RETRIEVER, RERANKER)
+    if retrieves and _cut_off(output):
         return Found([], f"the JSON of its output is cut off ({LENGTH_LIMIT})")
-    return Found(_inside(json_opened(output), _DEPTH))
+    held = json_opened(output)
+    return Found(_inside(held, _DEPTH) if retrieves or isinstance(held, Mapping) else [])
 
 
 def _in_order(name: str, parts: Mapping[int, Mapping[str, Any]]) -> Found:
@@ -75,14 +88,19 @@ def _in_order(name: str, parts: Mapping[int, Mapping[str, Any]]) -> Found:
     first = min(parts)
     if missing:
         where = f"the first is {name}.{first}" if first else f"{name} has holes"
-        return Found([], f"{missing} of at least {count} documents are missing, {where}")
-    found = [document(parts[number]) for number in range(count)]
+        return Found([], f"{missing} of at least {count} documents are missing, {where} ({COUNT_LIMIT})")
+    return _all_of(name, [document(parts[number]) for number in range(count)])
+
+
+def _all_of(name: str, found: list[Document | None]) -> Found:
+    """Documents in their order, where none of them has lost what names it."""
     texts = [bool(one and one.text) for one in found]
     if any(texts) and not all(texts):
-        return Found([], f"{name}.{texts.index(False)} has no text and others have")
+        return Found([], f"{name}.{texts.index(False)} has no text and others have ({COUNT_LIMIT})")
     kept = [one for one in found if one is not None]
-    if len(kept) < count:
-        return Found([], f"{count - len(kept)} of {count} documents have neither id nor text")
+    if len(kept) < len(found):
+        lost_here = f"{len(found) - len(kept)} of {len(found)} documents have neither id nor text"
+        return Found([], f"{lost_here} ({COUNT_LIMIT})")
     return Found(kept)
 
 
@@ -120,13 +138,20 @@ class Reply(NamedTuple):
 
 def reply_of(span: Span) -> Reply | None:
     """The answer of a model call; a prompt builder that calls itself one has none that is direct."""
+    if "reply" not in span.known:
+        span.known["reply"] = _reply_of(span)
+    found: Reply | None = span.known["reply"]
+    return found
+
+
+def _reply_of(span: Span) -> Reply | None:
     parts: dict[int, dict[str, Any]] = {}
     for key, value in span.attributes.items():
-        if found := _MESSAGE.fullmatch(key):
+        if key[:4] in ("llm.", "gen_") and (found := _MESSAGE.fullmatch(key)):
             parts.setdefault(int(found[1] or found[2]), {})[found[3]] = value
     for number in sorted(parts, reverse=True):
-        if text := _message_text(parts[number]):
-            return Reply(text, direct=True)
+        if said_here := _message_text(parts[number]):
+            return Reply(said_here, direct=True)
     for name in _MESSAGES:
         said = [text for role, text in messages(json_opened(span.attributes.get(name))) if role != "tool" and text]
         if said:
@@ -171,17 +196,23 @@ def _count(value: Any) -> int | None:
 def lost(span: Span) -> str:
     """How a span is damaged; empty where it is whole."""
     if span.dropped:
-        return f"{span.dropped} of its attributes were dropped"
-    return documents_of(span).damage if span.kind not in (LLM, "") else ""
+        return f"{span.dropped} of its attributes were dropped ({COUNT_LIMIT})"
+    if span.kind not in (RETRIEVER, RERANKER):
+        return ""
+    found = documents_of(span)
+    if len(found.documents) >= _MANY and span.first(INPUT) is None:  # Phoenix numbers what is left from 0
+        return f"{len(found.documents)} documents and no input: the oldest attributes were dropped ({COUNT_LIMIT})"
+    return found.damage
 
 
 def numbered_sources(span: Span) -> list[tuple[int, str]]:
-    """The texts that LlamaIndex' citation engine numbers in a prompt, `Source 1:` and so on; those of its example too."""
+    """The texts that LlamaIndex' citation engine numbers in a prompt (`Source 1:`), those of its example too."""
     found: list[tuple[int, str]] = []
     keys = ("llm.prompts", "llm.input_messages", *INPUT)
     values = [value for key, value in span.attributes.items() if key.startswith(keys)]
-    for text in strings(values):
+    texts = (text for value in values if not isinstance(value, str) or "Source 1:" in value for text in strings(value))
+    for text in texts:
         marks = list(_SOURCE.finditer(text))
         ends = [*(mark.start() for mark in marks[1:]), len(text)]
-        found += [(int(mark[1]), text[mark.end() : end]) for mark, end in zip(marks, ends)]
+        found += [(int(mark[1]), text[mark.end() : end]) for mark, end in zip(marks, ends, strict=False)]
     return found

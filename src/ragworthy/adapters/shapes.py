@@ -92,7 +92,8 @@ def parts_text(value: Any) -> str:
             texts.append(part)
         elif isinstance(part, Mapping):
             part = {str(key).removeprefix("message_content."): one for key, one in part.items()}
-            part = part.get("message_content") if isinstance(part.get("message_content"), Mapping) else part
+            inner = part.get("message_content")
+            part = inner if isinstance(inner, Mapping) else part
             text = part.get("text", part.get("content"))
             texts += [text] if isinstance(text, str) and part.get("type", "text") in ("text", "output_text") else []
     return "".join(texts)

@@ -63,6 +63,8 @@ class Span:
     """What went wrong; empty where nothing did."""
     dropped: int = 0
     """How many attributes the recorder says it lost."""
+    known: dict[str, Any] = field(default_factory=dict)
+    """What was worked out once; see `ragworthy.adapters.recorded`."""
 
     def first(self, keys: Iterable[str]) -> Any:
         """The first of some attributes that is there."""
@@ -154,8 +156,8 @@ class Traces:
     """
 
     def __init__(self) -> None:
-        self.files: dict[str, str] = {}
-        """The hash of the file in which a trace first appears."""
+        self.files: dict[str, tuple[str, str]] = {}
+        """The file in which a trace first appears, and its hash."""
         self.repeated = 0
         self._spans: dict[str, dict[str, Span]] = {}
         self._outer: dict[tuple[str, str], Span] = {}
@@ -163,9 +165,9 @@ class Traces:
     def __len__(self) -> int:
         return len(self._spans)
 
-    def add(self, span: Span, sha256: str) -> None:
+    def add(self, span: Span, file: tuple[str, str]) -> None:
         """Put a span into its trace."""
-        self.files.setdefault(span.trace, sha256)
+        self.files.setdefault(span.trace, file)
         held = self._spans.setdefault(span.trace, {})
         if span.id in held:
             self.repeated += 1
@@ -175,7 +177,11 @@ class Traces:
             return
         place = (span.trace, span.metadata("qid"))
         outer = self._outer.get(place)
-        if span.first(INPUT) is None or (outer is not None and not _wider(span, outer)):
+        if span.first(INPUT) is None:
+            if span.parent or span.first(OUTPUT) is None:
+                span.lighten()
+            return
+        if outer is not None and not _wider(span, outer):
             span.lighten()
             return
         if outer is not None:
@@ -192,7 +198,7 @@ def _wider(span: Span, other: Span) -> bool:
         return True
     if span.parent == other.id or not other.parent or None in (span.start, other.start, span.end, other.end):
         return False
-    return (span.start, -(span.end or 0)) <= (other.start, -(other.end or 0))  # type: ignore[operator]
+    return (span.start, -(span.end or 0)) <= (other.start, -(other.end or 0))
 
 
 def below(spans: Mapping[str, Span], marked: set[str]) -> set[str]:

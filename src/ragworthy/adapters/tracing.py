@@ -3,24 +3,26 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ragworthy.adapters.assembly import Read, Rules, assembled, parts
 from ragworthy.adapters.documents import Document, content_id, doc_ids, file_of, markers
+from ragworthy.adapters.examples import Example, Link, columns
 from ragworthy.adapters.model import Imported, Option, Record, Skip, stamp
-from ragworthy.adapters.questions import Questions, chunk_ids, questions
-from ragworthy.adapters.recorded import COUNT_LIMIT
-from ragworthy.adapters.spans import Span, Traces
+from ragworthy.adapters.objects import Row, Rows
+from ragworthy.adapters.questions import Questions, chunk_ids, from_records, questions
+from ragworthy.adapters.rows import Settings, convert
+from ragworthy.adapters.spans import EXAMPLE, Span, Traces
 from ragworthy.errors import DataError, Problem, data_error, usage_error
 from ragworthy.files import sha256_of
 
 OPTIONS = (
-    Option("--gold", "the gold set whose questions were asked: traces are matched by qid, then by text", "FILE", reads=True),
+    Option("--gold", "the gold set that was asked: traces are matched by qid, then by text", "FILE", reads=True),
     Option("--corpus", "chunks, or an earlier --chunks-out: their ids are known to be stable", "FILE", reads=True),
     Option("--doc-id", "id, content, or metadata:KEY,KEY (default: id, usual metadata keys, content)", "RULE"),
     Option("--qid", "metadata:KEY, input (the question's text in --gold) or trace (default: all three)", "RULE"),
-    Option("--marker", r"how answers cite: a regular expression or none (default: [1], [1, 2], [doc1], 【1】)", "REGEX"),
-    Option("--answer", "what the model said, or what the whole pipeline gave back", default="model", choices=("model", "root")),
+    Option("--marker", "how answers cite: a regular expression or none (default: [1], [1, 2], [doc1] …)", "REGEX"),
+    Option("--answer", "the answer: what the model said, or what the root gave back", "", "model", ("model", "root")),
     Option("--skip-damaged", "leave out traces whose spans lost attributes instead of stopping"),
 )  # fmt: skip
 
@@ -28,44 +30,63 @@ _SHOWN = 3
 """So many damaged traces are named; they tend to be all of them."""
 
 
-class Item(NamedTuple):
-    """A question of a data set: a gold item, or why it is none."""
-
-    at: str
-    record: Record | None
-    why: str = ""
-
-
-Reader = Callable[[Path], Iterable[Span | Item]]
-"""From a file of one tool to its spans, and to the questions of its data sets."""
+Part = Span | Example | Link
+Reader = Callable[[Path], Iterable[Part]]
+"""From a file of one tool to its spans, the questions of its data sets, and which trace answers which question."""
 
 
 def imported(name: str, paths: Sequence[Path], options: Mapping[str, Any], reader: Reader) -> Imported:
     """Everything in some files of one tool."""
     rules = _rules(options)
     traces = Traces()
-    gold: list[Record] = []
-    skipped: list[Skip] = []
+    links: dict[str, str] = {}
+    tables: list[tuple[Rows, Settings]] = []
     for path in paths:
         sha256 = sha256_of(path)
+        rows: dict[str, Example] = {}
         for one in reader(path):
             if isinstance(one, Span):
-                traces.add(one, sha256)
-            elif one.record is None:
-                skipped.append(Skip(one.at, one.why))
+                traces.add(one, (str(path), sha256))
+            elif isinstance(one, Link):
+                links[one.trace] = one.example
             else:
-                gold.append(one.record | {"imported": stamp(name, sha256, one.at)})
+                rows.setdefault(repr(one), one)  # an example stands in every run of an experiment
+        tables.append(_table(name, path, sha256, list(rows.values()), options))
+    asked = convert(tables)
+    if rules.gold is None and asked.gold:
+        rules = rules._replace(gold=from_records(asked.gold), own_gold=True)
     found = _Found(name, skip_damaged=bool(options["skip_damaged"]))
     for trace, spans in traces:
+        if trace in links:
+            next(iter(spans.values())).attributes[EXAMPLE] = links[trace]
         for at, part in parts(trace, spans):
             found.take(at, assembled(at, part, rules), traces.files[trace])
     found.check(paths)
-    notes = [*found.notes(rules), *_repeated(traces)]
-    items = len(gold) + len(skipped)
-    unit = "record" if items and found.taken else "example" if items else "trace"
+    return _together(asked, found, [*found.notes(rules), *_repeated(traces)])
+
+
+def _table(
+    name: str, path: Path, sha256: str, examples: list[Example], options: Mapping[str, Any]
+) -> tuple[Rows, Settings]:
+    """Questions of a data set as a table."""
+    listed = [Row(nth, f"example {one.row['qid'] or nth}", one.row, one.why) for nth, one in enumerate(examples, 1)]
+    how = columns([one.row for one in examples])
+    return Rows(path, sha256, listed, how.others), Settings.of(name, how, options)
+
+
+def _together(asked: Imported, found: "_Found", notes: list[str]) -> Imported:
+    """What the data sets and the traces give."""
+    unit = "trace" if not asked.taken else "example" if not found.taken else "record"
+    chunks = {one["chunk_id"]: one for one in (*asked.chunks, *found.chunks())}
     return Imported(
-        gold, found.traces, found.chunks(), items + found.taken, unit, [*skipped, *found.skipped], notes
-    )  # fmt: skip
+        asked.gold,
+        [*asked.traces, *found.traces],
+        list(chunks.values()),
+        asked.taken + found.taken,
+        unit,
+        [*asked.skipped, *found.skipped],
+        [*asked.notes, *notes],
+    )
 
 
 def _rules(options: Mapping[str, Any]) -> Rules:
@@ -80,7 +101,7 @@ def _rules(options: Mapping[str, Any]) -> Rules:
     known = set(gold.ids if gold else ())
     known |= set(chunk_ids(Path(options["corpus"]))) if options["corpus"] else set()
     ids = doc_ids(options["doc_id"], known)
-    return Rules(ids, markers(options["marker"]), qid, gold, options["answer"] == "root")
+    return Rules(ids, markers(options["marker"]), qid, gold, root_first=options["answer"] == "root")
 
 
 def _repeated(traces: Traces) -> Iterator[str]:
@@ -103,13 +124,14 @@ class _Found:
         self._clashing: dict[str, None] = {}
         self._nameless: list[tuple[str, Document]] = []
 
-    def take(self, at: str, read: Read, sha256: str) -> None:
+    def take(self, at: str, read: Read, file: tuple[str, str]) -> None:
         """Keep a trace, or why there is none."""
         self.taken += 1
         where = f"trace {at}"
+        path, sha256 = file
         if read.record is None:
             if read.damage:
-                self._damaged.append(Problem("RW-A10", f"{read.damage} ({COUNT_LIMIT})", where))
+                self._damaged.append(Problem("RW-A10", read.damage, path, where))
             self.skipped.append(Skip(where, read.skip or "its spans lost attributes"))
             return
         self.traces.append(read.record | {"imported": stamp(self._name, sha256, at)})

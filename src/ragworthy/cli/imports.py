@@ -43,7 +43,7 @@ def run(given: argparse.Namespace) -> int:
     if given.dry_run:
         print("dry run: nothing written")
         return int(Exit.SHIP)
-    _write(found, outputs)
+    _write(found, outputs, str(options.get("gold") or "GOLD"))
     return int(Exit.SHIP)
 
 
@@ -58,7 +58,7 @@ def _check(
             raise usage_error(f"expected {one.name} and --{one.goes_with}-out together")
 
 
-def _write(found: Imported, outputs: Mapping[Output, str]) -> None:
+def _write(found: Imported, outputs: Mapping[Output, str], asked: str) -> None:
     """The files that were asked for, each whole or not at all; what was found and not asked for is said."""
     kinds: dict[Output, tuple[list[Record], str]] = {
         "gold": (found.gold, plural(len(found.gold), "question")),
@@ -77,20 +77,18 @@ def _write(found: Imported, outputs: Mapping[Output, str]) -> None:
         if name in outputs:
             write_whole(Path(outputs[name]), b"".join([encode(record) + b"\n" for record in records]))
             print(f"{'traces' if name == 'trace' else name}: {counted}: {outputs[name]}")
-    print(f"next: {_next(found, outputs)}")
+    print(f"next: {_next(found, outputs, asked)}")
 
 
-def _next(found: Imported, outputs: Mapping[Output, str]) -> str:
-    """The command that goes on from here."""
+def _next(found: Imported, outputs: Mapping[Output, str], asked: str) -> str:
+    """The command that goes on from here; `asked` is the gold set that traces were matched with."""
     gold, traces, chunks = (shlex.quote(outputs[name]) if name in outputs else "" for name in OUTPUTS)
     bound = any(item.get(key) for item in found.gold for key in ("gold_evidence", "gold_source"))
     corpus = f" --corpus {chunks or 'CHUNKS'}" if found.suite == "answers" and (chunks or bound) else ""
-    if gold and traces:
-        return f"ragworthy score {found.suite} --gold {gold} --trace {traces}{corpus}"
+    if traces:
+        return f"ragworthy score {found.suite} --gold {gold or shlex.quote(asked)} --trace {traces}{corpus}"
     if gold and found.suite == "answers":
         return f"ragworthy run --target YOURS --gold {gold} --out runs/1"
     if chunks:
         return f"ragworthy index build --docs {chunks} --out index"
-    if gold:
-        return f"ragworthy retrieve --index INDEX --gold {gold} -o traces.jsonl"
-    return f"ragworthy score {found.suite} --gold GOLD --trace {traces}"
+    return f"ragworthy retrieve --index INDEX --gold {gold} -o traces.jsonl"
