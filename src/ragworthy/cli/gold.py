@@ -1,4 +1,4 @@
-"""`gold lint | subset | freeze | verify | rebind | diff`."""
+"""`gold lint | subset | freeze | verify | bind | rebind | diff`."""
 
 import argparse
 from datetime import UTC, datetime
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
+from ragworthy.corpus.binding import HOW
 from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import commands, lint_text
@@ -174,6 +175,38 @@ def _extra(path: Path, given: argparse.Namespace) -> tuple[dict[str, Any], list[
 
     extra, found = retrieval.lock_extra(path, Path(given.corpus), given.dense)
     return extra, retrieval.calibration_lines(found) if found is not None else []
+
+
+def bind(given: argparse.Namespace) -> int:
+    """Write the chunks that hold the evidence of a gold set; exit 1 when some evidence is in none."""
+    from ragworthy.gold import bind as binding
+
+    target, review = Path(given.output), Path(given.review) if given.review else None
+    keep_inputs([given.output, given.review], [given.gold, given.corpus])
+    for flag, path in (("-o", target), ("--review", review)):
+        if path is not None and path.suffix in (".gz", ".zst", ".parquet"):
+            raise usage_error(f"{flag}: expected a .jsonl file, got {path}")
+    found = binding.bind(Path(given.gold), Path(given.corpus), target, review)
+    code = Exit.NO_SHIP if found.unbound else Exit.SHIP
+    if given.format == "json":
+        counts = {step: found.how[step] for step in HOW}
+        body = {"schema": "ragworthy.gold-bind/1", "items": len(found.items), "how": counts, "without": found.without}
+        show(json_text(body | {"evidence": [piece.row() for piece in found.pieces]}))
+        return int(code)
+    for piece in found.unbound[:_SHOWN]:
+        print(f'unbound: {piece.qid}: "{clip(piece.text, 80)}": {piece.why}')
+    if len(found.unbound) > _SHOWN:
+        print(f"unbound: … and {len(found.unbound) - _SHOWN:,} more")
+    noted = [piece for piece in found.pieces if piece.notes]
+    for piece in noted[:_SHOWN]:
+        print(f"note: {piece.qid}: {'; '.join(piece.notes)}")
+    how = ", ".join(f"{found.how[step]:,} {step}" for step in HOW if found.how[step])
+    print(f"{plural(len(found.items), 'item')}, {plural(len(found.pieces), 'piece')} of evidence: {how}")
+    if found.without:
+        print(f"{plural(found.without, 'answerable item')} without evidence: as before")
+    print("wrote " + ", ".join(str(path) for path in (target, review) if path is not None))
+    print(f"bind: {plural(len(found.unbound), 'piece')} of evidence in no chunk (exit {int(code)})")
+    return int(code)
 
 
 def rebind(given: argparse.Namespace) -> int:

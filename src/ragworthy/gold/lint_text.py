@@ -26,13 +26,13 @@ def linted(
         from ragworthy.gold import retrieval
 
         return retrieval.lint(path, corpus)
-    if corpus:
-        raise usage_error("--corpus: only a retrieval gold set is held against a corpus")
+    if corpus and suite == "structured":
+        raise usage_error("--corpus: a set of structured answers is not held against a corpus")
     if suite == "structured":
         from ragworthy.gold import structured
 
         return structured.lint(path, definition)
-    return commands.lint(path, short_words=short_words)
+    return commands.lint(path, short_words=short_words, corpus=corpus)
 
 
 def lines(linted: commands.Linted) -> list[str]:
