@@ -1,5 +1,6 @@
 """What is wrong or doubtful about a gold set."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
