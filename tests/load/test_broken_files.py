@@ -53,7 +53,7 @@ ADVICE = {
     "RW-F14": ("  cannot_write: Check the folder, its permissions and the free space; the old file is untouched."),
     "RW-F15": "  extra_missing: Install it with the pip line shown.",
     "RW-F16": "  changed_meanwhile: Let the writer finish, then run again.",
-    "RW-F17": "  unknown_format: Use .json .md .xml .txt .jsonl or .parquet.",
+    "RW-F17": "  unknown_format: Use .json .md .xml .txt, or .jsonl .parquet .csv for rows.",
     "RW-G01": "  gold_qid: Give every item a non-empty string as qid.",
     "RW-G02": (
         "  gold_qid_repeated: Make every qid unique; clone an item under a new qid instead of changing its meaning."
@@ -832,9 +832,9 @@ def test_an_output_that_cannot_be_written(attempt: Attempt, tmp_path: Path) -> N
 
 
 def test_an_output_format_that_is_not_known(attempt: Attempt, tmp_path: Path) -> None:
-    expected = said("report.html: expected one of .json .md .xml .txt .jsonl .parquet, got .html [RW-F17]")
+    expected = said("report.html: expected one of .json .md .xml .txt .jsonl .parquet .csv, got .html [RW-F17]")
     assert attempt(*command("gold.jsonl"), "-o", "report.html") == (2, "", expected)
-    expected = said("report: expected one of .json .md .xml .txt .jsonl .parquet, got no suffix [RW-F17]")
+    expected = said("report: expected one of .json .md .xml .txt .jsonl .parquet .csv, got no suffix [RW-F17]")
     assert attempt(*command("gold.jsonl"), "-o", "report") == (2, "", expected)
 
 
