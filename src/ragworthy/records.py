@@ -19,6 +19,7 @@ class Gold(msgspec.Struct, frozen=True, gc=False):
     gold_claim_substr: list[str] | None = None
     gold_citations: list[str] | None = None
     constraints: list[str] | None = None
+    gold_reference: str | list[str] | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):

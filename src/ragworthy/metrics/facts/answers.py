@@ -92,6 +92,26 @@ class Rules(NamedTuple):
     chunks: Mapping[str, str] | None = None
 
 
+class Compared(NamedTuple):
+    """A claim against the reference of its question, in whole numbers: part of the tally, beside the flags."""
+
+    num: int
+    den: int
+    """The F1 of both as a fraction in lowest terms."""
+    stated: int
+    details: int
+    """How many of the reference's details the claim states, and how many there are."""
+    contradicted: bool
+    """Whether the claim states another number than the reference in the same unit."""
+    alone: bool
+    """Whether the question has no gold_claim_substr besides."""
+
+
+def has_reference(gold: Gold) -> bool:
+    """Whether claims are compared with a reference too."""
+    return gold.gold_reference is not None and gold.answerable
+
+
 class Facts(NamedTuple):
     """The flags of one question, unpacked for the metrics to read."""
 
@@ -112,6 +132,13 @@ class Facts(NamedTuple):
     retrieved: bool
     all_in_top: frozenset[int]
     any_in_top: frozenset[int]
+    compared: Compared | None = None
+    """What was found of a question with a reference."""
+
+    @property
+    def by_reference(self) -> bool:
+        """Only the reference says what a right claim is: there is no piece of text to look for."""
+        return self.compared is not None and self.compared.alone
 
     @property
     def missing(self) -> bool:
@@ -129,14 +156,14 @@ class Facts(NamedTuple):
         return self.present and not self.refused
 
 
-_TICKED = Facts._fields[:-2]
+_TICKED = Facts._fields[:-3]
 """The fields that are one bit each, the lowest first."""
 # A field in another place than its bit would give metrics the wrong fact without any error.
 assert all(globals()[name.upper()] == 1 << bit for bit, name in enumerate(_TICKED))  # noqa: S101 - checked once
 
 
-def unpack(flags: int, ks: tuple[int, ...]) -> Facts:
-    """The facts behind a flag set.
+def unpack(flags: int, ks: tuple[int, ...], compared: Compared | None = None) -> Facts:
+    """The facts behind a flag set, and what was found of a question with a reference.
 
     >>> unpack(ANSWERABLE | PRESENT | REFUSED, (5,)).shipped
     False
@@ -144,7 +171,7 @@ def unpack(flags: int, ks: tuple[int, ...]) -> Facts:
     ticked = [bool(flags >> bit & 1) for bit in range(len(_TICKED))]
     all_in = frozenset(k for i, k in enumerate(ks) if flags >> (_TOP + 2 * i) & 1)
     any_in = frozenset(k for i, k in enumerate(ks) if flags >> (_TOP + 2 * i + 1) & 1)
-    return Facts._make((*ticked, all_in, any_in))
+    return Facts._make((*ticked, all_in, any_in, compared))
 
 
 def gold_flags(rules: Rules) -> Callable[[Gold], int]:
@@ -161,10 +188,10 @@ def gold_flags(rules: Rules) -> Callable[[Gold], int]:
         if gold.answerable:
             flags = ANSWERABLE | EVIDENCE if cited else ANSWERABLE | NO_CITATIONS
             if not pieces:
-                flags |= VACUOUS
+                flags |= VACUOUS if gold.gold_reference is None else 0
             elif len(pieces) != 1 or len(pieces[0]) < MIN_SUBSTR or not pieces[0].isascii() or pieces[0].isspace():
                 flags |= _piece_flags(pieces, short_words)
-        elif pieces or cited:
+        elif pieces or cited or gold.gold_reference is not None:
             flags = STRAY_GOLD | EVIDENCE if cited else STRAY_GOLD
         else:
             flags = 0

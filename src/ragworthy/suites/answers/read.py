@@ -12,7 +12,7 @@ from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
-from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally
+from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
 from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
@@ -27,6 +27,7 @@ class Alike(NamedTuple):
 
     flags: int
     slices: Mapping[str, int] = MappingProxyType({})
+    compared: f.Compared | None = None
 
 
 class Place(NamedTuple):
@@ -54,8 +55,10 @@ class Kept(NamedTuple):
     qids: list[str]
     flags: Ints
     """The flags of every question of `qids`; both are empty where nobody asked for rows."""
-    watched: Mapping[str, int]
-    """The flags of the questions that must pass, by their id."""
+    compared: Mapping[int, f.Compared]
+    """What was found of each question with a reference, by its place in `qids`."""
+    watched: Mapping[str, Watched]
+    """The questions that must pass, by their id."""
     offenders: list[Offender]
     places: Mapping[int, list[Place]]
     """The first questions that carry each mark, by its bit."""
@@ -88,7 +91,7 @@ def measured(
 
 def _stop_on_flaws(found: Measured, opened: Opened) -> None:
     """Raise what is wrong with the files, gold first, each with its line."""
-    short = sum(count for (flags, _), count in found.tally.items() if flags & f.ONLY_SHORT and flags & f.RESCUABLE)
+    short = sum(count for (flags, _, _), count in found.tally.items() if flags & f.ONLY_SHORT and flags & f.RESCUABLE)
     advice = f'short_substr = "word" would make {short:,} of these items scorable' if short else ""
     Flaws(found.flaws, found.flaw_count).stop(opened.sources, advice)
     if not found.tally:
@@ -102,6 +105,7 @@ def kept(found: Measured, opened: Opened, ks: tuple[int, ...]) -> Kept:
         tally=found.tally,
         qids=found.qids,
         flags=found.flags,
+        compared=found.compared,
         watched=found.watched,
         offenders=found.offenders,
         places=_places(found, opened),
