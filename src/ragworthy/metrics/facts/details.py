@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from ragworthy.metrics.facts.languages import FUNCTION_WORDS, is_german, normal
+from ragworthy.metrics.facts.languages import FUNCTION_WORDS, is_german, normal, without_unspaced
 from ragworthy.metrics.facts.quantities import Dated, Key, Number, dates, numbers, times, with_one
 from ragworthy.metrics.facts.spelled import spelled_out
 from ragworthy.text import compiled, has_cjk, squeeze
@@ -17,6 +17,8 @@ from ragworthy.text import compiled, has_cjk, squeeze
 LONGEST = 20_000
 """So many characters of a text are looked at."""
 LONGEST_TERM = 80
+MOST_WORDS = 5
+"""A longer quotation is no term, but text like any other."""
 _QUOTED = (
     rf'"([^"\n]{{1,{LONGEST_TERM}}})"|“([^”\n]{{1,{LONGEST_TERM}}})”|„([^“”\n]{{1,{LONGEST_TERM}}})[“”]'
     rf"|«([^»\n]{{1,{LONGEST_TERM}}})»|`([^`\n]{{1,{LONGEST_TERM}}})`|「([^」\n]{{1,{LONGEST_TERM}}})」"
@@ -29,17 +31,17 @@ _ENDINGS = (
 _IDENTIFIER = (
     r"https?://[^\s<>()\"，。；、]{1,200}"
     r"|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{2,60}"
-    r"|(?<![\w-])--[A-Za-z][\w-]{1,60}"
-    r"|(?<![\w-])-[A-Za-z](?![\w-])"
-    rf"|(?<![\w./-])[\w./-]{{0,100}}\w\.(?:{_ENDINGS})(?![\w.]?\w)"
-    r"|(?<![\w./])(?:~|\.{1,2})?/[\w.-]{1,60}(?:/[\w.-]{1,60})+"
-    r"|(?<!\w)[A-Za-z]\w{0,60}(?:\.\w{1,60}){0,5}\(\)"
-    r"|(?<!\w)(?=[A-Za-z0-9]{0,60}_)[A-Za-z0-9_]{3,80}(?!\w)"
-    r"|(?<![\w.])v?\d{1,9}(?:\.\d{1,9}){2,}(?:[-+][\w.]{1,30})?(?![\w])"
-    r"|(?<!\w)v\d{1,9}(?:\.\d{1,9})?(?!\w)"
-    r"|(?<![\w-])(?=[A-Za-z-]{0,20}[A-Z])[A-Za-z]{1,20}(?:-[A-Za-z]{1,20})?-?\d{1,12}[A-Za-z0-9]{0,20}(?:-[A-Za-z0-9]{1,20})*"
-    r"(?![\w-])"
-    r"|(?<!\w)[a-z]{1,20}\d{1,12}[A-Za-z]?(?!\w)"
+    r"|(?<![A-Za-z0-9_-])--[A-Za-z][\w-]{1,60}"
+    r"|(?<![A-Za-z0-9_-])-[A-Za-z](?![A-Za-z0-9_-])"
+    rf"|(?<![A-Za-z0-9_./-])[\w./-]{{0,100}}\w\.(?:{_ENDINGS})(?![\w.]?\w)"
+    r"|(?<![A-Za-z0-9_./])(?:~|\.{1,2})?/[\w.-]{1,60}(?:/[\w.-]{1,60})+"
+    r"|(?<![A-Za-z0-9_])[A-Za-z]\w{0,60}(?:\.\w{1,60}){0,5}\(\)"
+    r"|(?<![A-Za-z0-9_])(?=[A-Za-z0-9]{0,60}_)[A-Za-z0-9_]{3,80}(?![A-Za-z0-9_])"
+    r"|(?<![A-Za-z0-9_.])v?\d{1,9}(?:\.\d{1,9}){2,}(?:[-+][\w.]{1,30})?(?![A-Za-z0-9_])"
+    r"|(?<![A-Za-z0-9_])v\d{1,9}(?:\.\d{1,9})?(?![A-Za-z0-9_])"
+    r"|(?<![A-Za-z0-9_-])(?=[A-Za-z-]{0,20}[A-Z])[A-Za-z]{1,20}(?:-[A-Za-z]{1,20})?-?\d{1,12}[A-Za-z0-9]{0,20}(?:-[A-Za-z0-9]{1,20})*"
+    r"(?![A-Za-z0-9_-])"
+    r"|(?<![A-Za-z0-9_])(?![ckm]?m[23])[a-z]{1,20}\d{1,12}[A-Za-z]?(?![A-Za-z0-9_])"
     r"|(?<!\d)\d{16,100}(?!\d)"
 )
 _WORD = r"[^\W\d_]+(?:['’][^\W\d_]+)*"
@@ -73,7 +75,7 @@ def details_of(reference: str) -> Details:
     ["('date', 2021, 5)", "('is', Fraction(5, 1))", "('text', '--fast')", "('word', 'acme')", "('word', 'eu')"]
     """
     text, literals = _literals(normal(reference[:LONGEST]))
-    found = _found(spelled_out(with_one(text), loose=False))
+    found = _found(with_one(spelled_out(text, loose=False)))
     wanted: dict[frozenset[Key], None] = dict.fromkeys(frozenset({("text", one)}) for one in literals)
     wanted |= dict.fromkeys(frozenset(("date", *date) for date in one.readings) for one in found.dates)
     wanted |= dict.fromkeys(frozenset({("time", one)}) for one in found.times)
@@ -93,10 +95,7 @@ def stated_by(claim: str) -> Stated:
     """Everything that a claim states: read as a reference is, and once more with all that may be a number."""
     text = normal(claim[:LONGEST])
     masked = _literals(text)[0]
-    strict, loose = (
-        _found(spelled_out(with_one(masked), loose=False)),
-        _found(spelled_out(with_one(text), loose=True)),
-    )
+    strict, loose = _found(with_one(spelled_out(masked, loose=False))), _found(spelled_out(text, loose=True))
     keys = frozenset((*_keys(strict), *_keys(loose), *(("word", word) for word in _words(text))))
     slots, more = _slots(strict), _slots(loose)
     both = {name: slots.get(name, frozenset()) | more.get(name, frozenset()) for name in slots | more}
@@ -165,13 +164,13 @@ class _Found(NamedTuple):
     times: list[int]
     numbers: list[Number]
     rest: str
-    """The text without dates and times."""
+    """The text without dates, times and numbers."""
 
 
 def _found(text: str) -> _Found:
     dated, text = dates(text)
     clock, text = times(text)
-    return _Found(dated, clock, list(numbers(text)), text)
+    return _Found(dated, clock, *numbers(text))
 
 
 def _slots(found: _Found) -> dict[str, frozenset[Key]]:
@@ -179,7 +178,7 @@ def _slots(found: _Found) -> dict[str, frozenset[Key]]:
     slots: dict[str, set[Key]] = {}
     for one in found.numbers:
         if one.unit is not None:
-            values = ((one.unit.dimension, value * one.unit.factor) for value in one.values)
+            values = ((one.unit.dimension, abs(value) * one.unit.factor) for value in one.values)
             slots.setdefault(one.unit.name, set()).update(values)
         elif one.year:
             slots.setdefault("year of the calendar", set()).add(("date", int(one.values[0]), 0, 0))
@@ -198,6 +197,8 @@ def _literals(text: str) -> tuple[str, list[str]]:
 
     def quoted(match: "re.Match[str]") -> str:
         term = squeeze(next(group for group in match.groups() if group is not None)).strip(".,;:!?。，").lower()
+        if len(term.split()) > MOST_WORDS:
+            return match[0]
         if term:
             found[term] = None
         return f" {'.' if match[0][-2:-1] in '.!?' else ' '} "
@@ -213,7 +214,7 @@ def _literals(text: str) -> tuple[str, list[str]]:
 
 def _words(text: str) -> Iterator[str]:
     """Every word as names are compared."""
-    for word in compiled(_WORD).findall(text):
+    for word in compiled(_WORD).findall(without_unspaced(text)):
         yield _bare(word)
         yield word.lower()
     for initials in compiled(_INITIALS).findall(text):
@@ -234,7 +235,7 @@ def _names(text: str) -> Iterator[str]:
     cjk, german = has_cjk(text), is_german(text)
     for initials in compiled(_INITIALS).findall(text):
         yield initials.replace(".", "").lower()
-    for found in compiled(_WORD).finditer(compiled(_INITIALS).sub(" ", text)):
+    for found in compiled(_WORD).finditer(without_unspaced(compiled(_INITIALS).sub("\0", text))):
         word = found[0]
         if len(word) < 2 or word.lower() in FUNCTION_WORDS or not _is_latin_or_cased(word):
             continue

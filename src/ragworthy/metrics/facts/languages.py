@@ -47,6 +47,22 @@ def _digit(found: "re.Match[str]") -> str:
     return found[0] if value is None else str(value)
 
 
+UNSPACED = (
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Scripts that are compared character by character: Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese."""
+
+
+def without_unspaced(text: str) -> str:
+    """A text with other signs in place of scripts without blanks between words: what is left are words.
+
+    >>> without_unspaced("使用ChatGPT").strip("\\0")
+    'ChatGPT'
+    """
+    return text if text.isascii() else compiled(UNSPACED).sub("\0", text)
+
+
 def _count(words: list[str], known: frozenset[str]) -> int:
     return sum(word in known for word in words)
 

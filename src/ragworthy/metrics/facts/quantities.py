@@ -1,7 +1,6 @@
 """Dates, times and numbers with their units, as they stand in a text, by value."""
 
 import re
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from typing import NamedTuple, TypeAlias
@@ -123,7 +122,7 @@ def _named_units() -> tuple[str, dict[str, Unit]]:
 
 def _end(text: str) -> str:
     """A spelling in letters ends where the word ends; signs and Chinese units do not need to."""
-    return r"(?![A-Za-z])" if compiled(r"[A-Za-z?)]$").search(text) else ""
+    return r"(?![A-Za-z0-9/])" if compiled(r"[A-Za-z?)]$").search(text) else ""
 
 
 @cache
@@ -147,23 +146,35 @@ _BEFORE = {"$": "dollar", "US$": "dollar", "USD": "dollar", "€": "euro", "EUR"
 _BY_NAME = {unit.name: unit for unit in _UNITS}
 
 
-def numbers(text: str) -> Iterator[Number]:
-    """Every number of a text, dates and times taken out.
+GONE = "\0"
+"""Stands for every character of what was read already: neither a blank nor a word."""
 
-    >>> [(one.values[0], one.unit.name) for one in numbers("5 % of $3.5 million in 30-day steps")]
+
+def numbers(text: str) -> tuple[list[Number], str]:
+    """The numbers of a text without dates and times, and the text without them.
+
+    >>> [(one.values[0], one.unit.name) for one in numbers("5 % of $3.5 million in 30-day steps")[0]]
     [(Fraction(5, 1), 'percent'), (Fraction(3500000, 1), 'dollar'), (Fraction(30, 1), 'day')]
     """
     pattern, known = _number()
-    for found in pattern.finditer(text):
-        scale, before = found["scale"], (found["before"] or "").strip()
-        factor = _SCALE_OF[scale] if scale else Fraction(1)
-        values = tuple(factor * (-one if found["sign"] else one) for one in number_of(found["digits"]))
-        unit = _BY_NAME[_BEFORE[before]] if before else None
-        if found["unit"] and found.lastgroup and unit is None:
-            unit = next(known[name] for name in known if found[name] is not None)
-        bare = unit is None and not scale and found["ordinal"] != "s"
-        year = bare and len(found["digits"]) == 4 and found["digits"].isdigit() and 1000 <= values[0] < 2100
-        yield Number(values, unit, year)
+    found = [_read(one, known) for one in pattern.finditer(text)]
+    return found, pattern.sub(_gone, text)
+
+
+def _gone(match: "re.Match[str]") -> str:
+    return GONE * len(match[0])
+
+
+def _read(found: "re.Match[str]", known: dict[str, Unit]) -> Number:
+    scale, before = found["scale"], (found["before"] or "").strip()
+    factor = _SCALE_OF[scale] if scale else Fraction(1)
+    values = tuple(factor * (-one if found["sign"] else one) for one in number_of(found["digits"]))
+    unit = _BY_NAME[_BEFORE[before]] if before else None
+    if found["unit"] and found.lastgroup and unit is None:
+        unit = next(known[name] for name in known if found[name] is not None)
+    bare = unit is None and not scale and found["ordinal"] != "s"
+    year = bare and len(found["digits"]) == 4 and found["digits"].isdigit() and 1000 <= values[0] < 2100
+    return Number(values, unit, year)
 
 
 @cache
@@ -215,7 +226,7 @@ class Dated(NamedTuple):
 
 
 def dates(text: str) -> tuple[list[Dated], str]:
-    """The dates of a text, and the text with blanks in their place.
+    """The dates of a text, and the text without them.
 
     >>> [date for one in dates("2021-05-03; May 3, 2021; 2021年5月3日; 3 May; 03/05/2021")[0] for date in one.readings]
     [(2021, 5, 3), (2021, 5, 3), (2021, 3, 5), (0, 5, 3), (2021, 5, 3), (2021, 5, 3)]
@@ -227,7 +238,7 @@ def dates(text: str) -> tuple[list[Dated], str]:
         if not readings:
             return match[0]
         found.append(Dated(readings))
-        return " " * len(match[0])
+        return _gone(match)
 
     for pattern in _DATES:
         text = compiled(pattern).sub(take, text)
@@ -265,6 +276,6 @@ def times(text: str) -> tuple[list[int], str]:
         if match["half"]:
             hour = hour % 12 + (12 if match["half"] == "p" else 0)
         found.append(60 * hour + minute)
-        return " " * len(match[0])
+        return _gone(match)
 
     return found, compiled(_TIME).sub(take, text)

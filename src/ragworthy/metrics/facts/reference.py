@@ -8,15 +8,10 @@ from functools import lru_cache
 
 from ragworthy.metrics.facts.answers import CLAIM, ERRORED, REFUSED, Compared
 from ragworthy.metrics.facts.details import Details, contradicts, details_of, stated, stated_by
-from ragworthy.metrics.facts.languages import has_articles, normal
+from ragworthy.metrics.facts.languages import UNSPACED, has_articles, normal
 from ragworthy.records import Gold, Trace
 from ragworthy.text import compiled
 
-_APART = (
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-"""Scripts that are compared character by character: Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese."""
 _ARTICLES = frozenset(("a", "an", "the"))
 
 
@@ -32,7 +27,7 @@ def tokens(text: str, *, articles: bool = True) -> list[str]:
     text = compiled(r"[!-/:-@\[-`{-~]").sub("", normal(text).lower())
     if not text.isascii():
         text = "".join(" " if unicodedata.category(sign)[0] in "PS" else sign for sign in text)
-        text = compiled(_APART).sub(r" \g<0> ", text)
+        text = compiled(UNSPACED).sub(r" \g<0> ", text)
     return [word for word in text.split() if not (articles and word in _ARTICLES)]
 
 
