@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ragworthy.metrics.facts.reference import compare, f1
 from ragworthy.records import Gold
-from ragworthy.text import piece_occurs, fold
+from ragworthy.text import fold, piece_occurs
 
 DATA = Path(__file__).resolve().parents[2] / "shared/data"
 REFUSED = "not in context"
@@ -36,9 +36,9 @@ class Scored(NamedTuple):
 
 def records(path: str) -> list[dict[str, Any]]:
     file = DATA / path
-    opened = gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8")
-    with opened as lines:
-        return [json.loads(line) for line in lines if line.strip()]
+    data = file.read_bytes()
+    lines = (gzip.decompress(data) if file.suffix == ".gz" else data).splitlines()
+    return [json.loads(line) for line in lines if line.strip()]
 
 
 def scored(references: list[str], claim: str, good: bool) -> Scored:
@@ -66,7 +66,7 @@ def correlation(values: Sequence[float], good: Sequence[bool]) -> float | None:
     spread = sum((one - mean) ** 2 for one in values) * n * rate * (1 - rate)
     if not spread:
         return None
-    return sum((one - mean) * (yes - rate) for one, yes in zip(values, good, strict=True)) / spread**0.5
+    return float(sum((one - mean) * (yes - rate) for one, yes in zip(values, good, strict=True)) / spread**0.5)
 
 
 def row(name: str, some: Sequence[Scored], pick: Callable[[Scored], float | None]) -> str:
@@ -112,8 +112,10 @@ def squad() -> None:
             ours = max(float(f1(claim, one)) for one in item["gold_claim_substr"])
             differences.append((abs(ours - trace["label"]["squad_f1"]), claim, item["gold_claim_substr"]))
         same = sum(one < ROUNDED for one, *_ in differences)
-        print(f"| {system} | {len(differences)} | {same} | {sum(one for one, *_ in differences) / len(differences):.5f} "
-              f"| {max(one for one, *_ in differences):.3f} |")
+        print(
+            f"| {system} | {len(differences)} | {same} | {sum(one for one, *_ in differences) / len(differences):.5f} "
+            f"| {max(one for one, *_ in differences):.3f} |"
+        )
         if "-v" in sys.argv:
             for one in differences:
                 if one[0] >= ROUNDED:
@@ -133,8 +135,11 @@ def sentence_around(text: str, start: int) -> str:
 def squad_sentences() -> dict[str, list[str]]:
     chunks = {one["id"]: one["text"] for one in records("squad2/dev/corpus.jsonl")}
     return {
-        one["qid"]: list(dict.fromkeys(sentence_around(chunks[one["context_id"]], answer["answer_start"])
-                                       for answer in one["answers"]))
+        one["qid"]: list(
+            dict.fromkeys(
+                sentence_around(chunks[one["context_id"]], answer["answer_start"]) for answer in one["answers"]
+            )
+        )
         for one in records("squad2/dev/meta.jsonl.gz")
         if one["answers"]
     }

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ragworthy.metrics.facts.compared import Compared
 from ragworthy.metrics.facts.constraints import Contradictions, kept
 from ragworthy.names import MIN_SUBSTR, REFUSAL
 from ragworthy.records import Gold, Trace
@@ -90,26 +91,6 @@ class Rules(NamedTuple):
     scu: bool = False
     contradictions: Contradictions = ()
     chunks: Mapping[str, str] | None = None
-
-
-class Compared(NamedTuple):
-    """A claim against the reference of its question, in whole numbers: part of the tally, beside the flags."""
-
-    num: int
-    den: int
-    """The F1 of both as a fraction in lowest terms."""
-    stated: int
-    details: int
-    """How many of the reference's details the claim states, and how many there are."""
-    contradicted: bool
-    """Whether the claim states another number than the reference in the same unit."""
-    alone: bool
-    """Whether the question has no gold_claim_substr besides."""
-
-
-def has_reference(gold: Gold) -> bool:
-    """Whether claims are compared with a reference too."""
-    return gold.gold_reference is not None and gold.answerable
 
 
 class Facts(NamedTuple):

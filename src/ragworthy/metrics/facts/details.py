@@ -25,9 +25,9 @@ _QUOTED = (
     rf"|『([^』\n]{{1,{LONGEST_TERM}}})』|《([^》\n]{{1,{LONGEST_TERM}}})》"
 )
 _ENDINGS = (
-    "c cfg conf cpp csv css db doc docx exe gz go h html ini ipynb java js json jsonl jpg log md parquet pdf png py rb rs "
-    "rst sh sql svg tar toml ts tsv txt xls xlsx xml yaml yml zip zst"
-).replace(" ", "|")
+    "c|cfg|conf|cpp|csv|css|db|doc|docx|exe|gz|go|h|html|ini|ipynb|java|js|json|jsonl|jpg|log|md|parquet|pdf|png|py|rb"
+    "|rs|rst|sh|sql|svg|tar|toml|ts|tsv|txt|xls|xlsx|xml|yaml|yml|zip|zst"
+)
 _IDENTIFIER = (
     r"https?://[^\s<>()\"，。；、]{1,200}"
     r"|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{2,60}"
@@ -206,7 +206,7 @@ def _literals(text: str) -> tuple[str, list[str]]:
     def named(match: "re.Match[str]") -> str:
         whole = match[0].rstrip(".,;:!?")
         found[whole.lower()] = None
-        return f" x{match[0][len(whole):]} "
+        return f" x{match[0][len(whole) :]} "
 
     text = compiled(_QUOTED).sub(quoted, text)
     return compiled(_IDENTIFIER).sub(named, text), list(found)
@@ -240,9 +240,11 @@ def _names(text: str) -> Iterator[str]:
         if len(word) < 2 or word.lower() in FUNCTION_WORDS or not _is_latin_or_cased(word):
             continue
         shouted = word.isupper() or compiled(r"[a-zß-ÿ][A-ZÀ-Þ]").search(word) is not None
-        if shouted or (cjk and word.isascii()):
-            yield _bare(word)
-        elif word[0].isupper() and not german and not _starts_sentence(found.string[: found.start()]):
+        if (
+            shouted
+            or (cjk and word.isascii())
+            or (word[0].isupper() and not german and not _starts_sentence(found.string[: found.start()]))
+        ):
             yield _bare(word)
 
 

@@ -5,20 +5,25 @@ import unicodedata
 
 from ragworthy.text import compiled, has_cjk, nfkc
 
-_ENGLISH = frozenset(
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_ENGLISH = _listed(
     "the of and is was are were to for with by that this it its from as at be been has have had which who their his "
-    "her they not but or if when than then there will would can could should may might into these those".split()
+    "her they not but or if when than then there will would can could should may might into these those"
 )
-_GERMAN = frozenset(
+_GERMAN = _listed(
     "der das und ist nicht ein eine einen einem einer dem den mit für auf von zu zum zur wird sich auch werden bei im "
-    "wurde sind nach aus es als oder".split()
+    "wurde sind nach aus es als oder"
 )
-_OTHERS = frozenset(
+_OTHERS = _listed(
     "le la les des du un une et est que qui dans pour sur avec au aux ne pas el los las del y en por con para una es "
     "su se al de os um uma não em da dos das il lo gli di che è per della nel het een van niet zijn voor ook och att "
-    "som det på med jest nie się w z na".split()
+    "som det på med jest nie się w z na"
 )
-FUNCTION_WORDS = _ENGLISH | frozenset("a an i in on he she we you what where how why do does did no yes so".split())
+FUNCTION_WORDS = _ENGLISH | _listed("a an i in on he she we you what where how why do does did no yes so")
 """English words that are no names, whatever their first letter looks like."""
 
 _HIDDEN = re.compile("[\u00ad\u0640\u064b-\u0652\u0670\u200b-\u200f\u202a-\u202e\u2060\ufeff]")

@@ -170,7 +170,7 @@ def _read(found: "re.Match[str]", known: dict[str, Unit]) -> Number:
     factor = _SCALE_OF[scale] if scale else Fraction(1)
     values = tuple(factor * (-one if found["sign"] else one) for one in number_of(found["digits"]))
     unit = _BY_NAME[_BEFORE[before]] if before else None
-    if found["unit"] and found.lastgroup and unit is None:
+    if found["unit"] and unit is None and not found["ordinal"]:  # the 10th day is not 10 days
         unit = next(known[name] for name in known if found[name] is not None)
     bare = unit is None and not scale and found["ordinal"] != "s"
     year = bare and len(found["digits"]) == 4 and found["digits"].isdigit() and 1000 <= values[0] < 2100

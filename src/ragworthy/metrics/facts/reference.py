@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from ragworthy.metrics.facts.answers import CLAIM, ERRORED, REFUSED, Compared
+from ragworthy.metrics.facts.answers import CLAIM, ERRORED, REFUSED
+from ragworthy.metrics.facts.compared import Compared
 from ragworthy.metrics.facts.details import Details, contradicts, details_of, stated, stated_by
 from ragworthy.metrics.facts.languages import UNSPACED, has_articles, normal
 from ragworthy.records import Gold, Trace

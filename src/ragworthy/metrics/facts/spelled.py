@@ -31,9 +31,9 @@ _TENS = {
 }  # fmt: skip
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
 _ORDINALS = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
-    "sixteenth seventeenth eighteenth nineteenth twentieth"
-).split()
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth",
+    "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth",
+)  # fmt: skip
 """Read in a claim only: in a reference `first` is hardly ever a number."""
 _WORD = "|".join(sorted((*_ONES, *_TENS), key=len, reverse=True))
 _SCALE = "|".join(_SCALES)
@@ -49,7 +49,7 @@ def spelled_out(text: str, *, loose: bool) -> str:
     >>> spelled_out("one thousand two hundred and five, twenty-five, one day", loose=False)
     '1205, 25, one day'
     >>> spelled_out("the first one", loose=True), spelled_out("三百人, 二〇二一年, 一些", loose=True)
-    ('the 1 1', '300人, 2021年, 一些')
+    ('the 1th 1', '300人, 2021年, 一些')
     """
     if loose:
         text = compiled(r"\b(?:" + "|".join(_ORDINALS) + r")\b", re.IGNORECASE).sub(_ordinal, text)
@@ -58,7 +58,7 @@ def spelled_out(text: str, *, loose: bool) -> str:
 
 
 def _ordinal(found: "re.Match[str]") -> str:
-    return str(_ORDINALS.index(found[0].lower()) + 1)
+    return f"{_ORDINALS.index(found[0].lower()) + 1}th"
 
 
 def _english(words: str, loose: bool) -> str:
@@ -96,8 +96,8 @@ def _value(parts: list[str]) -> int | None:
 
 # Chinese
 
-_DIGITS = {sign: value for value, signs in enumerate(("〇零", "一壹", "二两兩", "三", "四", "五", "六", "七", "八", "九"))
-           for sign in signs}  # fmt: skip
+_SIGNS = ("〇零", "一壹", "二两兩", "三", "四", "五", "六", "七", "八", "九")
+_DIGITS = {sign: value for value, signs in enumerate(_SIGNS) for sign in signs}
 _SMALL = {"十": 10, "百": 100, "千": 1000}
 _LARGE = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _OF = "年月日号號天个個小时分秒元块岁歲人名次倍位家条條座种種米公千度届屆世時間％%"

@@ -124,7 +124,9 @@ def _of_references(found: Found) -> list[Step]:
     names = [name for name in ("reference_f1", "reference_details") if f"answers.{name}" in found.summary.words]
     known = [(name, found.value(f"answers.{name}")) for name in names]
     measured = [(name, float(value.exact)) for name, value in known if value.exact is not None]
-    kept = [one.gate for one in found.judged if one.outcome is not Outcome.NOT_MEASURED and one.gate.op in (g.MIN, g.MAX)]
+    kept = [
+        one.gate for one in found.judged if one.outcome is not Outcome.NOT_MEASURED and one.gate.op in (g.MIN, g.MAX)
+    ]
     rest = [f"{gate.metric.partition('.')[2]}={gate.threshold}" for gate in kept if gate.metric != "answers.missing"]
     gates = ",".join([*(f"{name}={_below(value)}" for name, value in measured), *rest])
     now = ", ".join(f"{name} is {value:.3f} now" for name, value in measured)

@@ -11,6 +11,7 @@ from ragworthy.load.decode import Decoder
 from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.compared import Compared
 from ragworthy.records import Gold, Ints, Trace
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
@@ -27,7 +28,7 @@ class Alike(NamedTuple):
 
     flags: int
     slices: Mapping[str, int] = MappingProxyType({})
-    compared: f.Compared | None = None
+    compared: Compared | None = None
 
 
 class Place(NamedTuple):
@@ -55,7 +56,7 @@ class Kept(NamedTuple):
     qids: list[str]
     flags: Ints
     """The flags of every question of `qids`; both are empty where nobody asked for rows."""
-    compared: Mapping[int, f.Compared]
+    compared: Mapping[int, Compared]
     """What was found of each question with a reference, by its place in `qids`."""
     watched: Mapping[str, Watched]
     """The questions that must pass, by their id."""

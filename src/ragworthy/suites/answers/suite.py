@@ -7,6 +7,7 @@ from typing import Any
 from ragworthy import gates as g
 from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, blame, by_reference_only, label
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.compared import Compared
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import HARMLESS
@@ -203,7 +204,10 @@ class Answers(Suite):
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""
         own: Kept = found.own
-        return [_offender(one, _case(Alike(one.flags, compared=one.compared), own.ks, one.qid)) for one in own.offenders[:most]]
+        return [
+            _offender(one, _case(Alike(one.flags, compared=one.compared), own.ks, one.qid))
+            for one in own.offenders[:most]
+        ]
 
     def extra(self, found: Found) -> Extra:
         """A receipt keeps the tally: from it every number can be had again."""
@@ -232,8 +236,8 @@ def _of_shipped(name: MetricName) -> bool:
 
 def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
     """A case for each set of flags: a few hundred, however many questions there are."""
-    counts: Counter[tuple[int, f.Compared | None]] = Counter()
-    inside: dict[tuple[int, f.Compared | None], Counter[str]] = {}
+    counts: Counter[tuple[int, Compared | None]] = Counter()
+    inside: dict[tuple[int, Compared | None], Counter[str]] = {}
     for (flags, slices, compared), count in tally.items():
         known = flags, compared
         counts[known] += count
@@ -249,12 +253,12 @@ def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
     ]
 
 
-def _in_order(counted: tuple[tuple[int, tuple[str, ...], f.Compared | None], int]) -> tuple[Any, ...]:
+def _in_order(counted: tuple[tuple[int, tuple[str, ...], Compared | None], int]) -> tuple[Any, ...]:
     (flags, slices, compared), _ = counted
     return flags, slices, compared or ()
 
 
-def _entry(flags: int, slices: tuple[str, ...], compared: f.Compared | None, count: int) -> list[Any]:
+def _entry(flags: int, slices: tuple[str, ...], compared: Compared | None, count: int) -> list[Any]:
     """An entry of the tally as a receipt has it; the comparison only where there is a reference."""
     entry = [flags, list(slices), count]
     return entry if compared is None else [*entry, list(map(int, compared))]

@@ -10,9 +10,10 @@ from ragworthy import gates as g
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.ids import natural
 from ragworthy.load.sources import Source
-from ragworthy.metrics.cost import Prices, spend_of
 from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only
+from ragworthy.metrics.cost import Prices, spend_of
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.compared import has_reference
 from ragworthy.metrics.fold import in_order, percent_of, value_of, value_of_all
 from ragworthy.metrics.latency import Sample, Timed, length_of, load_name, stage_order
 from ragworthy.metrics.registry import Metric, MetricName, all_metrics, suite_of
@@ -154,7 +155,7 @@ def sweep(job: Job, runs: Iterable[Timed]) -> Sweep:
 
 def _facts(job: Job, gold: Gold, timed: Timed, flags: int) -> f.Facts:
     """What is known of an answer; held against the reference where its question has one."""
-    if not f.has_reference(gold):
+    if not has_reference(gold):
         return f.unpack(flags, job.rules.ks)
     from ragworthy.metrics.facts.reference import compared_by
 

@@ -4,7 +4,6 @@ from collections import Counter
 from typing import Any
 
 from ragworthy.metrics import stability as st
-from ragworthy.metrics.facts import answers as f
 from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Note, noted, size_note
 from ragworthy.report.show import plural

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from ragworthy.metrics.facts.answers import Compared, Rules
+from ragworthy.metrics.facts.answers import Rules
+from ragworthy.metrics.facts.compared import Compared
 from ragworthy.records import Flaw, Gold, Ints, Trace
 from ragworthy.suites.reading import Reader, Table
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from ragworthy.metrics.facts.answers import Compared
+from ragworthy.metrics.facts.compared import Compared
 from ragworthy.records import Ints
 from ragworthy.suites.answers.parallel.digest import PLACES, digest
 from ragworthy.suites.answers.parallel.job import Example, Job, Joined, Measured, Partial, Strays, Tally, Watched

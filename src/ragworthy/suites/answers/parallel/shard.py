@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.errors import MOST_PROBLEMS
-from ragworthy.load.gold import wrong_id, wrong_reference
+from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Flaw, Gold, Ints, Trace
 from ragworthy.suites.answers.parallel.job import Damage, Job, Joined, Strays
+from ragworthy.suites.answers.parallel.references import References
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import NAMELESS, Table
 from ragworthy.suites.slices import slicer
@@ -60,8 +61,8 @@ class Shard:
         """The number of the trace that was scored for each row; -1 where there was none."""
         self.origin: dict[int, tuple[int, int]] = {}
         """Rows whose last trace was found in the second step: its part and number."""
-        self.compared: dict[int, f.Compared] = {}
-        """What was found of each question with a reference, by its row."""
+        self._references = References(job)
+        self.compared = self._references.compared
         self.slices: list[tuple[str, ...]] = []
         self.gold_table = Table()
         self.trace_table = Table()
@@ -82,8 +83,6 @@ class Shard:
         self._strays: dict[str, int] = {}
         self._earlier: dict[str, int] = {}
         self._facts = f.trace_flags(job.rules)
-        self._alike: dict[f.Compared, f.Compared] = {}
-        """Each comparison once, however many questions have the same."""
         if job.damage is not None:
             self._facts = _spoiled(self._facts, job.damage)
 
@@ -169,7 +168,8 @@ class Shard:
             self.flags.extend(flags)
             self.taken.extend([-1] * len(records))
             if referenced := [nth for nth, gold in enumerate(records) if gold.gold_reference is not None]:
-                self._enter_references(block, records, referenced, start, full)
+                wrong = self._references.enter(records, referenced, start)
+                self._gold_flaws(block, [Wrong(nth, *flaw) for nth, flaw in wrong], full)
             if sliced is not None:
                 self.slices += sliced(block.data) if not self.flaw_count else [()] * len(records)
             if not job.allow_gold_errors and any([one & _LINT_MASK for one in flags]):
@@ -197,6 +197,7 @@ class Shard:
         if self._in_order(records, first):
             return len(records)
         index, items, flags, taken, facts = self.index, self.items, self.flags, self.taken, self._facts
+        compared = self.compared
         matched = 0
         for number, trace in enumerate(records, first):
             qid = trace.qid or trace.q_id
@@ -211,8 +212,8 @@ class Shard:
                 continue
             items[row] = None
             flags[row] |= facts(gold, trace)
-            if row in self.compared:
-                self._compare(row, gold, trace)
+            if row in compared:
+                self._references.compare(row, gold, trace, flags[row])
             taken[row] = number
             self._next = row + 1
             matched += 1
@@ -236,9 +237,7 @@ class Shard:
         added = map(self._facts, golds, records)  # type: ignore[arg-type]  # none of them is None
         self.flags[row:end] = array("Q", map(or_, self.flags[row:end], added))
         if self.compared:
-            for nth, (gold, trace) in enumerate(zip(golds, records, strict=True), row):
-                if nth in self.compared and gold is not None:
-                    self._compare(nth, gold, trace)
+            self._references.compare_all(row, golds, records, self.flags)
         self.taken[row:end] = array("q", range(first, first + len(records)))
         self.items[row:end] = [None] * len(records)
         self._next = end
@@ -325,39 +324,11 @@ class Shard:
                 gold = golds[row]
                 self.flags[row] = gold_flags(gold) | facts(gold, trace)
             if row in self.compared:
-                self._compare(row, gold, trace)
+                self._references.compare(row, gold, trace, self.flags[row])
 
     def gold_rows(self, rows: list[int]) -> dict[int, Gold]:
         """Gold items once more; those already scored were let go to save memory."""
         return dict(self.gold_table.pick(self.job.gold, self.part, self.job.parts, rows))
-
-    # references
-
-    def _enter_references(
-        self, block: Any, records: list[Gold], referenced: list[int], start: int, full: bool
-    ) -> None:
-        """Questions with a reference: what is known of each as long as it has no trace."""
-        from ragworthy.metrics.facts.reference import compare
-
-        wrong: list[Wrong] = []
-        for nth in referenced:
-            gold = records[nth]
-            if f.has_reference(gold):
-                self.compared[start + nth] = self._once(compare(gold, None))
-            if not self.job.allow_gold_errors and (flaw := wrong_reference(gold)):
-                wrong.append(Wrong(nth, *flaw))
-        self._gold_flaws(block, wrong, full)
-
-    def _compare(self, row: int, gold: Gold, trace: Trace) -> None:
-        """Hold the claim of a scored trace against the reference of its question."""
-        from ragworthy.metrics.facts.reference import compare, compared_by
-
-        given = trace if self.job.damage is None else self.job.damage(gold, trace)
-        found = compare(gold, None) if given is None else compared_by(gold, given, self.flags[row])
-        self.compared[row] = self._once(found)
-
-    def _once(self, found: f.Compared) -> f.Compared:
-        return self._alike.setdefault(found, found)
 
     # problems: the first few of each file are kept with their place, all are counted
 
