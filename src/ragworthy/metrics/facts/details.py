@@ -95,7 +95,9 @@ def stated_by(claim: str) -> Stated:
     """Everything that a claim states: read as a reference is, and once more with all that may be a number."""
     text = normal(claim[:LONGEST])
     masked = _literals(text)[0]
-    strict, loose = _found(with_one(spelled_out(masked, loose=False))), _found(spelled_out(text, loose=True))
+    as_reference, freely = with_one(spelled_out(masked, loose=False)), spelled_out(text, loose=True)
+    strict = _found(as_reference)
+    loose = strict if freely == as_reference else _found(freely)
     keys = frozenset((*_keys(strict), *_keys(loose), *(("word", word) for word in _words(text))))
     slots, more = _slots(strict), _slots(loose)
     both = {name: slots.get(name, frozenset()) | more.get(name, frozenset()) for name in slots | more}
@@ -168,8 +170,10 @@ class _Found(NamedTuple):
 
 
 def _found(text: str) -> _Found:
+    if compiled(r"\d").search(text) is None:
+        return _Found([], [], [], text)
     dated, text = dates(text)
-    clock, text = times(text)
+    clock, text = times(text) if ":" in text else ([], text)
     return _Found(dated, clock, *numbers(text))
 
 
@@ -243,7 +247,7 @@ def _names(text: str) -> Iterator[str]:
         if (
             shouted
             or (cjk and word.isascii())
-            or (word[0].isupper() and not german and not _starts_sentence(found.string[: found.start()]))
+            or (word[0].isupper() and not german and not _starts_sentence(found.string, found.start()))
         ):
             yield _bare(word)
 
@@ -253,6 +257,6 @@ def _is_latin_or_cased(word: str) -> bool:
     return word.lower() != word.upper() and not has_cjk(word)
 
 
-def _starts_sentence(before: str) -> bool:
-    nearest = before[-40:]
+def _starts_sentence(text: str, place: int) -> bool:
+    nearest = text[max(0, place - 40) : place]
     return compiled(_STARTS).search(nearest) is not None and compiled(_SHORTENED).search(nearest) is None

@@ -157,8 +157,13 @@ def numbers(text: str) -> tuple[list[Number], str]:
     [(Fraction(5, 1), 'percent'), (Fraction(3500000, 1), 'dollar'), (Fraction(30, 1), 'day')]
     """
     pattern, known = _number()
-    found = [_read(one, known) for one in pattern.finditer(text)]
-    return found, pattern.sub(_gone, text)
+    found: list[Number] = []
+
+    def take(match: "re.Match[str]") -> str:
+        found.append(_read(match, known))
+        return _gone(match)
+
+    return found, pattern.sub(take, text)
 
 
 def _gone(match: "re.Match[str]") -> str:

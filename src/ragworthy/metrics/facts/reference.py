@@ -70,7 +70,7 @@ def compare(gold: Gold, claim: str | None) -> Compared:
     return Compared(best.numerator, best.denominator, stated, details, contradicted, alone)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _details(reference: str) -> Details:
     return details_of(reference)
 

@@ -31,8 +31,9 @@ _TENS = {
 }  # fmt: skip
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
 _ORDINALS = (
-    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth",
-    "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth",
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
+    "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth",
+    "twentieth",
 )  # fmt: skip
 """Read in a claim only: in a reference `first` is hardly ever a number."""
 _WORD = "|".join(sorted((*_ONES, *_TENS), key=len, reverse=True))
@@ -102,12 +103,14 @@ _SMALL = {"十": 10, "百": 100, "千": 1000}
 _LARGE = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _OF = "年月日号號天个個小时分秒元块岁歲人名次倍位家条條座种種米公千度届屆世時間％%"
 """What may stand behind a single numeral for it to count: alone, 一 and 十 are parts of ordinary words."""
+LONGEST = 15
+"""A longer run of numerals is no number that people write."""
 _NUMERAL = f"[{''.join(_DIGITS)}{''.join(_SMALL)}]+(?:[{''.join(_LARGE)}][{''.join(_DIGITS)}{''.join(_SMALL)}]*)*"
 
 
 def _chinese_numbers(text: str) -> str:
-    share = compiled(rf"百分之({_NUMERAL}|\d+(?:\.\d+)?)")
-    text = share.sub(lambda found: f"{_chinese(found[1]) if not found[1][0].isdigit() else found[1]}%", text)
+    share = compiled(rf"百分之(?:({_NUMERAL})|(\d+(?:\.\d+)?))")
+    text = share.sub(lambda found: f"{found[2] or _chinese(found[1][:LONGEST])}%", text)
     return compiled(_NUMERAL).sub(_numeral, text)
 
 
@@ -116,13 +119,12 @@ def _numeral(found: "re.Match[str]") -> str:
     before = found.string[: found.start()][-1:]
     if before.isdigit() or (len(signs) == 1 and after not in _OF) or not any(sign in _DIGITS for sign in signs + "一"):
         return signs
-    if len(signs) == 1 and not after:
+    if (len(signs) == 1 and not after) or len(signs) > LONGEST:
         return signs
-    value = _chinese(signs)
-    return signs if value is None else str(value)
+    return str(_chinese(signs))
 
 
-def _chinese(signs: str) -> int | None:
+def _chinese(signs: str) -> int:
     """The value of a Chinese numeral.
 
     >>> [_chinese(one) for one in ("三百", "十五", "一千二百零五", "三万五千", "一亿", "二〇二一")]

@@ -18,13 +18,12 @@ class References:
         self._alike: dict[Compared, Compared] = {}
         """Each comparison once, however many questions have the same."""
 
-    def enter(self, records: Sequence[Gold], referenced: Sequence[int], start: int) -> list[tuple[int, Wrong]]:
+    def enter(self, records: Sequence[Gold], start: int) -> list[tuple[int, Wrong]]:
         """Note what is known of each question without a trace; tells what is wrong with references."""
         from ragworthy.metrics.facts.reference import compare
 
         wrong: list[tuple[int, Wrong]] = []
-        for nth in referenced:
-            gold = records[nth]
+        for nth, gold in enumerate(records):
             if has_reference(gold):
                 self._note(start + nth, compare(gold, None))
             if not self._job.allow_gold_errors and (flaw := wrong_reference(gold)):

@@ -13,7 +13,7 @@ again is read once more from its file, by block and number, which is rare and ke
 
 from array import array
 from collections.abc import Callable, Iterator
-from operator import lt, or_
+from operator import attrgetter, lt, or_
 from typing import Any, NamedTuple
 
 import msgspec
@@ -33,6 +33,7 @@ LOOK_AHEAD = 256
 MOST_WAITING = 20_000
 """How many traces wait for their gold item before the rest of the gold set is read at once."""
 _LINT_MASK = sum(f.LINT)
+_REFERENCE = attrgetter("gold_reference")
 
 
 class OutOfOrderError(Exception):
@@ -167,8 +168,9 @@ class Shard:
             flags = list(map(gold_flags, records))
             self.flags.extend(flags)
             self.taken.extend([-1] * len(records))
-            if referenced := [nth for nth, gold in enumerate(records) if gold.gold_reference is not None]:
-                wrong = self._references.enter(records, referenced, start)
+            given = list(map(_REFERENCE, records))
+            if given.count(None) < len(given):
+                wrong = self._references.enter(records, start)
                 self._gold_flaws(block, [Wrong(nth, *flaw) for nth, flaw in wrong], full)
             if sliced is not None:
                 self.slices += sliced(block.data) if not self.flaw_count else [()] * len(records)
