@@ -37,7 +37,7 @@ _IDENTIFIER = (
     r"|(?<![A-Za-z0-9_./])(?:~|\.{1,2})?/[\w.-]{1,60}(?:/[\w.-]{1,60})+"
     r"|(?<![A-Za-z0-9_])[A-Za-z]\w{0,60}(?:\.\w{1,60}){0,5}\(\)"
     r"|(?<![A-Za-z0-9_])(?=[A-Za-z0-9]{0,60}_)[A-Za-z0-9_]{3,80}(?![A-Za-z0-9_])"
-    r"|(?<![A-Za-z0-9_.])v?\d{1,9}(?:\.\d{1,9}){2,}(?:[-+][\w.]{1,30})?(?![A-Za-z0-9_])"
+    r"|(?<![A-Za-z0-9_.])(?!\d{1,3}(?:\.\d{3})+(?![\d.]\d))v?\d{1,9}(?:\.\d{1,9}){2,}(?:[-+][\w.]{1,30})?(?![A-Za-z0-9_])"
     r"|(?<![A-Za-z0-9_])v\d{1,9}(?:\.\d{1,9})?(?![A-Za-z0-9_])"
     r"|(?<![A-Za-z0-9_-])(?=[A-Za-z-]{0,20}[A-Z])[A-Za-z]{1,20}(?:-[A-Za-z]{1,20})?-?\d{1,12}[A-Za-z0-9]{0,20}(?:-[A-Za-z0-9]{1,20})*"
     r"(?![A-Za-z0-9_-])"
@@ -94,11 +94,12 @@ def _number_keys(one: Number) -> frozenset[Key]:
 def stated_by(claim: str) -> Stated:
     """Everything that a claim states: read as a reference is, and once more with all that may be a number."""
     text = normal(claim[:LONGEST])
-    masked = _literals(text)[0]
+    masked, literals = _literals(text)
     as_reference, freely = with_one(spelled_out(masked, loose=False)), spelled_out(text, loose=True)
     strict = _found(as_reference)
     loose = strict if freely == as_reference else _found(freely)
-    keys = frozenset((*_keys(strict), *_keys(loose), *(("word", word) for word in _words(text))))
+    words = (("word", word) for word in _words(text))
+    keys = frozenset((*_keys(strict), *_keys(loose), *words, *(("text", one) for one in literals)))
     slots, more = _slots(strict), _slots(loose)
     both = {name: slots.get(name, frozenset()) | more.get(name, frozenset()) for name in slots | more}
     return Stated(keys, both, f" {squeeze(text).lower()} ")

@@ -16,7 +16,7 @@ _ENGLISH = _listed(
 )
 _GERMAN = _listed(
     "der das und ist nicht ein eine einen einem einer dem den mit für auf von zu zum zur wird sich auch werden bei im "
-    "wurde sind nach aus es als oder"
+    "wurde sind nach aus es als oder die hat haben war waren kann am"
 )
 _OTHERS = _listed(
     "le la les des du un une et est que qui dans pour sur avec au aux ne pas el los las del y en por con para una es "
