@@ -5,15 +5,17 @@ metric in `answers.py` is a pure function of the flags.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from ragworthy.metrics.facts.compared import Compared
 from ragworthy.metrics.facts.constraints import Contradictions, kept
 from ragworthy.names import MIN_SUBSTR, REFUSAL
 from ragworthy.records import Gold, Trace
 from ragworthy.text import can_count_when_short, clip, fold, is_nfc, looks_like_refusal, piece_occurs, trim_fold
+
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.compared import Compared
 
 # One number holds everything that is known of a question: a million of them fit into eight megabytes, two of them are
 # joined by `|`, and a Counter of them is the tally. Its bits, from the lowest:
@@ -113,7 +115,7 @@ class Facts(NamedTuple):
     retrieved: bool
     all_in_top: frozenset[int]
     any_in_top: frozenset[int]
-    compared: Compared | None = None
+    compared: "Compared | None" = None
     """What was found of a question with a reference."""
 
     @property
@@ -143,7 +145,7 @@ _TICKED = Facts._fields[:-3]
 assert all(globals()[name.upper()] == 1 << bit for bit, name in enumerate(_TICKED))  # noqa: S101 - checked once
 
 
-def unpack(flags: int, ks: tuple[int, ...], compared: Compared | None = None) -> Facts:
+def unpack(flags: int, ks: tuple[int, ...], compared: "Compared | None" = None) -> Facts:
     """The facts behind a flag set, and what was found of a question with a reference.
 
     >>> unpack(ANSWERABLE | PRESENT | REFUSED, (5,)).shipped

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ragworthy.errors import data_error
 from ragworthy.load.chunks import load_chunks
@@ -11,7 +11,6 @@ from ragworthy.load.decode import Decoder
 from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.facts.compared import Compared
 from ragworthy.records import Gold, Ints, Trace
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
@@ -19,6 +18,9 @@ from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.reading import Flaws, reader, told
 from ragworthy.suites.request import Progress, Request
+
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.compared import Compared
 
 _QUESTIONS_UP_TO = 32 << 20
 
@@ -28,7 +30,7 @@ class Alike(NamedTuple):
 
     flags: int
     slices: Mapping[str, int] = MappingProxyType({})
-    compared: Compared | None = None
+    compared: "Compared | None" = None
 
 
 class Place(NamedTuple):
@@ -56,7 +58,7 @@ class Kept(NamedTuple):
     qids: list[str]
     flags: Ints
     """The flags of every question of `qids`; both are empty where nobody asked for rows."""
-    compared: Mapping[int, Compared]
+    compared: "Mapping[int, Compared]"
     """What was found of each question with a reference, by its place in `qids`."""
     watched: Mapping[str, Watched]
     """The questions that must pass, by their id."""

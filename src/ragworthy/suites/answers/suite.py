@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragworthy import gates as g
 from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, blame, by_reference_only, label
 from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.facts.compared import Compared
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import HARMLESS
@@ -27,6 +26,9 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import Slice
+
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.compared import Compared
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
 COUNTED = ("rate", "count")
@@ -253,12 +255,12 @@ def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
     ]
 
 
-def _in_order(counted: tuple[tuple[int, tuple[str, ...], Compared | None], int]) -> tuple[Any, ...]:
+def _in_order(counted: "tuple[tuple[int, tuple[str, ...], Compared | None], int]") -> tuple[Any, ...]:
     (flags, slices, compared), _ = counted
     return flags, slices, compared or ()
 
 
-def _entry(flags: int, slices: tuple[str, ...], compared: Compared | None, count: int) -> list[Any]:
+def _entry(flags: int, slices: tuple[str, ...], compared: "Compared | None", count: int) -> list[Any]:
     """An entry of the tally as a receipt has it; the comparison only where there is a reference."""
     entry = [flags, list(slices), count]
     return entry if compared is None else [*entry, list(map(int, compared))]

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ragworthy.metrics.facts.answers import Rules
-from ragworthy.metrics.facts.compared import Compared
 from ragworthy.records import Flaw, Gold, Ints, Trace
 from ragworthy.suites.reading import Reader, Table
+
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.compared import Compared
 
 Damage = Callable[[Gold, Trace], Trace | None]
 Tally: TypeAlias = "Counter[tuple[int, tuple[str, ...], Compared | None]]"
@@ -18,7 +20,7 @@ class Watched(NamedTuple):
     """What is known of one question that was asked for by its id."""
 
     flags: int
-    compared: Compared | None = None
+    compared: "Compared | None" = None
 
 
 class Job(NamedTuple):
@@ -86,7 +88,7 @@ class Offender(NamedTuple):
     gold_citations: list[str]
     question: str | None
     error: str | None = None
-    compared: Compared | None = None
+    compared: "Compared | None" = None
 
 
 class Partial(NamedTuple):
@@ -103,7 +105,7 @@ class Partial(NamedTuple):
     qids: list[str]
     flags: Ints
     traces: int
-    compared: dict[int, Compared]
+    compared: "dict[int, Compared]"
     """What was found of each question with a reference, by its row; empty where nobody asked for rows."""
 
 
@@ -125,5 +127,15 @@ class Measured(NamedTuple):
     qids: list[str]
     flags: Ints
     """The flags of every question of `qids`; both are empty where nobody asked for rows."""
-    compared: dict[int, Compared]
+    compared: "dict[int, Compared]"
     """What was found of each question with a reference, by its row."""
+
+
+def spoiled(facts: Callable[[Gold, Trace], int], damage: Damage) -> Callable[[Gold, Trace], int]:
+    """The facts of damaged traces, for the self-test; a trace that is gone adds nothing."""
+
+    def flags_of(gold: Gold, trace: Trace) -> int:
+        damaged = damage(gold, trace)
+        return 0 if damaged is None else facts(gold, damaged)
+
+    return flags_of

@@ -5,14 +5,16 @@ from array import array
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ragworthy.metrics.facts.compared import Compared
 from ragworthy.records import Ints
 from ragworthy.suites.answers.parallel.digest import PLACES, digest
 from ragworthy.suites.answers.parallel.job import Example, Job, Joined, Measured, Partial, Strays, Tally, Watched
 from ragworthy.suites.answers.parallel.shard import OutOfOrderError, Shard
 from ragworthy.suites.fork import UnexpectedError, answer, tell, workers
+
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.compared import Compared
 
 ORPHANS_SHOWN = 3
 

@@ -11,9 +11,9 @@ from ragworthy.suites.answers.parallel.job import Job
 class References:
     """Claims against references, row by row. What compares texts is loaded with the first reference."""
 
-    def __init__(self, job: Job) -> None:
-        self.compared: dict[int, Compared] = {}
-        """What was found of each question with a reference, by its row."""
+    def __init__(self, job: Job, compared: dict[int, Compared]) -> None:
+        self.compared = compared
+        """What was found of each question with a reference, by its row: filled here."""
         self._job = job
         self._alike: dict[Compared, Compared] = {}
         """Each comparison once, however many questions have the same."""
