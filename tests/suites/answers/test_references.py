@@ -10,7 +10,10 @@ import pytest
 
 import ragworthy as rw
 from conftest import Cli, Row, write_jsonl
+from ragworthy.gates import MIN, Gate
 from ragworthy.gold.lint import is_sentence
+from ragworthy.suites.answers.missing import for_references
+from ragworthy.suites.answers.rules import DEFAULT_GATES, TEXT_GATE
 
 KEPT = "Backups are kept for 30 days in Dublin."
 
@@ -113,6 +116,26 @@ def test_references_only_end_with_gates_to_write(tmp_path: Path, cli: Cli) -> No
             "over_refusal=0.10 (reference_f1 is 0.390 now, reference_details is 0.125 now)") in done.out  # fmt: skip
     gates = "reference_f1=0.39,reference_details=0.12"
     assert cli("score", "answers", "--gold", gold, "--trace", traces, "--gates", gates).code == 0
+
+
+def test_a_reference_is_enough_for_an_item(tmp_path: Path, cli: Cli) -> None:
+    """Neither pieces nor evidence: the text is compared, and citations are not asked for."""
+    bare = [{name: value for name, value in item.items() if name != "gold_citations"} for item in GOLD]
+    gold, traces = write_jsonl(tmp_path / "g.jsonl", bare), write_jsonl(tmp_path / "t.jsonl", TRACES)
+    says = "references and refusals are measured; precision, containment, CHR, recall and hit are not [RW-W88]"
+    assert f"note: {gold}: 6 items, 5 of them answerable without evidence: {says}" in cli("gold", "lint", gold).out
+    done = cli("score", "answers", "--gold", gold, "--trace", traces, "--gates", "reference_f1=0.3")
+    assert done.code == 0
+    assert f"5 gold items without evidence: {says}" in done.out
+
+
+def test_usual_gates_on_pieces_give_way_to_those_on_references() -> None:
+    asked = Gate("answers.reference_f1", MIN, "0.3")
+    written = Gate("answers.precision", MIN, "0.9")
+    chr_gate = next(gate for gate in DEFAULT_GATES if gate.metric == "answers.chr")
+    kept = for_references((*DEFAULT_GATES, TEXT_GATE, written, asked))
+    assert kept == (chr_gate, *DEFAULT_GATES[2:], written, asked)
+    assert for_references(DEFAULT_GATES) == DEFAULT_GATES
 
 
 # the tally

@@ -98,7 +98,7 @@ def stated_by(claim: str) -> Stated:
     as_reference, freely = with_one(spelled_out(masked, loose=False)), spelled_out(text, loose=True)
     strict = _found(as_reference)
     loose = strict if freely == as_reference else _found(freely)
-    words = (("word", word) for word in _words(text))
+    words = (("word", word) for word in (*_words(text), *_names(strict.rest)))
     keys = frozenset((*_keys(strict), *_keys(loose), *words, *(("text", one) for one in literals)))
     slots, more = _slots(strict), _slots(loose)
     both = {name: slots.get(name, frozenset()) | more.get(name, frozenset()) for name in slots | more}
