@@ -57,6 +57,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence, and no text that a right claim has.", "Write what a right claim contains (gold_claim_substr), or name the evidence: its text (gold_evidence), where it stands (gold_source) or the ids of its chunks (gold_citations)."),
     "RW-G07": Code("only_short_substr", "Every gold_claim_substr entry of an answerable item is shorter than 5 characters, so no answer can be right.", 'Give a longer piece, or set short_substr = "word" under [answers] in the policy (--short-substr word).'),
     "RW-G08": Code("unanswerable_with_gold", "An unanswerable item carries gold text or citations.", "Empty both lists, or set answerable to true."),
+    "RW-G27": Code("blank_reference", "A gold_reference holds no word and no number.", "Write the sentence that a right answer says, or leave the field out."),
     "RW-G10": Code("no_relevant", "A retrieval question names no relevant block.", "List the ids of the blocks that answer it in relevant, or set answerable to false."),
     "RW-G11": Code("negative_is_relevant", "A block is listed as relevant and as a hard negative.", "Take it out of one of the two lists."),
     "RW-G12": Code("not_three_paraphrases", "A retrieval question does not have exactly three paraphrases.", "Write three wordings with the same intent; convergence cannot be measured without them."),
@@ -252,6 +253,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-W87": Code("evidence_not_looked_up", "Items name evidence, but neither ids nor a corpus to find it in.", "Give the chunks with --corpus, or write the ids with 'ragworthy gold bind'."),
     "RW-W88": Code("text_only", "Answerable items name no evidence, so only their text is scored: containment and refusals.", "For precision, CHR, recall and hit say what the evidence is (gold_evidence), where it stands (gold_source) or which chunks hold it (gold_citations)."),
     "RW-W78": Code("all_rejected", "Every pair of votes ends as REJECT, so the validators agree that nothing may ship.", "Look at the answers with the answers suite: agreement alone does not say that they are good."),
+    "RW-W95": Code("sentences_as_pieces", "A gold_claim_substr entry is a whole sentence: no model repeats it word for word.", "Put the sentence into gold_reference, and keep in gold_claim_substr only the few words that must occur."),
 }  # fmt: skip
 
 

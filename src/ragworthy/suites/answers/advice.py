@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
+from ragworthy.metrics.answers import OF_PIECES, by_reference_only
 from ragworthy.metrics.facts import answers as f
 from ragworthy.names import Outcome
 from ragworthy.report.part import Note, noted, orphan_note, plain, size_note
@@ -112,7 +113,29 @@ def _of_evidence(found: Found) -> list[Step]:
         told.append(("questions without a trace", "run the pipeline over the whole gold set and score again"))
     if found.frozen.state == "broken":
         told.append(("gold set changed", "restore the gold set, or freeze the change with a signature and a reason"))
-    return told + found.unmeasured_step()
+    return told + _of_references(found) + found.unmeasured_step()
+
+
+def _of_references(found: Found) -> list[Step]:
+    """Gates that look for pieces of text, where the gold set has only references: what to gate instead."""
+    unmeasured = {one.gate.metric for one in found.outcomes(Outcome.NOT_MEASURED) if not one.gate.optional}
+    if not unmeasured & OF_PIECES or not by_reference_only(case.facts for case in found.cases):
+        return []
+    names = [name for name in ("reference_f1", "reference_details") if f"answers.{name}" in found.summary.words]
+    known = [(name, found.value(f"answers.{name}")) for name in names]
+    measured = [(name, float(value.exact)) for name, value in known if value.exact is not None]
+    kept = [
+        one.gate for one in found.judged if one.outcome is not Outcome.NOT_MEASURED and one.gate.op in (g.MIN, g.MAX)
+    ]
+    rest = [f"{gate.metric.partition('.')[2]}={gate.threshold}" for gate in kept if gate.metric != "answers.missing"]
+    gates = ",".join([*(f"{name}={_below(value)}" for name, value in measured), *rest])
+    now = ", ".join(f"{name} is {value:.3f} now" for name, value in measured)
+    return [("references only: no gold_claim_substr to look for", f"gate on the references: --gates {gates} ({now})")]
+
+
+def _below(value: float) -> str:
+    """A threshold that a value passes: cut to two places, never below 0."""
+    return f"{int(100 * value) / 100:.2f}"
 
 
 def _of_answers(found: Found, failed: set[str]) -> list[Step]:
