@@ -145,7 +145,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy-keys.md lists every key."),
     "RW-P03": Code("policy_value", "A policy key has a value it cannot take.", "Change the value as the line says."),
     "RW-P04": Code("policy_unknown_metric", "A gate names a metric that does not exist.", "'ragworthy explain' lists every metric."),
-    "RW-P05": Code("threshold_idle", "The threshold can never fail, or never pass.", "A gate that cannot fail is no gate: choose a threshold inside the metric's range."),
+    "RW-P05": Code("threshold_idle", "The threshold can never fail, or never pass.", "Choose a threshold inside the metric's range: a gate that can only pass, or only fail, decides nothing."),
     "RW-P06": Code("waiver_expired", "A waiver has expired.", "Fix what it waived, or renew it with a new date and reason."),
     "RW-P07": Code("waiver_unknown", "A waiver names a gate on a metric that does not exist.", "Remove it, or name the gate's metric."),
     "RW-P08": Code("policy_missing", "No policy was found.", "Run 'ragworthy init', or name one with -c."),

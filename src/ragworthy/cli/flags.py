@@ -28,7 +28,8 @@ class Parser(argparse.ArgumentParser):
 def command(
     group: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str, run: str | None
 ) -> argparse.ArgumentParser:
-    made = group.add_parser(name, help=summary, description=summary[:1].upper() + summary[1:] + ".", allow_abbrev=False)
+    sentence = summary[:1].upper() + summary[1:] + ("" if summary.endswith("?") else ".")
+    made = group.add_parser(name, help=summary, description=sentence, allow_abbrev=False)
     if run is not None:
         made.set_defaults(handler=run)
     return made

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import data_error, missing_extra, usage_error
+from ragworthy.errors import Problem, UsageError, data_error, missing_extra, usage_error
 from ragworthy.files import check_readable, open_input, sha256_of, shown_path
 from ragworthy.load import unpack
 from ragworthy.load.values import Refused, is_plain, plain
@@ -292,12 +292,12 @@ def as_lines(records: Iterable[Any], where: str) -> bytes:
         for record in records:
             lines.append(encode(record if is_plain(record) else plain(record)) + b"\n")
     except Refused as refused:
-        raise data_error("RW-U05", refused.reason, where=f"{where}:{len(lines) + 1}", field=refused.field) from None
+        place = f"{where}:{len(lines) + 1}"
+        raise UsageError([Problem("RW-U05", refused.reason, place, refused.field)]) from None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         told = "records nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise data_error(
-            "RW-U05", f"expected what JSON can hold, got: {told}", where=f"{where}:{len(lines) + 1}"
-        ) from None
+        problem = Problem("RW-U05", f"expected what JSON can hold, got: {told}", f"{where}:{len(lines) + 1}")
+        raise UsageError([problem]) from None
     return b"".join(lines)
 
 

@@ -152,22 +152,22 @@ def _leaf(value: Any) -> Any:
         raise Refused(f"{_WANTED}, got {a(name)}") from None
 
 
-def _object(items: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    made: dict[Any, Any] = {}
+def _object(items: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
     for key, value in items:
         name = key if type(key) is str else _key(key)
         try:
             made[name] = plain(value)
         except Refused as refused:
-            raise refused.inside(f".{clip(str(name), 80)}") from None
+            raise refused.inside(f".{clip(name, 80)}") from None
     return made
 
 
-def _key(key: Any) -> Any:
+def _key(key: Any) -> str:
     name = plain(key)
-    if not isinstance(name, (str, int, float)):
+    if type(name) not in (str, int):
         raise Refused(f"expected keys that are texts, got {a(type(key).__name__)}")
-    return name
+    return str(name)
 
 
 def _list(values: Iterable[Any]) -> list[Any]:
