@@ -17,6 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragworthy.errors import UsageError
+from ragworthy.load.sources import as_lines
 from ragworthy.load.values import Refused, endless, is_plain, outline, plain
 
 pd: Any = importlib.import_module("pandas")
@@ -137,7 +139,7 @@ def test_what_is_read(value: Any, wanted: Any) -> None:
     for given_, expected in ((value, wanted), ({"a": [value]}, {"a": [wanted]})):
         got = plain(given_)
         assert got == expected
-        assert is_plain(got)
+        assert is_plain([got])
         json.dumps(got)
 
 
@@ -180,6 +182,7 @@ def test_a_circle_ends() -> None:
     circle.append(circle)
     with pytest.raises(RecursionError):
         plain(circle)
+    assert not is_plain([circle])
     assert outline(circle) == "[[[[[[<list>]]]]]]"
 
 
@@ -192,7 +195,7 @@ PLAIN = st.recursive(
 
 @given(PLAIN)
 def test_what_json_has_stays_as_it_is(value: Any) -> None:
-    assert is_plain(value)
+    assert is_plain([value])
     assert plain(value) == value
     assert len(outline(value, 100)) <= 100
 
@@ -213,7 +216,7 @@ def wrapped(value: Any) -> Any:
 @given(PLAIN)
 def test_what_is_wrapped_comes_out_as_it_was(value: Any) -> None:
     assert plain(wrapped(value)) == value
-    assert is_plain(plain(wrapped(value)))
+    assert is_plain([plain(wrapped(value))])
 
 
 def test_numbers_that_json_cannot_hold() -> None:
@@ -232,3 +235,17 @@ def test_an_outline_is_short_and_runs_no_code_of_the_value() -> None:
     assert outline(TextAccessor("x\ny")) == '"x y"'
     long = outline({"a": ["word"] * 10_000, "b": 1}, 50)
     assert (len(long), long[:14], long[-1]) == (50, '{"a": ["word",', "…")
+
+
+@given(st.lists(PLAIN, max_size=6))
+def test_records_at_once_and_one_by_one_give_the_same_lines(values: list[Any]) -> None:
+    wanted = b"".join(msgspec.json.encode(one) + b"\n" for one in values)
+    assert as_lines(values, "<gold>") == wanted
+    assert as_lines(map(wrapped, values), "<gold>") == wanted
+
+
+def test_a_record_among_many_is_named() -> None:
+    records: list[Any] = [{"qid": f"Q{n}", "ids": ["a"]} for n in range(2500)]
+    records[2345]["ids"].append({"b"})
+    with pytest.raises(UsageError, match=r"^<gold>:2346: ids\[1\]: expected a list, got a set, which has no order"):
+        as_lines(records, "<gold>")

@@ -6,13 +6,17 @@ What pipelines and notebooks hand over is rarely made of plain dicts and lists: 
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ragworthy.text import clip, visible
 
 _LEAVES = frozenset((str, int, float, bool, type(None)))
+_PLAIN = _LEAVES | {dict, list}
+_DEEP = 100
+"""What has more levels is looked at one by one: it may be a circle."""
 _WANTED = "expected what JSON can hold"
 
 
@@ -54,17 +58,27 @@ class Refused(Exception):
         return f"{self.field}: {self.reason}" if self.place else self.reason
 
 
-def is_plain(value: Any) -> bool:
-    """Whether a value is made of what JSON has and of nothing else; keys are not looked at.
+def is_plain(values: Sequence[Any]) -> bool:
+    """Whether values are made of what JSON has and of nothing else; keys are not looked at.
 
-    >>> is_plain({"a": [1, {"b": None}]}), is_plain({"a": (1, 2)})
+    They are looked at level by level and not one by one: there may be a million of them.
+
+    >>> is_plain([{"a": [1, {"b": None}]}]), is_plain([{"a": 1}, {"a": (1, 2)}])
     (True, False)
     """
-    kind = type(value)
-    if kind is not dict and kind is not list:
-        return kind in _LEAVES
-    inner = value.values() if kind is dict else value
-    return _LEAVES.issuperset(map(type, inner)) or all(map(is_plain, inner))
+    for _ in range(_DEEP):
+        kinds = set(map(type, values))
+        if not kinds <= _PLAIN:
+            return False
+        inner: list[Any] = []
+        if dict in kinds:
+            inner += chain.from_iterable(map(dict.values, [one for one in values if type(one) is dict]))
+        if list in kinds:
+            inner += chain.from_iterable([one for one in values if type(one) is list])
+        if not inner:
+            return True
+        values = inner
+    return False
 
 
 def plain(value: Any) -> Any:
