@@ -136,7 +136,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-J06": Code("target_unreachable", "Nothing answers at the target.", "Start it, or mend its address; then run the same command with --resume."),
     "RW-J07": Code("not_a_journal", "The file journal.jsonl of the folder is not the journal of a run, or its first line is damaged.", "Name a new folder; what is in this one is left alone."),
     "RW-J08": Code("stale_traces", "A run that has not ended, or another run over the same questions, lies beside the traces.", "End that run with --resume, name its traces.jsonl in the policy, or keep runs in folders of their own."),
-    "RW-J09": Code("replies_unfit", "Ten replies in a row cannot be used, all for the same reason, so the run stopped.", "Mend the target and try it with --check; then the same command with --resume asks these again. --keep-going asks on whatever comes."),
+    "RW-J09": Code("replies_unfit", "Ten replies in a row cannot be used, all for the same reason, so the run stopped.", "Mend the target ('ragworthy run --check' shows one reply); then the same command with --resume asks these again. --keep-going asks on, whatever comes."),
     "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}: docs/run.md.'),
     "RW-J11": Code("callable_signature", "The callable cannot be called with a question.", "Write a function around it that takes the question, or all five fields of the request:"),
     "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),

@@ -133,6 +133,8 @@ class NodeWithScore:
         (decimal.Decimal("1.50"), "1.50"),
         (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (pd.NA, None),
+        (pd.NaT, None),
+        (pd.Timestamp("2024-02-01 10:30"), "2024-02-01T10:30:00"),
     ],
 )
 def test_what_is_read(value: Any, wanted: Any) -> None:

@@ -22,8 +22,8 @@ from ragworthy.runner.faults import same_fault
 
 SHAPE = '{"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}'
 DO = (
-    "  replies_unfit: Mend the target and try it with --check; then the same command with --resume asks these again. "
-    "--keep-going asks on whatever comes."
+    "  replies_unfit: Mend the target ('ragworthy run --check' shows one reply); then the same command with --resume "
+    "asks these again. --keep-going asks on, whatever comes."
 )
 
 
@@ -286,9 +286,11 @@ def test_latency_stops_as_well(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         latency.run(sweep, target, latency.Options(tmp_path / "out", timeout=5))
     problem, *more = caught.value.lines()
-    assert problem.startswith("unfit_callables:foreign: expected replies that can be read, got in ")
     assert problem.endswith(" questions: bad reply: object missing required field answer_json [RW-J09]")
     assert f"  wanted: {SHAPE}" in more
+    assert problem.startswith("unfit_callables:foreign: expected replies that can be read, got in 10 questions: ")
+    done = latency.run(sweep, target, latency.Options(tmp_path / "out", timeout=5, keep_going=True))
+    assert (done.finished, done.cells[0].reasons) == (True, {"bad reply": 40})
 
 
 @pytest.mark.parametrize(

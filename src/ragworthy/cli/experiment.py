@@ -107,7 +107,9 @@ def latency(given: argparse.Namespace) -> int:
         target = driven.open_given(given)
         sweep = sweeping.of_target(sweep, target)
         shown = _Shown(sweep, quiet=given.quiet)
-        options = sweeping.Options(out, given.resume, given.timeout, starts=shown.starts, told=shown.told)
+        options = sweeping.Options(
+            out, given.resume, given.timeout, starts=shown.starts, told=shown.told, keep_going=given.keep_going
+        )
         try:
             swept = sweeping.run(sweep, target, options)
         finally:

@@ -236,7 +236,6 @@ def _closed(one: argparse.ArgumentParser) -> None:
     one.add_argument("--concurrency", type=whole, default=4, metavar="N",
                      help="how many at a time (default: 4); 1 calls Python in the main thread")  # fmt: skip
     one.add_argument("--retry-errors", action="store_true", help="with --resume: ask what was an error again")
-    one.add_argument("--keep-going", action="store_true", help="do not stop after ten replies with the same mistake")
 
 
 def _driven(one: argparse.ArgumentParser, *, retries: int = 2, needs_out: bool = True) -> None:
@@ -245,6 +244,7 @@ def _driven(one: argparse.ArgumentParser, *, retries: int = 2, needs_out: bool =
     one.add_argument("--gold", required=True, metavar="FILE", help="the gold set")
     one.add_argument("--out", required=needs_out, metavar="DIR", help="where the journal and the results go")
     one.add_argument("--resume", action="store_true", help="go on where an earlier run stopped")
+    one.add_argument("--keep-going", action="store_true", help="do not stop after ten replies with the same mistake")
     one.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="for one question (default: 60)")
     one.add_argument("--retries", type=count, default=retries, metavar="N",
                      help=f"after connection errors, 429 and 5xx (default: {retries})")  # fmt: skip

@@ -154,15 +154,17 @@ def _check_frameworks(value: Any) -> None:
 
 
 def _leaf(value: Any) -> Any:
-    """Times, decimals, UUIDs and the like, as texts; the missing value of pandas."""
+    """Times, decimals, UUIDs and the like, as texts; the missing values of pandas."""
     import msgspec
 
     name = type(value).__name__
-    if name == "NAType" or value is msgspec.UNSET:
+    if name in ("NAType", "NaTType") or value is msgspec.UNSET:
         return None
     try:
         return msgspec.to_builtins(value)
     except TypeError:
+        if callable(getattr(value, "isoformat", None)):  # times of pandas
+            return plain(value.isoformat())
         raise Refused(f"{_WANTED}, got {a(name)}") from None
 
 
