@@ -99,7 +99,23 @@ class AIMessage:
 
 
 class NodeWithScore:
-    node, score = object(), 0.5
+    node, score, node_id, metadata = object(), 0.5, "n", {"a": 1}
+
+
+class TextNode:
+    node_id, metadata = "n", {"a": 1}
+
+
+class Response:
+    """As llama_index has it."""
+
+    response, source_nodes = "x", [1]
+
+
+class GeneratedAnswer:
+    """As haystack has it."""
+
+    data, query, documents = "x", "q", [1]
 
 
 @pytest.mark.parametrize(
@@ -152,6 +168,15 @@ def test_what_is_read(value: Any, wanted: Any) -> None:
         (Document(), "expected what JSON can hold, got a Document: write its id, or its text (page_content)"),
         (AIMessage(), "expected what JSON can hold, got an AIMessage: write its text (content)"),
         (NodeWithScore(), "expected what JSON can hold, got a NodeWithScore: write its id (node_id), or its text"),
+        (TextNode(), "expected what JSON can hold, got a TextNode: write its id (node_id), or its text"),
+        (
+            Response(),
+            "expected what JSON can hold, got a Response: write its text, str(response), and ids of source_nodes",
+        ),
+        (
+            GeneratedAnswer(),
+            "expected what JSON can hold, got a GeneratedAnswer: write its text (data), and the ids of its documents",
+        ),
         ({"a"}, "expected a list, got a set, which has no order"),
         (frozenset("a"), "expected a list, got a frozenset, which has no order"),
         ((one for one in "ab"), "expected what JSON can hold, got a generator"),

@@ -207,6 +207,14 @@ def test_a_callable_shows_where_it_raised_and_what_helps(cli: Cli) -> None:
     assert check(cli, target, "--concurrency", 1).code == 0
 
 
+def test_a_reply_cannot_steer_the_terminal(cli: Cli) -> None:
+    claim = "\x1b[2J\x1b[31mred\u202e\nverdict: SHIP"
+    for value in ({"answer_json": {"claim": claim}, "retrieved_ids": [claim]}, {"answer": claim}, claim):
+        done = check(cli, replies(value))
+        assert "\x1b" not in done.out + done.err
+        assert not [line for line in (done.out + done.err).splitlines() if line.startswith("verdict")]
+
+
 def test_out_is_needed_where_something_is_written(cli: Cli) -> None:
     done = cli("run", "--target", "mine.py:answer", "--gold", "gold.jsonl")
     assert (done.code, done.err.splitlines()[0]) == (2, "--out: expected a folder, got nothing [RW-U01]")

@@ -33,6 +33,9 @@ _FRAMEWORKS = (
     _Framework(("page_content", "metadata"), "", "its id, or its text (page_content)"),
     _Framework(("content", "meta"), "Document", "its id, or its text (content)"),
     _Framework(("node", "score"), "NodeWithScore", "its id (node_id), or its text"),
+    _Framework(("node_id", "metadata"), "", "its id (node_id), or its text"),
+    _Framework(("response", "source_nodes"), "", "its text, str(response), and ids of source_nodes"),
+    _Framework(("data", "query", "documents"), "", "its text (data), and the ids of its documents"),
     _Framework(("content", "response_metadata"), "", "its text (content)"),
 )
 
