@@ -48,13 +48,16 @@ CATALOGUE: dict[str, Code] = {
     "RW-F19": Code("too_large", "The file is larger than anything of its kind should be.", "Check that it is the file you mean; the line says the limit."),
     "RW-F20": Code("unpacks_to_too_much", "A packed file holds far more than a file of its size should.", "It is padding or damaged; unpack it yourself and look."),
     "RW-F21": Code("out_of_memory", "The machine has no more memory.", "Score a smaller input, use fewer processes (--jobs 1), or a larger machine."),
+    "RW-F22": Code("foreign_file", "The file is of another kind: a table, a JSON array, or what another tool writes.", "Read it with the import named, and give what that writes; docs/troubleshooting.md has every case."),
+    "RW-F23": Code("other_kind", "The file is one of ours, but of another kind than the one expected here.", "Check which file is which; docs/formats.md shows every kind."),
+    "RW-F24": Code("no_known_field", "No record has a field that every record of this kind needs.", "Say which field is which, as the line shows; docs/formats.md has the names."),
     # gold
     "RW-G01": Code("gold_qid", "A gold item has no usable qid.", "Give every item a non-empty string as qid."),
     "RW-G02": Code("gold_qid_repeated", "Two gold items have the same qid.", "Make every qid unique; clone an item under a new qid instead of changing its meaning."),
     "RW-G03": Code("gold_type", "A gold field has the wrong type.", "Change the value to the type named."),
     "RW-G04": Code("gold_answerable", "A gold item does not say whether it is answerable.", "Set answerable to true or false (a JSON boolean)."),
     "RW-G05": Code("gold_empty", "The gold set holds no item.", "An empty gold set can show nothing: add questions."),
-    "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence.", "List the ids of the evidence in gold_citations, or set answerable to false."),
+    "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence.", "List the ids of the evidence in gold_citations. Where nobody knows them, --allow-gold-errors scores the text of answers and refusals alone; gate on containment, under and over then."),
     "RW-G07": Code("only_short_substr", "Every gold_claim_substr entry of an answerable item is shorter than 5 characters, so no answer can be right.", 'Give a longer piece, or set short_substr = "word" under [answers] in the policy (--short-substr word).'),
     "RW-G08": Code("unanswerable_with_gold", "An unanswerable item carries gold text or citations.", "Empty both lists, or set answerable to true."),
     "RW-G10": Code("no_relevant", "A retrieval question names no relevant block.", "List the ids of the blocks that answer it in relevant, or set answerable to false."),
@@ -80,6 +83,8 @@ CATALOGUE: dict[str, Code] = {
     "RW-T11": Code("run_question", "A run belongs to no question of the gold set.", "Give the gold set that the runs were made with."),
     "RW-T12": Code("runs_table", "The CSV file of runs does not have the right shape.", "The first line names the columns, qid and e2e_ms among them; cells that hold commas stand in double quotes."),
     "RW-T13": Code("run_knobs", "The knobs of a run cannot be read, or one configuration has several.", "Write knobs as an object, as its JSON text or as a=1;b=2; give every set of knobs its own config_id, or none."),
+    "RW-T14": Code("no_answers", "No trace has an answer where answers are read from, and none has an error.", "Say which field holds the answer, as the line shows, or change what the pipeline writes (docs/formats.md)."),
+    "RW-T15": Code("no_results", "No trace has results where results are read from, and none has an error.", "Say which field holds the results, as the line shows, or change what the pipeline writes (docs/formats.md)."),
     # votes
     "RW-V01": Code("vote_qid", "A vote does not say which answer it is about.", "Write the id of the question as a string in qid (or q_id)."),
     "RW-V02": Code("vote_type", "A field of a vote is missing or has the wrong type.", "Change what writes the votes; docs/formats.md has the form of each file."),
@@ -233,6 +238,10 @@ CATALOGUE: dict[str, Code] = {
     "RW-W75": Code("uneven_votes", "Not every rater voted on every item.", "Have all raters vote on the same items; Fleiss' kappa needs it."),
     "RW-W76": Code("escalation", "Somebody else has to look at this.", "The line says what is out of bounds."),
     "RW-W77": Code("mark_differs", "Operators marked records in another way than the marking rule does.", "Right snippet and a distance up to 0.45 is correct; from 0.60 on, or another snippet, it fails; in between somebody looks."),
+    "RW-W79": Code("other_question", "A trace answers another question than the gold set asks under the same id.", "Run the pipeline over this gold set again, or score the traces against the gold set that they were made for."),
+    "RW-W80": Code("unknown_wording", "A trace asks a wording that the gold question does not have.", "Add it to paraphrases, or run the wordings of this gold set."),
+    "RW-W81": Code("gold_ids_unseen", "Gold ids occur in no trace.", "If the corpus was chunked again, bind the gold set to it: 'ragworthy gold bind' or 'ragworthy gold rebind'. With --corpus, ids that are merely never found are told from those that are gone."),
+    "RW-W82": Code("ids_differ_in_form", "Ids that mean the same are written in different forms.", "Write the ids of the index in the gold set, in retrieved_ids and in citations alike."),
     "RW-W78": Code("all_rejected", "Every pair of votes ends as REJECT, so the validators agree that nothing may ship.", "Look at the answers with the answers suite: agreement alone does not say that they are good."),
 }  # fmt: skip
 

@@ -39,6 +39,29 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
     error: Any = None
 
 
+class Glimpse(msgspec.Struct, frozen=True, gc=False):
+    """A trace as a second look takes it in: what was asked, retrieved and cited, whatever type each of them has."""
+
+    qid: Any = None
+    q_id: Any = None
+    question: Any = None
+    query: Any = None
+    q: Any = None
+    retrieved_ids: Any = None
+    answer_json: Any = None
+    error: Any = None
+
+    @property
+    def asked(self) -> str | None:
+        """The question that was answered; the text of a search only where nothing else is said."""
+        return next((one for one in (self.question, self.q, self.query) if isinstance(one, str) and one.strip()), None)
+
+    @property
+    def citations(self) -> Any:
+        """What the answer cites."""
+        return self.answer_json.get("citations") if isinstance(self.answer_json, dict) else None
+
+
 class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """A piece of the corpus with its text: a block, or a part of a long one. Ours have every field, others only some.
 
@@ -83,6 +106,7 @@ class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
     grades: dict[str, int] | None = None
     index_hash: str | None = None
     answerable: bool = True
+    question: str | None = None
 
     @property
     def name(self) -> str:

@@ -62,7 +62,8 @@ ADVICE = {
     "RW-G04": "  gold_answerable: Set answerable to true or false (a JSON boolean).",
     "RW-G05": "  gold_empty: An empty gold set can show nothing: add questions.",
     "RW-G06": (
-        "  answerable_without_citations: List the ids of the evidence in gold_citations, or set answerable to false."
+        "  answerable_without_citations: List the ids of the evidence in gold_citations. Where nobody knows them, "
+        "--allow-gold-errors scores the text of answers and refusals alone; gate on containment, under and over then."
     ),
     "RW-G07": (
         '  only_short_substr: Give a longer piece, or set short_substr = "word" under [answers] in '

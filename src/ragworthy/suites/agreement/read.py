@@ -11,6 +11,7 @@ from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.index.blocks import Corpus
 from ragworthy.load.decode import Decoder, Explain, Found, Item, explain_by_type, numbered, read_items
 from ragworthy.load.gold import name_of, problems_of
+from ragworthy.load.misnamed import stop_if_bare
 from ragworthy.load.sources import Source, as_lines
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.arbitration import LABELS, RENAMED
@@ -277,6 +278,8 @@ def read_traced(gold: Source, traces: Source, rules: f.Rules, *, allow_gold_erro
         raise DataError(problems)
     if not items:
         raise data_error("RW-G05", "expected gold records, got none", where=gold.given)
+    if not any(item.record.answer_json is not None for item in given):
+        stop_if_bare(traces, "Trace", ("answer_json",), "RW-T14")
     last = {name_of(item.record): item.record for item in given}
     there = {name_of(item.record) for item in items}
     orphans = [qid for qid in last if qid not in there]

@@ -58,6 +58,7 @@ class Answers(Suite):
         cases = _cases(found.tally, rules.ks)
         counts = _counts(cases, found)
         records = {"gold": counts["gold"], "trace": found.traces}
+        own = kept(found, opened, rules)
         return Evidence(
             cases=cases,
             records=records if chunks is None else records | {"corpus": len(chunks)},
@@ -72,9 +73,10 @@ class Answers(Suite):
                 "allow_gold_errors": request.allow_gold_errors,
                 "support": chunks is not None,
             },
-            own=kept(found, opened, rules.ks),
+            own=own,
             errored=((counts["errored"], counts["gold"], "questions"),),
             missing=(counts["missing"], "trace"),
+            invalid=own.fit.invalid,
             gold_sha256=opened["gold"].sha256(),
         )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ragworthy import gates as g
+from ragworthy.load.misnamed import stop_if_bare
 from ragworthy.metrics.latency import load_name
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import DEFAULT_K, HARMLESS, Label
@@ -58,6 +59,9 @@ class Latency(Suite):
         """Every run in its cell, every cell with its values, and the configuration that is judged by them."""
         job = job_of(opened, request, self.depths(request) or (DEFAULT_K,), self.slice_fields(request))
         runs = read_runs(opened["trace"], request.damage)
+        judged = any(gate.metric.startswith("answers.") and not gate.optional for gate in self.gates(request))
+        if judged and not any(one.run.answer_json is not None for one in runs.timed):
+            stop_if_bare(opened["trace"], "Run", ("answer_json",), "RW-T14", likely=True)
         found = sweep(job, runs.timed)
         found.check(opened["trace"], runs.timed)
         own = swept(request, self.gates(request), names_of(request), job, found)

@@ -147,7 +147,9 @@ def warnings(found: Found) -> list[dict[str, Any]]:
         if why is not None:
             cannot.setdefault(why, []).append(name.id.partition(".")[2])
     notes = [Note("RW-W26", len(names), f"not measured: {', '.join(names)}: {why}") for why, names in cannot.items()]
-    return noted([*notes, *_of_traces(found.own.arm), *_of_distances(found), _of_size(found.own.arm)])
+    return noted(
+        [*notes, *_of_traces(found.own.arm), *found.own.fit.notes, *_of_distances(found), _of_size(found.own.arm)]
+    )
 
 
 def _of_traces(arm: Arm) -> list[Note]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ragworthy.errors import data_error
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
 from ragworthy.load.lock import Lock
+from ragworthy.load.misnamed import stop_if_bare
 from ragworthy.metrics.facts.convergence import Arm
 from ragworthy.metrics.facts.redirects import Redirects, Table
 from ragworthy.metrics.facts.wanted import Moves, Place, Rules, Section
@@ -17,6 +18,7 @@ from ragworthy.suites.opened import Listed, Opened
 from ragworthy.suites.reading import Flaws, reader
 from ragworthy.suites.request import Request
 from ragworthy.suites.retrieval import distances
+from ragworthy.suites.retrieval.fit import Fit, fit_of
 from ragworthy.suites.retrieval.read import Job, read_arm, read_gold
 from ragworthy.text import trim_fold
 
@@ -54,6 +56,8 @@ class Arms(NamedTuple):
     sides: Sides
     shadow: distances.Filled
     live: distances.Filled | None
+    fit: Fit
+    """Whether the traces belong to the gold set."""
 
     @property
     def arm(self) -> Arm:
@@ -130,6 +134,9 @@ def read_arms(opened: Opened, request: Request, sides: Sides, fields: tuple[str,
     flaws.stop(opened.sources)
     if not wanted:
         raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
+    for role, one in (("trace", arm), ("live", live)):
+        if one is not None and one.traces and not _has_results(one):
+            stop_if_bare(opened[role], "RetrievalTrace", ("topk", "retrieved_ids"), "RW-T15")
     source = distances.choose(request.settings.delta_s, arm, sides.shadow.corpus, opened.lock)
     distances.check_reachable(request, source)
     filled = distances.fill(arm, source, sides.shadow.corpus)
@@ -137,7 +144,12 @@ def read_arms(opened: Opened, request: Request, sides: Sides, fields: tuple[str,
         sides=sides,
         shadow=filled,
         live=distances.fill(live, filled.source, sides.live.corpus) if live is not None else None,
+        fit=fit_of(arm, known_corpus=sides.shadow.corpus is not None),
     )
+
+
+def _has_results(arm: Arm) -> bool:
+    return any(reading.names for one in arm.asked for reading in one.runs.values())
 
 
 def _job(opened: Opened, request: Request, side: Side, fields: tuple[str, ...]) -> Job:

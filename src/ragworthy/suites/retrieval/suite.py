@@ -73,7 +73,7 @@ class Retrieval(Suite):
             own=arms,
             errored=((arm.errored, arm.runs, "runs"),),
             missing=(counts["missing"], "trace"),
-            invalid=invalid(opened, arms),
+            invalid=(*invalid(opened, arms), *arms.fit.invalid),
             gold_sha256=opened["gold"].sha256(),
         )
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ragworthy.errors import DataError
 from ragworthy.load.decode import Item, read_items
 from ragworthy.load.gold import name_of
+from ragworthy.load.misnamed import stop_if_bare
 from ragworthy.load.sources import Source
 from ragworthy.metrics import stability as st
 from ragworthy.metrics.facts import answers as f
@@ -49,6 +50,8 @@ def read_runs(request: Request, source: Source, known: set[str]) -> list[Run]:
     if problems:
         raise DataError(problems)
     runs = [item.record for item in items]
+    if not any(run.answer_json is not None for run in runs):
+        stop_if_bare(source, "Run", ("answer_json",), "RW-T14")
     if request.damage is None:
         return runs
     return [damaged for run in runs if (damaged := request.damage(run)) is not None]
