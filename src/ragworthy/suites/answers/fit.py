@@ -4,6 +4,7 @@ The reader of a million traces keeps none of this. Files of up to 32 MiB are gon
 the flags are known, and nothing is said here.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -25,8 +26,10 @@ class Fit(NamedTuple):
     looked: bool = False
     compared: int = 0
     """Questions whose trace says what was asked, and whose gold item does."""
-    others: list[tuple[str, str]] = []
+    others: Sequence[tuple[str, str]] = ()
     """Those that were asked something else, with what was asked."""
+    traced: int = 0
+    """Questions that have a trace."""
     unseen: Unseen | None = None
     """Gold ids that occur in no trace."""
     cited: int = 0
@@ -39,10 +42,15 @@ class Fit(NamedTuple):
     """The first of these: as it was cited, and as it was retrieved."""
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether most traces that can be compared answer something else, and enough can be to say so."""
+        return 2 * len(self.others) > self.compared and 2 * self.compared >= self.traced
+
+    @property
     def invalid(self) -> tuple[str, ...]:
         """Why the traces cannot speak for this gold set."""
         reasons = []
-        if 2 * len(self.others) > self.compared:
+        if self.elsewhere:
             reasons.append(
                 f"the traces answer other questions than the gold set asks: {len(self.others):,} of "
                 f"{self.compared:,} that can be compared, e.g. {_told(self.others[0])}"
@@ -90,23 +98,19 @@ def fit_of(golds: Sequence[Gold], traces: Source, *, known_corpus: bool) -> Fit:
     for trace in _glimpses(traces):
         last[trace.qid or trace.q_id] = trace
         seen.update(_ids(trace.retrieved_ids), _ids(trace.citations))
-    compared = 0
-    others: list[tuple[str, str]] = []
-    cited = _Cited()
+    asked, cited = _Asked(), _Cited()
     for gold in golds:
-        qid = gold.qid or gold.q_id or ""
-        trace = last.get(qid)
-        if trace is None:
-            continue
-        asked = trace.asked
-        if asked and gold.question:
-            compared += 1
-            if asked != gold.question and _plain(asked) != _plain(gold.question):
-                others.append((qid, asked))
-        if trace.error is None:
+        trace = last.get(gold.qid or gold.q_id or "")
+        if trace is not None:
+            asked.take(gold, trace)
             cited.take(trace)
     lost = None if known_corpus else _unseen(golds, seen)
-    return Fit(True, compared, others, lost, cited.all, cited.outside, cited.twisted, cited.pair)
+    texts = Counter(text for _, text, _ in asked.texts)
+    compared = [(qid, text, same) for qid, text, same in asked.texts if same or texts[text] == 1]
+    others = [(qid, text) for qid, text, same in compared if not same]
+    return Fit(
+        True, len(compared), others, asked.traced, lost, cited.all, cited.outside, cited.twisted, cited.pair
+    )  # fmt: skip
 
 
 def _glimpses(source: Source) -> Iterator[Glimpse]:
@@ -123,6 +127,25 @@ def _ids(given: Any) -> list[str]:
     return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
 
 
+class _Asked:
+    """What traces say that they were asked."""
+
+    def __init__(self) -> None:
+        self.texts: list[tuple[str, str, bool]] = []
+        """Question, text, and whether it is that of the gold set. A text that stands under several questions, and is
+        none of theirs, says nothing of what was asked.
+        """
+        self.traced = 0
+
+    def take(self, gold: Gold, trace: Glimpse) -> None:
+        """Hold the text of a trace against that of its question."""
+        self.traced += 1
+        text = trace.asked
+        if text and gold.question:
+            same = text == gold.question or _plain(text) == _plain(gold.question)
+            self.texts.append((gold.qid or gold.q_id or "", text, same))
+
+
 class _Cited:
     """Citations, counted."""
 
@@ -131,7 +154,9 @@ class _Cited:
         self.pair: Pair | None = None
 
     def take(self, trace: Glimpse) -> None:
-        """Count the citations of a trace."""
+        """Count the citations of a trace that did not end in an error."""
+        if trace.error is not None:
+            return
         names, retrieved = _ids(trace.citations), _ids(trace.retrieved_ids)
         self.all += len(names)
         odd = [name for name in names if name not in retrieved]

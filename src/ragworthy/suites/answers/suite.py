@@ -13,12 +13,13 @@ from ragworthy.names import HARMLESS
 from ragworthy.report.show import answered_line
 from ragworthy.stats import wilson
 from ragworthy.suites.answers import DECLARED
-from ragworthy.suites.answers.advice import steps, warnings
+from ragworthy.suites.answers.advice import warnings
 from ragworthy.suites.answers.parallel.job import Measured, Tally
 from ragworthy.suites.answers.parallel.job import Offender as Worst
 from ragworthy.suites.answers.read import Alike, Kept, chunks_of, kept, measured, packs_of
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
+from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Offender, Row
 from ragworthy.suites.examine import Seen
