@@ -292,7 +292,7 @@ def _of_records(source: Source, record: str, look: Look, strict: bool) -> Proble
     as_lines = look.form == "lines" or record in _ARRAYS
     ours = 2 * sum(not one.isdisjoint(families) for one in kinds) >= len(kinds) > 0
     if ours and as_lines:
-        return _unnamed(source, record, look) if strict else None
+        return _unnamed(source, record, look)
     first = look.records[0] if look.records else {}
     if (what := own_file(first)) and look.form != "array":
         return Problem("RW-F23", f"this is {what}, and not {_expected(record)}", source.given)

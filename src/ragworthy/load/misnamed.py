@@ -141,6 +141,9 @@ def stop_if_bare(source: Source, record: str, fields: Sequence[str], code: str, 
         return
     if count < _LEAST and _ours(record).issuperset(shared):
         return  # a few traces that just hold no answer
+    from ragworthy.load.foreign import check
+
+    check(source, record)
     named = " or ".join((", ".join(fields[:-1]), fields[-1]) if len(fields) > 1 else fields)
     others = {name: value for name, value in shared.items() if name not in _IDS} or shared
     rest = as_told(source, record, shared)

@@ -29,32 +29,35 @@ class _Remedy(NamedTuple):
 
 _REMEDIES = {
     Stage.RETRIEVAL: (
-        _Remedy(Label.ANS_NO_HIT, "answered without gold evidence among the results", "look for index or manifest "
+        _Remedy(Label.ANS_NO_HIT, "answered without gold evidence", "none was retrieved: look for index or manifest "
                 "drift, then at the retrieval logic"),
-        _Remedy(Label.OVER_REFUSAL, "refused, with no gold evidence among the results", "look for index or manifest "
+        _Remedy(Label.OVER_REFUSAL, "refused without gold evidence", "none was retrieved: look for index or manifest "
                 "drift, then at the retrieval logic"),
     ),
     Stage.CITATION: (
-        _Remedy(Label.OUT_OF_SCOPE, "cite an id that was not retrieved", "let answers cite only ids of the results "
+        _Remedy(Label.OUT_OF_SCOPE, "citing an id that was not retrieved", "let answers cite only ids of the results "
                 "that they were given"),
-        _Remedy(Label.ANS_NO_HIT, "had gold evidence among the results, but do not cite it", "look at how citations "
+        _Remedy(Label.ANS_NO_HIT, "not citing the gold evidence that was retrieved", "look at how citations "
                 "are chosen"),
     ),
     Stage.GENERATION: (
-        _Remedy(Label.EMPTY_CLAIM, "have an empty claim", "look at what the pipeline writes to answer_json.claim"),
-        _Remedy(Label.ANS_NO_CONTAIN, "cite the right evidence, but the claim lacks the gold text", "tighten the "
+        _Remedy(Label.EMPTY_CLAIM, "with an empty claim", "look at what the pipeline writes to answer_json.claim"),
+        _Remedy(Label.ANS_NO_CONTAIN, "citing the right evidence in a claim without the gold text", "tighten the "
                 "claim's schema, or check the gold pieces"),
     ),
     Stage.REFUSAL: (
-        _Remedy(Label.HALLUCINATION, "answer what the corpus has no answer to", "strengthen refusals"),
+        _Remedy(Label.HALLUCINATION, "answering what the corpus has no answer to", "strengthen refusals"),
         _Remedy(Label.OVER_REFUSAL, "refused although gold evidence was retrieved", "the guard is too strict, or facts "
                 "are split by chunking"),
     ),
     Stage.CONSTRAINTS: (
-        _Remedy(Label.SCU_VIOLATION, "break a locked constraint", "lock the constraints in the prompt and echo them in "
-                "the answer"),
+        _Remedy(Label.SCU_VIOLATION, "breaking a locked constraint", "lock the constraints in the prompt and echo them "
+                "in the answer"),
     ),
 }  # fmt: skip
+
+
+_ONE_FORM = "write ids in one form, in answers and in results"
 
 
 def steps(found: Found) -> list[Step]:
@@ -62,34 +65,38 @@ def steps(found: Found) -> list[Step]:
     blocking = _blocking(found)
     failed = {one.gate.metric.partition("@")[0] for one in found.outcomes(Outcome.FAIL) if one.gate.op != g.EACH}
     if not failed and not blocking:
-        return list(_of_gates(found, failed, []))
-    symptoms = list(_symptoms(found))
+        return [*found.unmeasured_step(), *_of_gates(found, failed, [])]
+    symptoms = [*blocking, *_symptoms(found)]
     explained = {stage for symptom in symptoms for stage in symptom.explains}
     stages = _of_stages(found, explained)
-    told = [*blocking, *(symptom.step for symptom in symptoms), *stages]
+    told = [*(symptom.step for symptom in symptoms), *stages, *found.unmeasured_step()]
     return [*told, *_of_gates(found, failed, stages)]
 
 
-def _blocking(found: Found) -> list[Step]:
+class _Symptom(NamedTuple):
+    """Something that holds for a whole run, and the stages that need no word of their own then."""
+
+    step: Step
+    explains: tuple[Stage, ...] = ()
+
+
+def _blocking(found: Found) -> list[_Symptom]:
     """What has to be put right before the numbers mean anything."""
-    fit = found.own.fit
-    told: list[Step] = []
+    fit, told = found.own.fit, list[_Symptom]()
     if fit.elsewhere:
-        told.append(
-            (
-                "other questions",
-                "score the traces against the gold set that they were made for, or run the pipeline again",
-            )
-        )
+        do = "score the traces against the gold set that they were made for, or run the pipeline again"
+        told.append(_Symptom(("the traces answer other questions", do)))
     if found.evidence.counts["errored"] * 2 > found.evidence.counts["gold"]:
-        told.append(_errors(found))
+        told.append(_Symptom(_errors(found)))
     if found.value("answers.missing").num:
-        told.append(("questions without a trace", "run the pipeline over the whole gold set and score again"))
+        do = "run the pipeline over the whole gold set and score again"
+        told.append(_Symptom(("questions without a trace", do)))
     if fit.unseen is not None and fit.unseen.all:
-        told.append(("gold ids are in no trace", _of_ids(found)))
+        told.append(_Symptom(("gold ids are in no trace", _of_ids(found)), (Stage.RETRIEVAL,)))
     if found.frozen.state == "broken":
-        told.append(("gold set changed", "restore the gold set, or freeze the change with a signature and a reason"))
-    return told + found.unmeasured_step()  # fmt: skip
+        do = "restore the gold set, or freeze the change with a signature and a reason"
+        told.append(_Symptom(("gold set changed", do)))
+    return told
 
 
 def _errors(found: Found) -> Step:
@@ -110,13 +117,6 @@ def _of_ids(found: Found) -> str:
 # the whole run
 
 
-class _Symptom(NamedTuple):
-    """Something that holds for a whole run, and the stages that need no word of their own then."""
-
-    step: Step
-    explains: tuple[Stage, ...] = ()
-
-
 def _symptoms(found: Found) -> Iterator[_Symptom]:
     """What every answer of a run shows."""
     shipped = [case for case in found.cases if case.facts.shipped]
@@ -124,8 +124,8 @@ def _symptoms(found: Found) -> Iterator[_Symptom]:
     told = [case for case in found.cases if case.facts.present and not case.facts.errored]
     if answers and not any(case.facts.claim for case in shipped):
         yield _Symptom(("all answers are empty", f"none of {plural(answers, 'answer')} has a claim: write the text of "
-                        "the answer to answer_json.claim"), (Stage.GENERATION,))  # fmt: skip
-    if told and all(case.own.flags & f.NO_RETRIEVED for case in told):
+                        "the answer to answer_json.claim"), (Stage.GENERATION, Stage.REFUSAL))  # fmt: skip
+    elif told and all(case.own.flags & f.NO_RETRIEVED for case in told):
         step = (
             "no trace has retrieved_ids",
             ("write the ranked ids that the pipeline saw: without them retrieval is not known and no citation counts"),
@@ -146,9 +146,10 @@ def _of_citations(found: Found, answers: int) -> Iterator[_Symptom]:
         yield _Symptom(("no answer cites anything", f"none of {plural(answers, 'answer')} has a citation: make the "
                         f"pipeline cite, or gate on answers.containment and answers.hit@{k} instead of precision "
                         "and CHR"), (Stage.CITATION,))  # fmt: skip
-    elif fit.twisted:
-        yield _Symptom(("ids differ in form", f"{fit.told}: write ids in one form, in answers and in results"),
-                       (Stage.CITATION,) if fit.outside == fit.cited else ())  # fmt: skip
+    elif 2 * fit.twisted > fit.cited:
+        unused = any(case.stage is Stage.CITATION and case.label is Label.ANS_NO_HIT for case in found.cases)
+        step = "ids differ in form", f"{fit.told}: {_ONE_FORM}"
+        yield _Symptom(step, () if unused or fit.twisted < fit.outside else (Stage.CITATION,))
     elif fit.outside == fit.cited:
         yield _Symptom(("every citation is an id that was never retrieved", f"all of {plural(fit.cited, 'citation')}: "
                         "let answers cite the ids of the results that they were given"), (Stage.CITATION,))  # fmt: skip
@@ -182,7 +183,7 @@ def _of_stages(found: Found, explained: set[Stage]) -> list[Step]:
         if stage is Stage.PIPELINE:
             told += _of_pipeline(found)
         elif stage not in explained:
-            told.append((_headed(found, stage, sizes[stage]), _remedy(stage, own)))
+            told.append((_headed(found, stage, sizes[stage]), _remedy(found, stage, own)))
     return told
 
 
@@ -196,7 +197,7 @@ def _of_pipeline(found: Found) -> list[Step]:
     return [_errors(found)] if 0 < counts["errored"] * 2 <= counts["gold"] else []
 
 
-def _remedy(stage: Stage, cases: Sequence[Case]) -> str:
+def _remedy(found: Found, stage: Stage, cases: Sequence[Case]) -> str:
     """How many questions show what, and what to do about it; the most frequent first."""
     counts: Counter[Label | None] = Counter()
     why: dict[Label | None, str] = {}
@@ -208,6 +209,8 @@ def _remedy(stage: Stage, cases: Sequence[Case]) -> str:
     for label, count in counts.most_common():
         remedy = known.get(label) if label is not None else None  # type: ignore[arg-type]
         do = remedy.do if remedy is not None else "look at the offenders"
+        if label is Label.OUT_OF_SCOPE and found.own.fit.twisted:
+            do = f"{found.own.fit.told}: {_ONE_FORM}"
         told.setdefault(do, []).append(f"{count:,} {remedy.seen if remedy is not None else why[label]}")
     return "; ".join(f"{', '.join(seen)}: {do}" for do, seen in told.items())
 
@@ -227,8 +230,8 @@ def _of_gates(found: Found, failed: set[str], stages: Sequence[Step]) -> Iterato
         alike = plural(near, "claim reads", "claims read")
         yield (
             "near-refusals",
-            f"{alike} like a refusal but count as answers: 'ragworthy doctor' lists those that recur, "
-            "with the line for refusals in the policy",
+            f"{alike} like a refusal, in other words than the refusal texts: 'ragworthy doctor' lists those that "
+            "recur, with the line for the policy",
         )
     if any(one.gate.op == g.EACH for one in found.outcomes(Outcome.FAIL)):
         yield "questions that must pass do not", "look at each of them by its qid in the rows (--rows FILE)"

@@ -26,10 +26,15 @@ class Fit(NamedTuple):
     unseen: Unseen | None
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether most questions that can be compared were asked as something else."""
+        return 2 * len(self.others) > self.compared
+
+    @property
     def invalid(self) -> tuple[str, ...]:
         """Why the traces cannot speak for this gold set."""
         reasons = []
-        if 2 * len(self.others) > self.compared:
+        if self.elsewhere:
             reasons.append(
                 f"the traces answer other questions than the gold set asks: {len(self.others):,} of "
                 f"{self.compared:,} that can be compared, e.g. {_shown(self.others[0])}"
