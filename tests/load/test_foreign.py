@@ -1,6 +1,7 @@
 """Files of other tools, and of ours in the wrong place: every command says in one line what they are."""
 
 import contextlib
+import gzip
 import io
 import json
 import os
@@ -70,16 +71,19 @@ RETRIEVAL_GOLD = [{"qid": f"A{n}", "paraphrases": [f"Question {n}?"], "relevant"
 QUESTIONS = [{"id": f"A{n}", "question": f"Question {n}?", "expected": {"answer_example": {}}} for n in range(1, 4)]
 
 
-def as_csv(text: str) -> Callable[[Path], None]:
-    return lambda path: path.write_text(text, encoding="utf-8") and None
+Write = Callable[[Path], object]
 
 
-def as_json(value: Any, indent: int | None = 1) -> Callable[[Path], None]:
-    return lambda path: path.write_text(json.dumps(value, indent=indent), encoding="utf-8") and None
+def as_csv(text: str) -> Write:
+    return lambda path: path.write_text(text, encoding="utf-8")
 
 
-def as_lines(*rows: Row) -> Callable[[Path], None]:
-    return lambda path: write_jsonl(path, list(rows)) and None
+def as_json(value: Any, indent: int | None = 1) -> Write:
+    return lambda path: path.write_text(json.dumps(value, indent=indent), encoding="utf-8")
+
+
+def as_lines(*rows: Row) -> Write:
+    return lambda path: write_jsonl(path, list(rows))
 
 
 def as_xlsx(path: Path) -> None:
@@ -96,7 +100,7 @@ def as_ods(path: Path) -> None:
 SHEET = 'Question,Expected answer,Source,Owner\nWho proved it?,Bob,a.md,Ann\n"When, then?",2011,b.md,Ann\n'
 
 # what is given as a gold set, and what is said of it
-GIVEN_AS_GOLD: dict[str, tuple[str, Callable[[Path], None], str]] = {
+GIVEN_AS_GOLD: dict[str, tuple[str, Write, str]] = {
     "csv": (
         "gold.csv",
         as_csv(SHEET),
@@ -117,7 +121,7 @@ GIVEN_AS_GOLD: dict[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "csv in UTF-16, as a spreadsheet saves it": (
         "gold.txt",
-        lambda path: path.write_bytes("Frage\tAntwort\nWer?\tBöb\n".encode("utf-16")) and None,
+        lambda path: path.write_bytes("Frage\tAntwort\nWer?\tBöb\n".encode("utf-16")),
         "gold.txt: this is a TSV file (columns Frage, Antwort): read it with "
         "'ragworthy import csv gold.txt --gold-out gold.jsonl' [RW-F22]",
     ),
@@ -140,7 +144,7 @@ GIVEN_AS_GOLD: dict[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "gzip under another name": (
         "gold.jsonl",
-        lambda path: path.write_bytes(b"\x1f\x8b\x08\x00rest") and None,
+        lambda path: path.write_bytes(b"\x1f\x8b\x08\x00rest"),
         "gold.jsonl: this is a gzip file: give it a name that ends with .gz [RW-F22]",
     ),
     "array of our own": (
@@ -345,7 +349,7 @@ def test_real_files_of_other_tools_as_traces(lab: Path, name: str) -> None:
 @pytest.mark.data("findings/samples")
 def test_every_sample_is_known(lab: Path) -> None:
     assert {path.name for path in SAMPLES.iterdir()} == {*TOOLS, *NO_IMPORT}
-    (lab / "s.jsonl.gz").write_bytes(__import__("gzip").compress((SAMPLES / "langsmith_runs.jsonl").read_bytes()))
+    (lab / "s.jsonl.gz").write_bytes(gzip.compress((SAMPLES / "langsmith_runs.jsonl").read_bytes()))
     found = misfit(open_source("trace", "s.jsonl.gz"), "Trace")
     assert found is not None and "import langsmith s.jsonl.gz --trace-out" in found.message
 

@@ -100,10 +100,10 @@ def fit_of(golds: Sequence[Gold], traces: Source, *, known_corpus: bool) -> Fit:
         seen.update(_ids(trace.retrieved_ids), _ids(trace.citations))
     asked, cited = _Asked(), _Cited()
     for gold in golds:
-        trace = last.get(gold.qid or gold.q_id or "")
-        if trace is not None:
-            asked.take(gold, trace)
-            cited.take(trace)
+        one = last.get(gold.qid or gold.q_id or "")
+        if one is not None:
+            asked.take(gold, one)
+            cited.take(one)
     lost = None if known_corpus else _unseen(golds, seen)
     texts = Counter(text for _, text, _ in asked.texts)
     compared = [(qid, text, same) for qid, text, same in asked.texts if same or texts[text] == 1]

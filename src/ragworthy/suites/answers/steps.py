@@ -207,7 +207,7 @@ def _remedy(found: Found, stage: Stage, cases: Sequence[Case]) -> str:
     known = {remedy.label: remedy for remedy in _REMEDIES.get(stage, ())}
     told: dict[str, list[str]] = {}
     for label, count in counts.most_common():
-        remedy = known.get(label) if label is not None else None  # type: ignore[arg-type]
+        remedy = known.get(label) if label is not None else None
         do = remedy.do if remedy is not None else "look at the offenders"
         if label is Label.OUT_OF_SCOPE and found.own.fit.twisted:
             do = f"{found.own.fit.told}: {_ONE_FORM}"
