@@ -5,17 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from ragworthy.errors import data_error
 from ragworthy.load.sources import Memory, Source
-from ragworthy.records import Glimpse, RetrievalTrace, Run, Trace
 from ragworthy.text import clip, visible
 
 _FIELDS = 5
-_IDS = ("qid", "q_id")
-_LEAST = 5
-"""So many records that all lack something are no accident."""
 _MAPPED = {
     "Gold": ("qid", "question", "answer", "source"),
     "RetrievalGold": ("qid", "question", "relevant"),
@@ -115,51 +108,3 @@ def as_told(source: Source, record: str, first: dict[str, Any]) -> str:
     answer = f'{{"claim": {taken.get("claim", "…")}, "citations": {taken.get("citations", "[]")}}}'
     ids = f', "retrieved_ids": {taken["retrieved_ids"]}' if "retrieved_ids" in taken else ""
     return f'give {{"qid": {taken["qid"]}, "answer_json": {answer}{ids}}} for each of them'
-
-
-# records that can be read, but hold nothing that could be scored
-
-
-def stop_if_bare(source: Source, record: str, fields: Sequence[str], code: str, *, likely: bool = False) -> None:
-    """Raise when no record of a source has one of the fields, nor an error; to be called when nothing was found in any.
-
-    The first record that has one, be it null, ends it: a file that is merely bad costs no second reading. Where records
-    need no answer, `likely` says to stop only if another field looks like one.
-    """
-    count = 0
-    shared: dict[str, Any] = {}
-    for block in source.blocks():
-        for line in block.data.split(b"\n"):
-            one = _decoded(line)
-            if not isinstance(one, dict):
-                continue
-            if any(name in one for name in (*fields, "error")):
-                return
-            shared = one if not count else {name: value for name, value in shared.items() if name in one}
-            count += 1
-    if not count or (likely and "claim" not in guessed(("claim",), list(shared))):
-        return
-    if count < _LEAST and _ours(record).issuperset(shared):
-        return  # a few traces that just hold no answer
-    from ragworthy.load.foreign import check
-
-    check(source, record)
-    named = " or ".join((", ".join(fields[:-1]), fields[-1]) if len(fields) > 1 else fields)
-    others = {name: value for name, value in shared.items() if name not in _IDS} or shared
-    rest = as_told(source, record, shared)
-    message = f"no trace has {named}; {count:,} of {count:,} have {fields_of(others, 8)}: {rest}"
-    raise data_error(code, message, where=source.given)
-
-
-def _ours(record: str) -> set[str]:
-    """The fields that a trace of this kind may have."""
-    kinds = (RetrievalTrace, Run) if record == "RetrievalTrace" else (Trace, Run, Glimpse)
-    names = {field.encode_name for kind in kinds for field in msgspec.structs.fields(kind)}
-    return names | {"ts", "ok", "notes", "imported"}
-
-
-def _decoded(line: bytes) -> Any:
-    try:
-        return msgspec.json.decode(line) if line.strip() else None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None

@@ -6,18 +6,45 @@ the flags are known, and nothing is said here.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source
-from ragworthy.records import Glimpse, Gold
+from ragworthy.records import Gold
 from ragworthy.report.part import Note
 from ragworthy.report.show import plural
-from ragworthy.suites.id_forms import Pair, Unseen
 from ragworthy.text import clip, fold, squeeze
+
+if TYPE_CHECKING:
+    from ragworthy.suites.id_forms import Pair, Unseen
 
 UP_TO = 32 << 20
 _SHOWN = 60
+
+
+class Glimpse(msgspec.Struct, frozen=True, gc=False):
+    """A trace as a second look takes it in: what was asked, retrieved and cited, whatever type each of them has."""
+
+    qid: Any = None
+    q_id: Any = None
+    question: Any = None
+    query: Any = None
+    q: Any = None
+    retrieved_ids: Any = None
+    answer_json: Any = None
+    error: Any = None
+
+    @property
+    def asked(self) -> str | None:
+        """The question that was answered; the text of a search only where nothing else is said."""
+        return next((one for one in (self.question, self.q, self.query) if isinstance(one, str) and one.strip()), None)
+
+    @property
+    def citations(self) -> Any:
+        """What the answer cites."""
+        return self.answer_json.get("citations") if isinstance(self.answer_json, dict) else None
 
 
 class Fit(NamedTuple):
@@ -30,7 +57,7 @@ class Fit(NamedTuple):
     """Those that were asked something else, with what was asked."""
     traced: int = 0
     """Questions that have a trace."""
-    unseen: Unseen | None = None
+    unseen: "Unseen | None" = None
     """Gold ids that occur in no trace."""
     cited: int = 0
     """How many citations there are in all."""
@@ -38,7 +65,7 @@ class Fit(NamedTuple):
     """Those of ids that were not retrieved."""
     twisted: int = 0
     """Those of them that are a retrieved id in another form."""
-    pair: Pair | None = None
+    pair: "Pair | None" = None
     """The first of these: as it was cited, and as it was retrieved."""
 
     @property
@@ -162,7 +189,7 @@ class _Cited:
         odd = [name for name in names if name not in retrieved]
         if not odd:
             return
-        from ragworthy.suites.id_forms import Forms
+        from ragworthy.suites.id_forms import Forms, Pair
 
         self.outside += len(odd)
         forms = Forms(retrieved)
@@ -173,7 +200,7 @@ class _Cited:
                 self.pair = self.pair or Pair(name, meant)
 
 
-def _unseen(golds: Sequence[Gold], seen: set[str]) -> Unseen | None:
+def _unseen(golds: Sequence[Gold], seen: set[str]) -> "Unseen | None":
     """Gold ids in no trace, looked for only where one is missing."""
     wanted = [name for gold in golds if gold.answerable for name in gold.gold_citations or ()]
     if seen.issuperset(wanted):

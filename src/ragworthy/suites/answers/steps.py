@@ -20,43 +20,46 @@ Step = tuple[str, str]
 
 
 class _Remedy(NamedTuple):
-    """What to do about a label that stands at a stage."""
+    """What a reason means for many questions, and what to do about it."""
 
-    label: Label
     seen: str
     do: str
 
 
+_DRIFT = "none was retrieved: look for index or manifest drift, then at the retrieval logic"
+_TEXT = "tighten the claim's schema, or check the gold pieces"
+_STRICT = "the guard is too strict, or facts are split by chunking"
+_UNHELD = "'ragworthy gold bind' lists it with the nearest chunks: mend the corpus, or the evidence"
 _REMEDIES = {
-    Stage.RETRIEVAL: (
-        _Remedy(Label.ANS_NO_HIT, "answered without gold evidence", "none was retrieved: look for index or manifest "
-                "drift, then at the retrieval logic"),
-        _Remedy(Label.OVER_REFUSAL, "refused without gold evidence", "none was retrieved: look for index or manifest "
-                "drift, then at the retrieval logic"),
+    "no gold evidence was retrieved": _Remedy("answered without gold evidence", _DRIFT),
+    "refused, and no gold evidence was retrieved": _Remedy("refused without gold evidence", _DRIFT),
+    "no chunk of the corpus holds the gold evidence": _Remedy("with evidence that no chunk holds", _UNHELD),
+    "refused, and no chunk of the corpus holds the gold evidence": _Remedy(
+        "refused, with evidence that no chunk holds", _UNHELD
     ),
-    Stage.CITATION: (
-        _Remedy(Label.OUT_OF_SCOPE, "citing an id that was not retrieved", "let answers cite only ids of the results "
-                "that they were given"),
-        _Remedy(Label.ANS_NO_HIT, "not citing the gold evidence that was retrieved", "look at how citations "
-                "are chosen"),
+    "cites an id that was not retrieved": _Remedy(
+        "citing an id that was not retrieved", "let answers cite only ids of the results that they were given"
     ),
-    Stage.GENERATION: (
-        _Remedy(Label.EMPTY_CLAIM, "with an empty claim", "look at what the pipeline writes to answer_json.claim"),
-        _Remedy(Label.ANS_NO_CONTAIN, "citing the right evidence in a claim without the gold text", "tighten the "
-                "claim's schema, or check the gold pieces"),
+    "gold evidence was retrieved but not cited": _Remedy(
+        "not citing the gold evidence that was retrieved", "look at how citations are chosen"
     ),
-    Stage.REFUSAL: (
-        _Remedy(Label.HALLUCINATION, "answering what the corpus has no answer to", "strengthen refusals"),
-        _Remedy(Label.OVER_REFUSAL, "refused although gold evidence was retrieved", "the guard is too strict, or facts "
-                "are split by chunking"),
+    "the claim is empty": _Remedy("with an empty claim", "look at what the pipeline writes to answer_json.claim"),
+    "cites the right evidence, but the claim lacks the gold text": _Remedy(
+        "citing the right evidence in a claim without the gold text", _TEXT
     ),
-    Stage.CONSTRAINTS: (
-        _Remedy(Label.SCU_VIOLATION, "breaking a locked constraint", "lock the constraints in the prompt and echo them "
-                "in the answer"),
+    "the claim lacks the gold text": _Remedy("with a claim that lacks the gold text", _TEXT),
+    "answered although the gold set says that the corpus has no answer": _Remedy(
+        "answering what the corpus has no answer to", "strengthen refusals"
     ),
-}  # fmt: skip
-
-
+    "refused although gold evidence was retrieved": _Remedy("refused although gold evidence was retrieved", _STRICT),
+    "refused although the gold set has an answer": _Remedy(
+        "refused although the gold set has an answer", "the guard is too strict, or nothing useful is retrieved"
+    ),
+    "the locked constraints were not echoed or are contradicted": _Remedy(
+        "breaking a locked constraint", "lock the constraints in the prompt and echo them in the answer"
+    ),
+}
+"""By the reason that offenders show."""
 _ONE_FORM = "write ids in one form, in answers and in results"
 
 
@@ -125,6 +128,8 @@ def _symptoms(found: Found) -> Iterator[_Symptom]:
     if answers and not any(case.facts.claim for case in shipped):
         yield _Symptom(("all answers are empty", f"none of {plural(answers, 'answer')} has a claim: write the text of "
                         "the answer to answer_json.claim"), (Stage.GENERATION, Stage.REFUSAL))  # fmt: skip
+    elif not any(case.facts.evidence for case in found.cases):
+        pass  # only texts are judged: nothing about citations matters
     elif told and all(case.own.flags & f.NO_RETRIEVED for case in told):
         step = (
             "no trace has retrieved_ids",
@@ -159,7 +164,7 @@ def _of_refusals(found: Found) -> Iterator[_Symptom]:
     asked = [case for case in found.cases if case.facts.answerable and case.fate not in ("missing", "errored")]
     total = sum(case.weight for case in asked)
     if total and all(case.facts.refused for case in asked):
-        blind = sum(case.weight for case in asked if not case.facts.retrieved)
+        blind = sum(case.weight for case in asked if case.facts.evidence and not case.facts.retrieved)
         do = "the guard refuses whatever it is given" if 2 * blind <= total else "no gold evidence reaches the model"
         explains = (Stage.REFUSAL,) if 2 * blind <= total else (Stage.RETRIEVAL,)
         step = ("every answerable question was refused", f"{total:,} of {total:,}: {do}")
@@ -183,7 +188,7 @@ def _of_stages(found: Found, explained: set[Stage]) -> list[Step]:
         if stage is Stage.PIPELINE:
             told += _of_pipeline(found)
         elif stage not in explained:
-            told.append((_headed(found, stage, sizes[stage]), _remedy(found, stage, own)))
+            told.append((_headed(found, stage, sizes[stage]), _remedy(found, own)))
     return told
 
 
@@ -197,21 +202,18 @@ def _of_pipeline(found: Found) -> list[Step]:
     return [_errors(found)] if 0 < counts["errored"] * 2 <= counts["gold"] else []
 
 
-def _remedy(found: Found, stage: Stage, cases: Sequence[Case]) -> str:
+def _remedy(found: Found, cases: Sequence[Case]) -> str:
     """How many questions show what, and what to do about it; the most frequent first."""
-    counts: Counter[Label | None] = Counter()
-    why: dict[Label | None, str] = {}
+    counts: Counter[str] = Counter()
     for case in cases:
-        counts[case.label] += case.weight
-        why[case.label] = case.why
-    known = {remedy.label: remedy for remedy in _REMEDIES.get(stage, ())}
+        counts[case.why] += case.weight
     told: dict[str, list[str]] = {}
-    for label, count in counts.most_common():
-        remedy = known.get(label) if label is not None else None
-        do = remedy.do if remedy is not None else "look at the offenders"
-        if label is Label.OUT_OF_SCOPE and found.own.fit.twisted:
+    for why, count in counts.most_common():
+        remedy = _REMEDIES.get(why, _Remedy(f"where {why}", "look at the offenders"))
+        do = remedy.do
+        if why.startswith("cites an id") and found.own.fit.twisted:
             do = f"{found.own.fit.told}: {_ONE_FORM}"
-        told.setdefault(do, []).append(f"{count:,} {remedy.seen if remedy is not None else why[label]}")
+        told.setdefault(do, []).append(f"{count:,} {remedy.seen}")
     return "; ".join(f"{', '.join(seen)}: {do}" for do, seen in told.items())
 
 

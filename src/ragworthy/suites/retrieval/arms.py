@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from ragworthy.errors import data_error
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
 from ragworthy.load.lock import Lock
-from ragworthy.load.misnamed import stop_if_bare
 from ragworthy.metrics.facts.convergence import Arm
 from ragworthy.metrics.facts.redirects import Redirects, Table
 from ragworthy.metrics.facts.wanted import Moves, Place, Rules, Section
@@ -136,6 +135,8 @@ def read_arms(opened: Opened, request: Request, sides: Sides, fields: tuple[str,
         raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
     for role, one in (("trace", arm), ("live", live)):
         if one is not None and one.traces and not _has_results(one):
+            from ragworthy.load.bare import stop_if_bare
+
             stop_if_bare(opened[role], "RetrievalTrace", ("topk", "retrieved_ids"), "RW-T15")
     source = distances.choose(request.settings.delta_s, arm, sides.shadow.corpus, opened.lock)
     distances.check_reachable(request, source)

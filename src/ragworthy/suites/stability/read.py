@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from ragworthy.errors import DataError
 from ragworthy.load.decode import Item, read_items
 from ragworthy.load.gold import name_of
-from ragworthy.load.misnamed import stop_if_bare
 from ragworthy.load.sources import Source
 from ragworthy.metrics import stability as st
 from ragworthy.metrics.facts import answers as f
@@ -51,6 +50,8 @@ def read_runs(request: Request, source: Source, known: set[str]) -> list[Run]:
         raise DataError(problems)
     runs = [item.record for item in items]
     if not any(run.answer_json is not None for run in runs):
+        from ragworthy.load.bare import stop_if_bare
+
         stop_if_bare(source, "Run", ("answer_json",), "RW-T14")
     if request.damage is None:
         return runs
@@ -78,7 +79,7 @@ def ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Mapp
             Asked(
                 qid=name_of(gold),
                 gold=gold,
-                question=st.judged(st.Question(gold.answerable, bool(gold.constraints), said), limits),
+                question=st.judged(_question(gold, said), limits),
                 runs=tuple(counted),
                 noops=tuple(noops),
                 unlike=len(unlike),
@@ -87,6 +88,11 @@ def ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Mapp
             )
         )
     return asked
+
+
+def _question(gold: Gold, said: tuple[st.Said, ...]) -> st.Question:
+    evidence = bool(gold.gold_citations) or not gold.answerable
+    return st.Question(gold.answerable, bool(gold.constraints), said, evidence=evidence)
 
 
 def _noops(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
@@ -186,7 +192,7 @@ def telling(one: Asked) -> Run | None:
     usual = Counter((run.claim, run.cited) for run in said).most_common(1)
     signs = (
         [run.refused is not one.question.answerable for run in said],
-        [(run.contains and run.hit) or not one.question.answerable for run in said],
+        [(run.contains and (run.hit or not one.question.evidence)) or not one.question.answerable for run in said],
         [[(run.claim, run.cited)] == [what for what, _ in usual] for run in said],
     )
     for good in signs:
