@@ -5,6 +5,8 @@ import gzip
 import io
 import json
 import os
+import re
+import shlex
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +18,12 @@ from hypothesis import strategies as st
 
 import ragworthy as rw
 from places import BROKEN, SHARED
+from ragworthy.adapters import ADAPTERS
 from ragworthy.cli.main import main
 from ragworthy.errors import RagworthyError
 from ragworthy.load import foreign
 from ragworthy.load.foreign import misfit
+from ragworthy.load.shapes import SHAPES
 from ragworthy.load.sources import open_source
 
 Row = dict[str, Any]
@@ -344,6 +348,34 @@ def test_real_files_of_other_tools_as_traces(lab: Path, name: str) -> None:
         assert done.line.startswith(f"{name}: {NO_IMPORT[name]}a trace is {{qid, answer_json") or "…" in done.line
     else:
         assert f"'ragworthy import {TOOLS[name]} {name} --trace-out traces.jsonl' [RW-F22]" in done.line
+
+
+@pytest.mark.data("findings/samples")
+@pytest.mark.parametrize("name", [name for name in TOOLS if not name.endswith("_head.csv")])  # those are cut off
+def test_the_command_that_is_named_reads_the_file(lab: Path, name: str) -> None:
+    (lab / name).write_bytes((SAMPLES / name).read_bytes())
+    done = run_cli("score", "answers", "--gold", write_jsonl(lab / "g.jsonl", GOLD), "--trace", name)
+    words = shlex.split(re.findall(r"'(ragworthy import .*?)'", done.line)[0])
+    assert (run_cli(*words[1:]).code, words[-1]) == (0, "traces.jsonl")
+    traces = [json.loads(line) for line in (lab / "traces.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert traces and misfit(open_source("trace", "traces.jsonl"), "Trace") is None
+
+
+def test_the_commands_for_tables_and_other_names_work(lab: Path) -> None:
+    (lab / "gold.csv").write_text(SHEET, encoding="utf-8")
+    write_jsonl(lab / "t.jsonl", [{"id": one["qid"], "response": "x", "citations": []} for one in GOLD])
+    for words, out in (
+        (("gold", "lint", "gold.csv"), "gold.jsonl"),
+        (("score", "answers", "--gold", write_jsonl(lab / "g.jsonl", GOLD), "--trace", "t.jsonl"), "traces.jsonl"),
+    ):
+        said = re.findall(r"'(ragworthy import .*?)'", run_cli(*words).line)[0]
+        assert run_cli(*shlex.split(said)[1:]).code == 0
+        assert (lab / out).stat().st_size > 0
+
+
+def test_what_an_import_is_said_to_give_it_gives() -> None:
+    for shape in SHAPES:
+        assert not shape.reads or {*shape.gives} <= {*ADAPTERS[shape.reads].gives}, shape.what
 
 
 @pytest.mark.data("findings/samples")
