@@ -107,6 +107,7 @@ class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
     grades: dict[str, int] | None = None
     index_hash: str | None = None
     answerable: bool = True
+    question: str | None = None
 
     @property
     def name(self) -> str:

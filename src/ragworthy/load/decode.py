@@ -345,8 +345,16 @@ class Item(NamedTuple):
 
 
 def read_items(source: Source, kind: type[Record]) -> tuple[list[Item], list[Problem]]:
-    """Every record of a file with its line and all fields, and the problems of the lines that have none."""
-    return items_of(numbered(source), source.given, kind)
+    """Every record of a file with its line and all fields, and the problems of the lines that have none.
+
+    Raises what the file is where it is something else altogether.
+    """
+    items, problems = items_of(numbered(source), source.given, kind)
+    if problems and not items:
+        from ragworthy.load.foreign import check
+
+        check(source, kind.__name__, strict=False)
+    return items, problems
 
 
 def numbered(source: Source) -> Iterator[tuple[int, bytes]]:

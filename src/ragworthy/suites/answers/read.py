@@ -1,6 +1,6 @@
 """Gold and traces become a tally, by the parallel reader, and what is kept of single questions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,6 +13,7 @@ from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
 from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader
+from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
 from ragworthy.suites.fork import processes
@@ -23,8 +24,6 @@ from ragworthy.text import fold
 
 if TYPE_CHECKING:
     from ragworthy.metrics.facts.compared import Compared
-
-_QUESTIONS_UP_TO = 32 << 20
 
 
 class Alike(NamedTuple):
@@ -70,6 +69,8 @@ class Kept(NamedTuple):
     orphans: list[str]
     """The first traces that belong to no question."""
     repeated: list[Repeated]
+    fit: Fit
+    """What a second look over small files shows."""
     bindings: Bindings | None = None
     """How evidence was bound, where a corpus is given."""
 
@@ -115,10 +116,16 @@ def _stop_on_flaws(found: Measured, opened: Opened) -> None:
     Flaws(found.flaws, found.flaw_count).stop(opened.sources, advice)
     if not found.tally:
         raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
+    if found.traces and not any(flags & f.PRESENT and not flags & f.ERRORED for flags, _ in found.tally):
+        from ragworthy.load.bare import stop_if_bare
+
+        stop_if_bare(opened["trace"], "Trace", ("answer_json",), "RW-T14")
 
 
-def kept(found: Measured, opened: Opened, ks: tuple[int, ...]) -> Kept:
+def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
     """What was kept of single questions, with places as people read them."""
+    ks = rules.ks
+    golds = _golds(opened["gold"])
     return Kept(
         ks=ks,
         tally=found.tally,
@@ -129,7 +136,8 @@ def kept(found: Measured, opened: Opened, ks: tuple[int, ...]) -> Kept:
         offenders=found.offenders,
         places=_places(found, opened),
         orphans=found.orphan_ids,
-        repeated=_repeated(opened["gold"]),
+        repeated=_repeated(golds),
+        fit=fit_of(golds, opened["trace"], known_corpus=rules.chunks is not None),
     )
 
 
@@ -146,20 +154,24 @@ def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:
     }
 
 
-def _repeated(source: Source) -> list[Repeated]:
-    """Questions that stand under a second qid, in gold sets of up to 32 MiB ('gold lint' has no limit)."""
-    if source.size > _QUESTIONS_UP_TO:
+def _golds(source: Source) -> list[Gold]:
+    """The gold items once more, of sets of up to 32 MiB."""
+    if source.size > UP_TO:
         return []
     decoder = Decoder(Gold)
+    return [gold for block in source.blocks() for gold in decoder.records(block)]
+
+
+def _repeated(golds: Sequence[Gold]) -> list[Repeated]:
+    """Questions that stand under a second qid ('gold lint' finds them in sets of any size)."""
     first: dict[str, str] = {}
     found: list[Repeated] = []
-    for block in source.blocks():
-        for gold in decoder.records(block):
-            if gold.question:
-                qid = gold.qid or gold.q_id or ""
-                earlier = first.setdefault(gold.question, qid)
-                if earlier != qid:
-                    found.append(Repeated(earlier, qid))
+    for gold in golds:
+        if gold.question:
+            qid = gold.qid or gold.q_id or ""
+            earlier = first.setdefault(gold.question, qid)
+            if earlier != qid:
+                found.append(Repeated(earlier, qid))
     return found
 
 

@@ -14,7 +14,7 @@ from ragworthy.names import HARMLESS
 from ragworthy.report.show import answered_line
 from ragworthy.stats import wilson
 from ragworthy.suites.answers import DECLARED
-from ragworthy.suites.answers.advice import steps, warnings
+from ragworthy.suites.answers.advice import warnings
 from ragworthy.suites.answers.missing import (
     NO_EVIDENCE,
     TO_BIND,
@@ -32,6 +32,7 @@ from ragworthy.suites.answers.parallel.job import Offender as Worst
 from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured, packs_of
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
+from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
@@ -74,6 +75,7 @@ class Answers(Suite):
         cases = _cases(found.tally, rules.ks)
         counts = _counts(cases, found)
         records = {"gold": counts["gold"], "trace": found.traces}
+        own = kept(found, opened, rules)._replace(bindings=corpus.bindings)
         return Evidence(
             cases=cases,
             records=records if corpus.texts is None else records | {"corpus": len(corpus.texts)},
@@ -88,9 +90,10 @@ class Answers(Suite):
                 "allow_gold_errors": request.allow_gold_errors,
                 "support": corpus.texts is not None,
             },
-            own=kept(found, opened, rules.ks)._replace(bindings=corpus.bindings),
+            own=own,
             errored=((counts["errored"], counts["gold"], "questions"),),
             missing=(counts["missing"], "trace"),
+            invalid=own.fit.invalid,
             gold_sha256=opened["gold"].sha256(),
         )
 
