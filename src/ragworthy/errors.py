@@ -54,7 +54,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-G03": Code("gold_type", "A gold field has the wrong type.", "Change the value to the type named."),
     "RW-G04": Code("gold_answerable", "A gold item does not say whether it is answerable.", "Set answerable to true or false (a JSON boolean)."),
     "RW-G05": Code("gold_empty", "The gold set holds no item.", "An empty gold set can show nothing: add questions."),
-    "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence.", "Its text is scored: containment and refusals. For precision, CHR, recall and hit say what the evidence is (gold_evidence), where it stands (gold_source) or which chunks hold it (gold_citations)."),
+    "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence, and no text that a right claim has.", "Write what a right claim contains (gold_claim_substr), or name the evidence: its text (gold_evidence), where it stands (gold_source) or the ids of its chunks (gold_citations)."),
     "RW-G07": Code("only_short_substr", "Every gold_claim_substr entry of an answerable item is shorter than 5 characters, so no answer can be right.", 'Give a longer piece, or set short_substr = "word" under [answers] in the policy (--short-substr word).'),
     "RW-G08": Code("unanswerable_with_gold", "An unanswerable item carries gold text or citations.", "Empty both lists, or set answerable to true."),
     "RW-G10": Code("no_relevant", "A retrieval question names no relevant block.", "List the ids of the blocks that answer it in relevant, or set answerable to false."),
@@ -249,6 +249,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-W85": Code("evidence_elsewhere", "Evidence was found, but not just in the document, section or page that the gold set names.", "Correct gold_source, or look whether the right document is in the corpus."),
     "RW-W86": Code("ids_differ", "The gold ids of an item are not the chunks that hold its evidence; the evidence counts.", "The ids are from another chunking: 'ragworthy gold bind' writes those of today."),
     "RW-W87": Code("evidence_not_looked_up", "Items name evidence, but neither ids nor a corpus to find it in.", "Give the chunks with --corpus, or write the ids with 'ragworthy gold bind'."),
+    "RW-W88": Code("text_only", "Answerable items name no evidence, so only their text is scored: containment and refusals.", "For precision, CHR, recall and hit say what the evidence is (gold_evidence), where it stands (gold_source) or which chunks hold it (gold_citations)."),
     "RW-W78": Code("all_rejected", "Every pair of votes ends as REJECT, so the validators agree that nothing may ship.", "Look at the answers with the answers suite: agreement alone does not say that they are good."),
 }  # fmt: skip
 

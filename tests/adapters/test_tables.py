@@ -3,6 +3,7 @@
 import gzip
 import json
 import time
+import zipfile
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -367,6 +368,15 @@ def test_broken_workbooks() -> None:
     assert failed("xlsx", workbook([])) == said("RW-F04", "t.xlsx: expected a table, got a workbook without cells")
 
 
+def test_a_workbook_that_unpacks_to_too_much() -> None:
+    pytest.importorskip("openpyxl")
+    with zipfile.ZipFile("t.xlsx", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+        packed.writestr("xl/worksheets/sheet1.xml", b" " * (257 << 20))
+    assert failed("xlsx", "t.xlsx") == said(
+        "RW-F20", "t.xlsx: expected at most 256 MiB unpacked from a file of this size, got more"
+    )
+
+
 # JSON
 
 
@@ -505,6 +515,20 @@ def test_older_shapes_of_gold() -> None:
     item = rw.import_file("jsonl", "c.jsonl").gold[0]
     assert (item["qid"], item["gold_claim_substr"]) == ("Q1", ["rejects null keys"])
     assert item["gold_source"] == [{"doc": "x.md", "section": "S.4"}]
+    write_jsonl(Path("citations.jsonl"), [
+        {"id": "Q1", "snippet_id": "p1#2", "section_id": "S.4", "source_url": "u", "offsets": [3, 9], "tokens": 2},
+        {"id": "Q1", "snippet_id": "p1#3", "section_id": "S.4", "source_url": "u", "offsets": [9, 12], "tokens": 1},
+    ])  # fmt: skip
+    cited = rw.import_file("jsonl", "c.jsonl", citations="citations.jsonl").gold[0]
+    assert cited["gold_citations"] == ["p1#2", "p1#3"]
+    write_jsonl(Path("citations.jsonl"), [{"id": "Q2", "snippet_id": "p1#2"}])
+    assert failed("jsonl", "c.jsonl", "--citations", "citations.jsonl") == said(
+        "RW-A03", '--citations: expected ids of c.jsonl, got "Q2"'
+    )
+    write_jsonl(Path("citations.jsonl"), [{"id": "Q1"}])
+    assert failed("jsonl", "c.jsonl", "--citations", "citations.jsonl") == said(
+        "RW-A03", "citations.jsonl:1: expected a line with id (of the question) and snippet_id, got another"
+    )
     write_jsonl(Path("d.jsonl"), [
         {"qid": "Q1", "question": "Null keys?", "paraphrases": ["a?", "b?", "c?"], "target_section": "S.4",
          "decoy_section": "S.9", "expected_citations": [{"snippet_id": "p1#2", "offsets": [3, 9]}]},

@@ -65,8 +65,8 @@ def test_a_sound_set_has_no_findings() -> None:
         (item("x", answerable=None), "answerable: expected true or false, got nothing [RW-G04]"),
         (item("x", answerable="true"), 'answerable: expected true or false, got "true" [RW-G04]'),
         (item("x", answerable=1), "answerable: expected true or false, got 1 [RW-G04]"),
-        (item("x", gold_citations=[]),
-         "gold_citations: expected at least one id for an answerable question, got none [RW-G06]"),
+        (item("x", gold_citations=[], gold_claim_substr=[]),
+         "gold_citations: expected gold text or evidence for an answerable question, got neither [RW-G06]"),
         (item("x", gold_claim_substr=["1990", ""]),
          "gold_claim_substr: expected an entry of 5 characters or more, got only shorter ones [RW-G07]"),
         (closed("x") | {"gold_citations": ["d#1"]},
@@ -139,13 +139,15 @@ def test_short_answers_name_the_key_that_rescues_them() -> None:
 
 
 def test_the_summary_counts_items_and_explains_each_code_once() -> None:
-    lint(item("a", gold_citations=[]), item("b", gold_citations=[]), item("c", gold_citations=[1, 2]), closed("d"))
+    bare: Row = {"gold_citations": [], "gold_claim_substr": []}
+    lint(item("a", **bare), item("b", **bare), item("c", gold_citations=[1, 2]), closed("d"))
     out = ragworthy("gold", "lint", "gold.jsonl").out
-    assert out.splitlines()[-3:] == [
+    assert out.splitlines()[-1] == "lint: 4 items, 4 errors, 0 warnings, 0 notes (exit 1)"
+    assert out.splitlines()[-3:-1] == [
         "RW-G03 gold_type: 2 times. Change the value to the type named.",
         "RW-G06 answerable_without_citations: 2 times. "
-        "List the ids of the evidence in gold_citations, or set answerable to false.",
-        "lint: 4 items, 4 errors, 0 warnings, 0 notes (exit 1)",
+        "Write what a right claim contains (gold_claim_substr), or name the evidence: its text (gold_evidence), "
+        "where it stands (gold_source) or the ids of its chunks (gold_citations).",
     ]
 
 
@@ -163,7 +165,7 @@ def test_errors_are_all_listed(broken: str) -> None:
 
 
 def test_json_lists_every_finding() -> None:
-    lint(item("a", gold_citations=[]), item("b", gold_claim_substr=["1990"]), closed("c"))
+    lint(item("a", gold_citations=[], gold_claim_substr=[]), item("b", gold_claim_substr=["1990"]), closed("c"))
     done = ragworthy("gold", "lint", "gold.jsonl", "--format", "json", "-o", "lint.json")
     assert (done.code, done.out) == (1, "")
     body = json.loads(Path("lint.json").read_text())
@@ -177,13 +179,13 @@ def test_json_lists_every_finding() -> None:
         "qid": "a",
         "where": "gold.jsonl:1",
         "field": "gold_citations",
-        "message": "expected at least one id for an answerable question, got none",
+        "message": "expected gold text or evidence for an answerable question, got neither",
     }
 
 
 def test_sarif_has_the_shape_code_hosts_read() -> None:
     twin = "How long is the name of a removed bucket blocked?"
-    lint(item("a", twin, gold_citations=[]), "[1]", item("b", twin + " Now"), closed("c"))
+    lint(item("a", twin, gold_citations=[], gold_claim_substr=[]), "[1]", item("b", twin + " Now"), closed("c"))
     done = ragworthy("gold", "lint", "gold.jsonl", "--format", "sarif")
     log = json.loads(done.out)
     assert (done.code, log["version"], len(log["runs"])) == (1, "2.1.0", 1)

@@ -9,7 +9,7 @@ from ragworthy.adapters.model import Adapter, Imported, Option, Record, Skip, st
 from ragworthy.adapters.objects import Row, read_objects
 from ragworthy.errors import data_error
 from ragworthy.files import sha256_of
-from ragworthy.text import clip
+from ragworthy.text import clip, compiled
 
 
 def read(paths: Sequence[Path], options: Mapping[str, Any]) -> Imported:
@@ -86,7 +86,7 @@ def _judgements(path: Path) -> dict[str, tuple[int, dict[str, int]]]:
         cells = row.split("\t")
         if not row.strip() or (line == 1 and cells[-1].strip() == "score"):
             continue
-        if len(cells) != 3 or not cells[2].strip().lstrip("-").isdecimal():
+        if len(cells) != 3 or not compiled(r"-?[0-9]{1,9}").fullmatch(cells[2].strip()):
             message = f"expected a query, a document and a grade with tabs between them, got {clip(row, 60)}"
             raise data_error("RW-A03", message, where=f"{path}:{line}")
         judged.setdefault(cells[0], (line, {}))[1][cells[1]] = int(cells[2])

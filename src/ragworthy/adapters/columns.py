@@ -220,7 +220,7 @@ def _file_pairs(path: Path) -> list[tuple[str, str]]:
 
     try:
         table = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits among them
         raise data_error("RW-A04", f"expected TOML, got: {error}", where=str(path)) from None
     table = table.get("map", table)
     for name, column in table.items():

@@ -76,15 +76,14 @@ def _row(row: Row, question: str | None, left: Counter[str]) -> Row:
         return row._replace(
             broken=f"testCase or vars: {described(case if given else given)} where an object is expected"
         )
+    kept, asserts = case.get("metadata") or {}, case.get("assert") or []
+    if not isinstance(kept, dict) or not isinstance(asserts, list):
+        return row._replace(broken="testCase: expected metadata as an object and assert as a list")
     asked = question or _asked(given)
-    answers, alternatives = _answers(case, left)
+    answers, alternatives = _answers(asserts, left)
     nth = row.value.get("testIdx")
     value: dict[str, Any] = {
-        **{
-            slice_name(key): one
-            for key, one in (case.get("metadata") or {}).items()
-            if not isinstance(one, dict | list)
-        },
+        **{slice_name(key): one for key, one in kept.items() if not isinstance(one, dict | list)},
         "qid": f"Q{nth + 1:03d}" if isinstance(nth, int) else "",
         "question": given.get(asked) if asked else None,
         "answer": answers,
@@ -109,11 +108,11 @@ def _asked(given: Mapping[str, Any]) -> str | None:
     return named[0] if named else next(iter(given)) if len(given) == 1 else None
 
 
-def _answers(case: Mapping[str, Any], left: Counter[str]) -> tuple[list[str], bool]:
+def _answers(asserts: Sequence[Any], left: Counter[str]) -> tuple[list[str], bool]:
     """What the asserts look for, and whether all of it comes from one that is content with any."""
     answers: list[str] = []
     used = 0
-    for one in case.get("assert") or ():
+    for one in asserts:
         kind, value = (one.get("type"), one.get("value")) if isinstance(one, dict) else ("unknown", None)
         if kind not in TEXTS or value is None:
             left[str(kind)] += 1

@@ -305,6 +305,8 @@ def _ids(value: Any, split_on: str) -> list[str]:
     for one in _listed(value):
         if isinstance(one, dict):
             name = next((one[key] for key in ("snippet_id", "chunk_id", "id", "doc_id") if one.get(key)), None)
+            if name is None:
+                raise _Unfit("a citation without an id")
             found.append(text_of(name))
         else:
             text = text_of(one)
@@ -326,7 +328,7 @@ def _sources(cells: Mapping[str, Any], split_on: str) -> Iterator[str | Record]:
             continue
         for name in texts_of(one, split_on):
             place: Record = {"section": section} if section else {}
-            place |= {"page": int(page) if page.isascii() and page.isdigit() else page} if page else {}
+            place |= {"page": int(page) if compiled(r"[0-9]{1,9}").fullmatch(page) else page} if page else {}
             yield {"doc": name, **place} if place else name
 
 

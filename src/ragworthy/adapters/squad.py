@@ -60,7 +60,9 @@ class _Made:
                      "offsets": [offset, offset + size], "title": title, "text": text}  # fmt: skip
             offset += size + 2
             self.chunks.append(chunk)
-            for number, qa in enumerate(paragraph.get("qas") or ()):
+            if not isinstance(paragraph.get("qas", []), list):
+                self._skip(place, "qas that are no list")
+            for number, qa in enumerate(_listed(paragraph.get("qas"))):
                 self._question(qa, chunk, f"{place}.qas.{number}")
 
     def _skip(self, where: str, why: str) -> None:
@@ -79,7 +81,9 @@ class _Made:
         qid = str(qa.get("id") or f"{chunk['chunk_id']}/{len(self.gold)}")
         if qid in self.seen:
             return self._skip(where, f'its id "{clip(qid, 40)}" is there already')
-        answers = [one for one in qa.get("answers") or () if isinstance(one, dict) and str(one.get("text", "")).strip()]
+        answers = [
+            one for one in _listed(qa.get("answers")) if isinstance(one, dict) and str(one.get("text", "")).strip()
+        ]
         impossible = qa.get("is_impossible", not answers)
         if not isinstance(impossible, bool):
             return self._skip(where, f"is_impossible: expected true or false, got {described(impossible)}")
@@ -114,6 +118,10 @@ class _Made:
     def notes(self) -> list[str]:
         """What was found besides."""
         return [f"{self.displaced} answers do not stand where answer_start says"] if self.displaced else []
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 ADAPTER = Adapter("squad", "SQuAD 1.1 or 2.0, and sets in its form", ("gold", "chunks"), (), read)

@@ -185,8 +185,8 @@ def bind(given: argparse.Namespace) -> int:
     found = binding.bind(Path(given.gold), Path(given.corpus), target, review)
     code = Exit.NO_SHIP if found.unbound else Exit.SHIP
     if given.format == "json":
-        how = {step: found.how[step] for step in HOW}
-        body = {"schema": "ragworthy.gold-bind/1", "items": len(found.items), "how": how, "without": found.without}
+        counts = {step: found.how[step] for step in HOW}
+        body = {"schema": "ragworthy.gold-bind/1", "items": len(found.items), "how": counts, "without": found.without}
         show(json_text(body | {"evidence": [piece.row() for piece in found.pieces]}))
         return int(code)
     for piece in found.unbound[:_SHOWN]:

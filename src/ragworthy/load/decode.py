@@ -365,7 +365,7 @@ def items_of(lines: Iterable[tuple[int, bytes]], given: str, kind: type[Record])
         if not line.strip():
             continue
         record = decoder.read(line, 0)
-        value = _whole(line, decoder.faults) if record is not None else None
+        value = whole_value(line, decoder.faults) if record is not None else None
         for fault in decoder.faults:
             problems.append(Problem(fault.code, fault.message, f"{given}:{number}", fault.field))
         decoder.faults.clear()
@@ -374,7 +374,7 @@ def items_of(lines: Iterable[tuple[int, bytes]], given: str, kind: type[Record])
     return items, problems
 
 
-def _whole(line: bytes, faults: list[Fault]) -> dict[str, Any] | None:
+def whole_value(line: bytes, faults: list[Fault]) -> dict[str, Any] | None:
     """All fields of a line that is known to hold an object; those that no record has may be worse than it seemed."""
     try:
         value: dict[str, Any] = msgspec.json.decode(line)

@@ -20,8 +20,8 @@ from ragworthy.suites.answers.missing import (
     evidence_lines,
     evidence_steps,
     evidence_warnings,
+    for_text,
     invalid,
-    needs_evidence,
     told,
     unmeasured,
 )
@@ -29,7 +29,7 @@ from ragworthy.suites.answers.parallel.job import Measured, Tally
 from ragworthy.suites.answers.parallel.job import Offender as Worst
 from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured, packs_of
 from ragworthy.suites.answers.read import pack_path as pack_path
-from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE, TEXT_GATE
+from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
@@ -153,9 +153,7 @@ class Answers(Suite):
         bound = super().bind(request, evidence, summary, baseline)
         if unmeasured(evidence.cases) != NO_EVIDENCE:
             return bound
-        stay = tuple(gate for gate in bound.gates if not (gate.usual and needs_evidence(gate.metric)))
-        named = any(gate.metric == TEXT_GATE.metric and gate.op == TEXT_GATE.op for gate in stay)
-        return bound._replace(gates=stay if named or stay == bound.gates else (TEXT_GATE, *stay))
+        return bound._replace(gates=for_text(bound.gates))
 
     def case_of(self, evidence: Evidence, qid: str) -> Case | None:
         """A question that must pass: the reader keeps the flags of these."""
