@@ -66,6 +66,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-G16": Code("nothing_to_ask", "A gold item has no text that could be asked.", "Give it a question, or at least one paraphrase."),
     "RW-G17": Code("evidence_unbound", "No chunk of the corpus holds a piece of gold evidence.", "'ragworthy gold bind' lists each with the nearest chunk: mend the evidence where the document was edited, or the corpus where the document is missing."),
     "RW-G18": Code("nothing_to_bind", "No item of the gold set says what its evidence is, or where it stands.", "Give items gold_evidence (texts) or gold_source (documents); see docs/gold.md."),
+    "RW-G29": Code("bad_choice", "A line of suggested evidence was answered in a way that means nothing.", "Write the number of a candidate into accept, a list of numbers, 0 for none of them, or leave null."),
     # questions with structured answers
     "RW-Q01": Code("question_shape", "A question does not have the shape that its definition asks for.", "Give every question an id, a question and the expected fields, each of its kind; name the definition of another schema with --definition."),
     "RW-Q02": Code("question_legacy", "A question has the old form (must_include, keywords), which this method cannot score.", "Write the expected fields as answer_example, with source_map."),

@@ -21,7 +21,12 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
     (("wire",), ("load",), ("policy",)),
     (("corpus", "report", "trec"), ("adapters", "index"), ("gold", "pipeline", "suites"), ("runner", "reference")),
     (("flow",),),
-    (("history", "selftest", "doctor", "starter", "given"), ("receipts",), ("api", "experiments")),
+    (
+        ("history", "selftest", "doctor", "starter", "given", "prefill"),
+        ("single",),
+        ("receipts",),
+        ("api", "experiments"),
+    ),
     (("demo",), ("cli",)),
 ]
 """Six layers. Inside of one, what stands further left is below: `runner` may import `gold`, never the other way."""

@@ -1,5 +1,6 @@
 """What is wrong or doubtful about a gold set."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -92,7 +93,7 @@ def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Fi
         flags = flags_of(item.gold)
         for bit, (code, field, message) in f.LINT.items():
             if flags & bit:
-                findings.append(finding("error", code, item, label, field, message))
+                findings.append(finding("error", code, item, label, field, message + _values(item.gold, bit)))
         for bit, (code, field, message) in DOUBTS.items():
             short = bit == f.SHORT_ENTRY and (flags & f.ONLY_SHORT or short_words)
             if flags & bit and not short and not (bit == f.VACUOUS and flags & f.NOTHING):
@@ -103,6 +104,13 @@ def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Fi
     findings += _alike(items, label)
     findings += _of_the_whole(items, label)
     return sorted(findings, key=lambda one: (one.line, one.problem.code))
+
+
+def _values(gold: Gold, bit: int) -> str:
+    """The values that a finding is about, where they are short."""
+    if bit != f.ONLY_SHORT or not gold.gold_claim_substr:
+        return ""
+    return ": " + ", ".join(json.dumps(piece, ensure_ascii=False) for piece in gold.gold_claim_substr[:3])
 
 
 def _alike(items: Sequence[Question], label: str) -> list[Finding]:

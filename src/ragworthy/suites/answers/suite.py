@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ragworthy import gates as g
@@ -100,6 +101,12 @@ class Answers(Suite):
         from ragworthy.suites.answers.doctor import examined
 
         return examined(request, seen)
+
+    def suggested(self, traces: Path) -> dict[str, tuple[Any, str]]:
+        """Settings that traces suggest, for a first policy, each with the reason."""
+        from ragworthy.suites.answers.doctor import suggested
+
+        return suggested(traces)
 
     def damages(self, request: Request) -> tuple[Damage, ...]:
         """What a selftest does to traces."""
