@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -9,7 +10,7 @@ from ragworthy.errors import usage_error
 from ragworthy.load.checker import Checker, written
 from ragworthy.policy.declare import Declared, Input, Setting
 from ragworthy.policy.gate_text import parse_ks
-from ragworthy.policy.sections import parse_limits
+from ragworthy.policy.sections import NUMBERS, parse_limits
 from ragworthy.suites import SUITES
 
 
@@ -32,6 +33,7 @@ class Given(TypedDict, total=False):
     redirects: str | Path | Sequence[str | Path]
     qrels: str | Path | None
     run: str | Path | None
+    live_run: str | Path | None
     definition: str | Path | None
     subset: str | Path | None
     provenance: str | Path | None
@@ -44,6 +46,8 @@ class Given(TypedDict, total=False):
     slices: Sequence[str]
     delta_s: str
     anchor_scope: str
+    max_drop: float | str
+    canary: bool
     repair: bool
     limits: Mapping[str, float | str] | None
     configuration: str | None
@@ -135,8 +139,8 @@ def _setting(one: Setting, value: Any, suite: Declared) -> Any:
         return ks
     if reads == "limits":
         return _limits(one, value, suite)
-    if reads == "positive":
-        return _positive(name, value)
+    if reads in NUMBERS:
+        return _number(name, value, reads)
     if one.kind == tuple[str, ...]:
         return several(name, value)
     return value
@@ -191,8 +195,9 @@ def _limits(one: Setting, given: Any, suite: Declared) -> tuple[str, ...]:
     return found
 
 
-def _positive(name: str, value: Any) -> str:
+def _number(name: str, value: Any, reads: str) -> str:
+    expected, fits = NUMBERS[reads]
     number = written(_decimal(value))
-    if number is None or Decimal(number) <= 0:
-        raise usage_error(f"{name}: expected a number above 0, got {value!r}")
+    if number is None or not fits(Fraction(number)):
+        raise usage_error(f"{name}: expected {expected}, got {value!r}")
     return number

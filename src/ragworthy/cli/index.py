@@ -192,12 +192,13 @@ def diff(given: argparse.Namespace) -> int:
     """The shadow index against the live one."""
     from ragworthy.cli.flags import depths
     from ragworthy.cli.outputs import named_files, options, publish
+    from ragworthy.cli.score import number_of
     from ragworthy.experiments import index_diff as diffing
     from ragworthy.gates import Gate
     from ragworthy.policy.gate_text import parse_gate_text
     from ragworthy.suites.retrieval import Retrieval
     from ragworthy.suites.retrieval.advice import churn_lines
-    from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
+    from ragworthy.suites.retrieval.rules import default_gates
 
     if not given.gold and not given.queries:
         raise usage_error("expected --gold, --queries or both")
@@ -213,9 +214,12 @@ def diff(given: argparse.Namespace) -> int:
             print(line)
         print("no gold set: nothing was judged (exit 0)")
         return int(Exit.SHIP)
-    gates: tuple[Gate, ...] = (*RETRIEVAL_GATES, LIVE_GATE)
+    drop = number_of("--max-drop", given.max_drop, "share")
+    settings = Retrieval(ks=depths(given.k), delta_s=given.delta_s, max_drop=drop, canary=given.canary)
+    gates: tuple[Gate, ...] = default_gates(settings, {"live": given.live})
     if given.gates:
-        gates = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval")
-    settings = Retrieval(ks=depths(given.k), delta_s=given.delta_s)
+        named = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval")
+        said = {one.metric for one in named if one.slice is None}
+        gates = (*named, *(one for one in gates if one.metric not in said))
     asked: dict[str, Any] = {"how": how, "gates": gates, "settings": settings, "queries": queries}
     return publish(given, diffing.compare(pair, Path(given.gold), **asked, **options(given)))

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.policy.declare import Declared, Setting
 from ragworthy.policy.gate_text import parse_gate_text
-from ragworthy.policy.sections import parse_limits
+from ragworthy.policy.sections import NUMBERS, parse_limits
 from ragworthy.report import write as writing
 from ragworthy.suites import SUITES
 from ragworthy.suites.protocol import Suite
@@ -140,8 +141,8 @@ def _setting(given: argparse.Namespace, one: Setting, suite: Declared) -> Any:
         return depths(value)
     if reads == "limits":
         return limits_of(value, one, suite)
-    if reads == "positive":
-        return _positive(one.key.flag, value) if value is not None else None
+    if reads in NUMBERS:
+        return number_of(one.key.flag, value, reads) if value is not None else None
     if reads == "refusals":
         return (*one.default, *value)
     return tuple(value) if isinstance(value, list) else value
@@ -167,13 +168,15 @@ def limits_of(given: list[str], one: Setting, suite: Declared) -> tuple[str, ...
     return limits
 
 
-def _positive(flag: str, text: str) -> str:
+def number_of(flag: str, text: str, reads: str) -> str:
+    """A number as it was written, of a kind that the policy knows too."""
+    expected, fits = NUMBERS[reads]
     try:
         number = written(Decimal(text))
     except InvalidOperation:
         number = None
-    if number is None or Decimal(number) <= 0:
-        raise usage_error(f"{flag}: expected a number above 0, got {text}")
+    if number is None or not fits(Fraction(number)):
+        raise usage_error(f"{flag}: expected {expected}, got {text}")
     return number
 
 

@@ -38,6 +38,7 @@ def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> s
     lines = [
         report["verdict"] + _headline(report, voices),
         "",
+        *_leads(report, voices),
         *(f"  not valid: {reason}" for reason in report["invalid"]),
     ]
     if report["invalid"]:
@@ -55,6 +56,12 @@ def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> s
         for nth, gate in enumerate(report["gates"], first):
             shown[nth] = _painted(shown[nth], f" {_outcome(gate)}", _OUTCOMES[gate["outcome"]])
     return "\n".join(shown) + "\n"
+
+
+def _leads(report: dict[str, Any], voices: Voices) -> list[str]:
+    """What the suites say before anything else."""
+    lines = [f"  {line}" for suite, body in report["suites"].items() for line in voices(suite).lead(body)]
+    return [*lines, ""] if lines else []
 
 
 def _headline(report: dict[str, Any], voices: Voices) -> str:

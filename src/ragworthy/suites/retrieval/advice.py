@@ -14,6 +14,7 @@ from ragworthy.report.show import number, plural, signed
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.retrieval.arms import LOST, Arms
 from ragworthy.suites.retrieval.read import DEPTH, incomplete
+from ragworthy.suites.retrieval.rules import COMPARED, depth_of
 from ragworthy.text import clip
 
 LOW_TYPE = Fraction(1, 10)
@@ -316,14 +317,7 @@ def live_lines(live: dict[str, Any]) -> list[str]:
     if live["gone"]:
         gone = plural(live["gone"], "result of live has", "results of live have")
         lines.append(f"{gone} no block here: its numbers are understated")
-    failing = [one for one in live["canary"]["checks"] if one["outcome"] != "pass"]
-    if live["canary"]["eligible"]:
-        lines.append("canary: eligible, every check holds")
-    else:
-        why = ", ".join(f"{one['metric']} {one['outcome'].replace('_', ' ')}" for one in failing)
-        lines.append(f"canary: not eligible: {why or 'the evidence is not valid'}")
-    if live["canary"]["failing_live"]:
-        lines.append(f"the live index does not pass either: {', '.join(live['canary']['failing_live'])}")
+    lines += _canary(live["canary"]) if live["canary"] else []
     for word in ("gained", "lost"):
         moved = live[word]
         if moved:
@@ -335,6 +329,48 @@ def live_lines(live: dict[str, Any]) -> list[str]:
     return lines + [f"the indexes differ in {one}" for one in live.get("settings", [])]
 
 
+def _canary(canary: dict[str, Any]) -> list[str]:
+    """The canary where it is what was judged; else one line on what stricter checks would say."""
+    failing = [one for one in canary["checks"] if one["outcome"] != "pass"]
+    if not canary["judged"]:
+        total, held = len(canary["checks"]), len(canary["checks"]) - len(failing)
+        names = ", ".join(_short(one["metric"]) for one in failing)
+        lacking = f"; not {names}" if names else ""
+        return [f"stricter checks, not part of this verdict: {held} of {total} hold{lacking} (--canary judges by them)"]
+    if canary["eligible"]:
+        return ["canary: eligible, every check holds"]
+    why = ", ".join(f"{one['metric']} {one['outcome'].replace('_', ' ')}" for one in failing)
+    lines = [f"canary: not eligible: {why or 'the evidence is not valid'}"]
+    if canary["failing_live"]:
+        lines.append(f"the live index does not pass either: {', '.join(canary['failing_live'])}")
+    return lines
+
+
+def _short(metric: str) -> str:
+    return metric.partition(".")[2]
+
+
+def lead(body: dict[str, Any]) -> list[str]:
+    """What changes against the index in use: both values, and how many questions are better and worse."""
+    live = body.get("live")
+    if not live:
+        return []
+    k = depth_of(body["settings"]["k"])
+    told = []
+    for name in COMPARED:
+        one = live["deltas"].get(f"retrieval.{name}@{k}")
+        if one is None or one["delta"] is None:
+            continue
+        before, after = (number(Fraction(one[key])) for key in ("live", "shadow"))
+        change = signed(Fraction(one["delta"])) if one["delta"] else "no difference"
+        label = f"{name}@{k}"
+        told.append(
+            f"{label:<10} live {before}, shadow {after} ({change}): "
+            f"{plural(one['up'], 'question')} better, {one['down']:,} worse, {one['same']:,} the same"
+        )
+    return told
+
+
 def churn_lines(churn: dict[str, Any], what: str, most: int = 3) -> list[str]:
     """How much the results of the same queries changed, and which changed most."""
     if not churn["queries"]:
@@ -344,5 +380,6 @@ def churn_lines(churn: dict[str, Any], what: str, most: int = 3) -> list[str]:
         f"mean overlap {churn['jaccard_mean']:.3f} (Jaccard), {churn['rbo_mean']:.3f} (rank-biased)"
     ]
     for one in churn["most_changed"][:most]:
-        lines.append(f"most changed: {one['qid']} {clip(one['query'], 80)!r}: rank-biased overlap {one['rbo']:.3f}")
+        wording = f" {clip(one['query'], 80)!r}" if one["query"] else ""
+        lines.append(f"most changed: {one['qid']}{wording}: rank-biased overlap {one['rbo']:.3f}")
     return lines

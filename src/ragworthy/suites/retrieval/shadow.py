@@ -54,6 +54,8 @@ class Compared(NamedTuple):
     canary: list[g.Judged]
     failing_live: list[str]
     """Checks of the canary that the index in use does not pass either."""
+    judged: bool
+    """Whether the canary is what the verdict is made of."""
     eligible: bool
     gone: int
     """Results of the live index that lead to no block of the shadow's: its numbers are understated by them."""
@@ -71,10 +73,16 @@ class Results(NamedTuple):
 
 
 def compare(
-    live: Live, arm: Arm, summary: Summary, renamed: tuple[Callable[[str], str], Callable[[str], str]]
+    live: Live,
+    arm: Arm,
+    summary: Summary,
+    renamed: tuple[Callable[[str], str], Callable[[str], str]],
+    gates: Sequence[g.Gate],
 ) -> Compared:
     """Paired differences of every metric, blocks gained and lost, the churn of results, and the canary verdict."""
-    canary = g.judge((*RETRIEVAL_GATES, LIVE_GATE), summary.values, baseline=live.baseline)
+    checks = (*RETRIEVAL_GATES, LIVE_GATE)
+    canary = g.judge(checks, summary.values, baseline=live.baseline)
+    rules = {(one.metric, one.op, one.threshold) for one in gates}
     today = [one.gate.metric for one in g.judge(RETRIEVAL_GATES, live.summary.values) if one.outcome is Outcome.FAIL]
     gained, lost = _moved(live.arm, arm)
     before, after = live.summary.words, summary.words
@@ -86,6 +94,7 @@ def compare(
         changed=_changed(live.arm, arm, renamed),
         canary=canary,
         failing_live=today,
+        judged=all((one.metric, one.op, one.threshold) in rules for one in checks),
         eligible=not live.unlike and all(one.outcome is Outcome.PASS for one in canary),
         gone=sum(name.startswith(GONE) for one in live.arm.asked for run in one.runs.values() for name in run.names),
         live_hash=next(iter(live.arm.hashes), None),
@@ -224,6 +233,7 @@ def as_json(compared: Compared, shadow: Summary, *, sound: bool) -> dict[str, An
         "deltas": {name.id: _delta(name, live.summary, shadow) | compared.paired[name.id] for name in shadow.names},
         "gone": compared.gone,
         "canary": {
+            "judged": compared.judged,
             "eligible": compared.eligible and sound,
             "failing_live": compared.failing_live,
             "checks": [_check(one) for one in compared.canary],

@@ -176,7 +176,7 @@ class Retrieval(Suite):
         diagnosis = advice.diagnose(found)
         compared = None
         if live is not None:
-            showed = shadow.compare(live, arms.arm, found.summary, arms.renamed)
+            showed = shadow.compare(live, arms.arm, found.summary, arms.renamed, found.request.gates)
             compared = shadow.as_json(showed, found.summary, sound=not broken(found) and not unlike)
         body = {
             "bad_qids": _unjustified(found),
@@ -197,6 +197,10 @@ class Retrieval(Suite):
     def counts_line(self, counts: dict[str, Any]) -> str:
         """How many questions there were, and what became of them."""
         return advice.counts_line(counts)
+
+    def lead(self, body: dict[str, Any]) -> list[str]:
+        """What changes against the index in use."""
+        return advice.lead(body)
 
     def lines(self, body: dict[str, Any]) -> list[str]:
         """Convergence, distances, symptoms."""
