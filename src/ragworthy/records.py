@@ -9,6 +9,22 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 
+class GoldSource(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """Where evidence stands: a document, and in it a section or a page where these are known."""
+
+    doc: str
+    section: str | None = None
+    page: int | str | None = None
+
+    def __str__(self) -> str:
+        section = "" if self.section is None else f", section {self.section}"
+        return f"{self.doc}{section}" + ("" if self.page is None else f", page {self.page}")
+
+
+Sources: TypeAlias = list[str | GoldSource]
+"""What `gold_source` holds: names of documents, or documents with a section or a page."""
+
+
 class Gold(msgspec.Struct, frozen=True, gc=False):
     """One gold question of the answers suite."""
 
