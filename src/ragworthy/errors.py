@@ -59,11 +59,13 @@ CATALOGUE: dict[str, Code] = {
     "RW-G08": Code("unanswerable_with_gold", "An unanswerable item carries gold text or citations.", "Empty both lists, or set answerable to true."),
     "RW-G10": Code("no_relevant", "A retrieval question names no relevant block.", "List the ids of the blocks that answer it in relevant, or set answerable to false."),
     "RW-G11": Code("negative_is_relevant", "A block is listed as relevant and as a hard negative.", "Take it out of one of the two lists."),
-    "RW-G12": Code("not_three_paraphrases", "A retrieval question does not have exactly three paraphrases.", "Write three wordings with the same intent; convergence cannot be measured without them."),
-    "RW-G13": Code("gold_id_unknown", "The gold set names a block or section that the index does not have.", "Score against the index the gold set was written for, or rewrite it with 'ragworthy gold rebind'."),
+    "RW-G12": Code("no_wording", "A retrieval question has an empty wording, or none that could be asked.", "Write the question as question, or its wordings as paraphrases; one is enough."),
+    "RW-G13": Code("gold_id_unknown", "The gold set names a block or section that the index does not have.", "Score against the index the gold set was written for, or rewrite it with 'ragworthy gold rebind'; gold_evidence or gold_source, bound anew to each index ('ragworthy gold bind'), do not go stale."),
     "RW-G15": Code("gold_id_reused", "A gold id does not have the text it had when the gold set was frozen.", "Follow the ids with --redirects ('ragworthy index migrate' makes the table), or rewrite the gold set with 'ragworthy gold rebind' and freeze it again."),
     "RW-G14": Code("gold_offsets", "A gold offset pair is not a range inside the text.", "Offsets are UTF-8 bytes, half-open: [begin, end) with begin < end."),
     "RW-G16": Code("nothing_to_ask", "A gold item has no text that could be asked.", "Give it a question, or at least one paraphrase."),
+    "RW-G23": Code("evidence_needs_index", "Evidence and sources are bound to the chunks of an index, and none was given.", "Give the index or its chunks with --corpus, or write the ids into the gold set with 'ragworthy gold bind'."),
+    "RW-G24": Code("no_evidence_in_index", "Nothing of what answers a question is in the index.", "Compare the names in gold_source with the documents of the index ('ragworthy index check INDEX --gold GOLD'), or correct gold_evidence."),
     # questions with structured answers
     "RW-Q01": Code("question_shape", "A question does not have the shape that its definition asks for.", "Give every question an id, a question and the expected fields, each of its kind; name the definition of another schema with --definition."),
     "RW-Q02": Code("question_legacy", "A question has the old form (must_include, keywords), which this method cannot score.", "Write the expected fields as answer_example, with source_map."),
@@ -234,6 +236,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-W76": Code("escalation", "Somebody else has to look at this.", "The line says what is out of bounds."),
     "RW-W77": Code("mark_differs", "Operators marked records in another way than the marking rule does.", "Right snippet and a distance up to 0.45 is correct; from 0.60 on, or another snippet, it fails; in between somebody looks."),
     "RW-W78": Code("all_rejected", "Every pair of votes ends as REJECT, so the validators agree that nothing may ship.", "Look at the answers with the answers suite: agreement alone does not say that they are good."),
+    "RW-W90": Code("documents_judged", "The relevant ids of some questions are names of documents.", "Nothing, if documents are what you judge; write them as gold_source to say so."),
+    "RW-W91": Code("evidence_unbound", "Some sources or evidence texts are in no chunk of the index; they count as not found.", "Correct them, or index the documents they come from; 'ragworthy gold lint --corpus INDEX' lists them all."),
+    "RW-W92": Code("few_wordings", "Questions have fewer than three wordings.", "Nothing, unless you want convergence (λ, triplets): that takes three wordings under two seeds."),
 }  # fmt: skip
 
 

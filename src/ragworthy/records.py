@@ -87,7 +87,7 @@ NO_ANSWER = Answer()
 
 
 class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
-    """One gold question of the retrieval suite: its wordings, and the blocks that answer it."""
+    """One gold question of the retrieval suite: its wordings, and the blocks, texts or documents that answer it."""
 
     qid: str | None = None
     q_id: str | None = None
@@ -99,11 +99,33 @@ class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
     grades: dict[str, int] | None = None
     index_hash: str | None = None
     answerable: bool = True
+    question: str | None = None
+    gold_citations: list[str] | None = None
+    gold_evidence: list[str] | None = None
+    gold_source: Sources | None = None
 
     @property
     def name(self) -> str:
         """The id, under whichever key it was written."""
         return self.qid or self.q_id or ""
+
+    @property
+    def wordings(self) -> list[str]:
+        """What is asked: the paraphrases; where they are fewer than three, the question before them."""
+        given = self.paraphrases or []
+        if self.question is None or len(given) >= 3 or self.question in given:
+            return given
+        return [self.question, *given]
+
+    @property
+    def ids(self) -> list[str]:
+        """The relevant ids, under whichever key they were written."""
+        return (self.relevant if self.relevant is not None else self.gold_citations) or []
+
+    @property
+    def named(self) -> bool:
+        """Whether it names evidence or sources, which every index has in chunks of its own."""
+        return bool(self.gold_evidence or self.gold_source)
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):

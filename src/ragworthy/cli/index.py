@@ -106,12 +106,12 @@ def check(given: argparse.Namespace) -> int:
         print(f"… and {len(faults) - _SHOWN:,} more")
     counts = index.manifest.counts
     print(f"{plural(counts.documents, 'document')}, {plural(counts.chunks, 'chunk')}: {plural(len(faults), 'fault')}")
-    lost = 0
+    lost = False
     if given.gold:
         from ragworthy.gold import retrieval
 
         fit = retrieval.fit(Path(given.gold), path)
-        lost = len(fit.unknown)
+        lost = not fit.fits
         for line in fit.lines():
             print(line)
         if given.calibrate:

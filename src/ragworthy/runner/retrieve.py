@@ -59,11 +59,12 @@ def wordings(gold: Path) -> list[Asked]:
     asked = []
     for item in items:
         one: RetrievalGold = item.record
-        texts = one.paraphrases or []
+        texts = one.wordings
         if not texts or not all(text.strip() for text in texts):
             message = "expected at least one non-empty wording, got none"
-            raise data_error("RW-G12", message, where=f"{source.given}:{item.line}", field="paraphrases")
-        relevant = tuple(map(stable, one.relevant or ()))
+            field = "paraphrases" if one.paraphrases else "question"
+            raise data_error("RW-G12", message, where=f"{source.given}:{item.line}", field=field)
+        relevant = tuple(map(stable, one.ids))
         asked += [Asked(one.name, nth, text, one.anchor_section or "", relevant) for nth, text in enumerate(texts)]
     return asked
 

@@ -12,7 +12,7 @@ from ragworthy.names import RELEASE, Outcome
 from ragworthy.report.part import Note, Table, noted, orphan_note
 from ragworthy.report.show import number, plural, signed
 from ragworthy.suites.evidence import Found
-from ragworthy.suites.retrieval.arms import LOST, Arms
+from ragworthy.suites.retrieval.arms import LOST, Arms, unbound
 from ragworthy.suites.retrieval.read import DEPTH, incomplete
 from ragworthy.suites.retrieval.rules import COMPARED, depth_of
 from ragworthy.text import clip
@@ -148,7 +148,22 @@ def warnings(found: Found) -> list[dict[str, Any]]:
         if why is not None:
             cannot.setdefault(why, []).append(name.id.partition(".")[2])
     notes = [Note("RW-W26", len(names), f"not measured: {', '.join(names)}: {why}") for why, names in cannot.items()]
-    return noted([*notes, *_of_traces(found.own.arm), *_of_distances(found), _of_size(found.own.arm)])
+    arm: Arm = found.own.arm
+    return noted([*notes, *_of_gold(arm), *_of_traces(arm), *_of_distances(found), _of_size(arm)])
+
+
+def _of_gold(arm: Arm) -> list[Note]:
+    """What was read into the gold set, and what of it this index does not have."""
+    judging = [one.wanted.qid for one in arm.asked if one.wanted.documents]
+    lost = unbound(arm)
+    first = f"{lost[0][1].name} ({lost[0][0]}): {lost[0][1].why}" if lost else ""
+    held = plural(len(lost), "source or evidence text is", "sources or evidence texts are")
+    return [
+        Note("RW-W90", len(judging), f"{plural(len(judging), 'question judges', 'questions judge')} documents: "
+             "any chunk of a document counts as the document", judging),
+        Note("RW-W91", len(lost), f"{held} in no chunk of this index and counted as not found, e.g. {first}",
+             list(dict.fromkeys(qid for qid, _ in lost))),
+    ]  # fmt: skip
 
 
 def _of_traces(arm: Arm) -> list[Note]:

@@ -164,10 +164,11 @@ def _moved(live: Arm, shadow: Arm) -> tuple[list[Moved], list[Moved]]:
     for before, after in zip(live.asked, shadow.asked, strict=True):
         came: set[str] = set()
         went: set[str] = set()
+        both = before.wanted.names.keys() & after.wanted.names.keys()  # a text may be in more parts on one side
         for key in sorted(before.question.runs.keys() & after.question.runs.keys()):
             old, new = _found(before, key), _found(after, key)
-            came |= new - old
-            went |= old - new
+            came |= (new - old) & both
+            went |= (old - new) & both
         if came:
             gained.append(Moved(after.wanted.qid, sorted(came)))
         if went:
