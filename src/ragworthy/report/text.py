@@ -77,6 +77,8 @@ def _decided(report: dict[str, Any]) -> str:
         return f": {held}, {waived} waived" if waived else f": all {held}"
     if report["verdict"] == "NO-SHIP":
         return f": {', '.join(dict.fromkeys(failing))} {'fails' if len(set(failing)) == 1 else 'fail'}"
+    if report["verdict"] == "INCONCLUSIVE" and not undecided:
+        return ": scored, and nothing was judged: there is no gate"
     if report["verdict"] == "INCONCLUSIVE":
         return f": {', '.join(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided"
     return ": the evidence cannot carry a verdict"

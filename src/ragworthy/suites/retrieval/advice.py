@@ -295,7 +295,11 @@ def listed(names: list[str], most: int = SHOWN) -> str:
 
 
 def counts_line(counts: dict[str, Any]) -> str:
-    """How many questions there were, and what became of them."""
+    """How many questions there were, and what became of them; TREC files have judged queries and no answers."""
+    if "empty" in counts:
+        none = f", {counts['unanswerable']:,} of them without a relevant document" if counts["unanswerable"] else ""
+        empty = f", {counts['empty']:,} without results" if counts["empty"] else ""
+        return f"{plural(counts['gold'], 'judged query', 'judged queries')}{none}{empty}"
     sides = f"{counts['answerable']:,} answerable, {counts['unanswerable']:,} not"
     runs = "" if counts["runs"] == counts["gold"] else f" in {plural(counts['runs'], 'run')}"
     fate = f"{counts['answered']:,} answered, {counts['missing']:,} missing"

@@ -231,7 +231,7 @@ def as_json(compared: Compared, shadow: Summary, *, sound: bool) -> dict[str, An
         "unlike": live.unlike,
         "live_index": compared.live_hash,
         "shadow_index": compared.shadow_hash,
-        "deltas": {name.id: _delta(name, live.summary, shadow) | compared.paired[name.id] for name in shadow.names},
+        "deltas": {name.id: delta(name, live.summary, shadow) | compared.paired[name.id] for name in shadow.names},
         "gone": compared.gone,
         "canary": {
             "judged": compared.judged,
@@ -245,7 +245,8 @@ def as_json(compared: Compared, shadow: Summary, *, sound: bool) -> dict[str, An
     }
 
 
-def _delta(name: MetricName, live: Summary, shadow: Summary) -> dict[str, Any]:
+def delta(name: MetricName, live: Summary, shadow: Summary) -> dict[str, Any]:
+    """What a metric says on both sides, and the difference."""
     before, after = live.values[None, name.id].exact, shadow.values[None, name.id].exact
 
     def plain(number: Fraction | None) -> int | float | None:
