@@ -177,6 +177,7 @@ def retrieve(given: argparse.Namespace) -> int:
     print(
         f"{plural(count, 'trace')} of {plural(questions, 'question')} from {index.manifest.index_hash}: {given.output}"
     )
+    print(f"next: ragworthy score retrieval --gold {given.gold} --trace {given.output} --corpus {given.index}")
     return int(Exit.SHIP)
 
 

@@ -105,6 +105,8 @@ def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 def _gates(gates: list[dict[str, Any]]) -> list[str]:
     header = ("gate", "outcome", "value", "cases", "95 % interval", "threshold", "margin")
+    if not gates:
+        return []
     rows = []
     for gate in gates:
         shown = gate["shown"]

@@ -13,6 +13,7 @@ from ragworthy.report.part import Note, Table, noted, orphan_note
 from ragworthy.report.show import number, plural, signed
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.retrieval.arms import LOST, Arms, unbound
+from ragworthy.suites.retrieval.distances import RAW
 from ragworthy.suites.retrieval.read import DEPTH, incomplete
 from ragworthy.suites.retrieval.rules import COMPARED, depth_of
 from ragworthy.text import clip
@@ -191,10 +192,9 @@ def _of_distances(found: Found) -> list[Note]:
         word is None and one.wanted.answerable and any(facts.answered for facts in one.question.facts)
         for one, word in zip(arms.arm.asked, found.summary.words["retrieval.delta_s_mean"], strict=True)
     )
-    raw = "distances are raw: the thresholds mean nothing for this model until it is calibrated"
     return [
         Note("RW-W40", lacking, f"{plural(lacking, 'answered question has', 'answered questions have')} no distance"),
-        Note("RW-W39", 0 if arms.source.scaled else 1, raw),
+        Note("RW-W39", 0 if arms.source.scaled else 1, RAW),
     ]
 
 
@@ -385,6 +385,25 @@ def lead(body: dict[str, Any]) -> list[str]:
         label = f"{name}@{k}"
         told.append(
             f"{label:<10} live {before}, shadow {after} ({change}): "
+            f"{plural(one['up'], 'question')} better, {one['down']:,} worse, {one['same']:,} the same"
+        )
+    return told + _context(live.get("context"))
+
+
+def _context(context: dict[str, Any] | None) -> list[str]:
+    """What two indexes show where their chunks differ in size: at equal k one of them gives a model more to read."""
+    if not context:
+        return []
+    size = context["bytes"]
+    told = [
+        f"chunks differ in size: the first {context['results']} results are "
+        f"{size['live']:,} bytes live, {size['shadow']:,} shadow; at equal bytes:"
+    ]
+    for budget, one in context["recall"].items():
+        before, after = (number(Fraction(one[key])) for key in ("live", "shadow"))
+        change = signed(Fraction(one["delta"])) if one["delta"] else "no difference"
+        told.append(
+            f"  recall in {int(budget) // 1000} kB  live {before}, shadow {after} ({change}): "
             f"{plural(one['up'], 'question')} better, {one['down']:,} worse, {one['same']:,} the same"
         )
     return told

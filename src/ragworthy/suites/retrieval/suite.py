@@ -9,7 +9,7 @@ from ragworthy.metrics.facts.convergence import MARKS, Question
 from ragworthy.metrics.facts.distance import BLOCK
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import Label
+from ragworthy.names import Label, Outcome
 from ragworthy.report.part import Column, Table
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
@@ -22,7 +22,7 @@ from ragworthy.suites.retrieval import DECLARED, TREC, advice, distances, shadow
 from ragworthy.suites.retrieval.arms import Arms, invalid, open_sides, read_arms
 from ragworthy.suites.retrieval.numbers import completed, types_of
 from ragworthy.suites.retrieval.read import case_of, counts_of, established, incomplete, offender_of
-from ragworthy.suites.retrieval.rules import ALWAYS
+from ragworthy.suites.retrieval.rules import ALWAYS, RETRIEVAL_GATES
 from ragworthy.suites.retrieval.shadow import Live
 from ragworthy.suites.summarise import values_of, words_of
 from ragworthy.text import visible
@@ -133,6 +133,16 @@ class Retrieval(Suite):
         live: Live | None = summary.own
         return super().bind(request, evidence, summary, baseline if live is None else live.baseline)
 
+    def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
+        """A default gate on distances is not judged where its threshold means nothing for the model."""
+        source = evidence.own.source
+        if source.scaled or source.missing is not None:
+            return judged
+        return [
+            one._replace(outcome=Outcome.NOT_MEASURED, reason=distances.RAW) if _unasked(one.gate) else one
+            for one in judged
+        ]
+
     # describe
 
     def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
@@ -212,6 +222,12 @@ class Retrieval(Suite):
 
 
 SUITE = Retrieval()
+
+
+def _unasked(gate: g.Gate) -> bool:
+    """Whether a gate on distances is a default one that nobody asked for."""
+    usual = {(one.metric, one.threshold) for one in RETRIEVAL_GATES if one.metric in distances.GATED}
+    return gate.optional and gate.slice is None and (gate.metric, gate.threshold) in usual
 
 
 def _distances(found: Found) -> list[Any]:
