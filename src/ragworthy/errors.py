@@ -54,16 +54,18 @@ CATALOGUE: dict[str, Code] = {
     "RW-G03": Code("gold_type", "A gold field has the wrong type.", "Change the value to the type named."),
     "RW-G04": Code("gold_answerable", "A gold item does not say whether it is answerable.", "Set answerable to true or false (a JSON boolean)."),
     "RW-G05": Code("gold_empty", "The gold set holds no item.", "An empty gold set can show nothing: add questions."),
-    "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence.", "List the ids of the evidence in gold_citations, or set answerable to false."),
+    "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence.", "Its text is scored: containment and refusals. For precision, CHR, recall and hit say what the evidence is (gold_evidence), where it stands (gold_source) or which chunks hold it (gold_citations)."),
     "RW-G07": Code("only_short_substr", "Every gold_claim_substr entry of an answerable item is shorter than 5 characters, so no answer can be right.", 'Give a longer piece, or set short_substr = "word" under [answers] in the policy (--short-substr word).'),
     "RW-G08": Code("unanswerable_with_gold", "An unanswerable item carries gold text or citations.", "Empty both lists, or set answerable to true."),
     "RW-G10": Code("no_relevant", "A retrieval question names no relevant block.", "List the ids of the blocks that answer it in relevant, or set answerable to false."),
     "RW-G11": Code("negative_is_relevant", "A block is listed as relevant and as a hard negative.", "Take it out of one of the two lists."),
     "RW-G12": Code("no_wording", "A retrieval question has an empty wording, or none that could be asked.", "Write the question as question, or its wordings as paraphrases; one is enough."),
-    "RW-G13": Code("gold_id_unknown", "The gold set names a block or section that the index does not have.", "Score against the index the gold set was written for, or rewrite it with 'ragworthy gold rebind'; gold_evidence or gold_source, bound anew to each index ('ragworthy gold bind'), do not go stale."),
+    "RW-G13": Code("gold_id_unknown", "The gold set names a block or section that the index does not have.", "Score against the index the gold set was written for, rewrite it with 'ragworthy gold rebind', or say what the evidence is (gold_evidence): that survives any chunking."),
     "RW-G15": Code("gold_id_reused", "A gold id does not have the text it had when the gold set was frozen.", "Follow the ids with --redirects ('ragworthy index migrate' makes the table), or rewrite the gold set with 'ragworthy gold rebind' and freeze it again."),
     "RW-G14": Code("gold_offsets", "A gold offset pair is not a range inside the text.", "Offsets are UTF-8 bytes, half-open: [begin, end) with begin < end."),
     "RW-G16": Code("nothing_to_ask", "A gold item has no text that could be asked.", "Give it a question, or at least one paraphrase."),
+    "RW-G17": Code("evidence_unbound", "No chunk of the corpus holds a piece of gold evidence.", "'ragworthy gold bind' lists each with the nearest chunk: mend the evidence where the document was edited, or the corpus where the document is missing."),
+    "RW-G18": Code("nothing_to_bind", "No item of the gold set says what its evidence is, or where it stands.", "Give items gold_evidence (texts) or gold_source (documents); see docs/gold.md."),
     "RW-G23": Code("evidence_needs_index", "Evidence and sources are bound to the chunks of an index, and none was given.", "Give the index or its chunks with --corpus, or write the ids into the gold set with 'ragworthy gold bind'."),
     "RW-G24": Code("no_evidence_in_index", "Nothing of what answers a question is in the index.", "Compare the names in gold_source with the documents of the index ('ragworthy index check INDEX --gold GOLD'), or correct gold_evidence."),
     # questions with structured answers
@@ -235,6 +237,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-W75": Code("uneven_votes", "Not every rater voted on every item.", "Have all raters vote on the same items; Fleiss' kappa needs it."),
     "RW-W76": Code("escalation", "Somebody else has to look at this.", "The line says what is out of bounds."),
     "RW-W77": Code("mark_differs", "Operators marked records in another way than the marking rule does.", "Right snippet and a distance up to 0.45 is correct; from 0.60 on, or another snippet, it fails; in between somebody looks."),
+    "RW-W85": Code("evidence_elsewhere", "Evidence was found, but not just in the document, section or page that the gold set names.", "Correct gold_source, or look whether the right document is in the corpus."),
+    "RW-W86": Code("ids_differ", "The gold ids of an item are not the chunks that hold its evidence; the evidence counts.", "The ids are from another chunking: 'ragworthy gold bind' writes those of today."),
+    "RW-W87": Code("evidence_not_looked_up", "Items name evidence, but neither ids nor a corpus to find it in.", "Give the chunks with --corpus, or write the ids with 'ragworthy gold bind'."),
     "RW-W78": Code("all_rejected", "Every pair of votes ends as REJECT, so the validators agree that nothing may ship.", "Look at the answers with the answers suite: agreement alone does not say that they are good."),
     "RW-W90": Code("documents_judged", "The relevant ids of some questions are names of documents.", "Nothing, if documents are what you judge; write them as gold_source to say so."),
     "RW-W91": Code("evidence_unbound", "Some sources or evidence texts are in no chunk of the index; they count as not found.", "Correct them, or index the documents they come from; 'ragworthy gold lint --corpus INDEX' lists them all."),
@@ -320,3 +325,20 @@ def missing_extra(package: str, extra: str, needed_for: str) -> MissingExtra:
     """
     part_of = f" (extra: {extra})" if extra else ""
     return MissingExtra([Problem("RW-F15", f"{needed_for} needs {package}: pip install {package}{part_of}")])
+
+
+def explained(error: Exception) -> tuple[str, str]:
+    """What the decoder says of a small file, as field and message.
+
+    >>> import msgspec
+    >>> try: msgspec.json.decode(b'{"a": {"b": "x"}}', type=dict[str, dict[str, int]])
+    ... except msgspec.ValidationError as error: explained(error)
+    ('[...][...]', 'expected int, got str')
+    """
+    text = str(error).replace("`", "")
+    reason, _, place = text.partition(" - at ")
+    field = place.removeprefix("key in ").removeprefix("$").removeprefix(".")
+    missing = reason.removeprefix("Object missing required field ")
+    if missing != reason:
+        return f"{field}.{missing}".removeprefix("."), "expected a value, got nothing"
+    return field, reason if reason.startswith("JSON") else reason[:1].lower() + reason[1:]

@@ -114,7 +114,7 @@ def _gold(group: argparse.ArgumentParser) -> None:
     one.add_argument("gold", metavar="GOLD", help="the gold set")
     one.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="format of stdout")
     one.add_argument("--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters")
-    one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks, for a retrieval gold set")
+    one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks: are ids and evidence in it?")
     one.add_argument("--definition", metavar="FILE", help="what a structured answer looks like (default: bundled)")
     one.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of stdout")
 
@@ -142,6 +142,13 @@ def _gold_lock(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     one.add_argument("gold", metavar="GOLD", help="the gold set")
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
     one.add_argument("--signer", action="append", default=[], metavar="NAME", help="who must have signed (repeatable)")
+
+    one = command(verbs, "bind", "write the chunks that hold the evidence of a gold set", "gold:bind")
+    one.add_argument("gold", metavar="GOLD", help="the gold set, with gold_evidence or gold_source; it is not touched")
+    one.add_argument("--corpus", required=True, metavar="DIR|FILE", help="the index or its chunks")
+    one.add_argument("-o", "--output", required=True, metavar="FILE", help="the gold set to write (.jsonl)")
+    one.add_argument("--review", metavar="FILE", help="evidence to look at, with candidate chunks and their texts")
+    one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
 
     one = command(verbs, "rebind", "rewrite a gold set or traces for a new index", "gold:rebind")
     one.add_argument("file", metavar="FILE", help="a gold set or traces; the file itself is not touched")

@@ -1,4 +1,4 @@
-"""`gold lint | subset | freeze | verify | rebind | diff`."""
+"""`gold lint | subset | freeze | verify | bind | rebind | diff`."""
 
 import argparse
 from datetime import UTC, datetime
@@ -7,6 +7,7 @@ from typing import Any
 
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
+from ragworthy.corpus.binding import HOW
 from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import commands
@@ -17,6 +18,7 @@ from ragworthy.load.sources import open_source
 from ragworthy.names import VERSION, Exit
 from ragworthy.report.show import plural
 from ragworthy.safe import json_text, terminal
+from ragworthy.text import clip
 
 _SHOWN = 50
 
@@ -48,13 +50,14 @@ def _linted(path: Path, given: argparse.Namespace) -> commands.Linted:
         from ragworthy.gold import retrieval
 
         return retrieval.lint(path, Path(given.corpus) if given.corpus else None)
-    if given.corpus:
-        raise usage_error("--corpus: only a retrieval gold set is held against a corpus")
+    if given.corpus and suite == "structured":
+        raise usage_error("--corpus: a set of structured answers is not held against a corpus")
     if suite == "structured":
         from ragworthy.gold import structured
 
         return structured.lint(path, Path(given.definition) if given.definition else None)
-    return commands.lint(path, short_words=given.short_substr == "word")
+    corpus = Path(given.corpus) if given.corpus else None
+    return commands.lint(path, short_words=given.short_substr == "word", corpus=corpus)
 
 
 def _as_json(linted: commands.Linted) -> dict[str, object]:
@@ -168,6 +171,38 @@ def _extra(path: Path, given: argparse.Namespace) -> tuple[dict[str, Any], list[
 
     extra, found = retrieval.lock_extra(path, Path(given.corpus), given.dense)
     return extra, retrieval.calibration_lines(found) if found is not None else []
+
+
+def bind(given: argparse.Namespace) -> int:
+    """Write the chunks that hold the evidence of a gold set; exit 1 when some evidence is in none."""
+    from ragworthy.gold import bind as binding
+
+    target, review = Path(given.output), Path(given.review) if given.review else None
+    keep_inputs([given.output, given.review], [given.gold, given.corpus])
+    for flag, path in (("-o", target), ("--review", review)):
+        if path is not None and path.suffix in (".gz", ".zst", ".parquet"):
+            raise usage_error(f"{flag}: expected a .jsonl file, got {path}")
+    found = binding.bind(Path(given.gold), Path(given.corpus), target, review)
+    code = Exit.NO_SHIP if found.unbound else Exit.SHIP
+    if given.format == "json":
+        how = {step: found.how[step] for step in HOW}
+        body = {"schema": "ragworthy.gold-bind/1", "items": len(found.items), "how": how, "without": found.without}
+        show(json_text(body | {"evidence": [piece.row() for piece in found.pieces]}))
+        return int(code)
+    for piece in found.unbound[:_SHOWN]:
+        print(f'unbound: {piece.qid}: "{clip(piece.text, 80)}": {piece.why}')
+    if len(found.unbound) > _SHOWN:
+        print(f"unbound: … and {len(found.unbound) - _SHOWN:,} more")
+    noted = [piece for piece in found.pieces if piece.notes]
+    for piece in noted[:_SHOWN]:
+        print(f"note: {piece.qid}: {'; '.join(piece.notes)}")
+    how = ", ".join(f"{found.how[step]:,} {step}" for step in HOW if found.how[step])
+    print(f"{plural(len(found.items), 'item')}, {plural(len(found.pieces), 'piece')} of evidence: {how}")
+    if found.without:
+        print(f"{plural(found.without, 'answerable item')} without evidence: as before")
+    print("wrote " + ", ".join(str(path) for path in (target, review) if path is not None))
+    print(f"bind: {plural(len(found.unbound), 'piece')} of evidence in no chunk (exit {int(code)})")
+    return int(code)
 
 
 def rebind(given: argparse.Namespace) -> int:

@@ -1,9 +1,7 @@
 """What is wrong or doubtful about a gold set."""
 
-import hashlib
-import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy.errors import CATALOGUE, Problem
@@ -73,16 +71,6 @@ def finding(level: str, code: str, item: Item, label: str, field: str, message: 
     return Finding(level, Problem(code, message, f"{label}:{item.line}", field), item.line, item.qid)
 
 
-def item_hash(value: Mapping[str, Any]) -> str:
-    """The SHA-256 of an item as canonical JSON (sorted keys, no blanks).
-
-    >>> item_hash({"b": 1, "a": "é"}) == item_hash({"a": "é", "b": 1})
-    True
-    """
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
-
-
 def identities(items: Sequence[Item], label: str, field: str = "qid") -> list[Finding]:
     """Ids that are missing or repeated, and a set without items: what stands in the way of telling items apart."""
     if not items:
@@ -144,6 +132,11 @@ def _of_the_whole(items: Sequence[Question], label: str) -> list[Finding]:
     if items and all(item.gold.answerable for item in items):
         problem = Problem("RW-W12", "the gold set has no unanswerable question", label)
         findings.append(Finding("warning", problem, 1, ""))
+    bare = sum(bool(f.gold_flags(f.Rules())(item.gold) & f.NO_CITATIONS) for item in items)
+    if bare:
+        some = f"{len(items):,} items, {bare:,} of them answerable without evidence"
+        message = f"{some}: containment and refusals are measured; precision, CHR, recall and hit are not"
+        findings.append(Finding("note", Problem("RW-G06", message, label), 1, ""))
     for name, count in thin_slices(items):
         message = f"slice {clip(name, 60)} has {count} of {len(items)} questions; fewer than {THIN} show nothing"
         findings.append(Finding("note", Problem("RW-W20", message, label), 1, ""))

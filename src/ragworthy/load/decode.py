@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from ragworthy.errors import Problem
+from ragworthy.load.evidence import wrong_evidence
 from ragworthy.load.sources import BOM, Block, Source
 from ragworthy.records import (
     Answer,
@@ -202,7 +203,12 @@ def _explain_gold(value: dict[str, Any]) -> list[Found]:
         found.append(Found("RW-G03", "question", f"expected a string, got {described(question)}"))
     for field in ("gold_claim_substr", "gold_citations", "constraints"):
         found += _string_list(value, field, "RW-G03")
-    return found
+    return found + explain_evidence(value)
+
+
+def explain_evidence(value: dict[str, Any]) -> list[Found]:
+    """What does not fit the fields that say what the evidence is and where it stands."""
+    return [Found("RW-G03", field, message) for field, message in wrong_evidence(value)]
 
 
 def _explain_trace(value: dict[str, Any]) -> list[Found]:
