@@ -63,7 +63,7 @@ def gold_is_of(pair: Pair, gold: Path) -> str:
     for index_hash in said:
         if index_hash in sides:
             return sides[index_hash]
-    names = [name for item in items for name in item.record.ids]
+    names = [name for item in items if not item.record.named for name in item.record.ids]
     known = [sum(name in index.by_id for name in names) for index in (pair.live, pair.shadow)]
     return "live" if known[0] >= known[1] else "shadow"
 

@@ -242,7 +242,7 @@ def fit(gold: Path, corpus: Path) -> Fit:
     if problems:
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
     known = _known(load_corpus(corpus), {})
-    names = dict.fromkeys(stable(name) for one in questions for name in one.gold.ids)
+    names = dict.fromkeys(stable(name) for one in questions if not one.gold.named for name in one.gold.ids)
     groups = [(one.qid, group) for one in questions for group in known.groups.of(one.gold)]
     if not names and not groups:
         raise data_error("RW-F04", "expected records that cite blocks, got none", where=str(gold))
@@ -252,7 +252,9 @@ def fit(gold: Path, corpus: Path) -> Fit:
         unknown=[name for name in names if not known.has(name)],
         covered=covered,
         sections=sections,
-        documents=sum(any(map(known.groups.document, map(stable, one.gold.ids))) for one in questions),
+        documents=sum(
+            not one.gold.named and any(map(known.groups.document, map(stable, one.gold.ids))) for one in questions
+        ),
         bound=sum(bool(group.ids) for _, group in groups),
         unbound=[(qid, group) for qid, group in groups if not group.ids],
         empty=[one.qid for one in questions if one.gold.named and not known.relevant(one.gold)],

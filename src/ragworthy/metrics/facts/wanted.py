@@ -167,7 +167,7 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
         section_tokens=tokens(anchor) if anchor else 0,
         slices=slices,
         named=named,
-        documents=sum(bool(rules.document(name)) for name in map(stable, gold.ids)),
+        documents=0 if gold.named else sum(bool(rules.document(name)) for name in map(stable, gold.ids)),
     )
 
 
@@ -193,14 +193,16 @@ def _blocks(
             blocks.append(block)
         return names[name]
 
+    if gold.named and rules.groups is not None:  # ids beside evidence are where it lay on some day
+        for group in rules.groups(gold):
+            named.setdefault(add(group.name, frozenset(group.ids)), group)
+        return names, blocks, named
     for name in dict.fromkeys(map(stable, gold.ids)):
         document = rules.document(name)
         if document:
             named[add(name, frozenset(document))] = Group(name, document)
         else:
             add(name, frozenset(_now(name, rules, gold)))
-    for group in rules.groups(gold) if rules.groups is not None else ():
-        named.setdefault(add(group.name, frozenset(group.ids)), group)
     return names, blocks, named
 
 

@@ -170,6 +170,7 @@ def _of_gold(arm: Arm) -> list[Note]:
 def _of_traces(arm: Arm) -> list[Note]:
     by_rank, otherwise, replaced, orphans = arm.cited_by_rank, arm.declared_otherwise, arm.replaced, arm.orphans
     short = incomplete(arm) if arm.answers else 0
+    short = 0 if short == sum(one.question.asked for one in arm.asked) else short  # then it is said of the metrics
     types, unknown = (", ".join(some[:3]) for some in (arm.type_mismatches, arm.unknown_ids))
     return [
         Note("RW-W27", by_rank, f"{plural(by_rank, 'run cites', 'runs cite')} the first result: no answer was written"),

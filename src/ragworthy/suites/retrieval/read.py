@@ -82,7 +82,7 @@ def _gold_problem(gold: RetrievalGold, seen: set[str], *, bound: bool) -> Troubl
             return Trouble("RW-G14", f"relevant_offsets.{name}", f"expected begin < end, got [{begin}, {end}]")
     if gold.answerable and not gold.ids and not gold.named:
         return Trouble("RW-G10", "relevant", "expected at least one id, got none")
-    if gold.named and not bound:
+    if gold.named and not gold.ids and not bound:
         field = "gold_evidence" if gold.gold_evidence else "gold_source"
         return Trouble("RW-G23", field, "expected the index whose chunks hold it, got none")
     if gold.negatives and not {*map(stable, gold.negatives)}.isdisjoint(map(stable, gold.ids)):
