@@ -131,7 +131,7 @@ def check(given: argparse.Namespace) -> int:
 def migrate(given: argparse.Namespace) -> int:
     """The redirect table from one index to another."""
     from ragworthy.corpus.migration import table_bytes
-    from ragworthy.corpus.migration_report import render, report
+    from ragworthy.corpus.migration_report import RECHUNKED, render, report
 
     keep_inputs([given.output], [given.old, given.new, given.cited])
     table = indexing.redirects(Path(given.old), Path(given.new))
@@ -144,7 +144,8 @@ def migrate(given: argparse.Namespace) -> int:
     checks = report(table, sample=sample, same_source=given.same_source)["checks"]
     missed = [check["name"] for check in checks if check["outcome"] == "fail"]
     code = Exit.NO_SHIP if missed else Exit.SHIP
-    what = f"missed: {', '.join(missed)}" if missed else "every target is reached"
+    again = "re-chunked, " if any(check["outcome"] == RECHUNKED for check in checks) else ""
+    what = f"{again}missed: {', '.join(missed)}" if missed else f"{again}every target is reached"
     print(f"migration: {what} (exit {int(code)})")
     return int(code)
 

@@ -15,7 +15,7 @@ from ragworthy.files import check_ours, write_whole
 from ragworthy.gold import lint_retrieval as rules
 from ragworthy.gold.commands import Linted, retrieval_questions, unreadable, write_lock
 from ragworthy.gold.lint import identities
-from ragworthy.gold.rebind import Rebound, rebind_gold, rebind_traces
+from ragworthy.gold.rebind import Rebound, Review, rebind_gold, rebind_traces
 from ragworthy.ids import stable
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
 from ragworthy.index.embed import load, text_distances
@@ -313,10 +313,45 @@ def rebind(path: Path, tables: Sequence[Table], out: Path, *, old: Path | None, 
     files = rebound_files(out)
     for implied in files[1:]:  # named by nobody: only an earlier log or review list is replaced
         check_ours(implied, lambda data: not data or data.startswith(b'{"qid":'))
-    rows = (rebound.items, [one.row() for one in rebound.log], [one.row() for one in rebound.review])
+    shown = _Shown(records, redirects, tables, *(load_corpus(one).texts if one else {} for one in (old, new)))
+    rows = (rebound.items, [one.row() for one in rebound.log], list(map(shown.row, rebound.review)))
     for target, lines in zip(files, rows, strict=True):
         write_whole(target, b"".join(encode(line) + b"\n" for line in lines))
     return Rewritten(rebound, files)
+
+
+class _Shown:
+    """What a person needs beside an entry to review: the question, the old text, and the blocks it may have become."""
+
+    def __init__(
+        self,
+        records: Sequence[dict[str, Any]],
+        redirects: Redirects,
+        tables: Sequence[Table],
+        old: dict[str, str],
+        new: dict[str, str],
+    ) -> None:
+        self._questions = {one.get("qid") or one.get("q_id"): _wording(one) for one in records}
+        self._redirects, self._old, self._new = redirects, old, new
+        self._rows = {row.old_block_id: row for table in tables for row in table.rows}
+
+    def row(self, one: Review) -> dict[str, Any]:
+        """The entry as it is written: texts where the indexes were given, else as much as the table keeps."""
+        row = self._rows.get(one.id)
+        names = list(self._redirects.resolve(one.id)) if one.id else []
+        if not names and row is not None and row.best is not None:
+            names = [row.best.id]
+        more: dict[str, Any] = {
+            "question": self._questions.get(one.qid),
+            "text": self._old.get(stable(one.id)) or (row.old_text if row is not None else None),
+            "candidates": [{"id": name, "text": self._new.get(stable(name))} for name in names if name != one.id],
+        }
+        return one.row() | {key: value for key, value in more.items() if value}
+
+
+def _wording(record: dict[str, Any]) -> Any:
+    wordings = record.get("paraphrases")
+    return record.get("question") or (wordings[0] if isinstance(wordings, list) and wordings else None)
 
 
 def rebound_files(out: Path) -> list[Path]:
