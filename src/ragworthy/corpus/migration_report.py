@@ -7,6 +7,7 @@ from typing import Any
 
 from ragworthy.ids import natural, stable
 from ragworthy.metrics.facts.redirects import (
+    COVERAGE_TARGET,
     RISKY_BELOW,
     DocumentRedirects,
     Redirect,
@@ -120,10 +121,11 @@ def rechunked(table: Table) -> bool:
     """Whether both versions are of the same documents, cut differently: one block cannot become one block then."""
     documents = [one for one in table.documents if one.mappings]
     same = sum(one.from_version is not None and one.from_version == one.to_version for one in documents)
-    shifts = sum(row.move == "shift" for row in table.rows)
     if not documents or Fraction(same, len(documents)) < SAME_DOCUMENTS:
         return False
-    return Fraction(shifts, len(table.rows)) < ONE_TO_ONE_TARGET
+    moves = Counter(row.move for row in table.rows)
+    found = Fraction(len(table.rows) - moves["unmapped"], len(table.rows))
+    return found >= COVERAGE_TARGET and Fraction(moves["shift"], len(table.rows)) < ONE_TO_ONE_TARGET
 
 
 def _check(name: str, ratio: dict[str, Any], target: str, reached: bool) -> dict[str, Any]:

@@ -344,7 +344,7 @@ class _Shown:
         more: dict[str, Any] = {
             "question": self._questions.get(one.qid),
             "text": self._old.get(stable(one.id)) or (row.old_text if row is not None else None),
-            "candidates": [{"id": name, "text": self._new.get(stable(name))} for name in names if name != one.id],
+            "candidates": [{"id": name, "text": self._new.get(stable(name))} for name in names],
         }
         return one.row() | {key: value for key, value in more.items() if value}
 
