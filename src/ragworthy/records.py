@@ -109,29 +109,12 @@ class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
     gold_citations: list[str] | None = None
     gold_evidence: list[str] | None = None
     gold_source: Sources | None = None
+    gold_groups: list[list[str]] | None = None
 
     @property
     def name(self) -> str:
         """The id, under whichever key it was written."""
         return self.qid or self.q_id or ""
-
-    @property
-    def wordings(self) -> list[str]:
-        """What is asked: the paraphrases; where they are fewer than three, the question before them."""
-        given = self.paraphrases or []
-        if self.question is None or len(given) >= 3 or self.question in given:
-            return given
-        return [self.question, *given]
-
-    @property
-    def ids(self) -> list[str]:
-        """The relevant ids, under whichever key they were written."""
-        return (self.relevant if self.relevant is not None else self.gold_citations) or []
-
-    @property
-    def named(self) -> bool:
-        """Whether it names evidence or sources, which every index has in chunks of its own."""
-        return bool(self.gold_evidence or self.gold_source)
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
@@ -169,10 +152,7 @@ Distances: TypeAlias = list[float | None] | None
 
 
 class RetrievalTrace(msgspec.Struct, frozen=True, gc=False):
-    """What a retriever returned for one wording of a question in one run, and what the answer cites.
-
-    Distances and states are taken under every spelling in use, the two damaged by a wrong decoding among them.
-    """
+    """What one run returned for one wording, and what the answer cites; distances and states in every spelling in use."""
 
     qid: str | None = None
     q_id: str | None = None

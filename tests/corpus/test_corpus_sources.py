@@ -190,9 +190,7 @@ def test_chunks_that_overlap_keep_their_bytes(text: str, cuts: list[tuple[int, i
         corpus = ingested(path)
     (document,) = corpus.documents
     data = document.text.encode()
-    assert {chunk.chunk_id for chunk in document.chunks} == {
-        one["chunk_id"] for one in records if one["text"].strip()
-    }
+    assert {chunk.chunk_id for chunk in document.chunks} == {one["chunk_id"] for one in records if one["text"].strip()}
     for chunk in document.chunks:
         assert chunk.offsets is not None and data[slice(*chunk.offsets)].decode() == chunk.text
     covered = {at for begin, end in windows for at in range(begin, end)}

@@ -192,14 +192,13 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def diff(given: argparse.Namespace) -> int:
     """The shadow index against the live one."""
-    from ragworthy.cli.flags import depths
+    from ragworthy.cli.flags import depths, number_of
     from ragworthy.cli.outputs import named_files, options, publish
-    from ragworthy.cli.score import number_of
     from ragworthy.experiments import index_diff as diffing
     from ragworthy.gates import Gate
     from ragworthy.policy.gate_text import parse_gate_text
     from ragworthy.suites.retrieval import Retrieval
-    from ragworthy.suites.retrieval.advice import churn_lines
+    from ragworthy.suites.retrieval.compared import churn_lines
     from ragworthy.suites.retrieval.rules import default_gates
 
     if not given.gold and not given.queries:

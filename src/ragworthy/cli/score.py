@@ -3,18 +3,17 @@
 import argparse
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy import flow
-from ragworthy.cli.flags import depths, value_of
+from ragworthy.cli.flags import depths, number_of, value_of
 from ragworthy.cli.outputs import besides_of, coloured, finish, guard, keep_inputs, options
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.gates import Gate
-from ragworthy.load.checker import Checker, written
+from ragworthy.load.checker import Checker
 from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.policy.declare import Declared, Setting
@@ -166,18 +165,6 @@ def limits_of(given: list[str], one: Setting, suite: Declared) -> tuple[str, ...
     limits = parse_limits(check, pairs, "", one.default, suite.name)
     check.stop()
     return limits
-
-
-def number_of(flag: str, text: str, reads: str) -> str:
-    """A number as it was written, of a kind that the policy knows too."""
-    expected, fits = NUMBERS[reads]
-    try:
-        number = written(Decimal(text))
-    except InvalidOperation:
-        number = None
-    if number is None or not fits(Fraction(number)):
-        raise usage_error(f"{flag}: expected {expected}, got {text}")
-    return number
 
 
 # --profile reference: what the sources' own programs print, for the suites that have one apart from ours

@@ -165,7 +165,9 @@ def render(
     ]
     if told["rechunked"]:
         lines.append("re-chunked: the documents are the same and cut differently, so one_to_one is no target here")
-        lines.append("gold_evidence or gold_source is bound to both chunkings ('ragworthy gold bind'); ids have to be moved")
+        lines.append(
+            "gold_evidence or gold_source is bound to both chunkings ('ragworthy gold bind'); ids have to be moved"
+        )
     risky = told["high_risk"]
     lines.append(f"{len(risky):,} {'row' if len(risky) == 1 else 'rows'} to look at (unmapped, or conf below 0.90)")
     for row in risky[:most]:

@@ -8,15 +8,16 @@ import msgspec
 
 from ragworthy import flow
 from ragworthy.errors import data_error
+from ragworthy.experiments import equal_context
 from ragworthy.files import read_text
 from ragworthy.gates import Gate
-from ragworthy.experiments import equal_context
 from ragworthy.index import build as indexing
 from ragworthy.index.manifest import drift
 from ragworthy.index.store import Index, open_index
 from ragworthy.load.decode import read_items
 from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.sources import open_source
+from ragworthy.metrics.facts.judgements import ids_of, is_named
 from ragworthy.metrics.facts.redirects import Redirects, Table, inverted
 from ragworthy.names import Verdict
 from ragworthy.records import RetrievalGold
@@ -63,7 +64,7 @@ def gold_is_of(pair: Pair, gold: Path) -> str:
     for index_hash in said:
         if index_hash in sides:
             return sides[index_hash]
-    names = [name for item in items if not item.record.named for name in item.record.ids]
+    names = [name for item in items if not is_named(item.record) for name in ids_of(item.record)]
     known = [sum(name in index.by_id for name in names) for index in (pair.live, pair.shadow)]
     return "live" if known[0] >= known[1] else "shadow"
 

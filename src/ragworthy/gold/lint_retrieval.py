@@ -11,6 +11,7 @@ from ragworthy.gold.lint import Finding, finding, identities
 from ragworthy.ids import section_key, stable, tree_distance
 from ragworthy.metrics.facts.convergence import PARAPHRASES
 from ragworthy.metrics.facts.distance import BLOCK
+from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.wanted import Place
 from ragworthy.records import RetrievalGold
 from ragworthy.text import trim_fold
@@ -51,10 +52,10 @@ class Known(NamedTuple):
 
     def relevant(self, gold: RetrievalGold) -> list[str]:
         """The blocks of the corpus that answer a question, each once."""
-        if gold.named:
+        if is_named(gold):
             return list(dict.fromkeys(one for group in self.groups.of(gold) for one in group.ids))
-        names = [name for name in map(stable, gold.ids) if name in self.places]
-        names += [one for name in map(stable, gold.ids) for one in self.groups.document(name)]
+        names = [name for name in map(stable, ids_of(gold)) if name in self.places]
+        names += [one for name in map(stable, ids_of(gold)) for one in self.groups.document(name)]
         return list(dict.fromkeys(names))
 
 
@@ -72,20 +73,20 @@ def lint(items: Sequence[Question], label: str, known: Known | None) -> list[Fin
 def _shape(item: Question, label: str) -> list[Finding]:
     """What an item alone shows."""
     gold, found = item.gold, []
-    texts = gold.wordings
+    texts = wordings_of(gold)
     if not all(text.strip() for text in texts):
         found.append(finding("error", "RW-G12", item, label, "paraphrases", "expected a wording, got an empty one"))
     if len({trim_fold(text) for text in texts}) < len(texts):
         message = "two of them are the same but for case and blanks"
         found.append(finding("warning", "RW-W35", item, label, "paraphrases", message))
-    if gold.answerable and not gold.ids and not gold.named:
+    if gold.answerable and not ids_of(gold) and not is_named(gold):
         found.append(finding("error", "RW-G10", item, label, "relevant", "expected at least one id, got none"))
-    if not gold.answerable and (gold.ids or gold.named):
+    if not gold.answerable and (ids_of(gold) or is_named(gold)):
         message = "expected no relevant block for an unanswerable question, got some"
         found.append(finding("error", "RW-G08", item, label, "answerable", message))
-    if len(set(map(stable, gold.ids))) < len(gold.ids):
+    if len(set(map(stable, ids_of(gold)))) < len(ids_of(gold)):
         found.append(finding("warning", "RW-W04", item, label, "relevant", "an id stands there twice"))
-    both = sorted(set(gold.ids) & set(gold.negatives or []))
+    both = sorted(set(ids_of(gold)) & set(gold.negatives or []))
     if both:
         message = f'expected no relevant id, got "{both[0]}"'
         found.append(finding("error", "RW-G11", item, label, "negatives", message))
@@ -99,9 +100,9 @@ def _shape(item: Question, label: str) -> list[Finding]:
 def _against(item: Question, label: str, known: Known) -> list[Finding]:
     """What an item shows beside the corpus."""
     gold, found = item.gold, []
-    for level, field, names in (("error", "relevant", gold.ids), ("warning", "negatives", gold.negatives)):
+    for level, field, names in (("error", "relevant", ids_of(gold)), ("warning", "negatives", gold.negatives)):
         lost = [name for name in names or [] if not known.has(stable(name))]
-        lost = [] if gold.named and field == "relevant" else lost  # the evidence counts
+        lost = [] if is_named(gold) and field == "relevant" else lost  # the evidence counts
         if lost:
             message = f'expected ids of this index, got "{lost[0]}"'
             message += (
@@ -149,10 +150,10 @@ def _evidence(item: Question, label: str, known: Known) -> list[Finding]:
 
 def _wordings(items: Sequence[Question], label: str) -> list[Finding]:
     """One note on what fewer than three wordings cannot show."""
-    few = sum(len(item.gold.wordings) < PARAPHRASES for item in items)
+    few = sum(len(wordings_of(item.gold)) < PARAPHRASES for item in items)
     if not few:
         return []
-    silent = sum(not item.gold.wordings for item in items)
+    silent = sum(not wordings_of(item.gold) for item in items)
     asked = f", and {silent:,} have none: 'retrieve' and 'index diff' cannot ask them" if silent else ""
     message = (
         f"{few:,} of {len(items):,} questions have fewer than {PARAPHRASES} wordings{asked}: "
@@ -166,7 +167,7 @@ def _of_the_whole(items: Sequence[Question], label: str, known: Known | None) ->
     found = _wordings(items, label)
     first: dict[str, Question] = {}
     for item in items:
-        for text in dict.fromkeys(trim_fold(text) for text in item.gold.wordings if text.strip()):
+        for text in dict.fromkeys(trim_fold(text) for text in wordings_of(item.gold) if text.strip()):
             earlier = first.setdefault(text, item)
             if earlier is not item:
                 message = f"a wording of {earlier.qid} (line {earlier.line})"
@@ -176,9 +177,7 @@ def _of_the_whole(items: Sequence[Question], label: str, known: Known | None) ->
         found.append(Finding("warning", Problem("RW-W33", message, label), 1, ""))
     if known is None:
         return found
-    asked = [
-        known.places[name] for item in items for name in known.relevant(item.gold)
-    ]
+    asked = [known.places[name] for item in items for name in known.relevant(item.gold)]
     types, there = Counter(place.type for place in asked), Counter(place.type for place in known.places.values())
     for kind in sorted(str(kind) for kind in there if kind):
         if not types[kind]:

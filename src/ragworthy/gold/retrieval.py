@@ -15,7 +15,8 @@ from ragworthy.files import check_ours, write_whole
 from ragworthy.gold import lint_retrieval as rules
 from ragworthy.gold.commands import Linted, retrieval_questions, unreadable, write_lock
 from ragworthy.gold.lint import identities
-from ragworthy.gold.rebind import Rebound, Review, rebind_gold, rebind_traces
+from ragworthy.gold.rebind import Rebound, rebind_gold, rebind_traces
+from ragworthy.gold.review import Shown
 from ragworthy.ids import stable
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
 from ragworthy.index.embed import load, text_distances
@@ -23,6 +24,7 @@ from ragworthy.load.chunks import read_lines
 from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts.distance import PLACES, Calibration, Spread, exact, scaled
+from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.redirects import Redirects, Table
 from ragworthy.metrics.facts.wanted import Group
 from ragworthy.names import DEFAULT_MODEL
@@ -82,7 +84,7 @@ def _pairs(questions: Sequence[rules.Question], corpus: Corpus) -> _Pairs:
     known = _known(corpus, {})
     for question in questions:
         gold = question.gold
-        wordings = [text for text in gold.wordings if text.strip()]
+        wordings = [text for text in wordings_of(gold) if text.strip()]
         names = known.relevant(gold)
         if not wordings or not names:
             continue
@@ -170,7 +172,7 @@ def lock_extra(gold: Path, corpus: Path | None, model: str) -> tuple[dict[str, A
 def _remembered(gold: Path, corpus: Corpus) -> dict[str, Any]:
     """Which corpus a gold set was frozen on, and the text of every relevant block as a hash."""
     questions, _ = retrieval_questions(open_source("gold", gold))
-    names = dict.fromkeys(stable(name) for one in questions for name in one.gold.ids)
+    names = dict.fromkeys(stable(name) for one in questions for name in ids_of(one.gold))
     return {
         "index_hash": corpus.index_hash,
         "normaliser": corpus.normaliser,
@@ -242,7 +244,7 @@ def fit(gold: Path, corpus: Path) -> Fit:
     if problems:
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
     known = _known(load_corpus(corpus), {})
-    names = dict.fromkeys(stable(name) for one in questions if not one.gold.named for name in one.gold.ids)
+    names = dict.fromkeys(stable(name) for one in questions if not is_named(one.gold) for name in ids_of(one.gold))
     groups = [(one.qid, group) for one in questions for group in known.groups.of(one.gold)]
     if not names and not groups:
         raise data_error("RW-F04", "expected records that cite blocks, got none", where=str(gold))
@@ -253,11 +255,12 @@ def fit(gold: Path, corpus: Path) -> Fit:
         covered=covered,
         sections=sections,
         documents=sum(
-            not one.gold.named and any(map(known.groups.document, map(stable, one.gold.ids))) for one in questions
+            not is_named(one.gold) and any(map(known.groups.document, map(stable, ids_of(one.gold))))
+            for one in questions
         ),
         bound=sum(bool(group.ids) for _, group in groups),
         unbound=[(qid, group) for qid, group in groups if not group.ids],
-        empty=[one.qid for one in questions if one.gold.named and not known.relevant(one.gold)],
+        empty=[one.qid for one in questions if is_named(one.gold) and not known.relevant(one.gold)],
     )
 
 
@@ -313,45 +316,11 @@ def rebind(path: Path, tables: Sequence[Table], out: Path, *, old: Path | None, 
     files = rebound_files(out)
     for implied in files[1:]:  # named by nobody: only an earlier log or review list is replaced
         check_ours(implied, lambda data: not data or data.startswith(b'{"qid":'))
-    shown = _Shown(records, redirects, tables, *(load_corpus(one).texts if one else {} for one in (old, new)))
+    shown = Shown(records, redirects, tables, *(load_corpus(one).texts if one else {} for one in (old, new)))
     rows = (rebound.items, [one.row() for one in rebound.log], list(map(shown.row, rebound.review)))
     for target, lines in zip(files, rows, strict=True):
         write_whole(target, b"".join(encode(line) + b"\n" for line in lines))
     return Rewritten(rebound, files)
-
-
-class _Shown:
-    """What a person needs beside an entry to review: the question, the old text, and the blocks it may have become."""
-
-    def __init__(
-        self,
-        records: Sequence[dict[str, Any]],
-        redirects: Redirects,
-        tables: Sequence[Table],
-        old: dict[str, str],
-        new: dict[str, str],
-    ) -> None:
-        self._questions = {one.get("qid") or one.get("q_id"): _wording(one) for one in records}
-        self._redirects, self._old, self._new = redirects, old, new
-        self._rows = {row.old_block_id: row for table in tables for row in table.rows}
-
-    def row(self, one: Review) -> dict[str, Any]:
-        """The entry as it is written: texts where the indexes were given, else as much as the table keeps."""
-        row = self._rows.get(one.id)
-        names = list(self._redirects.resolve(one.id)) if one.id else []
-        if not names and row is not None and row.best is not None:
-            names = [row.best.id]
-        more: dict[str, Any] = {
-            "question": self._questions.get(one.qid),
-            "text": self._old.get(stable(one.id)) or (row.old_text if row is not None else None),
-            "candidates": [{"id": name, "text": self._new.get(stable(name))} for name in names],
-        }
-        return one.row() | {key: value for key, value in more.items() if value}
-
-
-def _wording(record: dict[str, Any]) -> Any:
-    wordings = record.get("paraphrases")
-    return record.get("question") or (wordings[0] if isinstance(wordings, list) and wordings else None)
 
 
 def rebound_files(out: Path) -> list[Path]:

@@ -101,9 +101,7 @@ def test_documents_named_in_the_place_of_ids_are_recognised_and_said() -> None:
 def test_a_stale_id_never_passes_for_its_document(stale: str) -> None:
     result = score([{"qid": "Q1", "question": "?", "relevant": [stale, "a1"]}], asked("a1"))
     assert result.verdict is Verdict.INVALID
-    assert result.report["invalid"] == [
-        f"50 % of gold ids (1 of 2) are not in this index, e.g. {stale} [RW-G13]"
-    ]
+    assert result.report["invalid"] == [f"50 % of gold ids (1 of 2) are not in this index, e.g. {stale} [RW-G13]"]
     assert "gold_evidence" in CATALOGUE["RW-G13"].do
 
 
@@ -138,9 +136,9 @@ def test_evidence_without_an_index_is_an_error() -> None:
         "<gold>:1: gold_source: expected the index whose chunks hold it, got none [RW-G23]"
     )
     bound = [gold[0] | {"relevant": ["a1", "a2"]}]  # as 'gold bind' writes it: ids do where there is no index
-    assert values(rw.score("retrieval", gold=bound, traces=asked("a1"), gates="recall@5=0.1"))[
-        "retrieval.recall@5"
-    ] == 0.5
+    assert (
+        values(rw.score("retrieval", gold=bound, traces=asked("a1"), gates="recall@5=0.1"))["retrieval.recall@5"] == 0.5
+    )
 
 
 def test_ids_beside_evidence_are_those_of_another_day() -> None:
@@ -171,7 +169,9 @@ def test_with_one_chunk_a_document_everything_is_as_with_ids(
     for nth in range(len(found)):
         mine = wanted[nth]
         shared = {"qid": f"Q{nth}", "question": "?"}
-        by_id.append(shared | {"relevant": [f"{one}-1" for one in mine], "grades": {f"{k}-1": v for k, v in grades.items()}})
+        by_id.append(
+            shared | {"relevant": [f"{one}-1" for one in mine], "grades": {f"{k}-1": v for k, v in grades.items()}}
+        )
         by_source.append(shared | {"gold_source": mine, "grades": grades})
         by_name.append(shared | {"relevant": mine, "grades": grades})
     how = {"corpus": chunks, "delta_s": "recorded"}
@@ -185,10 +185,16 @@ def test_a_chunk_that_holds_two_things_gains_both_and_no_more_than_the_best() ->
         {
             "qid": "Q1",
             "question": "?",
-            "gold_evidence": ["A bucket name is free again after a day.", "Invoices are sent on the first of the month."],
+            "gold_evidence": [
+                "A bucket name is free again after a day.",
+                "Invoices are sent on the first of the month.",
+            ],
         }
     ]
-    chunks = [*CHUNKS, {"chunk_id": "d1", "doc_id": "d.md", "text": CHUNKS[2]["text"] + " " + CHUNKS[3]["text"]}]
+    chunks: list[Row] = [
+        *CHUNKS,
+        {"chunk_id": "d1", "doc_id": "d.md", "text": CHUNKS[2]["text"] + " " + CHUNKS[3]["text"]},
+    ]
     found = values(score(gold, asked("d1"), corpus=chunks))
     assert (found["retrieval.recall@1"], found["retrieval.ndcg@1"]) == (1.0, 1.0)
 
@@ -344,7 +350,12 @@ def cranfield(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             judged.setdefault(qid, {})[f"{doc}.txt"] = int(grade)
     queries = [json.loads(line) for line in (source / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
     gold = [
-        {"qid": one["qid"], "question": one["query"], "gold_source": [*judged[one["qid"]]], "grades": judged[one["qid"]]}
+        {
+            "qid": one["qid"],
+            "question": one["query"],
+            "gold_source": [*judged[one["qid"]]],
+            "grades": judged[one["qid"]],
+        }
         for one in queries
         if one["qid"] in judged
     ]

@@ -83,7 +83,9 @@ def test_a_review_list_has_the_texts(world: World, tmp_path: Path) -> None:
     table = tmp_path / "moves.json"
     run_cli("index", "migrate", world.live, world.shadow, "-o", table)
     first = world.chunks["live"][0]
-    gold = write_jsonl(tmp_path / "gold.jsonl", [{"qid": "1", "question": "What is it?", "relevant": [first["chunk_id"]]}])
+    gold = write_jsonl(
+        tmp_path / "gold.jsonl", [{"qid": "1", "question": "What is it?", "relevant": [first["chunk_id"]]}]
+    )
     corpora = ("--old", world.live, "--new", world.shadow)
     done = run_cli("gold", "rebind", gold, "--redirects", table, "-o", tmp_path / "new.jsonl", *corpora)
     assert done.code == 1

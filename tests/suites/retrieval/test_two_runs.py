@@ -33,9 +33,7 @@ def test_the_answer_comes_first(lab: Path) -> None:
     lines = done.out.splitlines()
     assert done.code == 0, done.out + done.err
     assert lines[0] == "SHIP: all 3 gates hold"
-    assert lines[2] == (
-        "  recall@5   live 0.3333, shadow 0.5 (+0.1667): 1 question better, 1 worse, 1 the same"
-    )
+    assert lines[2] == ("  recall@5   live 0.3333, shadow 0.5 (+0.1667): 1 question better, 1 worse, 1 the same")
     assert "retrieval: 3 judged queries" in lines
     assert "most changed: 2: rank-biased overlap 0.000" in done.out
     assert "''" not in done.out and "canary" not in done.out
@@ -64,7 +62,9 @@ def test_cranfield_against_a_count_by_hand(tmp_path: Path) -> None:
             json.loads(line) for line in (CRANFIELD / f"ref_top20.{engine}.jsonl").read_text().splitlines()
         ]
         # scores that fall by rank: the order is that of the file
-        text = [f"{row['qid']} Q0 {one['id']} 0 {100 - nth} {name}" for row in rows for nth, one in enumerate(row["topk"])]
+        text = [
+            f"{row['qid']} Q0 {one['id']} 0 {100 - nth} {name}" for row in rows for nth, one in enumerate(row["topk"])
+        ]
         (tmp_path / f"{name}.txt").write_text("\n".join(text) + "\n")
         found[name] = {row["qid"]: [one["id"] for one in row["topk"]] for row in rows}
     relevant: dict[str, set[str]] = {}

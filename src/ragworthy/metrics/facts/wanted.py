@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ragworthy.ids import TYPE_TAGS, parse, section_key, stable
+from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.redirects import Redirects
 from ragworthy.records import RetrievalGold
 
@@ -155,7 +156,7 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
     return Wanted(
         qid=gold.name,
         answerable=gold.answerable,
-        wordings=tuple(gold.wordings),
+        wordings=tuple(wordings_of(gold)),
         names=names,
         blocks=tuple(blocks),
         grades=_grades(names, len(blocks), grades),
@@ -167,7 +168,7 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
         section_tokens=tokens(anchor) if anchor else 0,
         slices=slices,
         named=named,
-        documents=0 if gold.named else sum(bool(rules.document(name)) for name in map(stable, gold.ids)),
+        documents=0 if is_named(gold) else sum(bool(rules.document(name)) for name in map(stable, ids_of(gold))),
     )
 
 
@@ -177,9 +178,7 @@ def _type(block: frozenset[str], spots: Mapping[str, Place], *, whole: bool) -> 
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def _blocks(
-    gold: RetrievalGold, rules: Rules
-) -> tuple[dict[str, int], list[frozenset[str]], dict[int, Group]]:
+def _blocks(gold: RetrievalGold, rules: Rules) -> tuple[dict[str, int], list[frozenset[str]], dict[int, Group]]:
     """What is relevant with the number of its block, what each block stands for now, and the groups among them."""
     names: dict[str, int] = {}
     blocks: list[frozenset[str]] = []
@@ -193,11 +192,15 @@ def _blocks(
             blocks.append(block)
         return names[name]
 
-    if gold.named and rules.groups is not None:  # ids beside evidence are where it lay on some day
+    if is_named(gold) and rules.groups is not None:  # ids beside evidence are where it lay on some day
         for group in rules.groups(gold):
             named.setdefault(add(group.name, frozenset(group.ids)), group)
         return names, blocks, named
-    for name in dict.fromkeys(map(stable, gold.ids)):
+    for group in gold.gold_groups or []:  # as they were bound: any of them will do
+        add(
+            stable(group[0]) if group else "", frozenset(now for one in group for now in _now(stable(one), rules, gold))
+        )
+    for name in dict.fromkeys(map(stable, ids_of(gold) if not gold.gold_groups else [])):
         document = rules.document(name)
         if document:
             named[add(name, frozenset(document))] = Group(name, document)

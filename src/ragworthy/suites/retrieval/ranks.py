@@ -33,7 +33,7 @@ from ragworthy.suites.protocol import WHOLE, Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import DECLARED, LIVE_RUN, TREC
 from ragworthy.suites.retrieval.two_runs import Pair
-from ragworthy.trec.ranking import Ranked, Run, score
+from ragworthy.trec.ranking import Floats, Ranked, Run, score
 from ragworthy.trec.read import read_qrels, read_run
 
 ONLY_RANKS = "TREC files hold ids and ranks only"
@@ -186,11 +186,12 @@ class Read(NamedTuple):
     queries: Queries
     extra: int
     """How many lines of the run had text after the tag."""
-    runs: tuple[Run, ...]
-    """The run, and the one in use where it is given."""
+    run: Run
+    older: Run | None = None
+    """The run in use, where it is given."""
     live: Queries | None = None
 
-    def columns(self, name: str) -> tuple[Sequence[float], Sequence[float]] | None:
+    def columns(self, name: str) -> tuple[Floats, Floats] | None:
         """What a metric says of every query, under the run in use and under the other."""
         if self.live is None or name not in self.queries.quick:
             return None
@@ -213,8 +214,8 @@ class Ranks(Suite):
         ks = self.depths(request)
         ranked = score(qrels, run, ks)
         live = request.get(LIVE_RUN)
-        runs = (run,) if live is None else (run, read_run(opened.enter_file(LIVE_RUN, Path(live))))
-        more = {LIVE_RUN: len(one.query) for one in runs[1:]}
+        older = read_run(opened.enter_file(LIVE_RUN, Path(live))) if live is not None else None
+        more = {LIVE_RUN: len(older.query)} if older is not None else {}
         evidence = Evidence(
             cases=(),
             records={"gold": len(qrels.query), "trace": len(run.query), **more},
@@ -224,8 +225,8 @@ class Ranks(Suite):
         )
         names = self.names(request, evidence)
         queries = Queries(ranked, names)
-        old = Queries(score(qrels, runs[1], ks), names) if live is not None else None
-        return evidence._replace(cases=_tally(queries), own=Read(queries, run.extra, runs, old))
+        old = Queries(score(qrels, older, ks), names) if older is not None else None
+        return evidence._replace(cases=_tally(queries), own=Read(queries, run.extra, run, older, old))
 
     def told(self, request: Request, evidence: Evidence) -> Evidence:
         """Of the settings only k means something for ids and ranks."""
@@ -247,10 +248,12 @@ class Ranks(Suite):
     def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
         """The same numbers of the run in use, where it is given."""
         read: Read = evidence.own
-        if read.live is None:
+        if read.live is None or read.older is None:
             return summary
-        values = {(None, name.id): read.live.value(name) for name in summary.names}
-        pair = Pair(read.runs[1], read.runs[0], Summary(summary.names, values, {}), read.columns)
+        values: dict[tuple[str | None, str], g.Value] = {
+            (None, name.id): read.live.value(name) for name in summary.names
+        }
+        pair = Pair(read.older, read.run, Summary(summary.names, values, {}), read.columns)
         return summary._replace(own=pair)
 
     def bind(self, request: Request, evidence: Evidence, summary: Summary, baseline: g.Baseline | None) -> Bound:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ragworthy.ids import stable
 from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts.convergence import Arm, Asked, Question, RunKey, declared, mark, run_marks
+from ragworthy.metrics.facts.judgements import ids_of, is_named
 from ragworthy.metrics.facts.runs import Facts, Reading, missing, read
 from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of
 from ragworthy.metrics.retrieval import blame, label
@@ -80,13 +81,13 @@ def _gold_problem(gold: RetrievalGold, seen: set[str], *, bound: bool) -> Troubl
     for name, (begin, end) in (gold.relevant_offsets or {}).items():
         if begin >= end or begin < 0:
             return Trouble("RW-G14", f"relevant_offsets.{name}", f"expected begin < end, got [{begin}, {end}]")
-    if gold.answerable and not gold.ids and not gold.named:
+    if gold.answerable and not ids_of(gold) and not is_named(gold):
         return Trouble("RW-G10", "relevant", "expected at least one id, got none")
-    if gold.named and not gold.ids and not bound:
+    if is_named(gold) and not ids_of(gold) and not bound:
         field = "gold_evidence" if gold.gold_evidence else "gold_source"
         return Trouble("RW-G23", field, "expected the index whose chunks hold it, got none")
-    if gold.negatives and not {*map(stable, gold.negatives)}.isdisjoint(map(stable, gold.ids)):
-        relevant = {*map(stable, gold.ids)}
+    if gold.negatives and not {*map(stable, gold.negatives)}.isdisjoint(map(stable, ids_of(gold))):
+        relevant = {*map(stable, ids_of(gold))}
         both = sorted(name for name in gold.negatives if stable(name) in relevant)
         return Trouble("RW-G11", "negatives", f'expected no relevant id, got "{both[0]}"')
     return None

@@ -18,7 +18,7 @@ from ragworthy.suites.examine import Seen
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.retrieval import DECLARED, TREC, advice, distances, shadow
+from ragworthy.suites.retrieval import DECLARED, TREC, advice, compared, distances, shadow
 from ragworthy.suites.retrieval.arms import Arms, invalid, open_sides, read_arms
 from ragworthy.suites.retrieval.numbers import completed, types_of
 from ragworthy.suites.retrieval.read import case_of, counts_of, established, incomplete, offender_of
@@ -184,16 +184,16 @@ class Retrieval(Suite):
         live: Live | None = found.summary.own
         unlike = [f"live and shadow cannot be compared: {why}" for why in live.unlike] if live is not None else []
         diagnosis = advice.diagnose(found)
-        compared = None
+        against = None
         if live is not None:
             showed = shadow.compare(live, arms.arm, found.summary, arms.renamed, found.request.gates)
-            compared = shadow.as_json(showed, found.summary, sound=not broken(found) and not unlike)
+            against = shadow.as_json(showed, found.summary, sound=not broken(found) and not unlike)
         body = {
             "bad_qids": _unjustified(found),
             "lambda": _marks(found),
             "delta_s": distances.described(arms.shadow, _distances(found)),
             "diagnosis": [one._asdict() for one in diagnosis],
-            "live": compared,
+            "live": against,
         }
         return Extra(
             body={"warnings": body},
@@ -210,7 +210,7 @@ class Retrieval(Suite):
 
     def lead(self, body: dict[str, Any]) -> list[str]:
         """What changes against the index in use."""
-        return advice.lead(body)
+        return compared.lead(body)
 
     def lines(self, body: dict[str, Any]) -> list[str]:
         """Convergence, distances, symptoms."""
@@ -218,7 +218,7 @@ class Retrieval(Suite):
 
     def tables(self, body: dict[str, Any]) -> list[Table]:
         """Shadow against live."""
-        return advice.tables(body)
+        return compared.tables(body)
 
 
 SUITE = Retrieval()

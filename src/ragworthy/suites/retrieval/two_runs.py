@@ -9,7 +9,7 @@ from ragworthy import gates as g
 from ragworthy.metrics.registry import MetricName
 from ragworthy.suites.evidence import Summary
 from ragworthy.suites.retrieval.shadow import Results, churn, delta
-from ragworthy.trec.ranking import Run, ranking
+from ragworthy.trec.ranking import Floats, Run, ranking
 
 DEPTH = 10
 """How many results of a query are compared."""
@@ -24,7 +24,7 @@ class Pair(NamedTuple):
     run: Run
     summary: Summary
     """The numbers of the run in use."""
-    columns: Callable[[str], tuple[Sequence[float], Sequence[float]] | None]
+    columns: Callable[[str], tuple[Floats, Floats] | None]
     """What a metric says of every query under the run in use and under the other; None where it says nothing."""
 
     @property
@@ -54,7 +54,7 @@ class Pair(NamedTuple):
         columns = self.columns(name)
         if columns is None:
             return {"up": 0, "down": 0, "same": 0, "only_one": 0}
-        change = np.asarray(columns[1], np.float64) - np.asarray(columns[0], np.float64)
+        change = columns[1] - columns[0]
         up, down = int((change > ALIKE).sum()), int((change < -ALIKE).sum())
         return {"up": up, "down": down, "same": len(change) - up - down, "only_one": 0}
 
