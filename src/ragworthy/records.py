@@ -152,7 +152,7 @@ Distances: TypeAlias = list[float | None] | None
 
 
 class RetrievalTrace(msgspec.Struct, frozen=True, gc=False):
-    """What one run returned for one wording, and what the answer cites; distances and states in every spelling in use."""
+    """What one run returned for one wording, and what the answer cites; distances and states in every spelling."""
 
     qid: str | None = None
     q_id: str | None = None

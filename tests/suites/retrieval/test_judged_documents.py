@@ -85,7 +85,7 @@ def test_a_section_or_page_of_a_document() -> None:
 
 
 def test_documents_named_in_the_place_of_ids_are_recognised_and_said() -> None:
-    gold = [
+    gold: list[Row] = [
         {"qid": "Q1", "question": "?", "relevant": ["a.md", "c3"], "negatives": ["b.md"], "grades": {"a.md": 3}},
         {"qid": "Q2", "question": "?", "relevant": ["b1"]},
     ]
@@ -139,6 +139,13 @@ def test_evidence_without_an_index_is_an_error() -> None:
     assert (
         values(rw.score("retrieval", gold=bound, traces=asked("a1"), gates="recall@5=0.1"))["retrieval.recall@5"] == 0.5
     )
+
+
+def test_groups_that_were_bound_do_without_an_index() -> None:
+    """As 'gold bind' writes them: b1 or c2 holds the evidence."""
+    gold = [{"qid": "Q1", "question": "?", "relevant": ["b1", "c2"], "gold_groups": [["b1", "c2"]]}]
+    found = values(rw.score("retrieval", gold=gold, traces=asked("c2", "a1"), gates="recall@5=0.1"))
+    assert (found["retrieval.recall@5"], found["retrieval.ndcg@5"]) == (1.0, 1.0)
 
 
 def test_ids_beside_evidence_are_those_of_another_day() -> None:

@@ -196,11 +196,10 @@ def _blocks(gold: RetrievalGold, rules: Rules) -> tuple[dict[str, int], list[fro
         for group in rules.groups(gold):
             named.setdefault(add(group.name, frozenset(group.ids)), group)
         return names, blocks, named
-    for group in gold.gold_groups or []:  # as they were bound: any of them will do
-        add(
-            stable(group[0]) if group else "", frozenset(now for one in group for now in _now(stable(one), rules, gold))
-        )
-    for name in dict.fromkeys(map(stable, ids_of(gold) if not gold.gold_groups else [])):
+    bound = [list(map(stable, some)) for some in gold.gold_groups or [] if some]
+    for some in bound:  # as they were bound: any of them will do
+        add(some[0], frozenset(now for one in some for now in _now(one, rules, gold)))
+    for name in dict.fromkeys(map(stable, () if bound else ids_of(gold))):
         document = rules.document(name)
         if document:
             named[add(name, frozenset(document))] = Group(name, document)
