@@ -82,11 +82,12 @@ class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=T
     rev: str | None = None
     source_url: str | None = None
     attrs: dict[str, Any] | None = None
+    snippet_id: str | None = None
 
     @property
     def name(self) -> str:
         """The id, under whichever key it was written."""
-        return self.chunk_id or self.id or ""
+        return self.chunk_id or self.id or self.snippet_id or ""
 
 
 NO_ANSWER = Answer()

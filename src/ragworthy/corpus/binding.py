@@ -1,17 +1,17 @@
 """Evidence bound to the chunks of the day: which chunks hold a text that somebody named as evidence.
 
-A chunk holds an evidence text when it holds all its words in one run, or when its border cuts the text and at least
-0.60 of it is on this side. Where no chunk does, the text may have been edited: a chunk then holds it when 0.75 of its
-words stand in one window of the chunk in the same order, and every number among them. All chunks that hold a text are
-alternatives of each other: a group. A text that is longer than the chunks, or cut where neither side has enough, is
-held by several together: a group for each part.
+A chunk holds an evidence text when it holds all its words in one run, or when its border cuts the text and what a right
+answer says is on this side; at least 0.60 of the text where that is not known. Where no chunk does, the text may have
+been edited: a chunk then holds it when 0.75 of its words stand in one window of the chunk in the same order, and every
+number among them. All chunks that hold a text are alternatives of each other: a group. A text that is longer than the
+chunks, or cut where neither side has enough, is held by several together: a group for each part.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ragworthy.corpus.comparing import best_window, common, keys_of, words_of
+from ragworthy.corpus.comparing import best_window, common, forms_of, keys_of, words_of
 from ragworthy.corpus.origins import Origins, document_of
 from ragworthy.ids import natural
 from ragworthy.records import Chunk, GoldSource
@@ -71,23 +71,29 @@ class Binder:
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
         self._chunks = list(chunks)
-        self._words: list[Words] = [words_of(chunk.text) for chunk in self._chunks]
-        self._runs = [_run(words) for words in self._words]
+        forms = [forms_of(chunk.text) for chunk in self._chunks]
+        self._words: list[Words] = [some[0] for some in forms]
+        self._runs = ["\n".join(map(_run, some)) for some in forms]
         self._origins = Origins(self._chunks)
         self._postings: dict[str, list[int]] = defaultdict(list)
         self._heads: dict[Words, list[tuple[int, int]]] = defaultdict(list)
         self._tails: dict[Words, list[tuple[int, int]]] = defaultdict(list)
         for number, words in enumerate(self._words):
-            for key in set(keys_of(words)):
+            for key in {key for some in forms[number] for key in keys_of(some)}:
                 self._postings[key].append(number)
             for off in (0, 1):  # a chunk may begin and end inside a word
                 if len(words) >= BORDER + off:
                     self._heads[words[off : off + BORDER]].append((number, off))
                     self._tails[words[len(words) - off - BORDER : len(words) - off]].append((number, off))
-        self._known: dict[tuple[str, frozenset[int] | None], _Held] = {}
+        self._known: dict[tuple[str, frozenset[int] | None, tuple[str, ...]], _Held] = {}
 
-    def bind(self, evidence: Sequence[str], sources: Sequence[str | GoldSource] = ()) -> Bound:
-        """The chunks that hold each evidence text, looked for in its sources first; without texts, all of a source."""
+    def bind(
+        self, evidence: Sequence[str], sources: Sequence[str | GoldSource] = (), keys: Sequence[str] = ()
+    ) -> Bound:
+        """The chunks that hold each evidence text, looked for in its sources first; without texts, all of a source.
+
+        `keys` are texts of which a right answer has one: where a border cuts the evidence, the side with a key counts.
+        """
         named = [self._origins.named(source) for source in sources]
         notes = [one.note for one in named if one.note]
         if not evidence:
@@ -98,9 +104,9 @@ class Binder:
         unbound: list[Unbound] = []
         how: list[str] = []
         for text in evidence:
-            held = self._held(text, inside)
+            held = self._held(text, inside, tuple(keys))
             if held.how == UNBOUND and inside is not None:
-                held = self._held(text, None)
+                held = self._held(text, None, tuple(keys))
                 if held.how != UNBOUND:
                     notes.append(f"found outside of {', '.join(map(str, sources))}")
             how.append(held.how)
@@ -122,20 +128,23 @@ class Binder:
     def _named(self, group: Iterable[int]) -> tuple[str, ...]:
         return tuple(sorted({self._chunks[number].name for number in group}, key=natural))
 
-    def _held(self, text: str, inside: frozenset[int] | None) -> _Held:
-        key = (text, inside)
+    def _held(self, text: str, inside: frozenset[int] | None, keys: tuple[str, ...]) -> _Held:
+        key = (text, inside, keys)
         if key not in self._known:
-            self._known[key] = self._found(text, inside)
+            self._known[key] = self._found(text, inside, keys)
         return self._known[key]
 
-    def _found(self, text: str, inside: frozenset[int] | None) -> _Held:
+    def _found(self, text: str, inside: frozenset[int] | None, keys: tuple[str, ...]) -> _Held:
         """The steps, from the surest on."""
-        words = words_of(text)
-        if not words:
+        forms = [words for words in forms_of(text) if words]
+        if not forms:
             return self._verbatim(text.strip(), inside)
-        whole = self._whole(words, inside)
+        words = forms[0]
+        whole = {number for form in forms for number in self._whole(form, inside)}
         cut = self._cut(words, inside)
-        most = {number for number, (begin, end) in cut.items() if enough(end - begin, len(words), CUT)}
+        most = _with_key(cut, _places(words, keys)) or {
+            number for number, (begin, end) in cut.items() if enough(end - begin, len(words), CUT)
+        }
         if whole:
             exact = any(text.strip() in self._chunks[number].text for number in whole)
             return _Held([[*whole, *most]], EXACT if exact else NORMALISED)
@@ -228,11 +237,11 @@ class Binder:
         if not shares:
             return _Held([], UNBOUND, "no chunk holds it")
         nearest = min(shares, key=lambda n: (-shares[n], natural(self._chunks[n].name)))
-        share = f"{100 * shares[nearest] // len(words)} % of its words"
+        most = f"{100 * shares[nearest] // len(words)} % of its words"
         name = self._chunks[nearest].name
         if nearest in lacking:
-            return _Held([], UNBOUND, f"{name} holds {share}, but not {', '.join(lacking[nearest])}", nearest)
-        return _Held([], UNBOUND, f"no chunk holds it; {name} comes nearest with {share}", nearest)
+            return _Held([], UNBOUND, f"{name} holds {most}, but not {', '.join(lacking[nearest])}", nearest)
+        return _Held([], UNBOUND, f"no chunk holds it; {name} comes nearest with {most}", nearest)
 
     def _candidates(self, words: Words, inside: frozenset[int] | None) -> list[int]:
         """Chunks that may hold most of the words. One that lacks all of the rarest ones lacks too many."""
@@ -248,6 +257,19 @@ class Binder:
             found &= inside
         wanted = set(words)
         return sorted(n for n in found if sum(map(words.count, wanted.intersection(self._words[n]))) >= least)
+
+
+def _places(words: Words, keys: Iterable[str]) -> list[tuple[int, int]]:
+    """Where texts stand in another one, as ranges of its words."""
+    found = []
+    for key in filter(None, map(words_of, keys)):
+        found += [(at, at + len(key)) for at in range(len(words) - len(key) + 1) if words[at : at + len(key)] == key]
+    return found
+
+
+def _with_key(cut: dict[int, tuple[int, int]], places: Sequence[tuple[int, int]]) -> set[int]:
+    """The chunks whose part of a text has one of these places in it."""
+    return {n for n, (left, right) in cut.items() if any(left <= begin and end <= right for begin, end in places)}
 
 
 def _run(words: Words) -> str:

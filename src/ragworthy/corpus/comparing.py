@@ -18,12 +18,22 @@ _TOKEN = re.compile(rf"[{_ONE}]|[^\W_{_ONE}]+")
 _SINGLE = re.compile(rf"[{_ONE}]")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])-[ \t]*\r?\n[ \t]*(?=[^\W\d_])")
-_LIST_NUMBER = re.compile(r"^[ \t>]*(?:[-*+•][ \t]+)?\(?[0-9]{1,3}[.)][ \t]+", re.MULTILINE)
+_LIST_NUMBER = re.compile(r"^[ \t>]*(?:[-*+•][ \t]+)?\(?[0-9]{1,3}[.)](?:[ \t]+|$)", re.MULTILINE)
 _LINK_TARGET = re.compile(r"\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)|\]\[[^\]\[]*\]")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>|<!--.*?-->", re.DOTALL)
 
 
-def words_of(text: str) -> tuple[str, ...]:
+def forms_of(text: str) -> tuple[tuple[str, ...], ...]:
+    """The words of a text without the numbers of lists, and with them where there are some: "2. " may end a sentence.
+
+    >>> forms_of("of O\\n2. Later")
+    (('of', 'o', 'later'), ('of', 'o', '2', 'later'))
+    """
+    words = words_of(text)
+    return (words,) if _LIST_NUMBER.search(text) is None else (words, words_of(text, numbered=True))
+
+
+def words_of(text: str, *, numbered: bool = False) -> tuple[str, ...]:
     """The words of a text, in order, as they are compared.
 
     >>> words_of("1. The **limit** is [5\u00a0GB](https://a.b/c) per buck-\\n   et\u2014\u201cnot\u201d more.")
@@ -35,7 +45,8 @@ def words_of(text: str) -> tuple[str, ...]:
         text = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
     if "\n" in text:
         text = _HYPHENATED.sub("", text)
-    text = _LIST_NUMBER.sub("", text)
+    if not numbered:
+        text = _LIST_NUMBER.sub("", text)
     if "]" in text:
         text = _LINK_TARGET.sub("]", text)
     if "<" in text:

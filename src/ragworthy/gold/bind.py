@@ -68,14 +68,15 @@ class Evidence(NamedTuple):
 
     texts: list[str]
     sources: list[str | GoldSource]
+    keys: list[str]
 
     @classmethod
     def of(cls, value: dict[str, Any]) -> "Evidence":
         """From the fields of an item, which were checked before."""
         if value.get("answerable") is False:
-            return cls([], [])
+            return cls([], [], [])
         given = [msgspec.convert(one, str | GoldSource) for one in value.get("gold_source") or ()]
-        return cls(value.get("gold_evidence") or [], given)
+        return cls(value.get("gold_evidence") or [], given, value.get("gold_claim_substr") or [])
 
     def __bool__(self) -> bool:
         return bool(self.texts or self.sources)
@@ -83,7 +84,7 @@ class Evidence(NamedTuple):
     def bound(self, binder: Binder) -> Iterator[tuple[str, Bound]]:
         """Each text, or each source where there are no texts, with the chunks that hold it."""
         for text in self.texts:
-            yield text, binder.bind([text], self.sources)
+            yield text, binder.bind([text], self.sources, self.keys)
         for source in () if self.texts else self.sources:
             yield str(source), binder.bind([], [source])
 

@@ -159,7 +159,8 @@ def _not_in(corpus: Path, questions: Sequence[rules.Question], label: str) -> li
     for item in questions:
         gold = item.gold
         if names_evidence(gold):
-            for one in binder.bind(gold.gold_evidence or (), gold.gold_source or ()).unbound:
+            keys = gold.gold_claim_substr or ()
+            for one in binder.bind(gold.gold_evidence or (), gold.gold_source or (), keys).unbound:
                 field = "gold_evidence" if gold.gold_evidence else "gold_source"
                 message = f'expected a text of the corpus, got "{clip(one.text, 60)}": {one.why}'
                 found.append(rules.finding("error", "RW-G17", item, label, field, message))

@@ -98,12 +98,12 @@ def problems_of(items: Sequence[Item], given: str, rules: f.Rules, *, allow_erro
     return problems
 
 
-def read_gold(source: Source, rules: f.Rules, *, allow_errors: bool) -> list[Item]:
-    """Every gold question in the order of the file; raises what is wrong with them."""
+def read_gold(source: Source, rules: f.Rules, *, allow_errors: bool, bind: Bind | None = None) -> list[Item]:
+    """Every gold question in the order of the file, as it is scored; raises what is wrong with them."""
     items, problems = read_items(source, Gold)
     problems += problems_of(items, source.given, rules, allow_errors=allow_errors)
     if problems:
         raise DataError(problems)
     if not items:
         raise data_error("RW-G05", "expected gold records, got none", where=source.given)
-    return [item._replace(record=resolved(item.record)) for item in items]
+    return [item._replace(record=resolved(item.record, bind)) for item in items]

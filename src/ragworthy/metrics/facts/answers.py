@@ -10,7 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from ragworthy.metrics.facts.constraints import Contradictions, kept
-from ragworthy.metrics.facts.tops import MANY, RETRIEVED, TOP, grouped_tops, several_tops
+from ragworthy.metrics.facts.tops import MANY, TOP, grouped_tops, several_tops
+from ragworthy.metrics.facts.tops import RETRIEVED as RETRIEVED
 from ragworthy.names import MIN_SUBSTR, REFUSAL
 from ragworthy.records import Gold, Trace
 from ragworthy.text import can_count_when_short, clip, fold, is_nfc, looks_like_refusal, piece_occurs, trim_fold
@@ -18,7 +19,7 @@ from ragworthy.text import can_count_when_short, clip, fold, is_nfc, looks_like_
 # One number holds everything that is known of a question: a million of them fit into eight megabytes, two of them are
 # joined by `|`, and a Counter of them is the tally. Its bits, from the lowest:
 #    0-15  what metrics count, in the order of the fields of `Facts`, which `unpack` fills by position
-#   16-30  what is only worth a warning or a lint error
+#   16-31  what is only worth a warning or a lint error
 #   32-63  two for each k: all gold citations among the first k, any of them; so 16 different k have room
 # Receipts keep these numbers: a bit that is given another meaning makes every earlier receipt disagree.
 
@@ -55,8 +56,14 @@ RESCUABLE = 1 << 27
 STRAY_GOLD = 1 << 28
 NO_QUESTION = 1 << 29
 NESTED_CITATION = 1 << 30
+NOTHING = 1 << 31
 
 LINT = {
+    NOTHING: (
+        "RW-G06",
+        "gold_citations",
+        "expected gold text or evidence for an answerable question, got neither",
+    ),
     ONLY_SHORT: (
         "RW-G07",
         "gold_claim_substr",
@@ -158,7 +165,7 @@ def gold_flags(rules: Rules) -> Callable[[Gold], int]:
         if gold.answerable:
             flags = ANSWERABLE | EVIDENCE if cited and gold.gold_groups is None else _evidence_flags(gold)
             if not pieces:
-                flags |= VACUOUS
+                flags |= VACUOUS | NOTHING if flags & NO_CITATIONS else VACUOUS
             elif len(pieces) != 1 or len(pieces[0]) < MIN_SUBSTR or not pieces[0].isascii() or pieces[0].isspace():
                 flags |= _piece_flags(pieces, short_words)
         elif pieces or cited or gold.gold_evidence or gold.gold_groups:

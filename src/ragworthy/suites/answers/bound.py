@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ragworthy.ids import stable
+from ragworthy.load.chunks import read_chunks
 from ragworthy.load.gold import Bind, GoldDecoder, Groups, name_of, names_evidence
 from ragworthy.load.sources import Source
 from ragworthy.records import Chunk, Gold
@@ -83,7 +84,7 @@ def _binding(chunks: Sequence[Chunk], found: Bindings) -> Bind:
     seen: set[str] = set()
 
     def bind(gold: Gold) -> Groups:
-        bound = binder.bind(gold.gold_evidence or (), gold.gold_source or ())
+        bound = binder.bind(gold.gold_evidence or (), gold.gold_source or (), gold.gold_claim_substr or ())
         qid = name_of(gold)
         if qid not in seen:
             seen.add(qid)
@@ -100,6 +101,13 @@ def _compare(gold: Gold, groups: Groups, found: Bindings) -> None:
     given, held = set(gold.gold_citations or ()), [set(group) for group in groups if group]
     if given and held and (not given <= set[str]().union(*held) or not all(given & group for group in held)):
         found.differing.append(name_of(gold))
+
+
+def bind_of(gold: Source, corpus: Any) -> Bind | None:
+    """A function that binds items of a gold set to a corpus; None where no item names evidence."""
+    from ragworthy.index.blocks import chunk_source
+
+    return bindings(gold, read_chunks(chunk_source(corpus))).bind
 
 
 def gold_reader(source: Source, found: Bindings | None) -> Reader:

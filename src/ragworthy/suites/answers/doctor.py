@@ -1,11 +1,14 @@
 """What `doctor` tells of the answers suite: what can be measured, gold items that cannot, and refusals in disguise."""
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts import answers as f
+from ragworthy.policy.declare import REFUSALS
 from ragworthy.records import Trace
 from ragworthy.report.show import number_of, percent, plural, shown_metrics
 from ragworthy.suites.examine import Seen
@@ -27,16 +30,21 @@ class Recurring(NamedTuple):
 
 def recurring_claims(traces: Source, refusals: tuple[str, ...]) -> list[Recurring]:
     """Short shipped claims that recur over several questions, most frequent first."""
-    known = {trim_fold(text) for text in refusals}
     claims: dict[str, str] = {}
     decoder = Decoder(Trace)
     for block in traces.blocks():
         for trace in decoder.records(block):
             qid = trace.qid or trace.q_id or ""
             claim = trace.answer_json.claim if trace.answer_json else None
-            claims[qid] = claim.strip() if claim and len(claim) <= SHORT_CLAIM else ""
+            claims[qid] = claim or ""
+    return recurring_among(claims.values(), refusals)
+
+
+def recurring_among(claims: Iterable[str], refusals: tuple[str, ...]) -> list[Recurring]:
+    """The short ones among some claims that recur."""
+    known = {trim_fold(text) for text in refusals}
     folded: dict[str, Counter[str]] = {}
-    for claim in claims.values():
+    for claim in (one.strip() for one in claims if len(one) <= SHORT_CLAIM):
         if claim and trim_fold(claim) not in known:
             folded.setdefault(trim_fold(claim), Counter())[claim] += 1
     found = [
@@ -116,6 +124,15 @@ def _refusals(request: Request) -> list[str]:
         lines += ["", "Other claims that recur over several questions (is one of them a refusal?)"]
         lines += [f"  {one.questions:>6,} ×  {visible(clip(one.claim, 100))}" for one in others]
     return lines
+
+
+def suggested(traces: Path) -> dict[str, tuple[Any, str]]:
+    """Refusals in the pipeline's own words, for a first policy."""
+    found = [one for one in recurring_claims(open_source("trace", traces), REFUSALS) if one.refusal_like][:SHOWN]
+    if not found:
+        return {}
+    said = f"{sum(one.questions for one in found):,} answers are one of these"
+    return {"refusals": ((*REFUSALS, *(one.claim for one in found)), said)}
 
 
 def _toml(text: str) -> str:

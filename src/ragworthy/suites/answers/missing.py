@@ -1,13 +1,16 @@
 """What the answers suite says where evidence is missing: in the gold set, in the corpus, or for want of a corpus."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ragworthy.gates import MIN, Gate
+from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.registry import find
 from ragworthy.names import DEFAULT_K
 from ragworthy.report.part import Note, noted, plain
 from ragworthy.report.show import plural
 from ragworthy.suites.answers.bound import STEPS, Bindings
+from ragworthy.suites.answers.rules import TEXT_GATE
 from ragworthy.suites.evidence import Case, Found
 
 NO_EVIDENCE = "no gold evidence"
@@ -23,9 +26,23 @@ def needs_evidence(metric: str) -> bool:
     return found is not None and found.metric.needs == "evidence"
 
 
+def for_text(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
+    """The gates where no question has evidence: those on citations that nobody wrote give way to one on the text."""
+    gone = [gate for gate in gates if gate.usual and needs_evidence(gate.metric)]
+    stay = tuple(gate for gate in gates if gate not in gone)
+    if not any(gate.op == MIN for gate in gone) or any((gate.metric, gate.op) == (_TEXT, MIN) for gate in stay):
+        return stay
+    return (TEXT_GATE._replace(suite=gone[0].suite, evidence=gone[0].evidence), *stay)
+
+
 def unmeasured(cases: Sequence[Case]) -> str | None:
+    """Why nothing can be said about citations of these questions."""
+    return without_evidence(case.facts for case in cases if case.weight)
+
+
+def without_evidence(facts: Iterable[Facts]) -> str | None:
     """Why nothing can be said about citations: no answerable question has evidence to hold them against."""
-    answerable = [case.facts for case in cases if case.facts.answerable and case.weight]
+    answerable = [one for one in facts if one.answerable]
     if not answerable or any(facts.evidence for facts in answerable):
         return None
     return TO_BIND if any(facts.unbound for facts in answerable) else NO_EVIDENCE
@@ -51,7 +68,7 @@ def evidence_warnings(found: Found, bound: Bindings | None) -> list[dict[str, An
     says = f"{_SAYS}, and {_TEXT} is judged in their place" if instead else _SAYS
     rest = "no case of precision, CHR, recall and hit: only their text is judged" if bare < answerable else says
     notes = [
-        Note("RW-G06", bare, f"{some} without evidence: {rest}"),
+        Note("RW-W88", bare, f"{some} without evidence: {rest}"),
         Note("RW-W87", loose, f"{plural(loose, 'gold item names', 'gold items name')} evidence and no ids: {TO_BIND}"),
     ]
     if bound is None:

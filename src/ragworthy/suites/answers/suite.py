@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ragworthy import gates as g
@@ -20,8 +21,8 @@ from ragworthy.suites.answers.missing import (
     evidence_lines,
     evidence_steps,
     evidence_warnings,
+    for_text,
     invalid,
-    needs_evidence,
     told,
     unmeasured,
 )
@@ -29,7 +30,7 @@ from ragworthy.suites.answers.parallel.job import Measured, Tally
 from ragworthy.suites.answers.parallel.job import Offender as Worst
 from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured, packs_of
 from ragworthy.suites.answers.read import pack_path as pack_path
-from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE, TEXT_GATE
+from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
@@ -101,6 +102,12 @@ class Answers(Suite):
 
         return examined(request, seen)
 
+    def suggested(self, traces: Path) -> dict[str, tuple[Any, str]]:
+        """Settings that traces suggest, for a first policy, each with the reason."""
+        from ragworthy.suites.answers.doctor import suggested
+
+        return suggested(traces)
+
     def damages(self, request: Request) -> tuple[Damage, ...]:
         """What a selftest does to traces."""
         from ragworthy.suites.answers.damage import damages
@@ -153,9 +160,7 @@ class Answers(Suite):
         bound = super().bind(request, evidence, summary, baseline)
         if unmeasured(evidence.cases) != NO_EVIDENCE:
             return bound
-        stay = tuple(gate for gate in bound.gates if not (gate.usual and needs_evidence(gate.metric)))
-        named = any(gate.metric == TEXT_GATE.metric and gate.op == TEXT_GATE.op for gate in stay)
-        return bound._replace(gates=stay if named or stay == bound.gates else (TEXT_GATE, *stay))
+        return bound._replace(gates=for_text(bound.gates))
 
     def case_of(self, evidence: Evidence, qid: str) -> Case | None:
         """A question that must pass: the reader keeps the flags of these."""
