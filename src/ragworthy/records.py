@@ -1,7 +1,4 @@
-"""The single definition of what is read (gold, traces, chunks) and of a problem in it.
-
-Optional fields that are never scored (`ts`, `ok`, `notes` …) are allowed in every file and skipped while reading.
-"""
+"""The single definition of what is read (gold, traces, chunks); fields that are never scored are skipped."""
 
 from array import array
 from typing import Any, NamedTuple, TypeAlias
