@@ -63,13 +63,15 @@ CATALOGUE: dict[str, Code] = {
     "RW-G27": Code("blank_reference", "A gold_reference holds no word and no number.", "Write the sentence that a right answer says, or leave the field out."),
     "RW-G10": Code("no_relevant", "A retrieval question names no relevant block.", "List the ids of the blocks that answer it in relevant, or set answerable to false."),
     "RW-G11": Code("negative_is_relevant", "A block is listed as relevant and as a hard negative.", "Take it out of one of the two lists."),
-    "RW-G12": Code("not_three_paraphrases", "A retrieval question does not have exactly three paraphrases.", "Write three wordings with the same intent; convergence cannot be measured without them."),
+    "RW-G12": Code("no_wording", "A retrieval question has an empty wording, or none that could be asked.", "Write the question as question, or its wordings as paraphrases; one is enough."),
     "RW-G13": Code("gold_id_unknown", "The gold set names a block or section that the index does not have.", "Score against the index the gold set was written for, rewrite it with 'ragworthy gold rebind', or say what the evidence is (gold_evidence): that survives any chunking."),
     "RW-G15": Code("gold_id_reused", "A gold id does not have the text it had when the gold set was frozen.", "Follow the ids with --redirects ('ragworthy index migrate' makes the table), or rewrite the gold set with 'ragworthy gold rebind' and freeze it again."),
     "RW-G14": Code("gold_offsets", "A gold offset pair is not a range inside the text.", "Offsets are UTF-8 bytes, half-open: [begin, end) with begin < end."),
     "RW-G16": Code("nothing_to_ask", "A gold item has no text that could be asked.", "Give it a question, or at least one paraphrase."),
     "RW-G17": Code("evidence_unbound", "No chunk of the corpus holds a piece of gold evidence.", "'ragworthy gold bind' lists each with the nearest chunk: mend the evidence where the document was edited, or the corpus where the document is missing."),
     "RW-G18": Code("nothing_to_bind", "No item of the gold set says what its evidence is, or where it stands.", "Give items gold_evidence (texts) or gold_source (documents); see docs/gold.md."),
+    "RW-G23": Code("evidence_needs_index", "Evidence and sources are bound to the chunks of an index, and none was given.", "Give the index or its chunks with --corpus, or write the ids into the gold set with 'ragworthy gold bind'."),
+    "RW-G24": Code("no_evidence_in_index", "Nothing of what answers a question is in the index.", "Compare the names in gold_source with the documents of the index ('ragworthy index check INDEX --gold GOLD'), or correct gold_evidence."),
     "RW-G29": Code("bad_choice", "A line of suggested evidence was answered in a way that means nothing.", "Write the number of a candidate into accept, a list of numbers, 0 for none of them, or leave null."),
     # questions with structured answers
     "RW-Q01": Code("question_shape", "A question does not have the shape that its definition asks for.", "Give every question an id, a question and the expected fields, each of its kind; name the definition of another schema with --definition."),
@@ -268,6 +270,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-W88": Code("text_only", "Answerable items name no evidence, so only their text is scored: containment and refusals.", "For precision, CHR, recall and hit say what the evidence is (gold_evidence), where it stands (gold_source) or which chunks hold it (gold_citations)."),
     "RW-W78": Code("all_rejected", "Every pair of votes ends as REJECT, so the validators agree that nothing may ship.", "Look at the answers with the answers suite: agreement alone does not say that they are good."),
     "RW-W95": Code("sentences_as_pieces", "A gold_claim_substr entry is a whole sentence: no model repeats it word for word.", "Put the sentence into gold_reference, and keep in gold_claim_substr only the few words that must occur."),
+    "RW-W90": Code("documents_judged", "The relevant ids of some questions are names of documents.", "Nothing, if documents are what you judge; write them as gold_source to say so."),
+    "RW-W91": Code("evidence_unbound", "Some sources or evidence texts are in no chunk of the index; they count as not found.", "Correct them, or index the documents they come from; 'ragworthy gold lint --corpus INDEX' lists them all."),
+    "RW-W92": Code("few_wordings", "Questions have fewer than three wordings.", "Nothing, unless you want convergence (λ, triplets): that takes three wordings under two seeds."),
 }  # fmt: skip
 
 

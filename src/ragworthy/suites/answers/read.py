@@ -116,7 +116,7 @@ def _stop_on_flaws(found: Measured, opened: Opened) -> None:
     Flaws(found.flaws, found.flaw_count).stop(opened.sources, advice)
     if not found.tally:
         raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
-    if found.traces and not any(flags & f.PRESENT and not flags & f.ERRORED for flags, _ in found.tally):
+    if found.traces and not any(flags & f.PRESENT and not flags & f.ERRORED for flags, *_ in found.tally):
         from ragworthy.load.bare import stop_if_bare
 
         stop_if_bare(opened["trace"], "Trace", ("answer_json",), "RW-T14")
