@@ -241,8 +241,9 @@ def _explain_chunk(value: dict[str, Any]) -> list[Found]:
         found.append(Found("RW-C01", "chunk_id", "expected a non-empty string, got nothing"))
     text = value.get("text")
     if not isinstance(text, str):
-        got = "nothing" if "text" not in value else described(text)
-        found.append(Found("RW-C01", "text", f"expected a string, got {got}"))
+        found.append(
+            Found("RW-C01", "text", f"expected a string, got {described(text) if 'text' in value else 'nothing'}")
+        )
     return found or explain_by_type(Chunk, "RW-C01")(value)
 
 
