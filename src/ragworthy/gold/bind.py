@@ -14,7 +14,7 @@ from ragworthy.gold.commands import open_gold, sound, suite_of
 from ragworthy.ids import stable
 from ragworthy.index.blocks import chunk_source
 from ragworthy.load.chunks import read_chunks
-from ragworthy.load.decode import explain_evidence
+from ragworthy.load.evidence import wrong_evidence
 from ragworthy.load.sources import Source
 from ragworthy.records import Chunk, GoldSource
 
@@ -111,9 +111,9 @@ def _items(source: Source) -> list[tuple[str, dict[str, Any]]]:
     """Every item by its id; raises what is wrong with them."""
     items = [(item.qid, item.line, item.value) for item in sound(source)]
     problems = [
-        Problem(found.code, found.message, f"{source.given}:{line}", found.field)
+        Problem("RW-G03", message, f"{source.given}:{line}", field)
         for _, line, value in items
-        for found in explain_evidence(value)
+        for field, message in wrong_evidence(value)
     ]
     if problems:
         raise DataError(problems)

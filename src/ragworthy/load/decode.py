@@ -210,12 +210,7 @@ def _explain_gold(value: dict[str, Any]) -> list[Found]:
     elif reference is not None and not isinstance(reference, str):
         expected = f"expected a text or a list of texts, got {described(reference)}"
         found.append(Found("RW-G03", "gold_reference", expected))
-    return found + explain_evidence(value)
-
-
-def explain_evidence(value: dict[str, Any]) -> list[Found]:
-    """What does not fit the fields that say what the evidence is and where it stands."""
-    return [Found("RW-G03", field, message) for field, message in wrong_evidence(value)]
+    return found + [Found("RW-G03", field, message) for field, message in wrong_evidence(value)]
 
 
 def _explain_trace(value: dict[str, Any]) -> list[Found]:
