@@ -9,7 +9,7 @@
 A code is stable: it keeps its meaning for ever. `explain CODE` prints what stands here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ragworthy.text import visible
@@ -60,15 +60,18 @@ CATALOGUE: dict[str, Code] = {
     "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence, and no text that a right claim has.", "Write what a right claim contains (gold_claim_substr), or name the evidence: its text (gold_evidence), where it stands (gold_source) or the ids of its chunks (gold_citations)."),
     "RW-G07": Code("only_short_substr", "Every gold_claim_substr entry of an answerable item is shorter than 5 characters, so no answer can be right.", 'Give a longer piece, or set short_substr = "word" under [answers] in the policy (--short-substr word).'),
     "RW-G08": Code("unanswerable_with_gold", "An unanswerable item carries gold text or citations.", "Empty both lists, or set answerable to true."),
+    "RW-G27": Code("blank_reference", "A gold_reference holds no word and no number.", "Write the sentence that a right answer says, or leave the field out."),
     "RW-G10": Code("no_relevant", "A retrieval question names no relevant block.", "List the ids of the blocks that answer it in relevant, or set answerable to false."),
     "RW-G11": Code("negative_is_relevant", "A block is listed as relevant and as a hard negative.", "Take it out of one of the two lists."),
-    "RW-G12": Code("not_three_paraphrases", "A retrieval question does not have exactly three paraphrases.", "Write three wordings with the same intent; convergence cannot be measured without them."),
+    "RW-G12": Code("no_wording", "A retrieval question has an empty wording, or none that could be asked.", "Write the question as question, or its wordings as paraphrases; one is enough."),
     "RW-G13": Code("gold_id_unknown", "The gold set names a block or section that the index does not have.", "Score against the index the gold set was written for, rewrite it with 'ragworthy gold rebind', or say what the evidence is (gold_evidence): that survives any chunking."),
     "RW-G15": Code("gold_id_reused", "A gold id does not have the text it had when the gold set was frozen.", "Follow the ids with --redirects ('ragworthy index migrate' makes the table), or rewrite the gold set with 'ragworthy gold rebind' and freeze it again."),
     "RW-G14": Code("gold_offsets", "A gold offset pair is not a range inside the text.", "Offsets are UTF-8 bytes, half-open: [begin, end) with begin < end."),
     "RW-G16": Code("nothing_to_ask", "A gold item has no text that could be asked.", "Give it a question, or at least one paraphrase."),
     "RW-G17": Code("evidence_unbound", "No chunk of the corpus holds a piece of gold evidence.", "'ragworthy gold bind' lists each with the nearest chunk: mend the evidence where the document was edited, or the corpus where the document is missing."),
     "RW-G18": Code("nothing_to_bind", "No item of the gold set says what its evidence is, or where it stands.", "Give items gold_evidence (texts) or gold_source (documents); see docs/gold.md."),
+    "RW-G23": Code("evidence_needs_index", "Evidence and sources are bound to the chunks of an index, and none was given.", "Give the index or its chunks with --corpus, or write the ids into the gold set with 'ragworthy gold bind'."),
+    "RW-G24": Code("no_evidence_in_index", "Nothing of what answers a question is in the index.", "Compare the names in gold_source with the documents of the index ('ragworthy index check INDEX --gold GOLD'), or correct gold_evidence."),
     "RW-G29": Code("bad_choice", "A line of suggested evidence was answered in a way that means nothing.", "Write the number of a candidate into accept, a list of numbers, 0 for none of them, or leave null."),
     # questions with structured answers
     "RW-Q01": Code("question_shape", "A question does not have the shape that its definition asks for.", "Give every question an id, a question and the expected fields, each of its kind; name the definition of another schema with --definition."),
@@ -147,7 +150,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-N03": Code("chat_endpoint", "The chat endpoint did not reply.", "Check the address, the key and the model name; the question has no answer."),
     "RW-N04": Code("chat_answer", "The chat model did not give a usable answer, twice.", "Use a model that keeps to JSON and cites from the context it is given."),
     # runs
-    "RW-J01": Code("journal_there", "The folder already holds the journal of a run.", "Go on with that run with --resume, or name a new folder; nothing is overwritten."),
+    "RW-J01": Code("journal_there", "The folder already holds the journal of a run.", "Go on with that run with --resume (and --retry-errors, to ask errors again), or name a new folder; nothing is overwritten."),
     "RW-J02": Code("journal_differs", "The journal belongs to another run than the one asked for.", "Give the same target, gold set and settings as before, or name a new folder for the new run."),
     "RW-J03": Code("journal_damaged", "A line of the journal cannot be read.", "Remove the line named and resume: its question is asked again."),
     "RW-J04": Code("journal_busy", "Another run is at work in the folder.", "Wait until it ends, or name another folder."),
@@ -155,12 +158,16 @@ CATALOGUE: dict[str, Code] = {
     "RW-J06": Code("target_unreachable", "Nothing answers at the target.", "Start it, or mend its address; then run the same command with --resume."),
     "RW-J07": Code("not_a_journal", "The file journal.jsonl of the folder is not the journal of a run, or its first line is damaged.", "Name a new folder; what is in this one is left alone."),
     "RW-J08": Code("stale_traces", "A run that has not ended, or another run over the same questions, lies beside the traces.", "End that run with --resume, name its traces.jsonl in the policy, or keep runs in folders of their own."),
+    "RW-J09": Code("replies_unfit", "Ten replies in a row cannot be used, all for the same reason, so the run stopped.", "Mend the target ('ragworthy run --check' shows one reply); then the same command with --resume asks these again. --keep-going asks on, whatever comes."),
+    "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}: docs/run.md.'),
+    "RW-J11": Code("callable_signature", "The callable cannot be called with a question.", "Write a function around it that takes the question, or all five fields of the request:"),
+    "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
     # policy and gates
     "RW-P01": Code("policy_syntax", "The policy is not valid TOML.", "Fix the syntax at the place named."),
     "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy-keys.md lists every key."),
     "RW-P03": Code("policy_value", "A policy key has a value it cannot take.", "Change the value as the line says."),
     "RW-P04": Code("policy_unknown_metric", "A gate names a metric that does not exist.", "'ragworthy explain' lists every metric."),
-    "RW-P05": Code("threshold_idle", "The threshold can never fail, or never pass.", "A gate that cannot fail is no gate: choose a threshold inside the metric's range."),
+    "RW-P05": Code("threshold_idle", "The threshold can never fail, or never pass.", "Choose a threshold inside the metric's range: a gate that can only pass, or only fail, decides nothing."),
     "RW-P06": Code("waiver_expired", "A waiver has expired.", "Fix what it waived, or renew it with a new date and reason."),
     "RW-P07": Code("waiver_unknown", "A waiver names a gate on a metric that does not exist.", "Remove it, or name the gate's metric."),
     "RW-P08": Code("policy_missing", "No policy was found.", "Run 'ragworthy init', or name one with -c."),
@@ -176,6 +183,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-U02": Code("reference_cannot", "The sources' own scorer stops with an error on this input.", "Score with the default profile, which names the faulty record."),
     "RW-U03": Code("would_overwrite", "A file is already there.", "Choose another place; nothing of yours is overwritten."),
     "RW-U04": Code("argument_not_utf8", "An argument is not UTF-8, so the file it names could not be written down.", "Rename the file, or write the argument as UTF-8."),
+    "RW-U05": Code("python_value", "A value from Python cannot be written as JSON.", "Give texts, numbers, True, False, None, lists and dicts; dataclasses, models and NumPy values are read too: docs/python.md."),
     # a defect of ours
     "RW-X70": Code("defect", "Ragworthy itself failed.", "Report it with the command, the version and the lines shown."),
     # warnings
@@ -261,6 +269,10 @@ CATALOGUE: dict[str, Code] = {
     "RW-W87": Code("evidence_not_looked_up", "Items name evidence, but neither ids nor a corpus to find it in.", "Give the chunks with --corpus, or write the ids with 'ragworthy gold bind'."),
     "RW-W88": Code("text_only", "Answerable items name no evidence, so only their text is scored: containment and refusals.", "For precision, CHR, recall and hit say what the evidence is (gold_evidence), where it stands (gold_source) or which chunks hold it (gold_citations)."),
     "RW-W78": Code("all_rejected", "Every pair of votes ends as REJECT, so the validators agree that nothing may ship.", "Look at the answers with the answers suite: agreement alone does not say that they are good."),
+    "RW-W95": Code("sentences_as_pieces", "A gold_claim_substr entry is a whole sentence: no model repeats it word for word.", "Put the sentence into gold_reference, and keep in gold_claim_substr only the few words that must occur."),
+    "RW-W90": Code("documents_judged", "The relevant ids of some questions are names of documents.", "Nothing, if documents are what you judge; write them as gold_source to say so."),
+    "RW-W91": Code("evidence_unbound", "Some sources or evidence texts are in no chunk of the index; they count as not found.", "Correct them, or index the documents they come from; 'ragworthy gold lint --corpus INDEX' lists them all."),
+    "RW-W92": Code("few_wordings", "Questions have fewer than three wordings.", "Nothing, unless you want convergence (λ, triplets): that takes three wordings under two seeds."),
 }  # fmt: skip
 
 
@@ -280,9 +292,17 @@ class Problem(NamedTuple):
 class RagworthyError(Exception):
     """Something that stops the work and that a person can mend."""
 
-    def __init__(self, problems: Iterable[Problem], total: int | None = None, advice: str = "") -> None:
+    def __init__(
+        self,
+        problems: Iterable[Problem],
+        total: int | None = None,
+        advice: str = "",
+        hint: Callable[[str], str] | None = None,
+    ) -> None:
+        """`hint` says what to do about a code, where the catalogue, which speaks of commands, does not fit."""
         self.problems = list(problems)
         self.advice = advice
+        self._hint = hint or (lambda code: CATALOGUE[code].do)
         self.total = len(self.problems) if total is None else total
         super().__init__("\n".join(self.lines()))
 
@@ -294,13 +314,12 @@ class RagworthyError(Exception):
             lines.append(str(problem))
             if problem.code not in seen:
                 seen.add(problem.code)
-                entry = CATALOGUE[problem.code]
-                lines.append(f"  {entry.name}: {entry.do}")
+                lines.append(f"  {CATALOGUE[problem.code].name}: {self._hint(problem.code)}")
         hidden = self.total - min(len(self.problems), MOST_PROBLEMS)
         if hidden > 0:
             lines.append(f"… and {hidden:,} more")
         if self.advice:
-            lines.append(self.advice)
+            lines += self.advice.split("\n")
         return lines
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ragworthy.errors import data_error
 from ragworthy.load.chunks import read_chunks
@@ -14,7 +14,7 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
 from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader
 from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of
-from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally
+from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
 from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
@@ -22,12 +22,16 @@ from ragworthy.suites.reading import Flaws, reader, told
 from ragworthy.suites.request import Progress, Request
 from ragworthy.text import fold
 
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.compared import Compared
+
 
 class Alike(NamedTuple):
     """What all questions of a case have in common, and how many of them belong to each slice."""
 
     flags: int
     slices: Mapping[str, int] = MappingProxyType({})
+    compared: "Compared | None" = None
 
 
 class Place(NamedTuple):
@@ -55,8 +59,10 @@ class Kept(NamedTuple):
     qids: list[str]
     flags: Ints
     """The flags of every question of `qids`; both are empty where nobody asked for rows."""
-    watched: Mapping[str, int]
-    """The flags of the questions that must pass, by their id."""
+    compared: "Mapping[int, Compared]"
+    """What was found of each question with a reference, by its place in `qids`."""
+    watched: Mapping[str, Watched]
+    """The questions that must pass, by their id."""
     offenders: list[Offender]
     places: Mapping[int, list[Place]]
     """The first questions that carry each mark, by its bit."""
@@ -105,12 +111,12 @@ def measured(
 
 def _stop_on_flaws(found: Measured, opened: Opened) -> None:
     """Raise what is wrong with the files, gold first, each with its line."""
-    short = sum(count for (flags, _), count in found.tally.items() if flags & f.ONLY_SHORT and flags & f.RESCUABLE)
+    short = sum(count for (flags, _, _), count in found.tally.items() if flags & f.ONLY_SHORT and flags & f.RESCUABLE)
     advice = f'short_substr = "word" would make {short:,} of these items scorable' if short else ""
     Flaws(found.flaws, found.flaw_count).stop(opened.sources, advice)
     if not found.tally:
         raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
-    if found.traces and not any(flags & f.PRESENT and not flags & f.ERRORED for flags, _ in found.tally):
+    if found.traces and not any(flags & f.PRESENT and not flags & f.ERRORED for flags, *_ in found.tally):
         from ragworthy.load.bare import stop_if_bare
 
         stop_if_bare(opened["trace"], "Trace", ("answer_json",), "RW-T14")
@@ -125,6 +131,7 @@ def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
         tally=found.tally,
         qids=found.qids,
         flags=found.flags,
+        compared=found.compared,
         watched=found.watched,
         offenders=found.offenders,
         places=_places(found, opened),

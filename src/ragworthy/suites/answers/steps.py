@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ragworthy import gates as g
+from ragworthy.metrics.answers import OF_PIECES, by_reference_only
 from ragworthy.metrics.facts import answers as f
 from ragworthy.names import HARMLESS, Label, Outcome, Stage
 from ragworthy.report.show import plural
@@ -68,11 +69,11 @@ def steps(found: Found) -> list[Step]:
     blocking = _blocking(found)
     failed = {one.gate.metric.partition("@")[0] for one in found.outcomes(Outcome.FAIL) if one.gate.op != g.EACH}
     if not failed and not blocking:
-        return [*found.unmeasured_step(), *_of_gates(found, failed, [])]
+        return [*_of_references(found), *found.unmeasured_step(), *_of_gates(found, failed, [])]
     symptoms = [*blocking, *_symptoms(found)]
     explained = {stage for symptom in symptoms for stage in symptom.explains}
     stages = _of_stages(found, explained)
-    told = [*(symptom.step for symptom in symptoms), *stages, *found.unmeasured_step()]
+    told = [*(symptom.step for symptom in symptoms), *stages, *_of_references(found), *found.unmeasured_step()]
     return [*told, *_of_gates(found, failed, stages)]
 
 
@@ -239,3 +240,25 @@ def _of_gates(found: Found, failed: set[str], stages: Sequence[Step]) -> Iterato
         yield "questions that must pass do not", "look at each of them by its qid in the rows (--rows FILE)"
     if found.outcomes(Outcome.UNDECIDED):
         yield "a gate is undecided", "add questions until the interval is clear of the threshold, or decide by hand"
+
+
+def _of_references(found: Found) -> list[Step]:
+    """Gates that look for pieces of text, where the gold set has only references: what to gate instead."""
+    unmeasured = {one.gate.metric for one in found.outcomes(Outcome.NOT_MEASURED) if not one.gate.optional}
+    if not unmeasured & OF_PIECES or not by_reference_only(case.facts for case in found.cases):
+        return []
+    names = [name for name in ("reference_f1", "reference_details") if f"answers.{name}" in found.summary.words]
+    known = [(name, found.value(f"answers.{name}")) for name in names]
+    measured = [(name, float(value.exact)) for name, value in known if value.exact is not None]
+    kept = [
+        one.gate for one in found.judged if one.outcome is not Outcome.NOT_MEASURED and one.gate.op in (g.MIN, g.MAX)
+    ]
+    rest = [f"{gate.metric.partition('.')[2]}={gate.threshold}" for gate in kept if gate.metric != "answers.missing"]
+    gates = ",".join([*(f"{name}={_below(value)}" for name, value in measured), *rest])
+    now = ", ".join(f"{name} is {value:.3f} now" for name, value in measured)
+    return [("references only: no gold_claim_substr to look for", f"gate on the references: --gates {gates} ({now})")]
+
+
+def _below(value: float) -> str:
+    """A threshold that a value passes: cut to two places, never below 0."""
+    return f"{int(100 * value) / 100:.2f}"

@@ -5,14 +5,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ragworthy.corpus.groups import Groups
 from ragworthy.errors import data_error
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
 from ragworthy.load.lock import Lock
 from ragworthy.metrics.facts.convergence import Arm
 from ragworthy.metrics.facts.redirects import Redirects, Table
-from ragworthy.metrics.facts.wanted import Moves, Place, Rules, Section
+from ragworthy.metrics.facts.wanted import Group, Moves, Place, Rules, Section
 from ragworthy.records import RetrievalGold, RetrievalTrace
-from ragworthy.report.show import lost_ids
+from ragworthy.report.show import lost_ids, plural
 from ragworthy.suites.opened import Listed, Opened
 from ragworthy.suites.reading import Flaws, reader
 from ragworthy.suites.request import Request
@@ -98,8 +99,11 @@ def open_sides(opened: Opened, request: Request, ks: tuple[int, ...]) -> Sides:
 
 def _side(usual: Rules, given: Any, redirects: Sequence[Path | Table] | None, lock: Lock | None) -> Side:
     corpus = load_corpus(given) if given is not None else None
-    place = corpus.place if corpus is not None else usual.place
-    return Side(usual._replace(moves=load_moves(redirects or (), lock), place=place), corpus)
+    moves = load_moves(redirects or (), lock)
+    if corpus is None:
+        return Side(usual._replace(moves=moves), None)
+    groups = Groups(corpus.chunks)
+    return Side(usual._replace(moves=moves, place=corpus.place, groups=groups.of, document=groups.document), corpus)
 
 
 def load_moves(given: Sequence[Path | Table], lock: Lock | None) -> Moves | None:
@@ -192,6 +196,7 @@ def invalid(opened: Opened, arms: Arms) -> tuple[str, ...]:
     lost, total = unknown_blocks(arm, side.corpus)
     if lost:
         reasons.append(lost_ids(len(lost), total, lost[0]))
+    reasons += _without_evidence(arms)
     reasons += _other_index(side, arm, frozen_on(opened.lock))
     if side.corpus is not None:
         reasons += _reused(side, side.corpus, opened.lock) + _lost_anchors(side.rules, side.corpus, arm)
@@ -199,14 +204,42 @@ def invalid(opened: Opened, arms: Arms) -> tuple[str, ...]:
 
 
 def unknown_blocks(arm: Arm, corpus: Corpus | None) -> tuple[list[str], int]:
-    """Gold ids that lead to no block of the corpus, or to none at all, and how many gold ids there are."""
-    pairs = [(name, one.wanted.blocks[number]) for one in arm.asked for name, number in one.wanted.names.items()]
+    """Gold ids that lead to no block of the corpus, or to none at all, and how many gold ids there are.
+
+    Evidence and sources are no ids: what they bind to, `unbound` says.
+    """
+    pairs = [
+        (name, one.wanted.blocks[number])
+        for one in arm.asked
+        for name, number in one.wanted.names.items()
+        if number not in one.wanted.named
+    ]
     lost = [
         name
         for name, block in pairs
         if not block or (corpus is not None and not any(one in corpus.places for one in block))
     ]
     return lost, len(pairs)
+
+
+def unbound(arm: Arm) -> list[tuple[str, Group]]:
+    """Evidence texts and sources that no chunk of the index holds, by question."""
+    return [(one.wanted.qid, group) for one in arm.asked for group in one.wanted.named.values() if not group.ids]
+
+
+def _without_evidence(arms: Arms) -> list[str]:
+    """Questions of whose evidence nothing is in either index: nothing could ever answer them."""
+    sides = [arms.arm, *([arms.live.arm] if arms.live is not None else [])]
+    asked = [one.wanted for one in arms.arm.asked if one.wanted.named and one.wanted.answerable]
+    there = {one.wanted.qid for side in sides for one in side.asked if any(one.wanted.blocks)}
+    lost = [wanted for wanted in asked if wanted.qid not in there]
+    if not lost:
+        return []
+    first = next(iter(lost[0].named.values()))
+    return [
+        f"{plural(len(lost), 'question has', 'questions have')} no evidence in this index, "
+        f"e.g. {lost[0].qid}: {first.why} [RW-G24]"
+    ]
 
 
 def _other_index(side: Side, arm: Arm, frozen: str | None) -> list[str]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ragworthy.ids import stable
 from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts.convergence import Arm, Asked, Question, RunKey, declared, mark, run_marks
+from ragworthy.metrics.facts.judgements import ids_of, is_named
 from ragworthy.metrics.facts.runs import Facts, Reading, missing, read
 from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of, wording_of
 from ragworthy.metrics.retrieval import blame, label
@@ -59,7 +60,8 @@ def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
     for block in job.gold.blocks(0, 1):
         records: list[RetrievalGold] = decoder.records(block)
         groups = sliced(block.data) if sliced and not decoder.faults else [()] * len(records)
-        problems = [(nth, problem) for nth, gold in enumerate(records) if (problem := _gold_problem(gold, seen))]
+        bound = job.rules.groups is not None
+        problems = [(nth, one) for nth, gold in enumerate(records) if (one := _gold_problem(gold, seen, bound=bound))]
         offsets = job.gold.offsets(block) if problems else []
         for nth, problem in problems:
             if not (job.allow_gold_errors and problem.code in ALLOWED):
@@ -71,7 +73,7 @@ def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
     return questions
 
 
-def _gold_problem(gold: RetrievalGold, seen: set[str]) -> Trouble | None:
+def _gold_problem(gold: RetrievalGold, seen: set[str], *, bound: bool) -> Trouble | None:
     """What is wrong with a gold item; its id goes to those that were seen."""
     wrong = wrong_id(gold.name, seen)
     seen.add(gold.name)
@@ -80,10 +82,13 @@ def _gold_problem(gold: RetrievalGold, seen: set[str]) -> Trouble | None:
     for name, (begin, end) in (gold.relevant_offsets or {}).items():
         if begin >= end or begin < 0:
             return Trouble("RW-G14", f"relevant_offsets.{name}", f"expected begin < end, got [{begin}, {end}]")
-    if gold.answerable and not gold.relevant:
+    if gold.answerable and not ids_of(gold) and not is_named(gold):
         return Trouble("RW-G10", "relevant", "expected at least one id, got none")
-    if gold.negatives and not {*map(stable, gold.negatives)}.isdisjoint(map(stable, gold.relevant or [])):
-        relevant = {*map(stable, gold.relevant or [])}
+    if is_named(gold) and not ids_of(gold) and not bound:
+        field = "gold_evidence" if gold.gold_evidence else "gold_source"
+        return Trouble("RW-G23", field, "expected the index whose chunks hold it, got none")
+    if gold.negatives and not {*map(stable, gold.negatives)}.isdisjoint(map(stable, ids_of(gold))):
+        relevant = {*map(stable, ids_of(gold))}
         both = sorted(name for name in gold.negatives if stable(name) in relevant)
         return Trouble("RW-G11", "negatives", f'expected no relevant id, got "{both[0]}"')
     return None
@@ -334,9 +339,14 @@ def offender_of(case: Case) -> Offender:
 
 
 def _gold_ids(one: Asked) -> list[str]:
-    """The relevant ids as they are now; one whose text is gone as the gold set has it."""
-    blocks = [(name, one.wanted.blocks[number]) for name, number in one.wanted.names.items()]
-    now = [one for name, block in blocks for one in (sorted(block) or [f"{name} (gone)"])]
+    """The relevant ids as they are now; one whose text is gone, and a document, as the gold set has it."""
+    wanted = one.wanted
+    blocks = [(name, wanted.blocks[number], number in wanted.named) for name, number in wanted.names.items()]
+    now = [
+        one
+        for name, block, whole in blocks
+        for one in ([name] if whole and block else sorted(block) or [f"{name} (gone)"])
+    ]
     return list(dict.fromkeys(now))
 
 
