@@ -246,10 +246,12 @@ def in_python(suite: Declared | None = None, given: Mapping[str, Any] | None = N
 
 def _spelled(suite: Declared, given: Mapping[str, Any]) -> dict[str, str]:
     """The keyword that the caller used for each role."""
-    return {
-        one.receipt_role: next((name for name in (one.key, *one.aliases) if name in given), one.key)
-        for one in suite.inputs
-    }
+    used: dict[str, str] = {}
+    for one in suite.inputs:
+        name = next((name for name in (one.key, *one.aliases) if given.get(name) is not None), None)
+        if name is not None:
+            used[one.receipt_role] = name
+    return {one.receipt_role: one.key for one in reversed(suite.inputs)} | used
 
 
 def _named(problem: Problem, roles: Mapping[str, str]) -> Problem:

@@ -11,6 +11,8 @@ from ragworthy.gates import MAX, MIN
 from ragworthy.gold import lint_text
 from ragworthy.gold.commands import open_gold, suite_of
 from ragworthy.load.chunks import read_lines
+from ragworthy.load.foreign import check
+from ragworthy.load.sources import open_source
 from ragworthy.prefill import slice_fields, toml
 from ragworthy.report.show import plural
 from ragworthy.stats import cases_needed
@@ -34,7 +36,7 @@ def gold_lines(path: Path) -> list[str]:
     """What a gold set says, what it can measure, what is wrong with it."""
     source = open_gold(path)
     suite = suite_of(source)
-    records = _records(path) if suite != "structured" else []
+    records = _records(path, "Gold") if suite != "structured" else []
     linted = lint_text.linted(path, suite)
     lines = [f"{source.given}: a gold set for the suite {suite}, {plural(linted.items, 'question')}"]
     if records:
@@ -50,8 +52,10 @@ def gold_lines(path: Path) -> list[str]:
 
 def trace_lines(path: Path) -> list[str]:
     """What traces hold, which suites can read them, and what recurs in them."""
-    records = _records(path)
+    records = _records(path, "Trace")
     there = [name for name, fields in OF_TRACES.items() if any(field in one for one in records for field in fields)]
+    if not there:
+        check(open_source("trace", path), "Trace")
     errors = Counter(clip(str(one["error"]), 100) for one in records if one.get("error") is not None)
     lines = [
         f"{visible(str(path))}: {plural(len(records), 'trace')}",
@@ -67,10 +71,11 @@ def trace_lines(path: Path) -> list[str]:
     return [*lines, "", f"next: ragworthy init --gold GOLD.jsonl --trace {visible(str(path))}"]
 
 
-def _records(path: Path) -> Records:
+def _records(path: Path, kind: str) -> Records:
     problems: list[Problem] = []
     records = [line.record for line in read_lines(path, problems)]
     if problems:
+        check(open_source("gold", path), kind, strict=False)
         raise DataError(problems[:20], len(problems))
     if not records:
         raise data_error("RW-F04", "expected records, got none", where=str(path))

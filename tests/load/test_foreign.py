@@ -290,6 +290,8 @@ EVERYWHERE = {
     "score structured": ("score", "structured", "--questions", "gold.csv", "--outputs", "t.jsonl"),
     "score agreement": ("score", "agreement", "--gold", "gold.csv", "--trace", "t.jsonl"),
     "doctor": ("doctor", "--gold", "gold.csv", "--trace", "t.jsonl"),
+    "doctor on a gold set alone": ("doctor", "--gold", "gold.csv"),
+    "gold bind": ("gold", "bind", "gold.csv", "--corpus", "c.jsonl", "-o", "o.jsonl"),
     "gate": ("gate", "-c", "ragworthy.toml"),
     "run": ("run", "--target", "cmd:cat", "--gold", "gold.csv", "--out", "out"),
     "gold lint": ("gold", "lint", "gold.csv"),
@@ -303,6 +305,7 @@ EVERYWHERE = {
 def test_every_command_says_so_in_one_line(lab: Path, command: str) -> None:
     (lab / "gold.csv").write_text(SHEET * 200, encoding="utf-8")
     write_jsonl(lab / "t.jsonl", TRACES)
+    write_jsonl(lab / "c.jsonl", [{"chunk_id": "a", "text": "x"}])
     (lab / "ragworthy.toml").write_text(
         'version = 1\n[answers]\ngold = "gold.csv"\ntraces = "t.jsonl"\n[[gate]]\nmetric = "answers.chr"\nmin = 0.5\n'
     )
@@ -384,6 +387,18 @@ def test_every_sample_is_known(lab: Path) -> None:
     (lab / "s.jsonl.gz").write_bytes(gzip.compress((SAMPLES / "langsmith_runs.jsonl").read_bytes()))
     found = misfit(open_source("trace", "s.jsonl.gz"), "Trace")
     assert found is not None and "import langsmith s.jsonl.gz --trace-out" in found.message
+
+
+def test_doctor_on_traces_alone(lab: Path) -> None:
+    write_jsonl(lab / "runs.jsonl", [{"id": "1", "run_type": "chain", "inputs": {"input": "?"}, "outputs": {}}])
+    assert run_cli("doctor", "--trace", "runs.jsonl").line == (
+        "runs.jsonl: these are runs of LangSmith or LangChain (id, run_type, inputs, outputs): read them with "
+        "'ragworthy import langsmith runs.jsonl --trace-out traces.jsonl' [RW-F22]"
+    )
+    (lab / "t.csv").write_text(SHEET, encoding="utf-8")
+    assert (
+        "'ragworthy import csv t.csv --trace-out traces.jsonl' [RW-F22]" in run_cli("doctor", "--trace", "t.csv").line
+    )
 
 
 def test_traces_that_are_something_else(lab: Path) -> None:

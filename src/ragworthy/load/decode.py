@@ -341,10 +341,7 @@ class Item(NamedTuple):
 
 
 def read_items(source: Source, kind: type[Record]) -> tuple[list[Item], list[Problem]]:
-    """Every record of a file with its line and all fields, and the problems of the lines that have none.
-
-    Raises what the file is where it is something else altogether.
-    """
+    """Every record with its line and all fields, and the problems of lines that have none; raises what a misfit is."""
     items, problems = items_of(numbered(source), source.given, kind)
     if problems and not items:
         from ragworthy.load.foreign import check

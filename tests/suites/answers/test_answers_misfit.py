@@ -124,7 +124,7 @@ def test_no_trace_has_an_answer(
 def test_the_same_from_python() -> None:
     rows = [{"qid": one["qid"], "answer": "x", "sources": ["d"]} for one in GOLD]
     message = (
-        "<trace>: no trace has answer_json; 12 of 12 have answer, sources: give "
+        "<traces>: no trace has answer_json; 12 of 12 have answer, sources: give "
         '{"qid": one["qid"], "answer_json": {"claim": one["answer"], "citations": one["sources"]}} '
         "for each of them [RW-T14]"
     )
@@ -133,7 +133,7 @@ def test_the_same_from_python() -> None:
     assert error_of(suite="answers", gold=GOLD, traces=pandas.DataFrame(rows)) == message
     flat = pandas.json_normalize(TRACES)
     assert error_of(suite="answers", gold=GOLD, traces=flat) == (
-        "<trace>: no trace has answer_json; 12 of 12 have retrieved_ids, answer_json.claim, answer_json.citations: "
+        "<traces>: no trace has answer_json; 12 of 12 have retrieved_ids, answer_json.claim, answer_json.citations: "
         "give "
         '{"qid": one["qid"], "answer_json": {"claim": one["answer_json.claim"], '
         '"citations": one["answer_json.citations"]}, "retrieved_ids": one["retrieved_ids"]} for each of them [RW-T14]'

@@ -15,6 +15,7 @@ from ragworthy.load.sources import Source
 from ragworthy.records import Gold
 from ragworthy.report.part import Note
 from ragworthy.report.show import plural
+from ragworthy.suites.fork import without_gc
 from ragworthy.text import clip, fold, squeeze
 
 if TYPE_CHECKING:
@@ -25,21 +26,24 @@ _SHOWN = 60
 
 
 class Glimpse(msgspec.Struct, frozen=True, gc=False):
-    """A trace as a second look takes it in: what was asked, retrieved and cited, whatever type each of them has."""
+    """A trace as a second look takes it in: what was asked, retrieved and cited. It was read as a trace before."""
 
     qid: Any = None
     q_id: Any = None
     question: Any = None
     query: Any = None
     q: Any = None
-    retrieved_ids: Any = None
+    retrieved_ids: list[str] | None = None
     answer_json: Any = None
     error: Any = None
 
     @property
     def asked(self) -> str | None:
         """The question that was answered; the text of a search only where nothing else is said."""
-        return next((one for one in (self.question, self.q, self.query) if isinstance(one, str) and one.strip()), None)
+        for one in (self.question, self.q, self.query):
+            if isinstance(one, str) and one.strip():
+                return one
+        return None
 
     @property
     def citations(self) -> Any:
@@ -120,11 +124,19 @@ def fit_of(golds: Sequence[Gold], traces: Source, *, known_corpus: bool) -> Fit:
     """Hold the traces of a file against the questions that they answer, in gold order."""
     if not golds or traces.size > UP_TO:
         return Fit()
+    with without_gc():
+        return _fit(golds, traces, known_corpus)
+
+
+def _fit(golds: Sequence[Gold], traces: Source, known_corpus: bool) -> Fit:
     last: dict[Any, Glimpse] = {}
     seen: set[str] = set()
     for trace in _glimpses(traces):
         last[trace.qid or trace.q_id] = trace
-        seen.update(_ids(trace.retrieved_ids), _ids(trace.citations))
+        if trace.retrieved_ids:
+            seen.update(trace.retrieved_ids)
+        if trace.citations:
+            seen.update(_ids(trace.citations))
     asked, cited = _Asked(), _Cited()
     for gold in golds:
         one = last.get(gold.qid or gold.q_id or "")
@@ -132,11 +144,11 @@ def fit_of(golds: Sequence[Gold], traces: Source, *, known_corpus: bool) -> Fit:
             asked.take(gold, one)
             cited.take(one)
     lost = None if known_corpus else _unseen(golds, seen)
-    texts = Counter(text for _, text, _ in asked.texts)
-    compared = [(qid, text, same) for qid, text, same in asked.texts if same or texts[text] == 1]
-    others = [(qid, text) for qid, text, same in compared if not same]
+    texts = Counter(text for _, text in asked.others)
+    others = [(qid, text) for qid, text in asked.others if texts[text] == 1]
+    compared = asked.same + len(others)
     return Fit(
-        True, len(compared), others, asked.traced, lost, cited.all, cited.outside, cited.twisted, cited.pair
+        True, compared, others, asked.traced, lost, cited.all, cited.outside, cited.twisted, cited.pair
     )  # fmt: skip
 
 
@@ -158,19 +170,21 @@ class _Asked:
     """What traces say that they were asked."""
 
     def __init__(self) -> None:
-        self.texts: list[tuple[str, str, bool]] = []
-        """Question, text, and whether it is that of the gold set. A text that stands under several questions, and is
-        none of theirs, says nothing of what was asked.
-        """
+        self.same = 0
+        self.others: list[tuple[str, str]] = []
+        """Question and text. A text that stands under several questions says nothing of what was asked."""
         self.traced = 0
 
     def take(self, gold: Gold, trace: Glimpse) -> None:
         """Hold the text of a trace against that of its question."""
         self.traced += 1
-        text = trace.asked
-        if text and gold.question:
-            same = text == gold.question or _plain(text) == _plain(gold.question)
-            self.texts.append((gold.qid or gold.q_id or "", text, same))
+        text, question = trace.asked, gold.question
+        if not text or not question:
+            return
+        if text == question or _plain(text) == _plain(question):
+            self.same += 1
+        else:
+            self.others.append((gold.qid or gold.q_id or "", text))
 
 
 class _Cited:
@@ -184,7 +198,7 @@ class _Cited:
         """Count the citations of a trace that did not end in an error."""
         if trace.error is not None:
             return
-        names, retrieved = _ids(trace.citations), _ids(trace.retrieved_ids)
+        names, retrieved = _ids(trace.citations), trace.retrieved_ids or []
         self.all += len(names)
         odd = [name for name in names if name not in retrieved]
         if not odd:
