@@ -270,11 +270,14 @@ def verdict(judged: list[Judged], invalid: list[str]) -> Verdict:
     """The one verdict: INVALID before NO-SHIP before INCONCLUSIVE before SHIP.
 
     `invalid` lists why the evidence cannot carry a verdict, apart from gates that were not measured. At least one gate
-    must have been measured on something that decides, or whatever was answered would ship.
+    must have been measured on something that decides, or whatever was answered would ship. Where nobody asked for a
+    gate, nothing was judged.
 
-    >>> verdict([], [])
-    <Verdict.INVALID: 'INVALID'>
+    >>> verdict([], []), verdict([], ["a question has no trace"])
+    (<Verdict.INCONCLUSIVE: 'INCONCLUSIVE'>, <Verdict.INVALID: 'INVALID'>)
     """
+    if not judged and not invalid:
+        return Verdict.INCONCLUSIVE
     counted = [one for one in judged if one.waiver is None]
     unmeasured = any(one.outcome is Outcome.NOT_MEASURED and not one.gate.optional for one in counted)
     if invalid or unmeasured or not any(map(decides, judged)):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -12,7 +13,7 @@ from ragworthy.load.checker import Checker, written
 from ragworthy.load.values import Refused, a, plain, taken_apart
 from ragworthy.policy.declare import Declared, Input, Setting
 from ragworthy.policy.gate_text import parse_ks
-from ragworthy.policy.sections import parse_limits
+from ragworthy.policy.sections import NUMBERS, parse_limits
 from ragworthy.suites import SUITES
 
 
@@ -35,6 +36,7 @@ class Given(TypedDict, total=False):
     redirects: str | Path | Sequence[str | Path]
     qrels: str | Path | None
     run: str | Path | None
+    live_run: str | Path | None
     definition: str | Path | None
     subset: str | Path | None
     provenance: str | Path | None
@@ -47,6 +49,8 @@ class Given(TypedDict, total=False):
     slices: Sequence[str]
     delta_s: str
     anchor_scope: str
+    max_drop: float | str
+    canary: bool
     repair: bool
     limits: Mapping[str, float | str] | None
     configuration: str | None
@@ -142,8 +146,8 @@ def _setting(one: Setting, value: Any, suite: Declared) -> Any:
         return ks
     if reads == "limits":
         return _limits(one, value, suite)
-    if reads == "positive":
-        return _positive(name, value)
+    if reads in NUMBERS:
+        return _number(name, value, reads)
     if one.kind == tuple[str, ...]:
         return several(name, value)
     return value
@@ -202,10 +206,11 @@ def _limits(one: Setting, given: Any, suite: Declared) -> tuple[str, ...]:
     return found
 
 
-def _positive(name: str, value: Any) -> str:
+def _number(name: str, value: Any, reads: str) -> str:
+    expected, fits = NUMBERS[reads]
     number = written(_decimal(value))
-    if number is None or Decimal(number) <= 0:
-        raise usage_error(f"{name}: expected a number above 0, got {value!r}")
+    if number is None or not fits(Fraction(number)):
+        raise usage_error(f"{name}: expected {expected}, got {value!r}")
     return number
 
 

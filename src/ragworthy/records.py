@@ -1,7 +1,4 @@
-"""The single definition of what is read (gold, traces, chunks) and of a problem in it.
-
-Optional fields that are never scored (`ts`, `ok`, `notes` …) are allowed in every file and skipped while reading.
-"""
+"""The single definition of what is read (gold, traces, chunks); fields that are never scored are skipped."""
 
 from array import array
 from typing import Any, NamedTuple, TypeAlias
@@ -41,6 +38,7 @@ class Gold(msgspec.Struct, frozen=True, gc=False):
     gold_source: Sources | None = None
     gold_groups: list[list[str]] | None = None
     """Where the evidence lies, bound: any id of a group will do, and every group is needed."""
+    gold_reference: str | list[str] | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
@@ -94,7 +92,7 @@ NO_ANSWER = Answer()
 
 
 class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
-    """One gold question of the retrieval suite: its wordings, and the blocks that answer it."""
+    """One gold question of the retrieval suite: its wordings, and the blocks, texts or documents that answer it."""
 
     qid: str | None = None
     q_id: str | None = None
@@ -106,6 +104,11 @@ class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
     grades: dict[str, int] | None = None
     index_hash: str | None = None
     answerable: bool = True
+    question: str | None = None
+    gold_citations: list[str] | None = None
+    gold_evidence: list[str] | None = None
+    gold_source: Sources | None = None
+    gold_groups: list[list[str]] | None = None
 
     @property
     def name(self) -> str:
@@ -148,10 +151,7 @@ Distances: TypeAlias = list[float | None] | None
 
 
 class RetrievalTrace(msgspec.Struct, frozen=True, gc=False):
-    """What a retriever returned for one wording of a question in one run, and what the answer cites.
-
-    Distances and states are taken under every spelling in use, the two damaged by a wrong decoding among them.
-    """
+    """What one run returned for one wording, and what the answer cites; distances and states in every spelling."""
 
     qid: str | None = None
     q_id: str | None = None

@@ -346,6 +346,7 @@ KINDS: dict[str, type[Record | Named]] = {
     "topk": RetrievalTrace,
     "answer_json": Trace,
     "answerable": Gold,
+    "gold_source": RetrievalGold,
 }
 """The record that a line is, by the first of these fields that it has."""
 FREE = {"ts"}

@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
 from places import DATA
 from ragworthy.corpus.check import check
@@ -163,6 +166,51 @@ def test_blocks_without_offsets_are_joined(tmp_path: Path) -> None:
     assert check(corpus) == []
 
 
+@given(
+    text=st.text(st.sampled_from("abc é電😀\n"), min_size=1, max_size=80),
+    cuts=st.lists(st.tuples(st.integers(0, 79), st.integers(1, 30)), min_size=1, max_size=8),
+    unit=st.sampled_from(["byte", "char", "unsaid"]),
+)
+def test_chunks_that_overlap_keep_their_bytes(text: str, cuts: list[tuple[int, int]], unit: str) -> None:
+    """Any windows over a text: each chunk is the slice of the canonical text, and what they cover is the text."""
+    windows = [(min(at, len(text) - 1), min(at + size, len(text))) for at, size in cuts]
+    windows = [(begin, max(begin + 1, end)) for begin, end in windows]
+    records = []
+    for nth, (begin, end) in enumerate(windows):
+        offsets: Any = [len(text[:begin].encode()), len(text[:end].encode())]
+        if unit == "char":
+            offsets = {"start": begin, "end": end, "unit": "char"}
+        if unit == "unsaid":
+            offsets = [begin, end]
+        records.append({"chunk_id": f"d#{nth}", "doc_id": "d", "text": text[begin:end], "offsets": offsets})
+    with tempfile.TemporaryDirectory() as folder:
+        path = lines(Path(folder) / "a.jsonl", *records)
+        if not any(one["text"].strip() for one in records):
+            return  # nothing but blanks: no chunk
+        corpus = ingested(path)
+    (document,) = corpus.documents
+    data = document.text.encode()
+    assert {chunk.chunk_id for chunk in document.chunks} == {one["chunk_id"] for one in records if one["text"].strip()}
+    for chunk in document.chunks:
+        assert chunk.offsets is not None and data[slice(*chunk.offsets)].decode() == chunk.text
+    covered = {at for begin, end in windows for at in range(begin, end)}
+    gaps = ["\n" * (len(char.encode()) if unit == "byte" else 1) for char in text]
+    assert document.text == "".join(text[at] if at in covered else gaps[at] for at in range(max(covered) + 1))
+    assert not [one for one in check(corpus) if one.check in ("overlap", "section_overlap", "offsets")]
+
+
+def test_offsets_that_count_characters_are_recognised_and_said(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "a.jsonl",
+        {"id": "d#1", "doc_id": "d", "text": "größe", "offsets": [0, 5]},
+        {"id": "d#2", "doc_id": "d", "text": "ße ist", "offsets": [3, 9]},
+    )
+    corpus = ingested(path)
+    assert corpus.documents[0].text == "größe ist"
+    assert [chunk.offsets for chunk in corpus.documents[0].chunks] == [(0, 7), (4, 11)]
+    assert [note.message for note in corpus.notes] == ["the offsets of this document count characters, not bytes"]
+
+
 BROKEN: list[tuple[str, bytes, str]] = [
     ("a.md", b"ok\n\xff\xfe", "a.md: expected UTF-8, got byte 0xff at offset 3 [RW-D01]"),
     ("a.md", "é\0".encode(), "a.md: expected text, got a NUL byte at offset 2 [RW-D01]"),
@@ -240,13 +288,13 @@ BROKEN: list[tuple[str, bytes, str]] = [
     ),
     (
         "a.jsonl",
-        '{"id": "a#1", "text": "größe", "offsets": [0, 5]}'.encode(),
-        "a.jsonl:1: offsets: expected 5 bytes of text for [0, 5), got 7 [RW-I07]",
+        '{"id": "a#1", "text": "größe", "offsets": [0, 6]}'.encode(),
+        "a.jsonl:1: offsets: expected 6 bytes of text for [0, 6), got 7 [RW-I07]",
     ),
     (
         "a.jsonl",
-        b'{"id": "a#1", "text": "xyz", "offsets": [0, 3]}\n\n{"id": "a#2", "text": "z", "offsets": [2, 3]}',
-        "a.jsonl:3: offsets: expected a begin at or after 3, where the block before ends, got 2 [RW-I07]",
+        b'{"id": "a#1", "text": "xyz", "offsets": [0, 3]}\n\n{"id": "a#2", "text": "yy", "offsets": [1, 3]}',
+        "a.jsonl:3: offsets: expected the text that the chunks before have for [1, 3), got another [RW-I07]",
     ),
     ("a.jsonl", b'{"id": "a"', 'a.jsonl:1: expected a JSON object, got {"id": "a" (Input data was truncated) [RW-F07]'),
     ("a.jsonl", b"[1]", "a.jsonl:1: expected a JSON object, got a list [RW-F08]"),

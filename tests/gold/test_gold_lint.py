@@ -264,7 +264,7 @@ def test_an_unanswerable_question_in_several_wordings_comes_first() -> None:
     assert lint(bare, item("b", "How are null keys treated?", **said)) == (0, [])
     # a set whose items have no text but their wordings is one of retrieval
     _, found = lint({"qid": "a", "answerable": False, **said})
-    assert any("[RW-G12]" in line for line in found)
+    assert any("[RW-W92]" in line for line in found)
 
 
 def test_a_damaged_first_line_is_judged_by_what_can_be_seen_of_it() -> None:

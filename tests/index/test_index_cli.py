@@ -850,7 +850,11 @@ GOLD_ERRORS: dict[str, tuple[str, str, str]] = {
     "json": ('{"qid": "Q1"\n', "RW-F07", '{}:1: expected a JSON object, got {{"qid": "Q1" (Input data was truncated)'),
     "array": ("[]\n", "RW-F08", "{}:1: expected a JSON object, got a list"),
     "type": ('{"qid": "Q1", "paraphrases": "x"}\n', "RW-G03", "{}:1: paraphrases: expected a list, got a string"),
-    "no wording": ('\n{"qid": "Q1", "paraphrases": []}\n', "RW-G12", f"{{}}:2: {NO_WORDING}"),
+    "no wording": (
+        '\n{"qid": "Q1", "paraphrases": []}\n',
+        "RW-G12",
+        "{}:2: question: expected at least one non-empty wording, got none",
+    ),
     "blank": ('{"qid": "Q1", "paraphrases": ["a", " "]}\n', "RW-G12", f"{{}}:1: {NO_WORDING}"),
     "no qid": ('{"qid": "", "paraphrases": ["a"]}\n', "RW-G01", "{}:1: qid: expected a non-empty string, got nothing"),
     "twice": (

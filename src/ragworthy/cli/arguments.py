@@ -235,15 +235,19 @@ def _index_pairs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "--dense", default=DEFAULT_MODEL, metavar="MODEL", help="the model to calibrate (default: wordllama)"
     )
 
-    one = command(verbs, "diff", "a shadow index against the live one: may it take traffic?", "index:diff")
+    one = command(verbs, "diff", "a shadow index against the live one: is it as good?", "index:diff")
     one.add_argument("live", metavar="LIVE", help="the index in use")
     one.add_argument("shadow", metavar="SHADOW", help="the index that wants to be")
     one.add_argument("--gold", metavar="FILE", help="a retrieval gold set")
     one.add_argument("--queries", metavar="FILE", help="real queries without labels, one a line or as JSONL")
     one.add_argument("--k", default=RETRIEVAL_K, metavar="K", help=f"how many results count (default: {RETRIEVAL_K})")
     one.add_argument(
-        "--gates", nargs="+", action="extend", metavar="NAME=VALUE", help="gates (default: those of the canary)"
-    )
+        "--gates", nargs="+", action="extend", metavar="NAME=VALUE",
+        help="gates besides the default ones: recall, hits and nDCG not worse than live",
+    )  # fmt: skip
+    one.add_argument("--max-drop", default="0.02", metavar="X",
+                     help="how far recall, hits and nDCG may fall behind live (default: 0.02)")  # fmt: skip
+    one.add_argument("--canary", action="store_true", help="judge by the gates of the canary instead")
     one.add_argument("--delta-s", choices=("auto", "calibrated", "raw", "recorded"), default="auto",
                      help="where distances come from")  # fmt: skip
     _asked(one)

@@ -157,6 +157,25 @@ def value_of(given: argparse.Namespace, flag: str) -> Any:
     return getattr(given, flag.split()[0].lstrip("-").replace("-", "_"))
 
 
+def number_of(flag: str, text: str, reads: str) -> str:
+    """A number as it was written, of a kind that a policy knows too."""
+    from decimal import Decimal, InvalidOperation
+    from fractions import Fraction
+
+    from ragworthy.errors import usage_error
+    from ragworthy.load.checker import written
+    from ragworthy.policy.sections import NUMBERS
+
+    expected, fits = NUMBERS[reads]
+    try:
+        number = written(Decimal(text))
+    except InvalidOperation:
+        number = None
+    if number is None or not fits(Fraction(number)):
+        raise usage_error(f"{flag}: expected {expected}, got {text}")
+    return number
+
+
 def depths(text: str) -> tuple[int, ...]:
     """The numbers given to --k."""
     from ragworthy.load.checker import Checker

@@ -229,6 +229,10 @@ def rebind(given: argparse.Namespace) -> int:
     print(f"{plural(len(done.rebound.items), 'record')}, {plural(len(done.rebound.log), 'value')} rewritten")
     print("wrote " + ", ".join(str(path) for path in done.files))
     code = Exit.NO_SHIP if done.rebound.review else Exit.SHIP
+    if done.rebound.review and not (given.old and given.new):
+        print("next: give --old OLD and --new NEW, and the review list has the texts of the old and the new blocks")
+    elif done.rebound.review:
+        print("next: gold_evidence or gold_source instead of ids needs no rebinding: see docs/gold.md, 'gold bind'")
     print(f"rebind: {plural(len(done.rebound.review), 'entry', 'entries')} to review (exit {int(code)})")
     return int(code)
 

@@ -106,12 +106,12 @@ def check(given: argparse.Namespace) -> int:
         print(f"… and {len(faults) - _SHOWN:,} more")
     counts = index.manifest.counts
     print(f"{plural(counts.documents, 'document')}, {plural(counts.chunks, 'chunk')}: {plural(len(faults), 'fault')}")
-    lost = 0
+    lost = False
     if given.gold:
         from ragworthy.gold import retrieval
 
         fit = retrieval.fit(Path(given.gold), path)
-        lost = len(fit.unknown)
+        lost = not fit.fits
         for line in fit.lines():
             print(line)
         if given.calibrate:
@@ -131,7 +131,7 @@ def check(given: argparse.Namespace) -> int:
 def migrate(given: argparse.Namespace) -> int:
     """The redirect table from one index to another."""
     from ragworthy.corpus.migration import table_bytes
-    from ragworthy.corpus.migration_report import render, report
+    from ragworthy.corpus.migration_report import RECHUNKED, render, report
 
     keep_inputs([given.output], [given.old, given.new, given.cited])
     table = indexing.redirects(Path(given.old), Path(given.new))
@@ -144,7 +144,8 @@ def migrate(given: argparse.Namespace) -> int:
     checks = report(table, sample=sample, same_source=given.same_source)["checks"]
     missed = [check["name"] for check in checks if check["outcome"] == "fail"]
     code = Exit.NO_SHIP if missed else Exit.SHIP
-    what = f"missed: {', '.join(missed)}" if missed else "every target is reached"
+    again = "re-chunked, " if any(check["outcome"] == RECHUNKED for check in checks) else ""
+    what = f"{again}missed: {', '.join(missed)}" if missed else f"{again}every target is reached"
     print(f"migration: {what} (exit {int(code)})")
     return int(code)
 
@@ -177,6 +178,7 @@ def retrieve(given: argparse.Namespace) -> int:
     print(
         f"{plural(count, 'trace')} of {plural(questions, 'question')} from {index.manifest.index_hash}: {given.output}"
     )
+    print(f"next: ragworthy score retrieval --gold {given.gold} --trace {given.output} --corpus {given.index}")
     return int(Exit.SHIP)
 
 
@@ -190,14 +192,14 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def diff(given: argparse.Namespace) -> int:
     """The shadow index against the live one."""
-    from ragworthy.cli.flags import depths
+    from ragworthy.cli.flags import depths, number_of
     from ragworthy.cli.outputs import named_files, options, publish
     from ragworthy.experiments import index_diff as diffing
     from ragworthy.gates import Gate
     from ragworthy.policy.gate_text import parse_gate_text
     from ragworthy.suites.retrieval import Retrieval
-    from ragworthy.suites.retrieval.advice import churn_lines
-    from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
+    from ragworthy.suites.retrieval.compared import churn_lines
+    from ragworthy.suites.retrieval.rules import default_gates
 
     if not given.gold and not given.queries:
         raise usage_error("expected --gold, --queries or both")
@@ -213,9 +215,12 @@ def diff(given: argparse.Namespace) -> int:
             print(line)
         print("no gold set: nothing was judged (exit 0)")
         return int(Exit.SHIP)
-    gates: tuple[Gate, ...] = (*RETRIEVAL_GATES, LIVE_GATE)
+    drop = number_of("--max-drop", given.max_drop, "share")
+    settings = Retrieval(ks=depths(given.k), delta_s=given.delta_s, max_drop=drop, canary=given.canary)
+    gates: tuple[Gate, ...] = default_gates(settings, {"live": given.live})
     if given.gates:
-        gates = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval")
-    settings = Retrieval(ks=depths(given.k), delta_s=given.delta_s)
+        named = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval")
+        said = {one.metric for one in named if one.slice is None}
+        gates = (*named, *(one for one in gates if one.metric not in said))
     asked: dict[str, Any] = {"how": how, "gates": gates, "settings": settings, "queries": queries}
     return publish(given, diffing.compare(pair, Path(given.gold), **asked, **options(given)))

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy import flow
-from ragworthy.cli.flags import depths, value_of
+from ragworthy.cli.flags import depths, number_of, value_of
 from ragworthy.cli.outputs import besides_of, coloured, finish, guard, keep_inputs, options
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.gates import Gate
-from ragworthy.load.checker import Checker, written
+from ragworthy.load.checker import Checker
 from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.policy.declare import Declared, Setting
 from ragworthy.policy.gate_text import parse_gate_text
-from ragworthy.policy.sections import parse_limits
+from ragworthy.policy.sections import NUMBERS, parse_limits
 from ragworthy.report import write as writing
 from ragworthy.suites import SUITES
 from ragworthy.suites.protocol import Suite
@@ -140,8 +140,8 @@ def _setting(given: argparse.Namespace, one: Setting, suite: Declared) -> Any:
         return depths(value)
     if reads == "limits":
         return limits_of(value, one, suite)
-    if reads == "positive":
-        return _positive(one.key.flag, value) if value is not None else None
+    if reads in NUMBERS:
+        return number_of(one.key.flag, value, reads) if value is not None else None
     if reads == "refusals":
         return (*one.default, *value)
     return tuple(value) if isinstance(value, list) else value
@@ -165,16 +165,6 @@ def limits_of(given: list[str], one: Setting, suite: Declared) -> tuple[str, ...
     limits = parse_limits(check, pairs, "", one.default, suite.name)
     check.stop()
     return limits
-
-
-def _positive(flag: str, text: str) -> str:
-    try:
-        number = written(Decimal(text))
-    except InvalidOperation:
-        number = None
-    if number is None or Decimal(number) <= 0:
-        raise usage_error(f"{flag}: expected a number above 0, got {text}")
-    return number
 
 
 # --profile reference: what the sources' own programs print, for the suites that have one apart from ours

@@ -118,7 +118,7 @@ def file_name(path: str) -> str:
 def document(source: SourceDocument, problems: list[Problem], notes: list[Note]) -> Document | None:
     """The document that its blocks make; None where they do not fit together."""
     before = len(problems)
-    placed = _placed(source, problems)
+    placed = _placed(source, problems, notes)
     if len(problems) > before:
         return None
     text, blocks = placed
@@ -132,7 +132,7 @@ def document(source: SourceDocument, problems: list[Problem], notes: list[Note])
     titles = list(dict.fromkeys(one.title for one in chunks if one.title))
     title = titles[0] if len(titles) == 1 else ""
     found = tuple(sections(_nodes(chunks), chunks))
-    return Document(source.doc_id, source.path, rev, text, found, tuple(chunks), title)
+    return Document(source.doc_id, source.path, rev, text, found, tuple(chunks), title, foreign=True)
 
 
 def _with(given: Chunk, offsets: tuple[int, int], rev: str) -> Chunk:
@@ -141,12 +141,14 @@ def _with(given: Chunk, offsets: tuple[int, int], rev: str) -> Chunk:
     return msgspec.structs.replace(given, offsets=offsets, rev=rev)
 
 
-def _placed(source: SourceDocument, problems: list[Problem]) -> tuple[str, list[tuple[BlockRecord, int, int]]]:
+def _placed(
+    source: SourceDocument, problems: list[Problem], notes: list[Note]
+) -> tuple[str, list[tuple[BlockRecord, int, int]]]:
     """The canonical text, and the blocks in reading order with their byte offsets."""
     blocks = list(source.blocks)
     without = [block for block in blocks if block.chunk.offsets is None]
     if not without:
-        return _at_their_offsets(blocks, problems)
+        return _at_their_offsets(blocks, problems, notes)
     if len(without) < len(blocks):
         message = "expected offsets on every block of the document or on none, got a block without"
         problems.append(Problem("RW-D05", message, without[0].where, "offsets"))
@@ -171,37 +173,84 @@ def _too_large(where: str, size: int) -> Problem:
 
 
 def _at_their_offsets(
-    blocks: list[BlockRecord], problems: list[Problem]
+    blocks: list[BlockRecord], problems: list[Problem], notes: list[Note]
 ) -> tuple[str, list[tuple[BlockRecord, int, int]]]:
-    """Blocks placed where their offsets say; gaps are filled with line ends."""
+    """Blocks placed where their offsets say; gaps are filled with line ends, and blocks that overlap say the same."""
     units = {block.unit for block in blocks}
     if len(units) > 1:
         problems.append(
             Problem("RW-D05", "expected one unit of offsets in a document, got two", blocks[0].where, "offsets")
         )
         return "", []
-    pieces: list[str] = []
+    sheet = _Sheet("char" if _are_characters(blocks) else blocks[0].unit)
+    if sheet.unit != blocks[0].unit:
+        notes.append(Note(blocks[0].where, "the offsets of this document count characters, not bytes"))
     placed: list[tuple[BlockRecord, int, int]] = []
-    at = byte = 0
     for block in sorted(blocks, key=lambda block: block.chunk.offsets or (0, 0)):
-        begin, end = block.chunk.offsets or (0, 0)
-        text = block.chunk.text
-        size = len(text.encode())
-        length = size if block.unit == "byte" else len(text)
-        if end > LARGEST:
-            problems.append(_too_large(block.where, end))
-        elif begin < at:
-            message = f"expected a begin at or after {at}, where the block before ends, got {begin}"
-            problems.append(Problem("RW-I07", message, block.where, "offsets"))
-        elif end - begin != length:
-            message = f"expected {end - begin} {block.unit}s of text for [{begin}, {end}), got {length}"
-            problems.append(Problem("RW-I07", message, block.where, "offsets"))
+        _, end = block.chunk.offsets or (0, 0)
+        wrong = _too_large(block.where, end) if end > LARGEST else sheet.misfit(block)
+        if wrong is not None:
+            problems.append(wrong)
         else:
-            pieces += ["\n" * (begin - at), text]
-            byte += begin - at
-            placed.append((block, byte, byte + size))
-            at, byte = end, byte + size
-    return "".join(pieces), placed
+            placed.append((block, *sheet.lay(block)))
+    return sheet.text, placed
+
+
+def _are_characters(blocks: list[BlockRecord]) -> bool:
+    """Whether plain offsets count characters: no splitter counts bytes, and few say so."""
+    texts = [(end - begin, block.chunk.text) for block in blocks for begin, end in [block.chunk.offsets or (0, 0)]]
+    as_bytes = all(length == len(text.encode()) for length, text in texts)
+    return not as_bytes and all(length == len(text) for length, text in texts)
+
+
+class _Sheet:
+    """The canonical text while blocks are laid on it, in units of which every one has the same width."""
+
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
+        self._form, self._width = ("utf-8", 1) if unit == "byte" else ("utf-32-le", 4)
+        self._data = bytearray()
+        self._bytes = 0
+
+    @property
+    def text(self) -> str:
+        """Everything that was laid."""
+        return self._data.decode(self._form)
+
+    @property
+    def end(self) -> int:
+        """How far the text goes."""
+        return len(self._data) // self._width
+
+    def misfit(self, block: BlockRecord) -> Problem | None:
+        """Why a block cannot be laid where its offsets say."""
+        begin, end = block.chunk.offsets or (0, 0)
+        own = block.chunk.text.encode(self._form)
+        if end - begin != len(own) // self._width:
+            length = len(own) // self._width
+            message = f"expected {end - begin} {self.unit}s of text for [{begin}, {end}), got {length}"
+            return Problem("RW-I07", message, block.where, "offsets")
+        shared = min(end, self.end) - begin
+        if shared > 0 and self._slice(begin, begin + shared) != own[: shared * self._width]:
+            message = f"expected the text that the chunks before have for [{begin}, {begin + shared}), got another"
+            return Problem("RW-I07", message, block.where, "offsets")
+        return None
+
+    def lay(self, block: BlockRecord) -> tuple[int, int]:
+        """Put a block on the sheet; gives its range in bytes of UTF-8 back."""
+        begin, _ = block.chunk.offsets or (0, 0)
+        gap = max(0, begin - self.end)
+        self._data += ("\n" * gap).encode(self._form)
+        self._bytes += gap
+        there = self.end - begin
+        first = self._bytes - len(self._slice(begin, self.end).decode(self._form).encode())
+        fresh = block.chunk.text.encode(self._form)[there * self._width :]
+        self._data += fresh
+        self._bytes += len(fresh.decode(self._form).encode())
+        return first, first + len(block.chunk.text.encode())
+
+    def _slice(self, begin: int, end: int) -> bytes:
+        return bytes(self._data[begin * self._width : end * self._width])
 
 
 def _parent(section_id: str) -> str | None:

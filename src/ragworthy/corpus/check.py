@@ -58,8 +58,10 @@ def _bytes(document: Document) -> Iterator[Finding]:
 
 
 def _disjoint(document: Document) -> Iterator[Finding]:
-    """Chunks stand in reading order and do not overlap."""
+    """Chunks stand in reading order and do not overlap; those that were cut elsewhere may."""
     before = 0
+    if document.foreign:
+        return
     for chunk in document.chunks:
         begin, end = chunk.offsets or (0, 0)
         if begin < before:
@@ -84,7 +86,9 @@ def _within(inner: tuple[int, int] | None, outer: tuple[int, int] | None) -> boo
 
 
 def _spans(document: Document) -> Iterator[Finding]:
-    """The own spans of sections do not overlap."""
+    """The own spans of sections do not overlap, unless chunks that were cut elsewhere do."""
+    if document.foreign:
+        return
     spans = sorted((section.own_span, section.section_id) for section in document.sections if section.own_span)
     furthest, owner = 0, ""
     for (begin, end), name in spans:

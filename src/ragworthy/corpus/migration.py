@@ -16,6 +16,7 @@ import msgspec
 
 from ragworthy.corpus.matching import Block, Link, Matcher, matched_bytes
 from ragworthy.corpus.migration_report import confidence, numbers
+from ragworthy.corpus.recut import cover
 from ragworthy.corpus.shingles import Form, Shingle, enough_shared
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
 from ragworthy.files import read_text
@@ -138,12 +139,13 @@ def _documents(
     new_lengths: Mapping[str, int],
 ) -> tuple[DocumentRedirects, ...]:
     revisions = {chunk.doc_id: chunk.rev for chunk in after}
+    recut = _recut(matcher, [o for o in range(len(before)) if before[o].rev == revisions.get(before[o].doc_id, "")])
     return tuple(
         DocumentRedirects(
             doc,
             before[blocks[0]].rev,
             revisions.get(doc),
-            tuple(_redirect(matcher, o, before[o].text) for o in blocks),
+            tuple(_redirect(matcher, o, before[o].text, recut.get(o, [])) for o in blocks),
             old_lengths.get(doc, 0),
             new_lengths.get(doc, 0),
         )
@@ -151,11 +153,54 @@ def _documents(
     )
 
 
-def _redirect(matcher: Matcher, o: int, text: str) -> Redirect:
-    """The row of one old block."""
+_Cut = tuple[Block, int, int]
+"""A new block, and the bytes of an old one that it holds."""
+
+
+def _recut(matcher: Matcher, olds: Sequence[int]) -> dict[int, list[_Cut]]:
+    """The new blocks that hold the bytes of old ones which nothing was found for, in documents that did not change."""
+    new = _by_document(matcher.new)
+    found: dict[int, list[_Cut]] = {}
+    for o in olds:
+        block = matcher.old[o]
+        again = [matcher.new[n] for n in new.get(block.doc, ())] if o not in matcher.links else []
+        cuts = [(again[nth], first, last) for nth, first, last in cover(block.begin, block.end, again)]
+        if cuts and all(_bytes(block, *cut[1:]) == _bytes(*cut) for cut in cuts):
+            found[o] = cuts
+            for part, _, _ in cuts:
+                matcher.claims[part.number].append(o)
+    return found
+
+
+def _bytes(block: Block, first: int, last: int) -> bytes:
+    return block.text.encode()[first - block.begin : last - block.begin]
+
+
+def _redirect_of(matcher: Matcher, o: int, cuts: Sequence[_Cut]) -> Redirect:
+    """The row of an old block whose bytes lie in other blocks now."""
+    block, first = matcher.old[o], cuts[0][0]
+    matched = sum(end - begin for _, begin, end in cuts)
+    row: dict[str, Any] = {
+        "old_block_id": block.id,
+        "old_off": (block.begin, block.end),
+        "new_block_id": first.id,
+        "conf": confidence(matched, block.end - block.begin),
+        "matched": matched,
+    }
+    parts = tuple(Part(part.id, (part.begin, part.end), ((begin, begin, end - begin),)) for part, begin, end in cuts)
+    if len(parts) > 1:
+        return Redirect(**row, move="split", new_parts=parts)
+    alone = len(matcher.claims[first.number]) == 1
+    return Redirect(**row, move="shift" if alone else "merge", new_off=parts[0].off, runs=parts[0].runs)
+
+
+def _redirect(matcher: Matcher, o: int, text: str, cuts: Sequence[_Cut]) -> Redirect:
+    """The row of one old block; `cuts` are the new blocks that hold its bytes, where nothing else was found."""
     block, links = matcher.old[o], matcher.links.get(o, [])
     size = block.form.size
     row: dict[str, Any] = {"old_block_id": block.id, "old_off": (block.begin, block.end), "new_block_id": None}
+    if cuts:
+        return _redirect_of(matcher, o, cuts)
     if not links:
         matched, n = matcher.nearest.get(o, (0, 0))
         best = Best(matcher.new[n].id, confidence(matched, size)) if matched else None

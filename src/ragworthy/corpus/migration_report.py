@@ -7,6 +7,7 @@ from typing import Any
 
 from ragworthy.ids import natural, stable
 from ragworthy.metrics.facts.redirects import (
+    COVERAGE_TARGET,
     RISKY_BELOW,
     DocumentRedirects,
     Redirect,
@@ -20,6 +21,9 @@ from ragworthy.text import clip
 MOVES = ("shift", "split", "merge", "unmapped")
 ONE_TO_ONE_TARGET = Fraction("0.95")
 DRIFT_TARGET = Fraction("0.005")
+SAME_DOCUMENTS = Fraction("0.95")
+"""From this share of unchanged documents on, blocks that moved were cut differently, and not edited."""
+RECHUNKED = "n/a"
 _BORDERS = (Fraction("0.85"), RISKY_BELOW, Fraction(1))
 
 
@@ -90,6 +94,7 @@ def report(table: Table, *, sample: Sequence[str] | None = None, same_source: bo
     counted = numbers(table.documents, table.added)
     wanted = [row.old_block_id for row in table.rows] if sample is None else list(sample)
     coverage = redirect_coverage(Redirects.from_tables([table]), wanted, table.live)
+    again = rechunked(table)
     drift, collisions = counted["offset_drift"], counted["id_collisions"]
     share = Fraction(counted["one_to_one"]["num"], counted["one_to_one"]["den"] or 1)
     drifted = "pass" if not drift["over"] else "fail" if same_source else "warning"
@@ -98,16 +103,29 @@ def report(table: Table, *, sample: Sequence[str] | None = None, same_source: bo
         "schema": "ragworthy.migration/1",
         "from_version": table.from_version,
         "to_version": table.to_version,
+        "rechunked": again,
         "numbers": counted,
         "checks": [
             _check("redirect_coverage", _ratio(coverage.num, coverage.den), ">= 0.995", coverage.reached),
-            _check("one_to_one", counted["one_to_one"], ">= 0.95", share >= ONE_TO_ONE_TARGET),
+            _check("one_to_one", counted["one_to_one"], ">= 0.95", share >= ONE_TO_ONE_TARGET)
+            | ({"outcome": RECHUNKED} if again else {}),
             {"name": "offset_drift", **drift, "target": "<= 0.005", "outcome": drifted},
             {"name": "id_collisions", "num": repeated, "target": "= 0", "outcome": "fail" if repeated else "pass"},
         ],
         "lost": list(coverage.lost),
         "high_risk": [_worth_a_look(row) for row in high_risk(table)],
     }
+
+
+def rechunked(table: Table) -> bool:
+    """Whether both versions are of the same documents, cut differently: one block cannot become one block then."""
+    documents = [one for one in table.documents if one.mappings]
+    same = sum(one.from_version is not None and one.from_version == one.to_version for one in documents)
+    if not documents or Fraction(same, len(documents)) < SAME_DOCUMENTS:
+        return False
+    moves = Counter(row.move for row in table.rows)
+    found = Fraction(len(table.rows) - moves["unmapped"], len(table.rows))
+    return found >= COVERAGE_TARGET and Fraction(moves["shift"], len(table.rows)) < ONE_TO_ONE_TARGET
 
 
 def _check(name: str, ratio: dict[str, Any], target: str, reached: bool) -> dict[str, Any]:
@@ -145,6 +163,11 @@ def render(
         f"ids: {counted['kept_ids']:,} kept, {counted['reused_ids']:,} now name another text",
         *(_check_line(check) for check in told["checks"]),
     ]
+    if told["rechunked"]:
+        lines.append("re-chunked: the documents are the same and cut differently, so one_to_one is no target here")
+        lines.append(
+            "gold_evidence or gold_source is bound to both chunkings ('ragworthy gold bind'); ids have to be moved"
+        )
     risky = told["high_risk"]
     lines.append(f"{len(risky):,} {'row' if len(risky) == 1 else 'rows'} to look at (unmapped, or conf below 0.90)")
     for row in risky[:most]:

@@ -81,6 +81,8 @@ class Document(NamedTuple):
     sections: tuple[Section, ...]
     chunks: tuple[Chunk, ...]
     title: str = ""
+    foreign: bool = False
+    """Whether its chunks were cut elsewhere: those may overlap."""
 
 
 class Note(NamedTuple):

@@ -8,6 +8,7 @@ import msgspec
 
 from ragworthy import flow
 from ragworthy.errors import data_error
+from ragworthy.experiments import equal_context
 from ragworthy.files import read_text
 from ragworthy.gates import Gate
 from ragworthy.index import build as indexing
@@ -16,7 +17,9 @@ from ragworthy.index.store import Index, open_index
 from ragworthy.load.decode import read_items
 from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.sources import open_source
+from ragworthy.metrics.facts.judgements import ids_of, is_named
 from ragworthy.metrics.facts.redirects import Redirects, Table, inverted
+from ragworthy.names import Verdict
 from ragworthy.records import RetrievalGold
 from ragworthy.report import model
 from ragworthy.runner.retrieve import How, search, traces, wordings
@@ -61,7 +64,7 @@ def gold_is_of(pair: Pair, gold: Path) -> str:
     for index_hash in said:
         if index_hash in sides:
             return sides[index_hash]
-    names = [name for item in items for name in item.record.relevant or []]
+    names = [name for item in items if not is_named(item.record) for name in ids_of(item.record)]
     known = [sum(name in index.by_id for name in names) for index in (pair.live, pair.shadow)]
     return "live" if known[0] >= known[1] else "shadow"
 
@@ -97,13 +100,30 @@ def compare(
         **options,
     )
     changed = query_churn(pair, queries, how) if queries else None
-    return _with(flow.score(request), {"settings": pair.drift, "queries": changed})
+    context = equal_context.compared((pair.live, pair.shadow), asked, how, request)
+    run = flow.score(request)
+    return _with(run, {"settings": pair.drift, "queries": changed, "context": context}, _next(pair, gold, run.verdict))
 
 
-def _with(run: flow.Run, more: Mapping[str, Any]) -> flow.Run:
+def _with(run: flow.Run, more: Mapping[str, Any], step: Mapping[str, str]) -> flow.Run:
     """The same run, whose comparison of the indexes says more."""
-    parts = [part._replace(body=part.body | {"live": part.body["live"] | more}) for part in run.parts]
+    parts = [
+        part._replace(body=part.body | {"live": part.body["live"] | more}, steps=[*part.steps, dict(step)])
+        for part in run.parts
+    ]
     return flow.Run(model.assemble(parts), parts)
+
+
+def _next(pair: Pair, gold: Path, verdict: Verdict) -> dict[str, str]:
+    """The command that most people want after this one."""
+    again = f"ragworthy index diff {pair.live_path} {pair.shadow_path} --gold {gold}"
+    if verdict is Verdict.INVALID:
+        do = f"ragworthy index check {pair.shadow_path} --gold {gold}"
+    elif verdict is Verdict.SHIP:
+        do = f"{again} --canary (what else a canary asks for)"
+    else:
+        do = f"{again} --rows rows.jsonl (every question; those that lost a relevant block are listed above)"
+    return {"pattern": "next", "do": do}
 
 
 def _calibrated(gold: Path) -> bool:

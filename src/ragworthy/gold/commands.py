@@ -42,8 +42,12 @@ _TELLING = {
     "anchor_section": "retrieval",
     "paraphrases": "retrieval",
     "answerable": "answers",
+    "gold_evidence": "retrieval",
+    "gold_source": "retrieval",
 }
 """Which suite a field shows an item to be of, surest first."""
+
+_NAMED = ("gold_evidence", "gold_source")
 
 
 def suite_of(source: Source) -> str:
@@ -64,7 +68,7 @@ def _suite(line: bytes) -> str | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # damaged: what can be seen of it must do
         fields = tuple(field for field in (*_TELLING, "question") if f'"{field}"'.encode() in line)
     telling = next((field for field in _TELLING if field in fields), None)
-    if telling == "paraphrases" and "question" in fields:
+    if telling == "paraphrases" and "question" in fields and not any(field in fields for field in _NAMED):
         return "answers"  # an unanswerable question in several wordings
     return _TELLING[telling] if telling is not None else None
 
@@ -190,6 +194,7 @@ _MEANINGS = (
     ("question", "another question under the same qid: give it a new qid instead"),
     ("expected", "another answer is right now: scores of the question are not comparable"),
     ("gold_claim_substr", "other claims are right now: precision and containment are not comparable"),
+    ("gold_reference", "another reference counts now: reference_f1 and reference_details are not comparable"),
     ("gold_citations", "other evidence counts now: precision, CHR and recall are not comparable"),
     ("gold_evidence", "other evidence counts now: precision, CHR and recall are not comparable"),
     ("gold_source", "other evidence counts now: precision, CHR and recall are not comparable"),

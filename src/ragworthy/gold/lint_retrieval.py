@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from ragworthy.corpus.groups import Groups
 from ragworthy.errors import Problem
 from ragworthy.gold.lint import Finding, finding, identities
 from ragworthy.ids import section_key, stable, tree_distance
 from ragworthy.metrics.facts.convergence import PARAPHRASES
 from ragworthy.metrics.facts.distance import BLOCK
+from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.wanted import Place
 from ragworthy.records import RetrievalGold
 from ragworthy.text import trim_fold
@@ -42,6 +44,19 @@ class Known(NamedTuple):
     """How many bytes each document has."""
     sections: frozenset[tuple[str | None, str | None]]
     """Every section, by document and path."""
+    groups: Groups
+
+    def has(self, name: str) -> bool:
+        """Whether the corpus has a block or a document of this name."""
+        return name in self.places or bool(self.groups.document(name))
+
+    def relevant(self, gold: RetrievalGold) -> list[str]:
+        """The blocks of the corpus that answer a question, each once."""
+        if is_named(gold):
+            return list(dict.fromkeys(one for group in self.groups.of(gold) for one in group.ids))
+        names = [name for name in map(stable, ids_of(gold)) if name in self.places]
+        names += [one for name in map(stable, ids_of(gold)) for one in self.groups.document(name)]
+        return list(dict.fromkeys(names))
 
 
 def lint(items: Sequence[Question], label: str, known: Known | None) -> list[Finding]:
@@ -58,23 +73,20 @@ def lint(items: Sequence[Question], label: str, known: Known | None) -> list[Fin
 def _shape(item: Question, label: str) -> list[Finding]:
     """What an item alone shows."""
     gold, found = item.gold, []
-    texts = gold.paraphrases or []
-    if len(texts) != PARAPHRASES:
-        message = f"expected exactly {PARAPHRASES}, got {len(texts)}"
-        found.append(finding("error", "RW-G12", item, label, "paraphrases", message))
+    texts = wordings_of(gold)
     if not all(text.strip() for text in texts):
         found.append(finding("error", "RW-G12", item, label, "paraphrases", "expected a wording, got an empty one"))
     if len({trim_fold(text) for text in texts}) < len(texts):
         message = "two of them are the same but for case and blanks"
         found.append(finding("warning", "RW-W35", item, label, "paraphrases", message))
-    if gold.answerable and not gold.relevant:
+    if gold.answerable and not ids_of(gold) and not is_named(gold):
         found.append(finding("error", "RW-G10", item, label, "relevant", "expected at least one id, got none"))
-    if not gold.answerable and gold.relevant:
+    if not gold.answerable and (ids_of(gold) or is_named(gold)):
         message = "expected no relevant block for an unanswerable question, got some"
         found.append(finding("error", "RW-G08", item, label, "answerable", message))
-    if len(set(map(stable, gold.relevant or []))) < len(gold.relevant or []):
+    if len(set(map(stable, ids_of(gold)))) < len(ids_of(gold)):
         found.append(finding("warning", "RW-W04", item, label, "relevant", "an id stands there twice"))
-    both = sorted(set(gold.relevant or []) & set(gold.negatives or []))
+    both = sorted(set(ids_of(gold)) & set(gold.negatives or []))
     if both:
         message = f'expected no relevant id, got "{both[0]}"'
         found.append(finding("error", "RW-G11", item, label, "negatives", message))
@@ -88,16 +100,18 @@ def _shape(item: Question, label: str) -> list[Finding]:
 def _against(item: Question, label: str, known: Known) -> list[Finding]:
     """What an item shows beside the corpus."""
     gold, found = item.gold, []
-    for level, field, names in (("error", "relevant", gold.relevant), ("warning", "negatives", gold.negatives)):
-        lost = [name for name in names or [] if stable(name) not in known.places]
+    for level, field, names in (("error", "relevant", ids_of(gold)), ("warning", "negatives", gold.negatives)):
+        lost = [name for name in names or [] if not known.has(stable(name))]
+        lost = [] if is_named(gold) and field == "relevant" else lost  # the evidence counts
         if lost:
             message = f'expected ids of this index, got "{lost[0]}"'
             message += (
                 f" and {len(lost) - 1} more that it does not have" if len(lost) > 1 else ", which it does not have"
             )
             found.append(finding(level, "RW-G13", item, label, field, message))
+    found += _evidence(item, label, known)
     doc, _, anchor = section_key(gold.anchor_section or "").rpartition("|s=")
-    places = [known.places[name] for name in map(stable, gold.relevant or []) if name in known.places]
+    places = [known.places[name] for name in known.relevant(gold)]
     homes = [doc] if doc else [place.doc for place in places]
     if anchor and places and not any((home, anchor) in known.sections for home in homes):
         message = f'expected a section of this index, got "{gold.anchor_section}"'
@@ -124,12 +138,36 @@ def _against(item: Question, label: str, known: Known) -> list[Finding]:
     return found
 
 
+def _evidence(item: Question, label: str, known: Known) -> list[Finding]:
+    """Evidence and sources that no chunk holds; an error where nothing else answers the question."""
+    groups = known.groups.of(item.gold)
+    field = "gold_evidence" if item.gold.gold_evidence else "gold_source"
+    lost = [group for group in groups if not group.ids]
+    alone = not known.relevant(item.gold)
+    level, code = ("error", "RW-G24") if alone else ("warning", "RW-W91")
+    return [finding(level, code, item, label, field, f"{group.name}: {group.why}") for group in lost]
+
+
+def _wordings(items: Sequence[Question], label: str) -> list[Finding]:
+    """One note on what fewer than three wordings cannot show."""
+    few = sum(len(wordings_of(item.gold)) < PARAPHRASES for item in items)
+    if not few:
+        return []
+    silent = sum(not wordings_of(item.gold) for item in items)
+    asked = f", and {silent:,} have none: 'retrieve' and 'index diff' cannot ask them" if silent else ""
+    message = (
+        f"{few:,} of {len(items):,} questions have fewer than {PARAPHRASES} wordings{asked}: "
+        "λ and triplets are not measured, everything else is"
+    )
+    return [Finding("note", Problem("RW-W92", message, label), 1, "")]
+
+
 def _of_the_whole(items: Sequence[Question], label: str, known: Known | None) -> list[Finding]:
     """Size, and the types and sections that nobody asks about."""
-    found = []
+    found = _wordings(items, label)
     first: dict[str, Question] = {}
     for item in items:
-        for text in dict.fromkeys(trim_fold(text) for text in item.gold.paraphrases or [] if text.strip()):
+        for text in dict.fromkeys(trim_fold(text) for text in wordings_of(item.gold) if text.strip()):
             earlier = first.setdefault(text, item)
             if earlier is not item:
                 message = f"a wording of {earlier.qid} (line {earlier.line})"
@@ -139,9 +177,7 @@ def _of_the_whole(items: Sequence[Question], label: str, known: Known | None) ->
         found.append(Finding("warning", Problem("RW-W33", message, label), 1, ""))
     if known is None:
         return found
-    asked = [
-        known.places[name] for item in items for name in map(stable, item.gold.relevant or []) if name in known.places
-    ]
+    asked = [known.places[name] for item in items for name in known.relevant(item.gold)]
     types, there = Counter(place.type for place in asked), Counter(place.type for place in known.places.values())
     for kind in sorted(str(kind) for kind in there if kind):
         if not types[kind]:
@@ -159,6 +195,7 @@ def _of_the_whole(items: Sequence[Question], label: str, known: Known | None) ->
 def section_coverage(items: Sequence[Question], known: Known) -> tuple[int, int]:
     """How many sections of the corpus hold a relevant block, and how many there are."""
     every = {(place.doc, place.section) for place in known.places.values()}
-    names = [stable(name) for item in items for name in item.gold.relevant or []]
-    asked = {(place.doc, place.section) for name in names if (place := known.places.get(name))}
+    asked = {
+        (known.places[name].doc, known.places[name].section) for item in items for name in known.relevant(item.gold)
+    }
     return len(asked), len(every)

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ragworthy.corpus.groups import Groups
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
 from ragworthy.files import check_ours, write_whole
 from ragworthy.gold import lint_retrieval as rules
-from ragworthy.gold.commands import Linted, retrieval_questions, sound, unreadable, write_lock
+from ragworthy.gold.commands import Linted, retrieval_questions, unreadable, write_lock
+from ragworthy.gold.lint import identities
 from ragworthy.gold.rebind import Rebound, rebind_gold, rebind_traces
+from ragworthy.gold.review import Shown
 from ragworthy.ids import stable
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
 from ragworthy.index.embed import load, text_distances
@@ -21,14 +24,17 @@ from ragworthy.load.chunks import read_lines
 from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts.distance import PLACES, Calibration, Spread, exact, scaled
+from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.redirects import Redirects, Table
+from ragworthy.metrics.facts.wanted import Group
 from ragworthy.names import DEFAULT_MODEL
-from ragworthy.report.show import lost_ids
+from ragworthy.report.show import lost_ids, plural
 from ragworthy.stats import auc, percentile
 
 UNRELATED = 10
 """How many blocks of other documents each question is held against."""
 SEED = "ragworthy.calibration/1"
+_SHOWN = 10
 
 
 class _Pairs(NamedTuple):
@@ -57,7 +63,7 @@ def lint(path: Path, corpus: Path | None, model: str = DEFAULT_MODEL) -> Linted:
 
 def _known(corpus: Corpus, distances: dict[str, Fraction]) -> rules.Known:
     sections = frozenset((place.doc, place.section) for place in corpus.places.values())
-    return rules.Known(corpus.places, distances, corpus.lengths, sections)
+    return rules.Known(corpus.places, distances, corpus.lengths, sections, Groups(corpus.chunks))
 
 
 def _distances(questions: Sequence[rules.Question], corpus: Corpus, model: str) -> dict[str, Fraction]:
@@ -75,10 +81,11 @@ def _pairs(questions: Sequence[rules.Question], corpus: Corpus) -> _Pairs:
     """Question and text, for relevant blocks, blocks of other documents (a seeded sample) and hard negatives."""
     everything = list(corpus.texts)
     pairs = _Pairs([], [], [], [], [])
+    known = _known(corpus, {})
     for question in questions:
         gold = question.gold
-        wordings = [text for text in gold.paraphrases or [] if text.strip()]
-        names = [name for name in map(stable, gold.relevant or []) if name in corpus.texts]
+        wordings = [text for text in wordings_of(gold) if text.strip()]
+        names = known.relevant(gold)
         if not wordings or not names:
             continue
         negatives = [name for name in map(stable, gold.negatives or []) if name in corpus.texts]
@@ -165,7 +172,7 @@ def lock_extra(gold: Path, corpus: Path | None, model: str) -> tuple[dict[str, A
 def _remembered(gold: Path, corpus: Corpus) -> dict[str, Any]:
     """Which corpus a gold set was frozen on, and the text of every relevant block as a hash."""
     questions, _ = retrieval_questions(open_source("gold", gold))
-    names = dict.fromkeys(stable(name) for one in questions for name in one.gold.relevant or [])
+    names = dict.fromkeys(stable(name) for one in questions for name in ids_of(one.gold))
     return {
         "index_hash": corpus.index_hash,
         "normaliser": corpus.normaliser,
@@ -185,20 +192,45 @@ def store_calibration(gold: Path, found: Calibration, corpus: Path) -> Path | No
 
 
 class Fit(NamedTuple):
-    """Whether an index has the blocks that a gold set asks for."""
+    """Whether an index has what a gold set asks for."""
 
     total: int
     unknown: list[str]
     covered: int
     sections: int
+    documents: int = 0
+    """Questions whose ids are names of documents."""
+    bound: int = 0
+    """Evidence texts and sources that are in chunks of the index."""
+    unbound: Sequence[tuple[str, Group]] = ()
+    """Those that are in none, by question."""
+    empty: Sequence[str] = ()
+    """Questions of whose evidence nothing is in the index."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether every question can be scored."""
+        return not self.unknown and not self.empty
 
     def lines(self) -> list[str]:
         """The fit in words."""
         lines = []
         if self.unknown:
             lines.append(lost_ids(len(self.unknown), self.total, ", ".join(self.unknown[:3])))
-        else:
+        elif self.total:
             lines.append(f"gold: all {self.total:,} ids are in this index")
+        if self.documents:
+            judge = plural(self.documents, "question judges", "questions judge")
+            lines.append(f"gold: {judge} documents: any chunk of a document counts as the document")
+        if self.bound or self.unbound:
+            whole = self.bound + len(self.unbound)
+            lines.append(f"gold: {self.bound:,} of {whole:,} sources and evidence texts are in chunks of this index")
+        lines += [f"  not: {group.name} ({qid}): {group.why} [RW-W91]" for qid, group in self.unbound[:_SHOWN]]
+        if len(self.unbound) > _SHOWN:
+            lines.append(f"  … and {len(self.unbound) - _SHOWN:,} more")
+        if self.empty:
+            have = plural(len(self.empty), "question has", "questions have")
+            lines.append(f"gold: {have} no evidence in this index, e.g. {self.empty[0]} [RW-G24]")
         if self.covered:
             lines.append(f"gold: {self.covered:,} of {self.sections:,} sections are asked about")
         return lines
@@ -207,16 +239,29 @@ class Fit(NamedTuple):
 def fit(gold: Path, corpus: Path) -> Fit:
     """Hold a gold set against an index."""
     source = open_source("gold", gold)
-    items = sound(source)
-    questions = [one for one in items if isinstance(one, rules.Question)]
-    there = load_corpus(corpus)
-    names = [stable(name) for one in questions for name in one.gold.relevant or []]
-    names += [stable(name) for one in items for name in getattr(one.gold, "gold_citations", None) or []]
-    if not names:
+    questions, problems = retrieval_questions(source)
+    problems += [finding.problem for finding in identities(questions, source.given)]
+    if problems:
+        raise DataError(problems[:MOST_PROBLEMS], len(problems))
+    known = _known(load_corpus(corpus), {})
+    names = dict.fromkeys(stable(name) for one in questions if not is_named(one.gold) for name in ids_of(one.gold))
+    groups = [(one.qid, group) for one in questions for group in known.groups.of(one.gold)]
+    if not names and not groups:
         raise data_error("RW-F04", "expected records that cite blocks, got none", where=str(gold))
-    unknown = [name for name in dict.fromkeys(names) if name not in there.places]
-    covered, sections = rules.section_coverage(questions, _known(there, {}))
-    return Fit(len(dict.fromkeys(names)), unknown, covered, sections)
+    covered, sections = rules.section_coverage(questions, known)
+    return Fit(
+        total=len(names),
+        unknown=[name for name in names if not known.has(name)],
+        covered=covered,
+        sections=sections,
+        documents=sum(
+            not is_named(one.gold) and any(map(known.groups.document, map(stable, ids_of(one.gold))))
+            for one in questions
+        ),
+        bound=sum(bool(group.ids) for _, group in groups),
+        unbound=[(qid, group) for qid, group in groups if not group.ids],
+        empty=[one.qid for one in questions if is_named(one.gold) and not known.relevant(one.gold)],
+    )
 
 
 def cited_ids(path: Path) -> list[str]:
@@ -271,7 +316,8 @@ def rebind(path: Path, tables: Sequence[Table], out: Path, *, old: Path | None, 
     files = rebound_files(out)
     for implied in files[1:]:  # named by nobody: only an earlier log or review list is replaced
         check_ours(implied, lambda data: not data or data.startswith(b'{"qid":'))
-    rows = (rebound.items, [one.row() for one in rebound.log], [one.row() for one in rebound.review])
+    shown = Shown(records, redirects, tables, *(load_corpus(one).texts if one else {} for one in (old, new)))
+    rows = (rebound.items, [one.row() for one in rebound.log], list(map(shown.row, rebound.review)))
     for target, lines in zip(files, rows, strict=True):
         write_whole(target, b"".join(encode(line) + b"\n" for line in lines))
     return Rewritten(rebound, files)

@@ -4,7 +4,7 @@ Whatever is read of an index was compared with its manifest before, and what is 
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,6 +35,7 @@ class Corpus(NamedTuple):
     index_hash: str | None = None
     normaliser: str | None = None
     source: Source | None = None
+    chunks: Sequence[Chunk] = ()
 
     def place(self, name: str) -> Place:
         """Where a block stands: what the corpus says, else what its id says."""
@@ -126,8 +127,8 @@ def load_corpus(given: Any) -> Corpus:
     return corpus
 
 
-def _corpus(chunks: Iterable[Chunk], label: str, sha256: str) -> Corpus:
-    corpus = Corpus({}, {}, {}, {}, label, sha256)
+def _corpus(chunks: Sequence[Chunk], label: str, sha256: str) -> Corpus:
+    corpus = Corpus({}, {}, {}, {}, label, sha256, chunks=chunks)
     for chunk in chunks:
         name = stable(chunk.name)
         parsed = place_of(name)

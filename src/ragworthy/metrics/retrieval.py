@@ -93,7 +93,7 @@ def ndcg(facts: Facts, *, k: int) -> float | None:
     got = math.fsum(
         gain / math.log2(rank + 1) for rank, gain in zip(facts.relevant, facts.gains, strict=True) if rank <= k
     )
-    return got / best if best else 0.0
+    return min(1.0, got / best) if best else 0.0  # a chunk that holds two of them gains both at once
 
 
 @metric(

@@ -92,8 +92,9 @@ class Key(NamedTuple):
     name: str = ""
     """Its key in a policy and in Python, where the field has another name."""
     choices: tuple[str, ...] = ()
-    reads: Literal["", "ks", "limits", "positive", "refusals"] = ""
-    """How it is read, where the type does not say: depths, limits by name, a number above 0, texts of refusals."""
+    reads: Literal["", "ks", "limits", "positive", "refusals", "share"] = ""
+    """How it is read, where the type does not say: depths, limits by name, a number above 0, texts of refusals, a share
+    from 0 to below 1."""
     python: bool = True
     """Whether Python takes it."""
     told: bool = True

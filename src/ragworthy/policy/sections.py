@@ -1,6 +1,6 @@
 """The sections of suites in a policy, read by what each suite declares; and what must hold for settings everywhere."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -117,8 +117,8 @@ def _setting(check: Checker, table: dict[str, Any], one: Setting, suite: Declare
     if reads == "limits":
         limits = check.take(table, name, dict, path, "a table") or {}
         return parse_limits(check, limits, f"{path}{name}.", one.default, suite.name)
-    if reads == "positive":
-        return _positive(check, table, one, path)
+    if reads in NUMBERS:
+        return _number(check, table, one, path)
     if one.kind is bool:
         return bool(check.take(table, name, bool, path, "true or false"))
     if one.kind == tuple[str, ...]:
@@ -129,12 +129,20 @@ def _setting(check: Checker, table: dict[str, Any], one: Setting, suite: Declare
     return check.take(table, name, str, path, "a text")
 
 
-def _positive(check: Checker, table: dict[str, Any], one: Setting, path: str) -> Any:
+NUMBERS: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
+    "positive": ("a number above 0", lambda number: number > 0),
+    "share": ("a number from 0 to below 1", lambda number: 0 <= number < 1),
+}
+"""Settings that are numbers, kept as the text they were written in: what is expected, and whether a number is that."""
+
+
+def _number(check: Checker, table: dict[str, Any], one: Setting, path: str) -> Any:
     if one.name not in table:
         return one.default
+    expected, fits = NUMBERS[one.key.reads]
     number = written(table[one.name])
-    if number is None or Fraction(number) <= 0:
-        check.say("RW-P03", f"{path}{one.name}", f"expected a number above 0, got {shown(table[one.name])}")
+    if number is None or not fits(Fraction(number)):
+        check.say("RW-P03", f"{path}{one.name}", f"expected {expected}, got {shown(table[one.name])}")
     return number or one.default
 
 
@@ -184,8 +192,10 @@ def _check_setting(check: Checker, one: Setting, value: Any, suite: Declared) ->
         _check_limits(check, one, value, suite.name)
     elif reads == "refusals" and (not value or not all(text.strip() for text in value)):
         check.say("RW-P03", name, "expected at least one text, none of them empty")
-    elif reads == "positive" and value is not None and not (exact(value) or 0) > 0:
-        check.say("RW-P03", name, f"expected a number above 0, got {value}")
+    elif reads in NUMBERS and value is not None:
+        number, (expected, fits) = exact(value), NUMBERS[reads]
+        if number is None or not fits(number):
+            check.say("RW-P03", name, f"expected {expected}, got {value}")
 
 
 def _check_limits(check: Checker, one: Setting, given: tuple[str, ...], suite: str) -> None:

@@ -85,7 +85,8 @@ def _bytes(lines: list[str]) -> int:
 
 def _head(report: dict[str, Any], voices: Voices) -> list[str]:
     lines: list[str] = [fill("## {} Ragworthy: {}", _MARK[report["verdict"]], report["verdict"]), ""]
-    notes = [fill("- {}", note) for note in partial_notes(report, voices)]
+    notes = [fill("- {}", line) for suite, body in report["suites"].items() for line in voices(suite).lead(body)]
+    notes += [fill("- {}", note) for note in partial_notes(report, voices)]
     notes += [fill("- not valid: {}", reason) for reason in report["invalid"]]
     lines += [*notes, ""] if notes else []
     rows = []

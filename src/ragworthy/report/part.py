@@ -50,6 +50,9 @@ class Voice(Protocol):
     def counts_line(self, counts: dict[str, Any]) -> str:
         """How many questions there were, and what became of them."""
 
+    def lead(self, body: dict[str, Any]) -> list[str]:
+        """What is said first, before the gates: the answer that somebody came for."""
+
     def lines(self, body: dict[str, Any]) -> list[str]:
         """Lines of its own."""
 

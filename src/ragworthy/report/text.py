@@ -38,6 +38,7 @@ def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> s
     lines = [
         report["verdict"] + _headline(report, voices),
         "",
+        *_leads(report, voices),
         *(f"  not valid: {reason}" for reason in report["invalid"]),
     ]
     if report["invalid"]:
@@ -57,6 +58,12 @@ def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> s
     return "\n".join(shown) + "\n"
 
 
+def _leads(report: dict[str, Any], voices: Voices) -> list[str]:
+    """What the suites say before anything else."""
+    lines = [f"  {line}" for suite, body in report["suites"].items() for line in voices(suite).lead(body)]
+    return [*lines, ""] if lines else []
+
+
 def _headline(report: dict[str, Any], voices: Voices) -> str:
     return _decided(report) + "".join(f" ({note})" for note in partial_notes(report, voices))
 
@@ -70,6 +77,8 @@ def _decided(report: dict[str, Any]) -> str:
         return f": {held}, {waived} waived" if waived else f": all {held}"
     if report["verdict"] == "NO-SHIP":
         return f": {', '.join(dict.fromkeys(failing))} {'fails' if len(set(failing)) == 1 else 'fail'}"
+    if report["verdict"] == "INCONCLUSIVE" and not undecided:
+        return ": scored, and nothing was judged: there is no gate"
     if report["verdict"] == "INCONCLUSIVE":
         return f": {', '.join(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided"
     return ": the evidence cannot carry a verdict"
@@ -96,6 +105,8 @@ def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 def _gates(gates: list[dict[str, Any]]) -> list[str]:
     header = ("gate", "outcome", "value", "cases", "95 % interval", "threshold", "margin")
+    if not gates:
+        return []
     rows = []
     for gate in gates:
         shown = gate["shown"]

@@ -16,6 +16,7 @@ from ragworthy.index.store import Hit, Index
 from ragworthy.load.decode import read_items
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts.convergence import Seen, run_marks
+from ragworthy.metrics.facts.judgements import ids_of, wordings_of
 from ragworthy.metrics.facts.wanted import place_of, qualified
 from ragworthy.records import RetrievalGold
 
@@ -59,11 +60,12 @@ def wordings(gold: Path) -> list[Asked]:
     asked = []
     for item in items:
         one: RetrievalGold = item.record
-        texts = one.paraphrases or []
+        texts = wordings_of(one)
         if not texts or not all(text.strip() for text in texts):
             message = "expected at least one non-empty wording, got none"
-            raise data_error("RW-G12", message, where=f"{source.given}:{item.line}", field="paraphrases")
-        relevant = tuple(map(stable, one.relevant or ()))
+            field = "paraphrases" if one.paraphrases else "question"
+            raise data_error("RW-G12", message, where=f"{source.given}:{item.line}", field=field)
+        relevant = tuple(map(stable, ids_of(one)))
         asked += [Asked(one.name, nth, text, one.anchor_section or "", relevant) for nth, text in enumerate(texts)]
     return asked
 

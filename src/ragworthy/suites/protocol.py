@@ -334,6 +334,10 @@ class Suite(ABC):
         """How many questions there were, and what became of them."""
         return ", ".join(f"{count:,} {name}" for name, count in counts.items())
 
+    def lead(self, body: dict[str, Any]) -> list[str]:
+        """What is said first, before the gates: the answer that somebody came for."""
+        return []
+
     def lines(self, body: dict[str, Any]) -> list[str]:
         """What the suite says besides its metrics."""
         return []

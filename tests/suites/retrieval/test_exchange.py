@@ -338,11 +338,14 @@ def test_gates_on_trec_files(lab: Path, gate: str, code: int) -> None:
 
 
 def test_without_gates_nothing_is_judged(lab: Path) -> None:
+    """Scored, and nobody asked for a verdict: that is no invalid evidence, and no SHIP either."""
     done = score(lab)
-    assert done.code == 4
-    wanted = "not valid: no gate was given, so nothing was judged: add --gates, e.g. --gates recall@5=0.80"
-    assert wanted in done.out and "retrieval.recall@k" in done.out
-    assert done.out.endswith("verdict: INVALID (exit 4)\n")
+    assert done.code == 3
+    assert done.out.startswith("INCONCLUSIVE: scored, and nothing was judged: there is no gate\n\nretrieval: ")
+    wanted = "scored, and nothing was judged: add --gates recall@5=0.80, or --live-run OLD to compare with"
+    assert wanted in done.out and "retrieval.recall@k" in done.out and "not valid" not in done.out
+    assert "3 judged queries, 1 without results" in done.out and "answered" not in done.out
+    assert done.out.endswith("verdict: INCONCLUSIVE (exit 3)\n")
 
 
 def test_rows_and_ledgers_of_trec_files(lab: Path) -> None:

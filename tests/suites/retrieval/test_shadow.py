@@ -37,7 +37,7 @@ def questions(count: int) -> list[Row]:
     return [
         {
             "qid": f"Q{n}",
-            "paraphrases": ["a", "b", "c"],
+            "paraphrases": [f"wording {nth} of Q{n}" for nth in range(3)],
             "relevant": [block(n)],
             "anchor_section": f"S.{n}",
             "relevant_offsets": {block(n): [1000, 1100]},
@@ -195,8 +195,9 @@ def test_a_perfect_shadow_is_eligible_for_canary() -> None:
 @pytest.mark.parametrize("metric", BROKEN)
 def test_one_broken_check_makes_it_not_eligible(metric: str) -> None:
     damage, value = BROKEN[metric]
-    result = compare(questions(20), perfect(20, "a"), damage(perfect(20, "b")))
+    result = compare(questions(20), perfect(20, "a"), damage(perfect(20, "b")), canary=True)
     canary = against_live(result)["canary"]
+    assert canary["judged"] is True
     check = next(one for one in canary["checks"] if one["metric"] == metric)
     assert (check["value"], check["outcome"], canary["eligible"]) == (value, "fail", False)
     assert result.verdict is Verdict.NO_SHIP
@@ -324,7 +325,7 @@ def score(folder: Path, gold: list[Row], shadow: list[Row], live: list[Row] | No
 def test_the_report_for_people_shows_the_comparison(tmp_path: Path) -> None:
     late = [*({"id": block(99, n)} for n in range(5)), {"id": block(2)}]
     shadow = changed(perfect(4, "b"), "Q2", topk=late, ΔS=[0.7] * 5 + [0.3])
-    done = score(tmp_path, questions(4), shadow, perfect(4, "a"), "-o", tmp_path / "r.md")
+    done = score(tmp_path, questions(4), shadow, perfect(4, "a"), "-o", tmp_path / "r.md", "--canary")
     assert done.code == 1
     for text in (done.out, (tmp_path / "r.md").read_text()):
         for wanted in (
@@ -591,17 +592,17 @@ def test_the_lock_says_whose_ids_a_gold_set_has(pair: Pair, tmp_path: Path) -> N
     assert done.code == 0, done.out
 
 
-def test_the_default_gates_with_calibrated_distances_let_a_good_shadow_take_traffic(pair: Pair, tmp_path: Path) -> None:
+def test_the_canary_with_calibrated_distances_lets_a_good_shadow_take_traffic(pair: Pair, tmp_path: Path) -> None:
     gold = write_jsonl(tmp_path / "gold.jsonl", gold_of(LIVE_IDS))
     assert run_cli("gold", "freeze", gold, "--signer", "Ada", "--reason", "x", "--corpus", pair.live).code == 0
-    done = diff(pair, "--gold", gold, "-o", tmp_path / "r.json", "--rows", tmp_path / "rows.jsonl")
+    done = diff(pair, "--gold", gold, "-o", tmp_path / "r.json", "--rows", tmp_path / "rows.jsonl", "--canary")
     report = json.loads((tmp_path / "r.json").read_text())
     assert done.code == report["exit_code"] == 0, done.out
     body = report["suites"]["retrieval"]
     assert body["delta_s"]["source"] == "calibrated" and body["live"]["canary"]["eligible"] is True
     assert "canary: eligible, every check holds" in done.out
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 5
-    again = diff(pair, "--gold", gold, "-o", tmp_path / "r2.json")
+    again = diff(pair, "--gold", gold, "-o", tmp_path / "r2.json", "--canary")
     assert again.out == done.out
     assert (tmp_path / "r2.json").read_bytes() == (tmp_path / "r.json").read_bytes()
 

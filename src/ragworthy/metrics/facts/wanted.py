@@ -3,10 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
+from zlib import crc32
 
 from ragworthy.ids import TYPE_TAGS, parse, section_key, stable
+from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.redirects import Redirects
 from ragworthy.records import RetrievalGold
+from ragworthy.text import fold, squeeze
 
 Span: TypeAlias = tuple[int, int] | None
 GONE = "gone:"
@@ -42,6 +45,17 @@ class Section(NamedTuple):
         return subtree and place.section.startswith(f"{self.path}.")
 
 
+class Group(NamedTuple):
+    """An evidence text or a source as the chunks of an index that hold it: alternatives of each other."""
+
+    name: str
+    ids: tuple[str, ...]
+    why: str = ""
+    """Why no chunk holds it."""
+    key: str = ""
+    """What grades call it, besides its name."""
+
+
 class Wanted(NamedTuple):
     """One gold question, ready to be compared: each relevant block under every id it has now."""
 
@@ -62,6 +76,11 @@ class Wanted(NamedTuple):
     types: tuple[str, ...]
     section_tokens: int
     slices: tuple[str, ...] = ()
+    question: str | None = None
+    named: Mapping[int, Group] = {}
+    """The blocks that stand for an evidence text, a source or a document, by number."""
+    documents: int = 0
+    """How many of its ids name documents."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -116,11 +135,15 @@ class Rules(NamedTuple):
     refusals: frozenset[str] = frozenset()
     place: Callable[[str], Place] = place_of
     moves: Moves | None = None
+    groups: Callable[[RetrievalGold], Sequence[Group]] | None = None
+    """Evidence and sources as chunks of the corpus, where there is one."""
+    document: Callable[[str], tuple[str, ...]] = lambda name: ()
+    """The chunks of a document that is named in the place of an id."""
 
 
 def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int], slices: tuple[str, ...]) -> Wanted:
     """A gold question, with its ids followed through redirects and placed in the corpus."""
-    names, blocks = _blocks(gold, rules)
+    names, blocks, named = _blocks(gold, rules)
     ids: dict[str, tuple[int, ...]] = {}
     for number, block in enumerate(blocks):
         for name in sorted(block):
@@ -129,13 +152,14 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
     anchor = _anchor(gold.anchor_section or "", list(spots.values()))
     if anchor is not None and rules.moves is not None:
         anchor = _moved_anchor(anchor, names, blocks, spots)
-    first = [spots[min(block)] if block else None for block in blocks]
     grades = {stable(name): grade for name, grade in (gold.grades or {}).items()}
-    negatives = {now for name in gold.negatives or [] for now in _now(stable(name), rules, gold)}
+    for group in named.values():
+        grades.setdefault(group.name, grades.get(group.key, 1))
+    negatives = {now for name in gold.negatives or [] for now in _meant(stable(name), rules, gold)}
     return Wanted(
         qid=gold.name,
         answerable=gold.answerable,
-        wordings=tuple(gold.paraphrases or ()),
+        wordings=tuple(wordings_of(gold)),
         names=names,
         blocks=tuple(blocks),
         grades=_grades(names, len(blocks), grades),
@@ -143,24 +167,49 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
         negatives=frozenset(negatives - ids.keys()),
         anchor=anchor,
         spots=tuple(spots.items()),
-        types=tuple(kind_of(place.type) if place else "" for place in first),
+        types=tuple(_type(block, spots, whole=number in named) for number, block in enumerate(blocks)),
         section_tokens=tokens(anchor) if anchor else 0,
         slices=slices,
+        question=gold.question,
+        named=named,
+        documents=0 if is_named(gold) else sum(bool(rules.document(name)) for name in map(stable, ids_of(gold))),
     )
 
 
-def _blocks(gold: RetrievalGold, rules: Rules) -> tuple[dict[str, int], list[frozenset[str]]]:
-    """The relevant ids with the number of their block, and what each block stands for now."""
+def _type(block: frozenset[str], spots: Mapping[str, Place], *, whole: bool) -> str:
+    """The type of a block; of a group the one that all its chunks have."""
+    kinds = {kind_of(spots[name].type) for name in (block if whole else [min(block)] if block else ())}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _blocks(gold: RetrievalGold, rules: Rules) -> tuple[dict[str, int], list[frozenset[str]], dict[int, Group]]:
+    """What is relevant with the number of its block, what each block stands for now, and the groups among them."""
     names: dict[str, int] = {}
     blocks: list[frozenset[str]] = []
-    for name in dict.fromkeys(map(stable, gold.relevant or [])):
-        block = frozenset(_now(name, rules, gold))
+    named: dict[int, Group] = {}
+
+    def add(name: str, block: frozenset[str]) -> int:
         if block and block in blocks:
             names[name] = blocks.index(block)
         else:
             names[name] = len(blocks)
             blocks.append(block)
-    return names, blocks
+        return names[name]
+
+    if is_named(gold) and rules.groups is not None:  # ids beside evidence are where it lay on some day
+        for group in rules.groups(gold):
+            named.setdefault(add(group.name, frozenset(group.ids)), group)
+        return names, blocks, named
+    bound = [list(map(stable, some)) for some in gold.gold_groups or [] if some]
+    for some in bound:  # as they were bound: any of them will do
+        add(some[0], frozenset(now for one in some for now in _now(one, rules, gold)))
+    for name in dict.fromkeys(map(stable, () if bound else ids_of(gold))):
+        document = rules.document(name)
+        if document:
+            named[add(name, frozenset(document))] = Group(name, document)
+        else:
+            add(name, frozenset(_now(name, rules, gold)))
+    return names, blocks, named
 
 
 def _grades(names: Mapping[str, int], count: int, given: Mapping[str, int]) -> tuple[int, ...]:
@@ -169,6 +218,11 @@ def _grades(names: Mapping[str, int], count: int, given: Mapping[str, int]) -> t
     for name, number in names.items():
         grades[number] = max(grades[number], given.get(name, 1))
     return tuple(grades)
+
+
+def _meant(name: str, rules: Rules, gold: RetrievalGold) -> tuple[str, ...]:
+    """The ids that a name stands for now: of a document all its chunks."""
+    return rules.document(name) or _now(name, rules, gold)
 
 
 def _now(name: str, rules: Rules, gold: RetrievalGold) -> tuple[str, ...]:
@@ -222,3 +276,35 @@ def qualified(place: Place) -> str:
     if place.section is None:
         return ""
     return f"{place.doc}|s={place.section}" if place.doc is not None else place.section
+
+
+NO_WORDING = 1 << 32
+"""From this number on: a wording that the gold question does not have, told apart by its text."""
+
+
+def same_text(text: str) -> str:
+    """The form in which wordings are compared: case and blanks do not count.
+
+    >>> same_text(" How  BIG? ") == same_text("how big?")
+    True
+    """
+    return squeeze(fold(text)).strip()
+
+
+def wording_of(wanted: Wanted, query: str) -> int:
+    """The number of a wording, by its text: exactly as the gold set has it, else but for case and blanks.
+
+    A text that the gold set does not have gets a number of its own, so that two of them are never taken for one.
+    """
+    if query in wanted.wordings:
+        return wanted.wordings.index(query)
+    text = same_text(query)
+    known = [same_text(one) for one in wanted.wordings]
+    return known.index(text) if text in known else NO_WORDING + crc32(text.encode("utf-8", "surrogatepass"))
+
+
+def asks_otherwise(wanted: Wanted, query: str | None) -> bool:
+    """Whether a text is none of the wordings of a gold question; nothing can be said where one of both is not there."""
+    if not query or not (wanted.wordings or wanted.question) or query in wanted.wordings:
+        return False
+    return same_text(query) not in map(same_text, (*wanted.wordings, wanted.question or ""))

@@ -39,6 +39,26 @@ class Retrieval(NamedTuple):
         ),
     ] = "section"
     refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
+    max_drop: Annotated[
+        str,
+        Key(
+            "how far recall, hits and nDCG may fall behind the index in use, where no gate says so; default 0.02",
+            flag="--max-drop",
+            help="how far recall, hits and nDCG may fall behind live (default: 0.02)",
+            metavar="X",
+            reads="share",
+            told=False,
+        ),
+    ] = "0.02"
+    canary: Annotated[
+        bool,
+        Key(
+            "whether the gates of the canary hold by default, in the place of the comparison with the index in use",
+            flag="--canary",
+            help="judge by the gates of the canary",
+            told=False,
+        ),
+    ] = False
     slices: Annotated[
         tuple[str, ...],
         SLICES._replace(
@@ -49,6 +69,8 @@ class Retrieval(NamedTuple):
 
 TREC = ("qrels", "run")
 """The files that stand in the place of gold and traces: ids and ranks, and nothing else."""
+LIVE_RUN = "live_run"
+"""The same for the index in use."""
 
 DECLARED = Declared(
     name="retrieval",
@@ -75,6 +97,7 @@ DECLARED = Declared(
         ),
         Input("qrels", "", "TREC judgements, instead of --gold", role="gold", form="file"),
         Input("run", "", "a TREC run, instead of --trace", role="trace", form="file"),
+        Input("live_run", "", "the TREC run in use, to compare with", role="live_run", form="file"),
         Input(
             "live",
             "path of the traces of the index in use, for max_drop and the comparison",
@@ -110,7 +133,10 @@ DECLARED = Declared(
         "--trace",
         "--qrels",
         "--run",
+        "--live-run",
         "--live",
+        "--max-drop",
+        "--canary",
         "--k",
         "--corpus",
         "--live-corpus",

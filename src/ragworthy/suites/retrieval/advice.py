@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ragworthy import gates as g
 from ragworthy.metrics.facts.convergence import SPLIT, Arm, Asked
 from ragworthy.metrics.facts.distance import ACCEPT, BLOCK
 from ragworthy.metrics.facts.runs import Facts
-from ragworthy.names import RELEASE, Outcome
-from ragworthy.report.part import Note, Table, noted, orphan_note
-from ragworthy.report.show import number, plural, signed
+from ragworthy.names import RELEASE
+from ragworthy.report.part import Note, noted, orphan_note
+from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
-from ragworthy.suites.retrieval.arms import LOST, Arms
+from ragworthy.suites.retrieval.arms import LOST, Arms, unbound
+from ragworthy.suites.retrieval.compared import listed
+from ragworthy.suites.retrieval.distances import RAW
 from ragworthy.suites.retrieval.read import DEPTH, incomplete
-from ragworthy.text import clip
 
 LOW_TYPE = Fraction(1, 10)
 """A type of block whose recall is this much below the whole is treated worse than the rest."""
@@ -22,10 +22,6 @@ TYPED = ("code", "figure", "table")
 """Types of blocks that are held against prose."""
 SHARE = Fraction(1, 20)
 """A symptom that fewer of the questions show is not worth naming."""
-SHOWN = 8
-SHOWN_DEPTH = "5"
-"""The k that the comparison shows; the JSON report has all."""
-DELTA_HEADER = ("shadow against live", "live", "shadow", "difference", "questions better", "worse")
 
 
 class Symptom(NamedTuple):
@@ -86,13 +82,14 @@ def diagnose(found: Found) -> list[Symptom]:
         if name in counts and asked and Fraction(counts[name], len(asked)) >= SHARE
     ]
     told += _weak_types(found)
-    if _ids_are_lost(found):
+    if ids_are_lost(found):
         gone = sum(not all(one.wanted.blocks) for one in arm.asked) or len(arm.asked)
-        told.append(Symptom(_KNOWN["rebuild"].symptom, _lost(found), gone))
+        told.append(Symptom(_KNOWN["rebuild"].symptom, lost(found), gone))
     return told
 
 
-def _ids_are_lost(found: Found) -> bool:
+def ids_are_lost(found: Found) -> bool:
+    """Whether the gold set names blocks that the index does not have."""
     return any(LOST in reason for reason in found.evidence.invalid)
 
 
@@ -147,12 +144,29 @@ def warnings(found: Found) -> list[dict[str, Any]]:
         if why is not None:
             cannot.setdefault(why, []).append(name.id.partition(".")[2])
     notes = [Note("RW-W26", len(names), f"not measured: {', '.join(names)}: {why}") for why, names in cannot.items()]
-    return noted([*notes, *_of_traces(found.own.arm), *_of_distances(found), _of_size(found.own.arm)])
+    arm: Arm = found.own.arm
+    said = [*_of_gold(arm), *_of_traces(arm), *found.own.fit.notes, *_of_distances(found), _of_size(arm)]
+    return noted([*notes, *said])
+
+
+def _of_gold(arm: Arm) -> list[Note]:
+    """What was read into the gold set, and what of it this index does not have."""
+    judging = [one.wanted.qid for one in arm.asked if one.wanted.documents]
+    lost = unbound(arm)
+    first = f"{lost[0][1].name} ({lost[0][0]}): {lost[0][1].why}" if lost else ""
+    held = plural(len(lost), "source or evidence text is", "sources or evidence texts are")
+    return [
+        Note("RW-W90", len(judging), f"{plural(len(judging), 'question judges', 'questions judge')} documents: "
+             "any chunk of a document counts as the document", judging),
+        Note("RW-W91", len(lost), f"{held} in no chunk of this index and counted as not found, e.g. {first}",
+             list(dict.fromkeys(qid for qid, _ in lost))),
+    ]  # fmt: skip
 
 
 def _of_traces(arm: Arm) -> list[Note]:
     by_rank, otherwise, replaced, orphans = arm.cited_by_rank, arm.declared_otherwise, arm.replaced, arm.orphans
     short = incomplete(arm) if arm.answers else 0
+    short = 0 if short == sum(one.question.asked for one in arm.asked) else short  # then it is said of the metrics
     types, unknown = (", ".join(some[:3]) for some in (arm.type_mismatches, arm.unknown_ids))
     return [
         Note("RW-W27", by_rank, f"{plural(by_rank, 'run cites', 'runs cite')} the first result: no answer was written"),
@@ -175,10 +189,9 @@ def _of_distances(found: Found) -> list[Note]:
         word is None and one.wanted.answerable and any(facts.answered for facts in one.question.facts)
         for one, word in zip(arms.arm.asked, found.summary.words["retrieval.delta_s_mean"], strict=True)
     )
-    raw = "distances are raw: the thresholds mean nothing for this model until it is calibrated"
     return [
         Note("RW-W40", lacking, f"{plural(lacking, 'answered question has', 'answered questions have')} no distance"),
-        Note("RW-W39", 0 if arms.source.scaled else 1, raw),
+        Note("RW-W39", 0 if arms.source.scaled else 1, RAW),
     ]
 
 
@@ -188,49 +201,11 @@ def _of_size(arm: Arm) -> Note:
     return Note("RW-W15", small, f"{plural(questions, 'question')}: a release needs at least {RELEASE}")
 
 
-def _lost(found: Found) -> str:
+def lost(found: Found) -> str:
+    """What to do about them."""
     if found.evidence.settings["redirects"]:
         return "their text is gone from this version: retire or rewrite these questions, and freeze the gold set again"
     return "'ragworthy index migrate OLD NEW -o TABLE', then score with --redirects TABLE or 'ragworthy gold rebind'"
-
-
-_MEANS = {
-    ("coverage", "citation_accuracy", "recall", "hit"): (
-        "blocks are missed or miscited",
-        "check section boundaries, then typed blocks (tables, code), then offsets",
-    ),
-    ("delta_s_median", "delta_s_p90", "delta_s_mean"): (
-        "citations are far from the question",
-        "check embedding model, metric and normalisation of the index",
-    ),
-    ("triplet_rate", "convergence", "collapsed"): (
-        "wordings lead to different places",
-        "pin the reranker, then look at the questions marked <> and ×",
-    ),
-}
-"""What it means when one of some metrics fails its gate, and what to do."""
-
-
-def next_steps(found: Found, diagnosis: list[Symptom]) -> list[tuple[str, str]]:
-    """What the pattern of failures means and what to do, most telling first."""
-    failed = {one.gate.metric.partition("@")[0].partition(".")[2] for one in found.outcomes(Outcome.FAIL)}
-    steps: list[tuple[str, str]] = []
-    if found.value("retrieval.missing").num:
-        steps.append(("questions without a trace", "run every paraphrase and seed over the whole gold set again"))
-    if _ids_are_lost(found):
-        steps.append(("gold ids are not in the index", _lost(found)))
-    steps += [
-        (pattern, "give it what it needs (see the reason beside it), or mark it optional")
-        for pattern, _ in found.unmeasured_step()
-    ]
-    steps += [step for metrics, step in _MEANS.items() if failed & {*metrics}]
-    steps += [(one.symptom, one.look_at) for one in diagnosis if failed]
-    if any(one.gate.op == g.EACH for one in found.outcomes(Outcome.FAIL)):
-        steps.append(("questions that must pass do not", "look at each of them by its qid in the rows (--rows FILE)"))
-    first: dict[str, str] = {}
-    for pattern, do in steps:
-        first.setdefault(pattern, do)
-    return list(first.items())
 
 
 # for people
@@ -272,77 +247,15 @@ def _distances(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def listed(names: list[str], most: int = SHOWN) -> str:
-    """Some ids, and how many more there are."""
-    more = f" … {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def counts_line(counts: dict[str, Any]) -> str:
-    """How many questions there were, and what became of them."""
+    """How many questions there were, and what became of them; TREC files have judged queries and no answers."""
+    if "empty" in counts:
+        none = f", {counts['unanswerable']:,} of them without a relevant document" if counts["unanswerable"] else ""
+        empty = f", {counts['empty']:,} without results" if counts["empty"] else ""
+        return f"{plural(counts['gold'], 'judged query', 'judged queries')}{none}{empty}"
     sides = f"{counts['answerable']:,} answerable, {counts['unanswerable']:,} not"
     runs = "" if counts["runs"] == counts["gold"] else f" in {plural(counts['runs'], 'run')}"
     fate = f"{counts['answered']:,} answered, {counts['missing']:,} missing"
     errored = counts.get("errored_questions", counts.get("errored", 0))  # `errored` counts runs
     errors = f", {errored:,} errored" if errored else ""
     return f"{plural(counts['gold'], 'question')} ({sides}){runs}, {fate}{errors}"
-
-
-def tables(body: dict[str, Any]) -> list[Table]:
-    """Shadow against live, where there is a live index."""
-    live = body.get("live")
-    return [Table(DELTA_HEADER, delta_rows(live), tuple(live_lines(live)), last=True)] if live else []
-
-
-def delta_rows(live: dict[str, Any]) -> list[tuple[str, ...]]:
-    """One row for each metric that both arms have."""
-    rows: list[tuple[str, ...]] = []
-    for name, one in live["deltas"].items():
-        depth = name.partition("@")[2]
-        if one["delta"] is None or depth not in ("", SHOWN_DEPTH):
-            continue
-        before, after, delta = (Fraction(one[key]) for key in ("live", "shadow", "delta"))
-        good, bad = (one["up"], one["down"]) if one["better"] == "higher" else (one["down"], one["up"])
-        whole = isinstance(one["delta"], int)
-        change = signed(delta, whole=whole) if delta else "0"
-        row = (name, number(before, whole=whole), number(after, whole=whole), change, str(good), str(bad))
-        rows.append(row)
-    return rows
-
-
-def live_lines(live: dict[str, Any]) -> list[str]:
-    """The canary verdict, blocks gained and lost, and how much the results changed."""
-    lines = [f"not comparable: {why}" for why in live["unlike"]]
-    if live["gone"]:
-        gone = plural(live["gone"], "result of live has", "results of live have")
-        lines.append(f"{gone} no block here: its numbers are understated")
-    failing = [one for one in live["canary"]["checks"] if one["outcome"] != "pass"]
-    if live["canary"]["eligible"]:
-        lines.append("canary: eligible, every check holds")
-    else:
-        why = ", ".join(f"{one['metric']} {one['outcome'].replace('_', ' ')}" for one in failing)
-        lines.append(f"canary: not eligible: {why or 'the evidence is not valid'}")
-    if live["canary"]["failing_live"]:
-        lines.append(f"the live index does not pass either: {', '.join(live['canary']['failing_live'])}")
-    for word in ("gained", "lost"):
-        moved = live[word]
-        if moved:
-            names = listed([f"{one['qid']} ({listed(one['blocks'], 2)})" for one in moved], 5)
-            lines.append(f"{word} relevant blocks in the first 5: {plural(len(moved), 'question')}: {names}")
-    lines += churn_lines(live["churn"], "results")
-    if live.get("queries"):
-        lines += churn_lines(live["queries"], "unlabelled queries", SHOWN)
-    return lines + [f"the indexes differ in {one}" for one in live.get("settings", [])]
-
-
-def churn_lines(churn: dict[str, Any], what: str, most: int = 3) -> list[str]:
-    """How much the results of the same queries changed, and which changed most."""
-    if not churn["queries"]:
-        return []
-    lines = [
-        f"{what}: {churn['identical']:,} of {plural(churn['queries'], 'query', 'queries')} identical, "
-        f"mean overlap {churn['jaccard_mean']:.3f} (Jaccard), {churn['rbo_mean']:.3f} (rank-biased)"
-    ]
-    for one in churn["most_changed"][:most]:
-        lines.append(f"most changed: {one['qid']} {clip(one['query'], 80)!r}: rank-biased overlap {one['rbo']:.3f}")
-    return lines

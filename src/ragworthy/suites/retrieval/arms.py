@@ -5,18 +5,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ragworthy.corpus.groups import Groups
 from ragworthy.errors import data_error
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
 from ragworthy.load.lock import Lock
 from ragworthy.metrics.facts.convergence import Arm
 from ragworthy.metrics.facts.redirects import Redirects, Table
-from ragworthy.metrics.facts.wanted import Moves, Place, Rules, Section
+from ragworthy.metrics.facts.wanted import Group, Moves, Place, Rules, Section
 from ragworthy.records import RetrievalGold, RetrievalTrace
-from ragworthy.report.show import lost_ids
+from ragworthy.report.show import lost_ids, plural
 from ragworthy.suites.opened import Listed, Opened
 from ragworthy.suites.reading import Flaws, reader
 from ragworthy.suites.request import Request
 from ragworthy.suites.retrieval import distances
+from ragworthy.suites.retrieval.fit import Fit, fit_of
 from ragworthy.suites.retrieval.read import Job, read_arm, read_gold
 from ragworthy.text import trim_fold
 
@@ -54,6 +56,8 @@ class Arms(NamedTuple):
     sides: Sides
     shadow: distances.Filled
     live: distances.Filled | None
+    fit: Fit
+    """Whether the traces belong to the gold set."""
 
     @property
     def arm(self) -> Arm:
@@ -95,8 +99,11 @@ def open_sides(opened: Opened, request: Request, ks: tuple[int, ...]) -> Sides:
 
 def _side(usual: Rules, given: Any, redirects: Sequence[Path | Table] | None, lock: Lock | None) -> Side:
     corpus = load_corpus(given) if given is not None else None
-    place = corpus.place if corpus is not None else usual.place
-    return Side(usual._replace(moves=load_moves(redirects or (), lock), place=place), corpus)
+    moves = load_moves(redirects or (), lock)
+    if corpus is None:
+        return Side(usual._replace(moves=moves), None)
+    groups = Groups(corpus.chunks)
+    return Side(usual._replace(moves=moves, place=corpus.place, groups=groups.of, document=groups.document), corpus)
 
 
 def load_moves(given: Sequence[Path | Table], lock: Lock | None) -> Moves | None:
@@ -130,6 +137,11 @@ def read_arms(opened: Opened, request: Request, sides: Sides, fields: tuple[str,
     flaws.stop(opened.sources)
     if not wanted:
         raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
+    for role, one in (("trace", arm), ("live", live)):
+        if one is not None and one.traces and not _has_results(one):
+            from ragworthy.load.bare import stop_if_bare
+
+            stop_if_bare(opened[role], "RetrievalTrace", ("topk", "retrieved_ids"), "RW-T15")
     source = distances.choose(request.settings.delta_s, arm, sides.shadow.corpus, opened.lock)
     distances.check_reachable(request, source)
     filled = distances.fill(arm, source, sides.shadow.corpus)
@@ -137,7 +149,12 @@ def read_arms(opened: Opened, request: Request, sides: Sides, fields: tuple[str,
         sides=sides,
         shadow=filled,
         live=distances.fill(live, filled.source, sides.live.corpus) if live is not None else None,
+        fit=fit_of(arm, known_corpus=sides.shadow.corpus is not None),
     )
+
+
+def _has_results(arm: Arm) -> bool:
+    return any(reading.names for one in arm.asked for reading in one.runs.values())
 
 
 def _job(opened: Opened, request: Request, side: Side, fields: tuple[str, ...]) -> Job:
@@ -179,6 +196,7 @@ def invalid(opened: Opened, arms: Arms) -> tuple[str, ...]:
     lost, total = unknown_blocks(arm, side.corpus)
     if lost:
         reasons.append(lost_ids(len(lost), total, lost[0]))
+    reasons += _without_evidence(arms)
     reasons += _other_index(side, arm, frozen_on(opened.lock))
     if side.corpus is not None:
         reasons += _reused(side, side.corpus, opened.lock) + _lost_anchors(side.rules, side.corpus, arm)
@@ -186,14 +204,42 @@ def invalid(opened: Opened, arms: Arms) -> tuple[str, ...]:
 
 
 def unknown_blocks(arm: Arm, corpus: Corpus | None) -> tuple[list[str], int]:
-    """Gold ids that lead to no block of the corpus, or to none at all, and how many gold ids there are."""
-    pairs = [(name, one.wanted.blocks[number]) for one in arm.asked for name, number in one.wanted.names.items()]
+    """Gold ids that lead to no block of the corpus, or to none at all, and how many gold ids there are.
+
+    Evidence and sources are no ids: what they bind to, `unbound` says.
+    """
+    pairs = [
+        (name, one.wanted.blocks[number])
+        for one in arm.asked
+        for name, number in one.wanted.names.items()
+        if number not in one.wanted.named
+    ]
     lost = [
         name
         for name, block in pairs
         if not block or (corpus is not None and not any(one in corpus.places for one in block))
     ]
     return lost, len(pairs)
+
+
+def unbound(arm: Arm) -> list[tuple[str, Group]]:
+    """Evidence texts and sources that no chunk of the index holds, by question."""
+    return [(one.wanted.qid, group) for one in arm.asked for group in one.wanted.named.values() if not group.ids]
+
+
+def _without_evidence(arms: Arms) -> list[str]:
+    """Questions of whose evidence nothing is in either index: nothing could ever answer them."""
+    sides = [arms.arm, *([arms.live.arm] if arms.live is not None else [])]
+    asked = [one.wanted for one in arms.arm.asked if one.wanted.named and one.wanted.answerable]
+    there = {one.wanted.qid for side in sides for one in side.asked if any(one.wanted.blocks)}
+    lost = [wanted for wanted in asked if wanted.qid not in there]
+    if not lost:
+        return []
+    first = next(iter(lost[0].named.values()))
+    return [
+        f"{plural(len(lost), 'question has', 'questions have')} no evidence in this index, "
+        f"e.g. {lost[0].qid}: {first.why} [RW-G24]"
+    ]
 
 
 def _other_index(side: Side, arm: Arm, frozen: str | None) -> list[str]:

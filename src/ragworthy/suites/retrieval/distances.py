@@ -15,6 +15,7 @@ from ragworthy.names import DEFAULT_MODEL
 from ragworthy.stats import percentile
 from ragworthy.suites.request import Request
 
+RAW = "distances are raw: the thresholds mean nothing for this model until it is calibrated"
 GATED = {
     "retrieval.delta_s_median": "median",
     "retrieval.delta_s_p90": "p90",

@@ -27,16 +27,17 @@ from ragworthy.policy.declare import Input
 from ragworthy.report.part import Frozen, Note, noted
 from ragworthy.report.show import plural
 from ragworthy.stats import wilson_mean
-from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Ledger, Row
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Row, Summary
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import WHOLE, Suite
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.retrieval import DECLARED, TREC
-from ragworthy.trec.ranking import Ranked, score
+from ragworthy.suites.retrieval import DECLARED, LIVE_RUN, TREC
+from ragworthy.suites.retrieval.two_runs import Pair
+from ragworthy.trec.ranking import Floats, Ranked, Run, score
 from ragworthy.trec.read import read_qrels, read_run
 
 ONLY_RANKS = "TREC files hold ids and ranks only"
-NO_GATE = "no gate was given, so nothing was judged: add --gates, e.g. --gates recall@5=0.80"
+NO_GATE = ("scored, and nothing was judged", "add --gates recall@5=0.80, or --live-run OLD to compare with")
 CASES = "judged queries"
 
 
@@ -185,6 +186,16 @@ class Read(NamedTuple):
     queries: Queries
     extra: int
     """How many lines of the run had text after the tag."""
+    run: Run
+    older: Run | None = None
+    """The run in use, where it is given."""
+    live: Queries | None = None
+
+    def columns(self, name: str) -> tuple[Floats, Floats] | None:
+        """What a metric says of every query, under the run in use and under the other."""
+        if self.live is None or name not in self.queries.quick:
+            return None
+        return self.live.quick[name], self.queries.quick[name]
 
 
 class Ranks(Suite):
@@ -193,8 +204,8 @@ class Ranks(Suite):
     declared = DECLARED
 
     def inputs(self, request: Request) -> tuple[Input, ...]:
-        """Judgements and a run."""
-        return tuple(one for one in self.declared.inputs if one.key in TREC)
+        """Judgements and a run, or two."""
+        return tuple(one for one in self.declared.inputs if one.key in (*TREC, LIVE_RUN))
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Judgements and results as columns, and a tally of the queries."""
@@ -202,15 +213,20 @@ class Ranks(Suite):
         run = read_run(opened.enter_file("trace", Path(request.get("run"))))
         ks = self.depths(request)
         ranked = score(qrels, run, ks)
+        live = request.get(LIVE_RUN)
+        older = read_run(opened.enter_file(LIVE_RUN, Path(live))) if live is not None else None
+        more = {LIVE_RUN: len(older.query)} if older is not None else {}
         evidence = Evidence(
             cases=(),
-            records={"gold": len(qrels.query), "trace": len(run.query)},
+            records={"gold": len(qrels.query), "trace": len(run.query), **more},
             counts=_counts(ranked),
             settings={"k": list(ks), "conventions": "trec_eval", "slices": []},
             gold_sha256=opened.listed["gold"].sha256(),
         )
-        queries = Queries(ranked, self.names(request, evidence))
-        return evidence._replace(cases=_tally(queries), own=Read(queries, run.extra))
+        names = self.names(request, evidence)
+        queries = Queries(ranked, names)
+        old = Queries(score(qrels, older, ks), names) if older is not None else None
+        return evidence._replace(cases=_tally(queries), own=Read(queries, run.extra, run, older, old))
 
     def told(self, request: Request, evidence: Evidence) -> Evidence:
         """Of the settings only k means something for ids and ranks."""
@@ -228,6 +244,22 @@ class Ranks(Suite):
     def whole(self, name: MetricName, cases: Sequence[Case]) -> g.Value:
         """All judged queries at once."""
         return self.value(name, cases, ())
+
+    def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
+        """The same numbers of the run in use, where it is given."""
+        read: Read = evidence.own
+        if read.live is None or read.older is None:
+            return summary
+        values: dict[tuple[str | None, str], g.Value] = {
+            (None, name.id): read.live.value(name) for name in summary.names
+        }
+        pair = Pair(read.older, read.run, Summary(summary.names, values, {}), read.columns)
+        return summary._replace(own=pair)
+
+    def bind(self, request: Request, evidence: Evidence, summary: Summary, baseline: g.Baseline | None) -> Bound:
+        """Where there is a run in use, that is the baseline."""
+        pair: Pair | None = summary.own
+        return super().bind(request, evidence, summary, baseline if pair is None else pair.baseline)
 
     def ledger(self, name: MetricName, found: Found) -> Ledger:
         """Where every query went; nowhere, for metrics that need more than ids and ranks."""
@@ -277,11 +309,14 @@ class Ranks(Suite):
             )
 
     def extra(self, found: Found) -> Extra:
-        """What is odd about the run; and that nothing was judged where no gate was given."""
+        """What is odd about the run, how it differs from the one in use, and that nothing was judged without a gate."""
         read: Read = found.own
+        pair: Pair | None = found.summary.own
+        compared = pair.as_json(read.queries.ranked.qids, found.summary.names, found.summary) if pair else None
         return Extra(
+            body={"warnings": {"live": compared}} if compared else {},
             warnings=noted(_notes(read)),
-            invalid=() if found.judged else (NO_GATE,),
+            steps=() if found.judged else (NO_GATE,),
             kept={"per_query": _hash(read.queries)},
         )
 

@@ -7,13 +7,15 @@ from typing import NamedTuple
 from ragworthy.ids import stable
 from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts.convergence import Arm, Asked, Question, RunKey, declared, mark, run_marks
+from ragworthy.metrics.facts.judgements import ids_of, is_named
 from ragworthy.metrics.facts.runs import Facts, Reading, missing, read
-from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of
+from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of, wording_of
 from ragworthy.metrics.retrieval import blame, label
 from ragworthy.names import HARMLESS, SEVERITY
 from ragworthy.records import Citation, RetrievalGold, RetrievalTrace
 from ragworthy.suites.evidence import Case, Fate, Offender
 from ragworthy.suites.reading import NAMELESS, Flaws, Reader
+from ragworthy.suites.retrieval.fit import numbered
 from ragworthy.suites.slices import Slice, slicer
 
 ORPHANS_SHOWN = 3
@@ -58,7 +60,8 @@ def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
     for block in job.gold.blocks(0, 1):
         records: list[RetrievalGold] = decoder.records(block)
         groups = sliced(block.data) if sliced and not decoder.faults else [()] * len(records)
-        problems = [(nth, problem) for nth, gold in enumerate(records) if (problem := _gold_problem(gold, seen))]
+        bound = job.rules.groups is not None
+        problems = [(nth, one) for nth, gold in enumerate(records) if (one := _gold_problem(gold, seen, bound=bound))]
         offsets = job.gold.offsets(block) if problems else []
         for nth, problem in problems:
             if not (job.allow_gold_errors and problem.code in ALLOWED):
@@ -70,7 +73,7 @@ def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
     return questions
 
 
-def _gold_problem(gold: RetrievalGold, seen: set[str]) -> Trouble | None:
+def _gold_problem(gold: RetrievalGold, seen: set[str], *, bound: bool) -> Trouble | None:
     """What is wrong with a gold item; its id goes to those that were seen."""
     wrong = wrong_id(gold.name, seen)
     seen.add(gold.name)
@@ -79,10 +82,13 @@ def _gold_problem(gold: RetrievalGold, seen: set[str]) -> Trouble | None:
     for name, (begin, end) in (gold.relevant_offsets or {}).items():
         if begin >= end or begin < 0:
             return Trouble("RW-G14", f"relevant_offsets.{name}", f"expected begin < end, got [{begin}, {end}]")
-    if gold.answerable and not gold.relevant:
+    if gold.answerable and not ids_of(gold) and not is_named(gold):
         return Trouble("RW-G10", "relevant", "expected at least one id, got none")
-    if gold.negatives and not {*map(stable, gold.negatives)}.isdisjoint(map(stable, gold.relevant or [])):
-        relevant = {*map(stable, gold.relevant or [])}
+    if is_named(gold) and not ids_of(gold) and not bound:
+        field = "gold_evidence" if gold.gold_evidence else "gold_source"
+        return Trouble("RW-G23", field, "expected the index whose chunks hold it, got none")
+    if gold.negatives and not {*map(stable, gold.negatives)}.isdisjoint(map(stable, ids_of(gold))):
+        relevant = {*map(stable, ids_of(gold))}
         both = sorted(name for name in gold.negatives if stable(name) in relevant)
         return Trouble("RW-G11", "negatives", f'expected no relevant id, got "{both[0]}"')
     return None
@@ -174,7 +180,7 @@ def _take(job: Job, by_id: Mapping[str, Wanted], notes: Gathered, given: Retriev
     if trace.delta_s_model is not None:
         notes.models.add((trace.delta_s_model.name, trace.delta_s_model.weights))
     runs = notes.runs.setdefault(trace.name, {})
-    key = (trace.paraphrase or 0, trace.seed or 0)
+    key = (_wording(question, trace), trace.seed or 0)
     notes.replaced += key in runs
     runs[key] = read(question, trace, job.rules)
     if job.known is None:
@@ -183,6 +189,13 @@ def _take(job: Job, by_id: Mapping[str, Wanted], notes: Gathered, given: Retriev
     for name, result in zip(runs[key].names, trace.topk or [], strict=False):
         if name in job.known and kind_of(result.type) not in ("", job.rules.place(name).type):
             notes.types.add(name)
+
+
+def _wording(question: Wanted, trace: RetrievalTrace) -> int:
+    """Which wording a run asks: by its number, else by its text, so that several without a number stay apart."""
+    if trace.paraphrase is not None:
+        return trace.paraphrase
+    return wording_of(question, trace.query) if trace.query else 0
 
 
 def _trace_problem(trace: RetrievalTrace, job: Job) -> Trouble | None:
@@ -224,7 +237,7 @@ def _arm(wanted: Iterable[Wanted], notes: Gathered) -> Arm:
     asked = []
     otherwise = 0
     for one in wanted:
-        runs = notes.runs.get(one.qid, {})
+        runs = numbered(one, notes.runs.get(one.qid, {}))
         facts = {key: _answering(reading.facts, answers) for key, reading in runs.items()}
         question = Question.of(facts, missing(one, answers=answers))
         asked.append(Asked(one, runs, question))
@@ -326,9 +339,14 @@ def offender_of(case: Case) -> Offender:
 
 
 def _gold_ids(one: Asked) -> list[str]:
-    """The relevant ids as they are now; one whose text is gone as the gold set has it."""
-    blocks = [(name, one.wanted.blocks[number]) for name, number in one.wanted.names.items()]
-    now = [one for name, block in blocks for one in (sorted(block) or [f"{name} (gone)"])]
+    """The relevant ids as they are now; one whose text is gone, and a document, as the gold set has it."""
+    wanted = one.wanted
+    blocks = [(name, wanted.blocks[number], number in wanted.named) for name, number in wanted.names.items()]
+    now = [
+        one
+        for name, block, whole in blocks
+        for one in ([name] if whole and block else sorted(block) or [f"{name} (gone)"])
+    ]
     return list(dict.fromkeys(now))
 
 

@@ -1,11 +1,12 @@
 """The gates of the retrieval suite."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragworthy.errors import usage_error
 from ragworthy.gates import DROP, MAX, MIN, WORSE, Gate
-from ragworthy.suites.retrieval import TREC, Retrieval
+from ragworthy.names import DEFAULT_K
+from ragworthy.suites.retrieval import LIVE_RUN, TREC, Retrieval
 
 RETRIEVAL_GATES = (
     Gate("retrieval.coverage", MIN, "0.70"),
@@ -18,6 +19,11 @@ RETRIEVAL_GATES = (
 """What a new index must reach before it takes any traffic."""
 LIVE_GATE = Gate("retrieval.recall@5", DROP, "0.02")
 """And what it must not lose against the index in use."""
+DEMANDING = ("delta_s_median", "delta_s_p90", "triplet_rate", "collapsed")
+"""Of these, those that take more than traces: a calibration, or three wordings under two seeds. Where nobody asks for
+them, they are judged only if they can be."""
+COMPARED = ("recall", "hit", "ndcg")
+"""What a new index is compared by, where nobody says otherwise: it must find as much, as high up."""
 ALWAYS = (Gate("retrieval.missing", MAX, "0"),)
 """What holds whatever else is asked for."""
 REGRESSION = (
@@ -41,7 +47,7 @@ IDLE = ("corpus", "live_corpus", "redirects", "slices", "lock")
 def check_given(given: Mapping[str, Any], spelled: Mapping[str, str]) -> None:
     """Refuse a mixture of TREC files and others, and what cannot be looked at in them."""
     trec = [given.get(key) is not None for key in TREC]
-    if not any(trec):
+    if not any((*trec, given.get(LIVE_RUN) is not None)):
         return
     if not all(trec) or any(given.get(key) is not None for key in ("gold", "traces", "live")):
         words = " and ".join(spelled[key] for key in ("gold", "traces")), " and ".join(spelled[key] for key in TREC)
@@ -53,7 +59,24 @@ def check_given(given: Mapping[str, Any], spelled: Mapping[str, str]) -> None:
 
 
 def default_gates(settings: Retrieval, given: Mapping[str, Any]) -> tuple[Gate, ...]:
-    """What holds when nobody says otherwise; TREC files have no gates by default."""
+    """What holds when nobody says otherwise: not worse than the index in use; the canary's gates where it is asked
+    for or there is no such index. A TREC run alone has no gates.
+    """
     if any(given.get(key) is not None for key in TREC):
-        return ()
-    return RETRIEVAL_GATES + ((LIVE_GATE,) if given.get("live") is not None else ())
+        return against_live(settings) if given.get(LIVE_RUN) is not None else ()
+    if settings.canary:
+        return (*RETRIEVAL_GATES, LIVE_GATE) if given.get("live") is not None else RETRIEVAL_GATES
+    if given.get("live") is not None:
+        return against_live(settings)
+    return tuple(one._replace(optional=one.metric.partition(".")[2] in DEMANDING) for one in RETRIEVAL_GATES)
+
+
+def depth_of(ks: Sequence[int]) -> int:
+    """The k that is compared: the usual one where it is measured, else the largest."""
+    return DEFAULT_K if DEFAULT_K in ks else max(ks)
+
+
+def against_live(settings: Retrieval) -> tuple[Gate, ...]:
+    """Not worse than the index in use."""
+    k = depth_of(settings.ks)
+    return tuple(Gate(f"retrieval.{name}@{k}", DROP, settings.max_drop) for name in COMPARED)

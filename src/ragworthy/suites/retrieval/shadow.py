@@ -54,6 +54,8 @@ class Compared(NamedTuple):
     canary: list[g.Judged]
     failing_live: list[str]
     """Checks of the canary that the index in use does not pass either."""
+    judged: bool
+    """Whether the canary is what the verdict is made of."""
     eligible: bool
     gone: int
     """Results of the live index that lead to no block of the shadow's: its numbers are understated by them."""
@@ -71,10 +73,16 @@ class Results(NamedTuple):
 
 
 def compare(
-    live: Live, arm: Arm, summary: Summary, renamed: tuple[Callable[[str], str], Callable[[str], str]]
+    live: Live,
+    arm: Arm,
+    summary: Summary,
+    renamed: tuple[Callable[[str], str], Callable[[str], str]],
+    gates: Sequence[g.Gate],
 ) -> Compared:
     """Paired differences of every metric, blocks gained and lost, the churn of results, and the canary verdict."""
-    canary = g.judge((*RETRIEVAL_GATES, LIVE_GATE), summary.values, baseline=live.baseline)
+    checks = (*RETRIEVAL_GATES, LIVE_GATE)
+    canary = g.judge(checks, summary.values, baseline=live.baseline)
+    rules = {(one.metric, one.op, one.threshold) for one in gates}
     today = [one.gate.metric for one in g.judge(RETRIEVAL_GATES, live.summary.values) if one.outcome is Outcome.FAIL]
     gained, lost = _moved(live.arm, arm)
     before, after = live.summary.words, summary.words
@@ -86,6 +94,7 @@ def compare(
         changed=_changed(live.arm, arm, renamed),
         canary=canary,
         failing_live=today,
+        judged=all((one.metric, one.op, one.threshold) in rules for one in checks),
         eligible=not live.unlike and all(one.outcome is Outcome.PASS for one in canary),
         gone=sum(name.startswith(GONE) for one in live.arm.asked for run in one.runs.values() for name in run.names),
         live_hash=next(iter(live.arm.hashes), None),
@@ -155,10 +164,11 @@ def _moved(live: Arm, shadow: Arm) -> tuple[list[Moved], list[Moved]]:
     for before, after in zip(live.asked, shadow.asked, strict=True):
         came: set[str] = set()
         went: set[str] = set()
+        both = before.wanted.names.keys() & after.wanted.names.keys()  # a text may be in more parts on one side
         for key in sorted(before.question.runs.keys() & after.question.runs.keys()):
             old, new = _found(before, key), _found(after, key)
-            came |= new - old
-            went |= old - new
+            came |= (new - old) & both
+            went |= (old - new) & both
         if came:
             gained.append(Moved(after.wanted.qid, sorted(came)))
         if went:
@@ -221,9 +231,10 @@ def as_json(compared: Compared, shadow: Summary, *, sound: bool) -> dict[str, An
         "unlike": live.unlike,
         "live_index": compared.live_hash,
         "shadow_index": compared.shadow_hash,
-        "deltas": {name.id: _delta(name, live.summary, shadow) | compared.paired[name.id] for name in shadow.names},
+        "deltas": {name.id: delta(name, live.summary, shadow) | compared.paired[name.id] for name in shadow.names},
         "gone": compared.gone,
         "canary": {
+            "judged": compared.judged,
             "eligible": compared.eligible and sound,
             "failing_live": compared.failing_live,
             "checks": [_check(one) for one in compared.canary],
@@ -234,7 +245,8 @@ def as_json(compared: Compared, shadow: Summary, *, sound: bool) -> dict[str, An
     }
 
 
-def _delta(name: MetricName, live: Summary, shadow: Summary) -> dict[str, Any]:
+def delta(name: MetricName, live: Summary, shadow: Summary) -> dict[str, Any]:
+    """What a metric says on both sides, and the difference."""
     before, after = live.values[None, name.id].exact, shadow.values[None, name.id].exact
 
     def plain(number: Fraction | None) -> int | float | None:

@@ -9,7 +9,7 @@ from ragworthy.metrics.facts.convergence import MARKS, Question
 from ragworthy.metrics.facts.distance import BLOCK
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import Label
+from ragworthy.names import Label, Outcome
 from ragworthy.report.part import Column, Table
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
@@ -18,12 +18,13 @@ from ragworthy.suites.examine import Seen
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.retrieval import DECLARED, TREC, advice, distances, shadow
+from ragworthy.suites.retrieval import DECLARED, TREC, advice, compared, distances, shadow
 from ragworthy.suites.retrieval.arms import Arms, invalid, open_sides, read_arms
 from ragworthy.suites.retrieval.numbers import completed, types_of
 from ragworthy.suites.retrieval.read import case_of, counts_of, established, incomplete, offender_of
-from ragworthy.suites.retrieval.rules import ALWAYS
+from ragworthy.suites.retrieval.rules import ALWAYS, RETRIEVAL_GATES
 from ragworthy.suites.retrieval.shadow import Live
+from ragworthy.suites.retrieval.steps import next_steps
 from ragworthy.suites.summarise import values_of, words_of
 from ragworthy.text import visible
 
@@ -73,7 +74,7 @@ class Retrieval(Suite):
             own=arms,
             errored=((arm.errored, arm.runs, "runs"),),
             missing=(counts["missing"], "trace"),
-            invalid=invalid(opened, arms),
+            invalid=(*invalid(opened, arms), *arms.fit.invalid),
             gold_sha256=opened["gold"].sha256(),
         )
 
@@ -133,6 +134,16 @@ class Retrieval(Suite):
         live: Live | None = summary.own
         return super().bind(request, evidence, summary, baseline if live is None else live.baseline)
 
+    def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
+        """A default gate on distances is not judged where its threshold means nothing for the model."""
+        source = evidence.own.source
+        if source.scaled or source.missing is not None:
+            return judged
+        return [
+            one._replace(outcome=Outcome.NOT_MEASURED, reason=distances.RAW) if _unasked(one.gate) else one
+            for one in judged
+        ]
+
     # describe
 
     def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
@@ -174,21 +185,21 @@ class Retrieval(Suite):
         live: Live | None = found.summary.own
         unlike = [f"live and shadow cannot be compared: {why}" for why in live.unlike] if live is not None else []
         diagnosis = advice.diagnose(found)
-        compared = None
+        against = None
         if live is not None:
-            showed = shadow.compare(live, arms.arm, found.summary, arms.renamed)
-            compared = shadow.as_json(showed, found.summary, sound=not broken(found) and not unlike)
+            showed = shadow.compare(live, arms.arm, found.summary, arms.renamed, found.request.gates)
+            against = shadow.as_json(showed, found.summary, sound=not broken(found) and not unlike)
         body = {
             "bad_qids": _unjustified(found),
             "lambda": _marks(found),
             "delta_s": distances.described(arms.shadow, _distances(found)),
             "diagnosis": [one._asdict() for one in diagnosis],
-            "live": compared,
+            "live": against,
         }
         return Extra(
             body={"warnings": body},
             warnings=advice.warnings(found),
-            steps=advice.next_steps(found, diagnosis),
+            steps=next_steps(found, diagnosis),
             invalid=unlike,
         )
 
@@ -198,16 +209,26 @@ class Retrieval(Suite):
         """How many questions there were, and what became of them."""
         return advice.counts_line(counts)
 
+    def lead(self, body: dict[str, Any]) -> list[str]:
+        """What changes against the index in use."""
+        return compared.lead(body)
+
     def lines(self, body: dict[str, Any]) -> list[str]:
         """Convergence, distances, symptoms."""
         return advice.lines(body)
 
     def tables(self, body: dict[str, Any]) -> list[Table]:
         """Shadow against live."""
-        return advice.tables(body)
+        return compared.tables(body)
 
 
 SUITE = Retrieval()
+
+
+def _unasked(gate: g.Gate) -> bool:
+    """Whether a gate on distances is a default one that nobody asked for."""
+    usual = {(one.metric, one.threshold) for one in RETRIEVAL_GATES if one.metric in distances.GATED}
+    return gate.optional and gate.slice is None and (gate.metric, gate.threshold) in usual
 
 
 def _distances(found: Found) -> list[Any]:

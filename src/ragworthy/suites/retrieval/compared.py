@@ -1,0 +1,135 @@
+"""What the retrieval suite says of the index in use beside the new one: the answer first, then everything else."""
+
+from fractions import Fraction
+from typing import Any
+
+from ragworthy.report.part import Table
+from ragworthy.report.show import number, plural, signed
+from ragworthy.suites.retrieval.rules import COMPARED, depth_of
+from ragworthy.text import clip
+
+SHOWN = 8
+SHOWN_DEPTH = "5"
+"""The k that the comparison shows; the JSON report has all."""
+DELTA_HEADER = ("shadow against live", "live", "shadow", "difference", "questions better", "worse")
+
+
+def listed(names: list[str], most: int = SHOWN) -> str:
+    """Some ids, and how many more there are."""
+    more = f" … {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def tables(body: dict[str, Any]) -> list[Table]:
+    """Shadow against live, where there is a live index."""
+    live = body.get("live")
+    return [Table(DELTA_HEADER, delta_rows(live), tuple(live_lines(live)), last=True)] if live else []
+
+
+def delta_rows(live: dict[str, Any]) -> list[tuple[str, ...]]:
+    """One row for each metric that both arms have."""
+    rows: list[tuple[str, ...]] = []
+    for name, one in live["deltas"].items():
+        depth = name.partition("@")[2]
+        if one["delta"] is None or depth not in ("", SHOWN_DEPTH):
+            continue
+        before, after, delta = (Fraction(one[key]) for key in ("live", "shadow", "delta"))
+        good, bad = (one["up"], one["down"]) if one["better"] == "higher" else (one["down"], one["up"])
+        whole = isinstance(one["delta"], int)
+        change = signed(delta, whole=whole) if delta else "0"
+        row = (name, number(before, whole=whole), number(after, whole=whole), change, str(good), str(bad))
+        rows.append(row)
+    return rows
+
+
+def live_lines(live: dict[str, Any]) -> list[str]:
+    """The canary verdict, blocks gained and lost, and how much the results changed."""
+    lines = [f"not comparable: {why}" for why in live["unlike"]]
+    if live["gone"]:
+        gone = plural(live["gone"], "result of live has", "results of live have")
+        lines.append(f"{gone} no block here: its numbers are understated")
+    lines += _canary(live["canary"]) if live["canary"] else []
+    for word in ("gained", "lost"):
+        moved = live[word]
+        if moved:
+            names = listed([f"{one['qid']} ({listed(one['blocks'], 2)})" for one in moved], 5)
+            lines.append(f"{word} relevant blocks in the first 5: {plural(len(moved), 'question')}: {names}")
+    lines += churn_lines(live["churn"], "results")
+    if live.get("queries"):
+        lines += churn_lines(live["queries"], "unlabelled queries", SHOWN)
+    return lines + [f"the indexes differ in {one}" for one in live.get("settings", [])]
+
+
+def _canary(canary: dict[str, Any]) -> list[str]:
+    """The canary where it is what was judged; else one line on what stricter checks would say."""
+    failing = [one for one in canary["checks"] if one["outcome"] != "pass"]
+    if not canary["judged"]:
+        total, held = len(canary["checks"]), len(canary["checks"]) - len(failing)
+        names = ", ".join(_short(one["metric"]) for one in failing)
+        lacking = f"; not {names}" if names else ""
+        return [f"stricter checks, not part of this verdict: {held} of {total} hold{lacking} (--canary judges by them)"]
+    if canary["eligible"]:
+        return ["canary: eligible, every check holds"]
+    why = ", ".join(f"{one['metric']} {one['outcome'].replace('_', ' ')}" for one in failing)
+    lines = [f"canary: not eligible: {why or 'the evidence is not valid'}"]
+    if canary["failing_live"]:
+        lines.append(f"the live index does not pass either: {', '.join(canary['failing_live'])}")
+    return lines
+
+
+def _short(metric: str) -> str:
+    return metric.partition(".")[2]
+
+
+def lead(body: dict[str, Any]) -> list[str]:
+    """What changes against the index in use: both values, and how many questions are better and worse."""
+    live = body.get("live")
+    if not live:
+        return []
+    k = depth_of(body["settings"]["k"])
+    told = []
+    for name in COMPARED:
+        one = live["deltas"].get(f"retrieval.{name}@{k}")
+        if one is None or one["delta"] is None:
+            continue
+        before, after = (number(Fraction(one[key])) for key in ("live", "shadow"))
+        change = signed(Fraction(one["delta"])) if one["delta"] else "no difference"
+        label = f"{name}@{k}"
+        told.append(
+            f"{label:<10} live {before}, shadow {after} ({change}): "
+            f"{plural(one['up'], 'question')} better, {one['down']:,} worse, {one['same']:,} the same"
+        )
+    return told + _context(live.get("context"))
+
+
+def _context(context: dict[str, Any] | None) -> list[str]:
+    """What two indexes show where their chunks differ in size: at equal k one of them gives a model more to read."""
+    if not context:
+        return []
+    size = context["bytes"]
+    told = [
+        f"chunks differ in size: the first {context['results']} results are "
+        f"{size['live']:,} bytes live, {size['shadow']:,} shadow; at equal bytes:"
+    ]
+    for budget, one in context["recall"].items():
+        before, after = (number(Fraction(one[key])) for key in ("live", "shadow"))
+        change = signed(Fraction(one["delta"])) if one["delta"] else "no difference"
+        told.append(
+            f"  recall in {int(budget) // 1000} kB  live {before}, shadow {after} ({change}): "
+            f"{plural(one['up'], 'question')} better, {one['down']:,} worse, {one['same']:,} the same"
+        )
+    return told
+
+
+def churn_lines(churn: dict[str, Any], what: str, most: int = 3) -> list[str]:
+    """How much the results of the same queries changed, and which changed most."""
+    if not churn["queries"]:
+        return []
+    lines = [
+        f"{what}: {churn['identical']:,} of {plural(churn['queries'], 'query', 'queries')} identical, "
+        f"mean overlap {churn['jaccard_mean']:.3f} (Jaccard), {churn['rbo_mean']:.3f} (rank-biased)"
+    ]
+    for one in churn["most_changed"][:most]:
+        wording = f" {clip(one['query'], 80)!r}" if one["query"] else ""
+        lines.append(f"most changed: {one['qid']}{wording}: rank-biased overlap {one['rbo']:.3f}")
+    return lines
