@@ -24,7 +24,13 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_takes_the_place_of_the_example_and_the_gate_judges_the_run() -> None:
     assert run_cli("gate", "-q").code == 0  # the example itself
     Path("mine_broken.py").write_text("def answer(**asked):\n    raise RuntimeError('my pipeline is broken')\n")
-    assert run_cli(*RUN, "mine_broken:answer").code == 1
+    stopped = run_cli(*RUN, "mine_broken:answer")  # after ten of twelve
+    assert (stopped.code, stopped.err.splitlines()[0].endswith("[RW-J09]")) == (2, True)
+    assert run_cli("gate", "-q").code == 2  # the example is gone, and nothing has taken its place
+    shutil.copy("recorded.jsonl", "runs/latest/traces.jsonl")
+    assert "[RW-J08]" in run_cli("gate", "-q").err  # nor can anything else
+    Path("runs/latest/traces.jsonl").unlink()
+    assert run_cli(*RUN, "mine_broken:answer", "--keep-going").code == 1
     done = run_cli("gate")
     assert done.code == 4
     assert done.out.splitlines()[2] == (
@@ -84,7 +90,7 @@ def test_the_times_of_files_do_not_matter() -> None:
 
 def test_traces_that_somebody_put_in_the_place_of_those_of_a_run_are_refused() -> None:
     Path("mine_flaky.py").write_text("def answer(**asked):\n    raise RuntimeError('no')\n")
-    assert run_cli(*RUN, "mine_flaky:answer").code == 1
+    assert run_cli(*RUN, "mine_flaky:answer", "--keep-going").code == 1
     shutil.copy("recorded.jsonl", "runs/latest/traces.jsonl")
     done = run_cli("gate", "-q")
     assert (done.code, "expected what the run in this folder wrote, got other bytes" in done.err) == (2, True)

@@ -205,9 +205,9 @@ def test_gold_that_cannot_be_asked(tmp_path: Path) -> None:
     ]
     gold = write_jsonl(tmp_path / "gold.jsonl", rows)
     assert problems_of(gold) == [
+        f"{gold}:3: question: expected a string, got a whole number [RW-G03]",
         f"{gold}:1: question: expected a text to ask, got nothing [RW-G16]",
         f"{gold}:2: question: expected a text to ask, got nothing [RW-G16]",
-        f"{gold}:3: question: expected a string, got 4 [RW-G03]",
     ]
     twice = write_jsonl(tmp_path / "twice.jsonl", [G1(), G1()])
     assert problems_of(twice) == [f'{twice}:2: qid: expected a unique id, got "A0001" again [RW-G02]']
