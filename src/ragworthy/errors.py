@@ -9,7 +9,7 @@
 A code is stable: it keeps its meaning for ever. `explain CODE` prints what stands here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ragworthy.text import visible
@@ -48,6 +48,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-F19": Code("too_large", "The file is larger than anything of its kind should be.", "Check that it is the file you mean; the line says the limit."),
     "RW-F20": Code("unpacks_to_too_much", "A packed file holds far more than a file of its size should.", "It is padding or damaged; unpack it yourself and look."),
     "RW-F21": Code("out_of_memory", "The machine has no more memory.", "Score a smaller input, use fewer processes (--jobs 1), or a larger machine."),
+    "RW-F22": Code("foreign_file", "The file is of another kind: a table, a JSON array, or what another tool writes.", "Read it with the import named, and give what that writes; docs/troubleshooting.md has every case."),
+    "RW-F23": Code("other_kind", "The file is one of ours, but of another kind than the one expected here.", "Check which file is which; docs/formats.md shows every kind."),
+    "RW-F24": Code("no_known_field", "No record has a field that every record of this kind needs.", "Say which field is which, as the line shows; docs/formats.md has the names."),
     # gold
     "RW-G01": Code("gold_qid", "A gold item has no usable qid.", "Give every item a non-empty string as qid."),
     "RW-G02": Code("gold_qid_repeated", "Two gold items have the same qid.", "Make every qid unique; clone an item under a new qid instead of changing its meaning."),
@@ -57,6 +60,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence, and no text that a right claim has.", "Write what a right claim contains (gold_claim_substr), or name the evidence: its text (gold_evidence), where it stands (gold_source) or the ids of its chunks (gold_citations)."),
     "RW-G07": Code("only_short_substr", "Every gold_claim_substr entry of an answerable item is shorter than 5 characters, so no answer can be right.", 'Give a longer piece, or set short_substr = "word" under [answers] in the policy (--short-substr word).'),
     "RW-G08": Code("unanswerable_with_gold", "An unanswerable item carries gold text or citations.", "Empty both lists, or set answerable to true."),
+    "RW-G27": Code("blank_reference", "A gold_reference holds no word and no number.", "Write the sentence that a right answer says, or leave the field out."),
     "RW-G10": Code("no_relevant", "A retrieval question names no relevant block.", "List the ids of the blocks that answer it in relevant, or set answerable to false."),
     "RW-G11": Code("negative_is_relevant", "A block is listed as relevant and as a hard negative.", "Take it out of one of the two lists."),
     "RW-G12": Code("no_wording", "A retrieval question has an empty wording, or none that could be asked.", "Write the question as question, or its wordings as paraphrases; one is enough."),
@@ -85,6 +89,8 @@ CATALOGUE: dict[str, Code] = {
     "RW-T11": Code("run_question", "A run belongs to no question of the gold set.", "Give the gold set that the runs were made with."),
     "RW-T12": Code("runs_table", "The CSV file of runs does not have the right shape.", "The first line names the columns, qid and e2e_ms among them; cells that hold commas stand in double quotes."),
     "RW-T13": Code("run_knobs", "The knobs of a run cannot be read, or one configuration has several.", "Write knobs as an object, as its JSON text or as a=1;b=2; give every set of knobs its own config_id, or none."),
+    "RW-T14": Code("no_answers", "No trace has an answer where answers are read from, and none has an error.", "Say which field holds the answer, as the line shows, or change what the pipeline writes (docs/formats.md)."),
+    "RW-T15": Code("no_results", "No trace has results where results are read from, and none has an error.", "Say which field holds the results, as the line shows, or change what the pipeline writes (docs/formats.md)."),
     # votes
     "RW-V01": Code("vote_qid", "A vote does not say which answer it is about.", "Write the id of the question as a string in qid (or q_id)."),
     "RW-V02": Code("vote_type", "A field of a vote is missing or has the wrong type.", "Change what writes the votes; docs/formats.md has the form of each file."),
@@ -144,7 +150,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-N03": Code("chat_endpoint", "The chat endpoint did not reply.", "Check the address, the key and the model name; the question has no answer."),
     "RW-N04": Code("chat_answer", "The chat model did not give a usable answer, twice.", "Use a model that keeps to JSON and cites from the context it is given."),
     # runs
-    "RW-J01": Code("journal_there", "The folder already holds the journal of a run.", "Go on with that run with --resume, or name a new folder; nothing is overwritten."),
+    "RW-J01": Code("journal_there", "The folder already holds the journal of a run.", "Go on with that run with --resume (and --retry-errors, to ask errors again), or name a new folder; nothing is overwritten."),
     "RW-J02": Code("journal_differs", "The journal belongs to another run than the one asked for.", "Give the same target, gold set and settings as before, or name a new folder for the new run."),
     "RW-J03": Code("journal_damaged", "A line of the journal cannot be read.", "Remove the line named and resume: its question is asked again."),
     "RW-J04": Code("journal_busy", "Another run is at work in the folder.", "Wait until it ends, or name another folder."),
@@ -152,12 +158,16 @@ CATALOGUE: dict[str, Code] = {
     "RW-J06": Code("target_unreachable", "Nothing answers at the target.", "Start it, or mend its address; then run the same command with --resume."),
     "RW-J07": Code("not_a_journal", "The file journal.jsonl of the folder is not the journal of a run, or its first line is damaged.", "Name a new folder; what is in this one is left alone."),
     "RW-J08": Code("stale_traces", "A run that has not ended, or another run over the same questions, lies beside the traces.", "End that run with --resume, name its traces.jsonl in the policy, or keep runs in folders of their own."),
+    "RW-J09": Code("replies_unfit", "Ten replies in a row cannot be used, all for the same reason, so the run stopped.", "Mend the target ('ragworthy run --check' shows one reply); then the same command with --resume asks these again. --keep-going asks on, whatever comes."),
+    "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}: docs/run.md.'),
+    "RW-J11": Code("callable_signature", "The callable cannot be called with a question.", "Write a function around it that takes the question, or all five fields of the request:"),
+    "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
     # policy and gates
     "RW-P01": Code("policy_syntax", "The policy is not valid TOML.", "Fix the syntax at the place named."),
     "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy-keys.md lists every key."),
     "RW-P03": Code("policy_value", "A policy key has a value it cannot take.", "Change the value as the line says."),
     "RW-P04": Code("policy_unknown_metric", "A gate names a metric that does not exist.", "'ragworthy explain' lists every metric."),
-    "RW-P05": Code("threshold_idle", "The threshold can never fail, or never pass.", "A gate that cannot fail is no gate: choose a threshold inside the metric's range."),
+    "RW-P05": Code("threshold_idle", "The threshold can never fail, or never pass.", "Choose a threshold inside the metric's range: a gate that can only pass, or only fail, decides nothing."),
     "RW-P06": Code("waiver_expired", "A waiver has expired.", "Fix what it waived, or renew it with a new date and reason."),
     "RW-P07": Code("waiver_unknown", "A waiver names a gate on a metric that does not exist.", "Remove it, or name the gate's metric."),
     "RW-P08": Code("policy_missing", "No policy was found.", "Run 'ragworthy init', or name one with -c."),
@@ -173,6 +183,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-U02": Code("reference_cannot", "The sources' own scorer stops with an error on this input.", "Score with the default profile, which names the faulty record."),
     "RW-U03": Code("would_overwrite", "A file is already there.", "Choose another place; nothing of yours is overwritten."),
     "RW-U04": Code("argument_not_utf8", "An argument is not UTF-8, so the file it names could not be written down.", "Rename the file, or write the argument as UTF-8."),
+    "RW-U05": Code("python_value", "A value from Python cannot be written as JSON.", "Give texts, numbers, True, False, None, lists and dicts; dataclasses, models and NumPy values are read too: docs/python.md."),
     # a defect of ours
     "RW-X70": Code("defect", "Ragworthy itself failed.", "Report it with the command, the version and the lines shown."),
     # warnings
@@ -249,11 +260,16 @@ CATALOGUE: dict[str, Code] = {
     "RW-W75": Code("uneven_votes", "Not every rater voted on every item.", "Have all raters vote on the same items; Fleiss' kappa needs it."),
     "RW-W76": Code("escalation", "Somebody else has to look at this.", "The line says what is out of bounds."),
     "RW-W77": Code("mark_differs", "Operators marked records in another way than the marking rule does.", "Right snippet and a distance up to 0.45 is correct; from 0.60 on, or another snippet, it fails; in between somebody looks."),
+    "RW-W79": Code("other_question", "A trace answers another question than the gold set asks under the same id.", "Run the pipeline over this gold set again, or score the traces against the gold set that they were made for."),
+    "RW-W80": Code("unknown_wording", "A trace asks a wording that the gold question does not have.", "Add it to paraphrases, or run the wordings of this gold set."),
+    "RW-W81": Code("gold_ids_unseen", "Gold ids occur in no trace.", "If the corpus was chunked again, bind the gold set to it: 'ragworthy gold bind' or 'ragworthy gold rebind'. With --corpus, ids that are merely never found are told from those that are gone."),
+    "RW-W82": Code("ids_differ_in_form", "Ids that mean the same are written in different forms.", "Write the ids of the index in the gold set, in retrieved_ids and in citations alike."),
     "RW-W85": Code("evidence_elsewhere", "Evidence was found, but not just in the document, section or page that the gold set names.", "Correct gold_source, or look whether the right document is in the corpus."),
     "RW-W86": Code("ids_differ", "The gold ids of an item are not the chunks that hold its evidence; the evidence counts.", "The ids are from another chunking: 'ragworthy gold bind' writes those of today."),
     "RW-W87": Code("evidence_not_looked_up", "Items name evidence, but neither ids nor a corpus to find it in.", "Give the chunks with --corpus, or write the ids with 'ragworthy gold bind'."),
     "RW-W88": Code("text_only", "Answerable items name no evidence, so only their text is scored: containment and refusals.", "For precision, CHR, recall and hit say what the evidence is (gold_evidence), where it stands (gold_source) or which chunks hold it (gold_citations)."),
     "RW-W78": Code("all_rejected", "Every pair of votes ends as REJECT, so the validators agree that nothing may ship.", "Look at the answers with the answers suite: agreement alone does not say that they are good."),
+    "RW-W95": Code("sentences_as_pieces", "A gold_claim_substr entry is a whole sentence: no model repeats it word for word.", "Put the sentence into gold_reference, and keep in gold_claim_substr only the few words that must occur."),
     "RW-W90": Code("documents_judged", "The relevant ids of some questions are names of documents.", "Nothing, if documents are what you judge; write them as gold_source to say so."),
     "RW-W91": Code("evidence_unbound", "Some sources or evidence texts are in no chunk of the index; they count as not found.", "Correct them, or index the documents they come from; 'ragworthy gold lint --corpus INDEX' lists them all."),
     "RW-W92": Code("few_wordings", "Questions have fewer than three wordings.", "Nothing, unless you want convergence (λ, triplets): that takes three wordings under two seeds."),
@@ -276,9 +292,17 @@ class Problem(NamedTuple):
 class RagworthyError(Exception):
     """Something that stops the work and that a person can mend."""
 
-    def __init__(self, problems: Iterable[Problem], total: int | None = None, advice: str = "") -> None:
+    def __init__(
+        self,
+        problems: Iterable[Problem],
+        total: int | None = None,
+        advice: str = "",
+        hint: Callable[[str], str] | None = None,
+    ) -> None:
+        """`hint` says what to do about a code, where the catalogue, which speaks of commands, does not fit."""
         self.problems = list(problems)
         self.advice = advice
+        self._hint = hint or (lambda code: CATALOGUE[code].do)
         self.total = len(self.problems) if total is None else total
         super().__init__("\n".join(self.lines()))
 
@@ -290,13 +314,12 @@ class RagworthyError(Exception):
             lines.append(str(problem))
             if problem.code not in seen:
                 seen.add(problem.code)
-                entry = CATALOGUE[problem.code]
-                lines.append(f"  {entry.name}: {entry.do}")
+                lines.append(f"  {CATALOGUE[problem.code].name}: {self._hint(problem.code)}")
         hidden = self.total - min(len(self.problems), MOST_PROBLEMS)
         if hidden > 0:
             lines.append(f"… and {hidden:,} more")
         if self.advice:
-            lines.append(self.advice)
+            lines += self.advice.split("\n")
         return lines
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.errors import policy_error
+from ragworthy.errors import DataError, policy_error
 from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin, using_metrics
+from ragworthy.load.sources import Source, open_source
 from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import check_gates
 from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
@@ -18,7 +19,7 @@ from ragworthy.report import write as writing
 from ragworthy.report.part import Part, Voice
 from ragworthy.suites import SUITES
 from ragworthy.suites.describe import describe
-from ragworthy.suites.evidence import Found
+from ragworthy.suites.evidence import Evidence, Found
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress as Progress
@@ -84,7 +85,7 @@ def score_suite(suite: Suite, request: Request, progress: Progress | None = None
     """The whole flow of one suite. What differs between suites is behind `suite`; the steps are these for all."""
     suite = suite.variant(request)
     opened = open_inputs(suite, request)
-    evidence = suite.told(request, suite.read(opened, request, progress))
+    evidence = suite.told(request, _read(suite, request, opened, progress))
     opened.check_unchanged()
     summary = summarise(suite, request, evidence)
     bound = suite.bind(request, evidence, summary, suite.baseline(opened, evidence))
@@ -92,6 +93,27 @@ def score_suite(suite: Suite, request: Request, progress: Progress | None = None
     judged = g.judge(bound.gates, summary.values, baseline=bound.baseline, waivers=bound.waivers, each=each)
     judged = suite.settle(judged, bound, evidence)
     return describe(suite, Found(request, opened, evidence, summary, judged, suite.frozen(opened, evidence)))
+
+
+def _read(suite: Suite, request: Request, opened: Opened, progress: Progress | None) -> Evidence:
+    """The evidence; where a file is something else altogether, an error in one line that says what."""
+    try:
+        return suite.read(opened, request, progress)
+    except DataError as error:
+        from ragworthy.load.foreign import name_misfits
+
+        name_misfits(error, _read_as(suite, request, opened))
+        raise
+
+
+def _read_as(suite: Suite, request: Request, opened: Opened) -> Iterator[tuple[Source, str]]:
+    """Every file with the type of its records."""
+    for one in suite.inputs(request):
+        given = request.get(one.key)
+        if one.form == "records" and one.report_role in opened.sources:
+            yield opened[one.report_role], one.record or ("Vote" if suite.name == "agreement" else "")
+        elif one.key in ("qrels", "run") and given is not None:
+            yield open_source(one.report_role, given), "Qrels" if one.key == "qrels" else "TrecRun"
 
 
 def open_inputs(suite: Suite, request: Request) -> Opened:

@@ -38,6 +38,7 @@ class Gold(msgspec.Struct, frozen=True, gc=False):
     gold_source: Sources | None = None
     gold_groups: list[list[str]] | None = None
     """Where the evidence lies, bound: any id of a group will do, and every group is needed."""
+    gold_reference: str | list[str] | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):

@@ -125,6 +125,29 @@ def test_damaged_traces_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
     assert "in 3 = written 2 + skipped 1\n  skipped 1: its spans lost attributes (trace " in done.out
 
 
+def test_two_commands_from_spans_to_a_verdict(tmp_path: Path) -> None:
+    """Evidence texts are bound to what was retrieved, so that nobody has to know ids."""
+    by_qid = {one["qid"]: one for one in EXPECTED["langchain_otlp.jsonl.gz"]}
+    asked = [
+        {key: one[key] for key in ("qid", "question", "answerable")} for one in rows_of(GOLD) if one["qid"] in by_qid
+    ]
+    for one in asked:
+        said_here = by_qid[one["qid"]]
+        one["answerable"] = bool(said_here["citations"])
+        if one["answerable"]:
+            one |= {"gold_evidence": [said_here["claim"]], "gold_claim_substr": [said_here["claim"][:30]]}
+    gold = write_jsonl(tmp_path / "g.jsonl", asked)
+    flags = ("--gold", gold, "--trace-out", tmp_path / "t.jsonl", "--chunks-out", tmp_path / "c.jsonl")
+    done = run_cli("import", "otel", FILES / "langchain_otlp.jsonl.gz", *flags)
+    following = done.out.splitlines()[-1].removeprefix("next: ragworthy ").split()
+    scored = run_cli(*following, "--refusal", "I don't know based on the provided context.", "--format", "json")
+    report = json.loads(scored.out)["suites"]["answers"]
+    assert report["counts"] | {"answered": 2, "refused": 1, "missing": 0} == report["counts"]
+    assert report["metrics"]["answers.precision"]["value"] == 1.0
+    assert report["metrics"]["answers.chr"]["num"] == 2
+    assert report["metrics"]["answers.support"]["value"] == 1.0
+
+
 def test_from_python(tmp_path: Path) -> None:
     found = rw.import_file("otel", FILES / "haystack_otlp.jsonl.gz", gold=str(GOLD))
     assert {one["qid"]: facts(one) for one in found.traces} == {

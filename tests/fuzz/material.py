@@ -120,7 +120,7 @@ RAGAS: list[Row] = [
 RAGAS_CSV = (
     "user_input,retrieved_contexts,response,reference\nHow large?,\"['5 GB at most.', 'Two.']\",5 GB [1].,5 GB\n"
 )
-GOLDENS: list[Row] = [
+GOLDENS: Any = [
     {"input": "How large?", "actual_output": "5 GB [1].", "expected_output": "5 GB", "context": ["5 GB at most."],
      "retrieval_context": ["5 GB at most.", "Two."], "name": "one", "source_file": "limits.md"},
 ]  # fmt: skip

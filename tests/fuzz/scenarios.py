@@ -1,5 +1,6 @@
 """Sound files, and the commands that read them. Kept cases edit these files: add scenarios, do not change them."""
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fuzz import material as m
+from fuzz import recorded as r
 from fuzz.edits import Files
 from fuzz.material import lines
 from fuzz.room import Room, run
@@ -350,7 +352,8 @@ def imports() -> Scenario:
     files: Files = {
         "sheet.csv": m.SHEET.encode(), "map.toml": b'question = "Question"\nanswer = "Expected answer"\n',
         "log.jsonl": lines(m.LOG), "records.json": b'{"data": [' + b",".join(lines(m.LOG).splitlines()) + b"]}",
-        "ragas.jsonl": lines(m.RAGAS), "ragas.csv": m.RAGAS_CSV.encode(), "deepeval.json": lines([m.GOLDENS]),
+        "ragas.jsonl": lines(m.RAGAS), "ragas.csv": m.RAGAS_CSV.encode(),
+        "deepeval.json": b"[" + lines(m.GOLDENS).strip() + b"]\n",
         "promptfoo.json": lines([m.RESULTS]), "squad.json": lines([m.SQUAD]),
         "beir/corpus.jsonl": lines([{"_id": "d1", "title": "T", "text": "one"}, {"_id": "d2", "text": "two"}]),
         "beir/queries.jsonl": lines([{"_id": "q1", "text": "first?"}, {"_id": "q2", "text": "second?"}]),
@@ -367,12 +370,30 @@ def imports() -> Scenario:
     return Scenario(files, commands, list(files))
 
 
+def recordings() -> Scenario:
+    """Traces that other tools recorded."""
+    files: Files = {
+        "otlp.jsonl": lines(r.OTLP), "sdk.json": json.dumps(r.SDK, indent=1).encode(), "runs.jsonl": lines(r.RUNS),
+        "langfuse.jsonl": lines(r.LANGFUSE), "mlflow.jsonl": lines(r.MLFLOW), "phoenix.jsonl": lines(r.PHOENIX),
+        "gold.jsonl": lines(m.GOLD),
+    }  # fmt: skip
+    out = "--trace-out t.jsonl"
+    commands = words(
+        f"import otel otlp.jsonl --gold gold.jsonl {out} --chunks-out c.jsonl",
+        f"import otel sdk.json otlp.jsonl {out}",
+        f"import otel otlp.jsonl --doc-id content --marker none --skip-damaged {out}",
+        f"import langsmith runs.jsonl {out}", f"import langfuse langfuse.jsonl {out} --gold-out g.jsonl",
+        f"import mlflow mlflow.jsonl {out} --answer root", f"import phoenix phoenix.jsonl {out}",
+    )  # fmt: skip
+    return Scenario(files, commands, list(files))
+
+
 SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "answers": answers, "retrieval": retrieval, "trec": trec, "structured": structured, "stability": stability,
     "latency": latency, "agreement": agreement, "rules": rules, "policy": policy, "suites": suites,
     "receipts": receipts, "index": index, "vectors": vectors, "journal": journal, "replies": replies, "knobs": knobs,
     "garbage-claims": _garbage("claims"), "garbage-errors": _garbage("errors"), "garbage-nothing": _garbage("nothing"),
-    "garbage-suites": garbage_suites, "imports": imports,
+    "garbage-suites": garbage_suites, "imports": imports, "recordings": recordings,
 }  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def _retrieval() -> Suite:
 
     def traces(make: Callable[[int, int, int], Row]) -> list[Row]:
         return [
-            {"qid": f"Q{n}", "paraphrase": p, "seed": s, "query": f"wording {p}"} | make(n, p, s)
+            {"qid": f"Q{n}", "paraphrase": p, "seed": s, "query": "abc"[p]} | make(n, p, s)
             for n in range(1, 5) for p in range(3) for s in (1, 2)
         ]  # fmt: skip
 

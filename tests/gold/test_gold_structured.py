@@ -407,7 +407,7 @@ def test_other_suites_are_told_apart() -> None:
     write([answers], "gold.jsonl")
     assert "distinct" not in ragworthy("gold", "lint", "gold.jsonl").out
     write([answers], "gold.json", indent=1)
-    assert "[RW-F07]" in ragworthy("gold", "lint", "gold.json").out
+    assert ragworthy("gold", "lint", "gold.json").err.startswith("gold.json: this is a JSON array, and not one object ")
     write([{"id": "b", "question": "B?"}, row("a")], "q.jsonl")
     out = ragworthy("gold", "lint", "q.jsonl").out
     assert "error: q.jsonl:1: expected: expected an object, got nothing [RW-Q01]\n" in out

@@ -53,6 +53,10 @@ ADVICE = {
     "RW-F14": ("  cannot_write: Check the folder, its permissions and the free space; the old file is untouched."),
     "RW-F15": "  extra_missing: Install it with the pip line shown.",
     "RW-F16": "  changed_meanwhile: Let the writer finish, then run again.",
+    "RW-F22": (
+        "  foreign_file: Read it with the import named, and give what that writes; docs/troubleshooting.md has every "
+        "case."
+    ),
     "RW-F17": "  unknown_format: Use .json .md .xml .txt, or .jsonl .parquet .csv for rows.",
     "RW-G01": "  gold_qid: Give every item a non-empty string as qid.",
     "RW-G02": (
@@ -214,7 +218,10 @@ EXACT: dict[str, list[str]] = {
         ':1: expected a JSON object, got {"qid": "A1", "question": "Does X allow… (trailing characters '
         "(byte 146)) [RW-F07]"
     ],
-    "gold-one-array.json": [":1: expected a JSON object, got a list [RW-F08]"],
+    "gold-one-array.json": [
+        ": this is a JSON array, and not one object a line: read it with "
+        "'ragworthy import jsonl gold-one-array.json --gold-out gold.jsonl' [RW-F22]"
+    ],
     "gold-only-bom.jsonl": [": expected gold records, got none [RW-G05]"],
     "gold-only-empty-substr.jsonl": [
         ":2: gold_claim_substr: expected an entry of 5 characters or more, got only shorter ones [RW-G07]"
@@ -234,33 +241,8 @@ EXACT: dict[str, list[str]] = {
         ),
     ],
     "gold-pretty-array.json": [
-        ":1: expected a JSON object, got [ (Input data was truncated) [RW-F07]",
-        ":2: expected a JSON object, got { (Input data was truncated) [RW-F07]",
-        ':3: expected a JSON object, got "qid": "A1", (trailing characters (byte 8)) [RW-F07]',
-        (
-            ':4: expected a JSON object, got "question": "Does X allow null keys?", (trailing '
-            "characters (byte 13)) [RW-F07]"
-        ),
-        ':5: expected a JSON object, got "answerable": true, (trailing characters (byte 15)) [RW-F07]',
-        (':6: expected a JSON object, got "gold_claim_substr": [ (trailing characters (byte 22)) [RW-F07]'),
-        ':7: expected a JSON object, got "rejects null keys" [RW-F08]',
-        ":8: expected a JSON object, got ], (invalid character (byte 2)) [RW-F07]",
-        ':9: expected a JSON object, got "gold_citations": [ (trailing characters (byte 19)) [RW-F07]',
-        ':10: expected a JSON object, got "p1#2" [RW-F08]',
-        ":11: expected a JSON object, got ] (invalid character (byte 2)) [RW-F07]",
-        ":12: expected a JSON object, got }, (invalid character (byte 1)) [RW-F07]",
-        ":13: expected a JSON object, got { (Input data was truncated) [RW-F07]",
-        ':14: expected a JSON object, got "qid": "A2", (trailing characters (byte 8)) [RW-F07]',
-        (
-            ':15: expected a JSON object, got "question": "How big may a part be?", (trailing '
-            "characters (byte 13)) [RW-F07]"
-        ),
-        ':16: expected a JSON object, got "answerable": true, (trailing characters (byte 15)) [RW-F07]',
-        (':17: expected a JSON object, got "gold_claim_substr": [ (trailing characters (byte 22)) [RW-F07]'),
-        ':18: expected a JSON object, got "5 gigabytes" [RW-F08]',
-        ":19: expected a JSON object, got ], (invalid character (byte 2)) [RW-F07]",
-        ':20: expected a JSON object, got "gold_citations": [ (trailing characters (byte 19)) [RW-F07]',
-        "… and 11 more",
+        ": this is a JSON array, and not one object a line: read it with "
+        "'ragworthy import jsonl gold-pretty-array.json --gold-out gold.jsonl' [RW-F22]"
     ],
     "gold-qid-empty.jsonl": [":2: qid: expected a non-empty string, got nothing [RW-G01]"],
     "gold-qid-escape.jsonl": [':3: qid: expected a unique id, got "A\\x1b[31m1" again [RW-G02]'],

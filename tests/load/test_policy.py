@@ -76,7 +76,8 @@ EXACT = {
     "RW-P05": (
         SUITE + '[[gate]]\nmetric = "answers.precision"\nmin = 0\n',
         "ragworthy.toml: gate[0].min: min = 0 can never fail: the metric is never below 0 [RW-P05]\n"
-        "  threshold_idle: A gate that cannot fail is no gate: choose a threshold inside the metric's range.\n",
+        "  threshold_idle: Choose a threshold inside the metric's range: a gate that can only pass, or "
+        "only fail, decides nothing.\n",
     ),
     "RW-P06": (
         WAIVER + "expires = 2001-02-03\n",

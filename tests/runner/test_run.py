@@ -88,6 +88,7 @@ def test_the_ledger_the_reasons_and_the_exit_code(tmp_path: Path, cli: Cli) -> N
         "errors: bad reply 1, no recorded trace 1",
         "the first: bad reply: retrieved_ids: expected array, got int",
         f"traces: {out / 'traces.jsonl'}",
+        f"next: ragworthy score answers --gold {gold} --trace {out / 'traces.jsonl'}",
         "run: 2 of 4 replies are errors (exit 1)",
     ]
     assert (done.code, done.err) == (1, "")
@@ -221,8 +222,8 @@ def test_wrong_targets_are_wrong_usage(tmp_path: Path, cli: Cli) -> None:
     done = cli("run", "--target", "nonsense", "--gold", gold, "--out", tmp_path / "o")
     assert done.code == 2
     assert done.err.splitlines()[0] == (
-        "expected a target such as module:callable, http://… or https://…, cmd:COMMAND, replay:FILE, builtin:INDEX, "
-        'got "nonsense" [RW-U01]'
+        "expected a target such as module:callable, file.py:callable, http://… or https://…, cmd:COMMAND, "
+        'replay:FILE, builtin:INDEX, got "nonsense" [RW-U01]'
     )
     assert not (tmp_path / "o").exists()
     done = cli("run", "--target", "a:b", "--pipeline", "p.toml", "--gold", gold, "--out", tmp_path / "o")

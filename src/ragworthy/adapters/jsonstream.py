@@ -118,13 +118,15 @@ def _following(text: str, where: str) -> Iterator[Value]:
             at += 1
             continue
         count += 1
+        begin = at
         try:
-            value, at = read(text, at)
+            _, at = read(text, at)
+            value = msgspec.json.decode(text[begin:at])  # the other decoder takes what is no JSON
         except RecursionError:
             raise _too_deep(where) from None
         except ValueError as error:
-            reason = getattr(error, "msg", str(error))
-            message = f"expected JSON, got {visible(clip(text[at : at + 80], 40))} ({reason})"
+            reason = getattr(error, "msg", str(error)).removeprefix("JSON is malformed: ")
+            message = f"expected JSON, got {visible(clip(text[begin : begin + 80], 40))} ({reason})"
             raise data_error("RW-F07", message, where=f"{where}: value {count}") from None
         yield Value(f"{where}: value {count}", value)
 

@@ -77,8 +77,9 @@ def _trace(record: _Record) -> Iterator[Span]:
     """A trace as its outermost step, with the observations that came along."""
     name = record.text("id")
     root = f"trace:{name}"
-    held = record.get("observations")
-    inside = [_observation(_Record(one), root) for one in held if isinstance(one, Mapping)] if held else []
+    given = record.get("observations")
+    held = given if isinstance(given, list) else []
+    inside = [_observation(_Record(one), root) for one in held if isinstance(one, Mapping)]
     starts = [span.start for span in inside if span.start is not None]
     ends = [span.end for span in inside if span.end is not None]
     attributes = {

@@ -47,9 +47,9 @@ def listed(value: Mapping[str, Any], keys: Sequence[str], where: str) -> list[Ma
     """A list of objects under one of some keys; nothing is an empty list."""
     key = next((one for one in keys if value.get(one) is not None), keys[0])
     held = value.get(key) or []
-    wrong = held if not isinstance(held, list) else next((one for one in held if not isinstance(one, Mapping)), None)
-    if wrong is not None:
-        raise data_error("RW-A12", f"expected a list of objects, got {described(wrong)}", where=where, field=key)
+    wrong = [one for one in held if not isinstance(one, Mapping)] if isinstance(held, list) else [held]
+    if wrong:
+        raise data_error("RW-A12", f"expected a list of objects, got {described(wrong[0])}", where=where, field=key)
     return list(held)
 
 

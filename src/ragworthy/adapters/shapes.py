@@ -69,8 +69,8 @@ def messages(value: Any) -> list[tuple[str, str]]:
 
 
 def _message(value: Any) -> tuple[str, str] | None:
-    if isinstance(value, list) and len(value) == 2 and value[0] in _ROLES and isinstance(value[1], str):
-        return str(value[0]), value[1]
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(one, str) for one in value):
+        return (value[0], value[1]) if value[0] in _ROLES else None
     if not isinstance(value, Mapping):
         return None
     inner = value.get("kwargs") or value.get("message")

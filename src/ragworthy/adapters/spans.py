@@ -141,8 +141,10 @@ def nanoseconds(value: Any) -> int | None:
         return None
 
 
-def _scaled(number: int) -> int:
+def _scaled(number: int) -> int | None:
     """Nanoseconds; smaller numbers are the milliseconds or microseconds that exports have."""
+    if not 0 <= number < 1 << 63:
+        return None
     if number < 10**14:
         return number * 1_000_000
     return number * 1000 if number < 10**17 else number

@@ -7,7 +7,7 @@ number among them. All chunks that hold a text are alternatives of each other: a
 chunks, or cut where neither side has enough, is held by several together: a group for each part.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ EDITED = (3, 4)
 """A chunk holds an edited text when this share of its words stands in one window: 0.75. Both: docs/gold.md."""
 FEWEST = 5
 """A text with fewer words says too little to be recognised when it was edited."""
+SEVERAL = 3
+"""So many of the rarest words, besides those that may be missing, are looked up before a chunk is compared."""
 BORDER = 3
 """From so many words on, a text that runs over the border of a chunk is recognised."""
 
@@ -244,17 +246,17 @@ class Binder:
         return _Held([], UNBOUND, f"no chunk holds it; {name} comes nearest with {most}", nearest)
 
     def _candidates(self, words: Words, inside: frozenset[int] | None) -> list[int]:
-        """Chunks that may hold most of the words. One that lacks all of the rarest ones lacks too many."""
+        """Chunks that may hold most of the words. One that has too few of the rarest ones lacks too many."""
         keys = self._rarest(words)
         least = -(-EDITED[0] * len(words) // EDITED[1])
         spared = len(words) - least
         if len(keys) < len(set(words)) or any(len(key) == 2 for key in keys):
             spared *= 2  # a character that was changed is in two pairs
-        found: set[int] = set()
-        for key in keys[: spared + 1]:
-            found.update(self._postings.get(key, ()))
-        if inside is not None:
-            found &= inside
+        several = max(min(SEVERAL, len(keys) - spared), 1)
+        shared: Counter[int] = Counter()
+        for key in keys[: spared + several]:
+            shared.update(self._postings.get(key, ()))
+        found = {n for n, count in shared.items() if count >= several and (inside is None or n in inside)}
         wanted = set(words)
         return sorted(n for n in found if sum(map(words.count, wanted.intersection(self._words[n]))) >= least)
 

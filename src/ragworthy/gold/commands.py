@@ -194,6 +194,7 @@ _MEANINGS = (
     ("question", "another question under the same qid: give it a new qid instead"),
     ("expected", "another answer is right now: scores of the question are not comparable"),
     ("gold_claim_substr", "other claims are right now: precision and containment are not comparable"),
+    ("gold_reference", "another reference counts now: reference_f1 and reference_details are not comparable"),
     ("gold_citations", "other evidence counts now: precision, CHR and recall are not comparable"),
     ("gold_evidence", "other evidence counts now: precision, CHR and recall are not comparable"),
     ("gold_source", "other evidence counts now: precision, CHR and recall are not comparable"),

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy.errors import CATALOGUE, Problem
-from ragworthy.load.gold import wrong_id
+from ragworthy.load.gold import wrong_id, wrong_reference
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold
+from ragworthy.report.show import plural
 from ragworthy.safe import unlinked
-from ragworthy.text import clip, words
+from ragworthy.text import clip, compiled, has_cjk, words
 
 NEAR = 0.8
 """Two questions whose word sets overlap this much (Jaccard) are near-duplicates."""
@@ -90,6 +91,8 @@ def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Fi
     findings = identities(items, label)
     flags_of = f.gold_flags(f.Rules(short_words=short_words))
     for item in items:
+        if wrong := wrong_reference(item.gold):
+            findings.append(finding("error", wrong.code, item, label, wrong.field, wrong.message))
         flags = flags_of(item.gold)
         for bit, (code, field, message) in f.LINT.items():
             if flags & bit:
@@ -103,6 +106,7 @@ def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Fi
         findings.append(finding("warning", "RW-W11", item, label, "question", text))
     findings += _alike(items, label)
     findings += _of_the_whole(items, label)
+    findings += _sentences(items, label)
     return sorted(findings, key=lambda one: (one.line, one.problem.code))
 
 
@@ -145,12 +149,44 @@ def _of_the_whole(items: Sequence[Question], label: str) -> list[Finding]:
     bare = sum(bool(one & f.NO_CITATIONS) and not one & f.NOTHING for one in flags)
     if bare:
         some = f"{len(items):,} items, {bare:,} of them answerable without evidence"
-        message = f"{some}: containment and refusals are measured; precision, CHR, recall and hit are not"
+        pieces = any(item.gold.gold_claim_substr for item in items)
+        there, gone = ("containment", "precision") if pieces else ("references", "precision, containment")
+        message = f"{some}: {there} and refusals are measured; {gone}, CHR, recall and hit are not"
         findings.append(Finding("note", Problem("RW-W88", message, label), 1, ""))
     for name, count in thin_slices(items):
         message = f"slice {clip(name, 60)} has {count} of {len(items)} questions; fewer than {THIN} show nothing"
         findings.append(Finding("note", Problem("RW-W20", message, label), 1, ""))
     return findings
+
+
+SENTENCE_WORDS = 8
+SENTENCE_SIGNS = 25
+
+
+def is_sentence(piece: str) -> bool:
+    """Whether a piece of gold text is a whole sentence, which no model repeats word for word.
+
+    >>> is_sentence("Backups are kept for 30 days in two regions."), is_sentence("30 days")
+    (True, False)
+    """
+    text = piece.strip().rstrip("\"'”’」』)")
+    if not text.endswith((".", "!", "?", "。", "！", "？", "…", "؟", "۔", "।")):
+        return False
+    long = SENTENCE_SIGNS if has_cjk(text) else SENTENCE_WORDS
+    return len(compiled(r"\w").findall(text) if has_cjk(text) else text.split()) >= long
+
+
+def _sentences(items: Sequence[Question], label: str) -> list[Finding]:
+    """Whole sentences among the pieces, one line for the set."""
+    found = [item for item in items for piece in item.gold.gold_claim_substr or () if is_sentence(piece)]
+    if not found:
+        return []
+    one = len(found) == 1
+    said = "is a sentence" if one else "are sentences"
+    them = "no model repeats it word for word; put it" if one else "no model repeats them word for word; put them"
+    message = f"{plural(len(found), 'piece')} {said}: {them} into gold_reference"
+    first = found[0]
+    return [Finding("note", Problem("RW-W95", message, f"{label}:{first.line}", "gold_claim_substr"), first.line, "")]
 
 
 def thin_slices(items: Sequence[Question]) -> list[tuple[str, int]]:

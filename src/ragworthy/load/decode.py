@@ -204,6 +204,12 @@ def _explain_gold(value: dict[str, Any]) -> list[Found]:
         found.append(Found("RW-G03", "question", f"expected a string, got {described(question)}"))
     for field in ("gold_claim_substr", "gold_citations", "constraints"):
         found += _string_list(value, field, "RW-G03")
+    reference = value.get("gold_reference")
+    if isinstance(reference, list):
+        found += _string_list(value, "gold_reference", "RW-G03")
+    elif reference is not None and not isinstance(reference, str):
+        expected = f"expected a text or a list of texts, got {described(reference)}"
+        found.append(Found("RW-G03", "gold_reference", expected))
     return found + explain_evidence(value)
 
 
@@ -235,8 +241,9 @@ def _explain_chunk(value: dict[str, Any]) -> list[Found]:
         found.append(Found("RW-C01", "chunk_id", "expected a non-empty string, got nothing"))
     text = value.get("text")
     if not isinstance(text, str):
-        got = "nothing" if "text" not in value else described(text)
-        found.append(Found("RW-C01", "text", f"expected a string, got {got}"))
+        found.append(
+            Found("RW-C01", "text", f"expected a string, got {described(text) if 'text' in value else 'nothing'}")
+        )
     return found or explain_by_type(Chunk, "RW-C01")(value)
 
 
@@ -339,8 +346,16 @@ class Item(NamedTuple):
 
 
 def read_items(source: Source, kind: type[Record]) -> tuple[list[Item], list[Problem]]:
-    """Every record of a file with its line and all fields, and the problems of the lines that have none."""
-    return items_of(numbered(source), source.given, kind)
+    """Every record of a file with its line and all fields, and the problems of the lines that have none.
+
+    Raises what the file is where it is something else altogether.
+    """
+    items, problems = items_of(numbered(source), source.given, kind)
+    if problems and not items:
+        from ragworthy.load.foreign import check
+
+        check(source, kind.__name__, strict=False)
+    return items, problems
 
 
 def numbered(source: Source) -> Iterator[tuple[int, bytes]]:

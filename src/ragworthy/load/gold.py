@@ -35,6 +35,25 @@ def wrong_id(name: str | None, seen: Container[str], field: str = "qid") -> Wron
     return None
 
 
+def wrong_reference(gold: Gold) -> Wrong | None:
+    """What is wrong with a reference: each must hold a word or a number.
+
+    >>> wrong_reference(Gold(answerable=True, gold_reference=["It is 5.", " "])).field
+    'gold_reference[1]'
+    """
+    given = gold.gold_reference
+    if given is None:
+        return None
+    listed = isinstance(given, list)
+    if not given and listed:
+        return Wrong("RW-G27", "gold_reference", "expected a text or a list of texts, got an empty list")
+    for nth, text in enumerate(given if isinstance(given, list) else [given]):
+        if not any(map(str.isalnum, text)):
+            field = f"gold_reference[{nth}]" if listed else "gold_reference"
+            return Wrong("RW-G27", field, "expected a text with words or numbers, got none")
+    return None
+
+
 def name_of(record: Gold | Trace) -> str:
     """The id, under whichever key it was written."""
     return record.qid or record.q_id or ""
@@ -93,6 +112,8 @@ def problems_of(items: Sequence[Item], given: str, rules: f.Rules, *, allow_erro
         if wrong := wrong_id(qid, seen):
             problems.append(Problem(wrong.code, wrong.message, where, wrong.field))
         seen.add(qid)
+        if not allow_errors and (wrong := wrong_reference(item.record)):
+            problems.append(Problem(wrong.code, wrong.message, where, wrong.field))
         flags = 0 if allow_errors else flags_of(item.record)
         problems += [Problem(code, text, where, field) for mark, (code, field, text) in f.LINT.items() if flags & mark]
     return problems

@@ -8,18 +8,22 @@ import hashlib
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import data_error, missing_extra, usage_error
+from ragworthy.errors import Problem, UsageError, data_error, missing_extra, usage_error
 from ragworthy.files import check_readable, open_input, sha256_of, shown_path
 from ragworthy.load import unpack
+from ragworthy.load.values import Refused, is_plain, plain
 
 BLOCK = 1 << 17
 LONGEST_LINE = 32 << 20
 BOM = b"\xef\xbb\xbf"
+_AT_ONCE = 1000
+"""So many records in memory are looked at together."""
 _LOOKED_AT = 16_384
 _ROWS = 2048
 _MOST_ROWS = 64 << 20
@@ -205,7 +209,7 @@ class ParquetFile(FileSource):
         offset = 0
         try:
             for rows in self._rows():
-                data = as_lines(rows)
+                data = as_lines(rows, self.given)
                 yield Block(offset, data)
                 offset += len(data)
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -272,7 +276,7 @@ class Memory(Source):
 
     def __init__(self, role: str, records: Iterable[Any]) -> None:
         super().__init__(role, f"<{role}>")
-        self.data = as_lines(records)
+        self.data = as_lines(records, self.label)
         self.size = len(self.data)
 
     def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
@@ -283,20 +287,40 @@ class Memory(Source):
         return hashlib.sha256(self.data).hexdigest()
 
 
-def as_lines(records: Iterable[Any]) -> bytes:
-    """Records as JSON lines."""
-    encode = msgspec.json.Encoder(enc_hook=_plain).encode
+def as_lines(records: Iterable[Any], where: str) -> bytes:
+    """Records as JSON lines; `where` names them in a message."""
+    encoder = msgspec.json.Encoder()
+    rest = iter(records)
+    pieces: list[bytes] = []
+    count = 0
+    while some := list(islice(rest, _AT_ONCE)):
+        pieces.append(_lines_at_once(encoder, some) or _lines_one_by_one(encoder, some, where, count))
+        count += len(some)
+    return b"".join(pieces)
+
+
+def _lines_at_once(encoder: msgspec.json.Encoder, records: list[Any]) -> bytes:
+    """The lines of records that are plain; nothing where some are not."""
     try:
-        return b"".join([encode(record) + b"\n" for record in records])
+        return encoder.encode_lines(records) if is_plain(records) else b""
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return b""
+
+
+def _lines_one_by_one(encoder: msgspec.json.Encoder, records: list[Any], where: str, before: int) -> bytes:
+    """The lines of records; what JSON cannot hold is refused by its record and its field."""
+    lines: list[bytes] = []
+    try:
+        for record in records:
+            lines.append(encoder.encode(plain(record)) + b"\n")
+    except Refused as refused:
+        place = f"{where}:{before + len(lines) + 1}"
+        raise UsageError([Problem("RW-U05", refused.reason, place, refused.field)]) from None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise usage_error(f"expected records that JSON can hold, got: {error}") from None
-
-
-def _plain(value: Any) -> Any:
-    """NumPy scalars and arrays as the Python values they hold."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"a value of type {type(value).__name__}")
+        told = "records nested too deeply" if isinstance(error, RecursionError) else str(error)
+        place = f"{where}:{before + len(lines) + 1}"
+        raise UsageError([Problem("RW-U05", f"expected what JSON can hold, got: {told}", place)]) from None
+    return b"".join(lines)
 
 
 def open_source(role: str, given: Any) -> Source:

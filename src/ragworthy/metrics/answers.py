@@ -1,7 +1,11 @@
-"""Metrics of the answers suite. Each maps the facts of one question to True, False or None.
+"""Metrics of the answers suite. Each maps the facts of one question to True, False or None, or to a number from 0 to 1.
 
-The value of a rate is the share of True among the questions that are not None; a count is the number of True.
+The value of a rate is the share of True among the questions that are not None; a count is the number of True. Where
+only a reference says what a right claim is, what looks for pieces of gold text has nothing to look for.
 """
+
+from collections.abc import Iterable
+from fractions import Fraction
 
 from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.registry import metric
@@ -19,7 +23,7 @@ from ragworthy.names import Label, Stage
 )
 def precision(facts: Facts) -> bool | None:
     """Share of shipped answers that are right, properly cited and keep their constraints; an error is none of it."""
-    if not facts.tried or facts.by_text:
+    if not facts.tried or facts.by_text or facts.by_reference:
         return None
     return facts.answerable and facts.contains and facts.hit and facts.kept
 
@@ -153,7 +157,41 @@ def compliance(facts: Facts) -> bool | None:
 )
 def containment(facts: Facts) -> bool | None:
     """Share of answerable questions that were answered with a claim containing the gold text."""
-    return facts.shipped and facts.contains if facts.answerable else None
+    return facts.shipped and facts.contains if facts.answerable and not facts.by_reference else None
+
+
+@metric(
+    better="higher",
+    kind="mean",
+    needs="references",
+    cases="answerable questions with a reference",
+    event="in the words of the reference",
+    undefined="no answerable question with gold_reference",
+    source="Rajpurkar et al. 2016, SQuAD: token F1 as in the official script; docs/references.md",
+)
+def reference_f1(facts: Facts) -> Fraction | None:
+    """Mean token F1 of claim and reference; a refusal, an error and a missing trace count 0."""
+    found = facts.compared
+    if found is None or not facts.answerable:
+        return None
+    return Fraction(found.num, found.den)
+
+
+@metric(
+    better="higher",
+    kind="mean",
+    needs="references",
+    cases="answerable questions whose reference has details",
+    event="stating all of them",
+    undefined="no answerable question with numbers, dates or names in gold_reference",
+    source="Ragworthy: docs/references.md",
+)
+def reference_details(facts: Facts) -> Fraction | None:
+    """Mean share of the reference's numbers, dates, quantities and names that the claim states; 0 if it contradicts."""
+    found = facts.compared
+    if found is None or not found.details or not facts.answerable:
+        return None
+    return Fraction(0 if found.contradicted else found.stated, found.details)
 
 
 @metric(
@@ -166,7 +204,7 @@ def containment(facts: Facts) -> bool | None:
 )
 def support(facts: Facts) -> bool | None:
     """Share of shipped answers to answerable questions where a cited chunk's text holds the gold text."""
-    return facts.supported if facts.tried and facts.supportable else None
+    return facts.supported if facts.tried and facts.supportable and not facts.by_reference else None
 
 
 @metric(
@@ -180,6 +218,21 @@ def support(facts: Facts) -> bool | None:
 def missing(facts: Facts) -> bool | None:
     """Number of gold questions without a trace."""
     return facts.missing
+
+
+OF_PIECES = frozenset({"answers.precision", "answers.containment", "answers.support"})
+"""Metrics that look for gold_claim_substr."""
+OF_REFERENCES = frozenset({"answers.reference_f1", "answers.reference_details"})
+NO_PIECES = "answerable questions have a gold_reference and no gold_claim_substr"
+
+
+def by_reference_only(known: Iterable[Facts]) -> bool:
+    """Whether only references say what right claims are: not one answerable question has pieces of text.
+
+    Then precision is not measured. Otherwise it would be a number of answered unanswerable questions alone.
+    """
+    answerable = [facts.by_reference for facts in known if facts.answerable]
+    return bool(answerable) and all(answerable)
 
 
 def label(facts: Facts) -> Label:
@@ -199,9 +252,17 @@ def label(facts: Facts) -> Label:
             return Label.OUT_OF_SCOPE
         if not facts.hit:
             return Label.ANS_NO_HIT
-    if not facts.contains:
+    if not facts.contains or (facts.by_reference and _off(facts)):
         return Label.ANS_NO_CONTAIN
     return Label.OK if facts.kept else Label.SCU_VIOLATION
+
+
+def _off(facts: Facts) -> bool:
+    """Whether a claim is clearly not what the reference says: it contradicts it, states no detail, shares no word."""
+    found = facts.compared
+    if found is None:
+        return False
+    return found.contradicted or not (found.stated if found.details else found.num)
 
 
 def blame(facts: Facts) -> tuple[Stage, str]:
@@ -231,6 +292,12 @@ def blame(facts: Facts) -> tuple[Stage, str]:
         if facts.unbound:
             return Stage.INDEX, "no chunk of the corpus holds the gold evidence"
         return Stage.RETRIEVAL, "no gold evidence was retrieved"
+    if what is Label.ANS_NO_CONTAIN and facts.compared is not None and facts.contains:
+        return Stage.GENERATION, (
+            "states another number than the reference"
+            if facts.compared.contradicted
+            else "states nothing of what the reference says"
+        )
     if what is Label.ANS_NO_CONTAIN and facts.by_text:
         return Stage.GENERATION, "the claim lacks the gold text"
     if what is Label.ANS_NO_CONTAIN:

@@ -229,6 +229,11 @@ def named_gates(
     return tuple(gates)
 
 
+def _bare_name(text: str, default_k: int, suite: str | None, known: Known) -> bool:
+    """Whether a text is the name of a metric without a value, and no file."""
+    return registry.find(text, default_k=default_k, suite=suite, known=known) is not None and not Path(text).exists()
+
+
 def parse_gate_text(
     given: list[str], *, default_k: int, evidence: str = "point", suite: str | None = None, known: Known = None
 ) -> tuple[Gate, ...]:
@@ -237,8 +242,9 @@ def parse_gate_text(
     >>> [(gate.metric, gate.op, gate.threshold) for gate in parse_gate_text(["chr=0.75", "under=0.05"], default_k=5)]
     [('answers.chr', '>=', '0.75'), ('answers.under_refusal', '<=', '0.05')]
     """
-    if len(given) == 1 and "=" not in given[0] and given[0].strip():
-        return load_gate_file(Path(given[0]), default_k=default_k, evidence=evidence, suite=suite, known=known)
+    alone = given[0] if len(given) == 1 and "=" not in given[0] else ""
+    if alone.strip() and not _bare_name(alone, default_k, suite, known):
+        return load_gate_file(Path(alone), default_k=default_k, evidence=evidence, suite=suite, known=known)
     check = Checker("--gates")
     pairs: dict[str, Any] = {}
     for item in " ".join(given).replace(",", " ").split():

@@ -7,12 +7,15 @@ import pytest
 
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.registry import MetricName, all_metrics
+from ragworthy.suites.answers.parallel.job import Tally
 from ragworthy.suites.answers.suite import SUITE, _cases
 
 RIGHT = f.ANSWERABLE | f.EVIDENCE | f.PRESENT | f.CLAIM | f.CONTAINS | f.WELL_FORMED | f.IN_SCOPE | f.HIT | f.KEPT
 WRONG = f.ANSWERABLE | f.EVIDENCE | f.PRESENT | f.CLAIM | f.WELL_FORMED | f.IN_SCOPE | f.KEPT
 GONE = f.ANSWERABLE | f.EVIDENCE
-TALLY = Counter({(RIGHT, ("a=1", "b=1")): 6, (RIGHT, ("a=2",)): 1, (WRONG, ("a=1",)): 3, (GONE, ()): 2})
+TALLY: Tally = Counter(
+    {(RIGHT, ("a=1", "b=1"), None): 6, (RIGHT, ("a=2",), None): 1, (WRONG, ("a=1",), None): 3, (GONE, (), None): 2}
+)
 
 
 def rate(name: str) -> MetricName:
@@ -50,6 +53,6 @@ def test_a_metric_that_says_more_than_yes_or_no_is_folded_question_by_question(k
 
 
 def test_every_field_has_its_own_bit() -> None:
-    for bit, field in enumerate(f.Facts._fields[:-2]):
+    for bit, field in enumerate(f.Facts._fields[:-3]):
         facts = f.unpack(1 << bit, (5,))
-        assert [name for name in f.Facts._fields[:-2] if getattr(facts, name)] == [field]
+        assert [name for name in f.Facts._fields[:-3] if getattr(facts, name)] == [field]

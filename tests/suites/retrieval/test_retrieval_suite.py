@@ -34,7 +34,7 @@ def block(section: object, number: int = 1) -> str:
 def gold(n: int = 1, **extra: Any) -> Row:
     return {
         "qid": f"Q{n}",
-        "paraphrases": ["a", "b", "c"],
+        "paraphrases": ["wording 0", "wording 1", "wording 2"],
         "relevant": [block(n)],
         "anchor_section": f"S.{n}",
         "relevant_offsets": {block(n): [1000, 1100]},

@@ -37,7 +37,7 @@ def questions(count: int) -> list[Row]:
     return [
         {
             "qid": f"Q{n}",
-            "paraphrases": ["a", "b", "c"],
+            "paraphrases": [f"wording {nth} of Q{n}" for nth in range(3)],
             "relevant": [block(n)],
             "anchor_section": f"S.{n}",
             "relevant_offsets": {block(n): [1000, 1100]},

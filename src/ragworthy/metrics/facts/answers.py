@@ -5,7 +5,7 @@ metric in `answers.py` is a pure function of the flags.
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,9 @@ from ragworthy.metrics.facts.tops import RETRIEVED as RETRIEVED
 from ragworthy.names import MIN_SUBSTR, REFUSAL
 from ragworthy.records import Gold, Trace
 from ragworthy.text import can_count_when_short, clip, fold, is_nfc, looks_like_refusal, piece_occurs, trim_fold
+
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.compared import Compared
 
 # One number holds everything that is known of a question: a million of them fit into eight megabytes, two of them are
 # joined by `|`, and a Counter of them is the tally. Its bits, from the lowest:
@@ -111,6 +114,13 @@ class Facts(NamedTuple):
     """The question names evidence that no chunk is known to hold: none does, or there is no corpus to look in."""
     all_in_top: frozenset[int]
     any_in_top: frozenset[int]
+    compared: "Compared | None" = None
+    """What was found of a question with a reference."""
+
+    @property
+    def by_reference(self) -> bool:
+        """Only the reference says what a right claim is: there is no piece of text to look for."""
+        return self.compared is not None and self.compared.alone
 
     @property
     def missing(self) -> bool:
@@ -133,14 +143,14 @@ class Facts(NamedTuple):
         return self.answerable and not self.evidence
 
 
-_TICKED = Facts._fields[:-2]
+_TICKED = Facts._fields[:-3]
 """The fields that are one bit each, the lowest first."""
 # A field in another place than its bit would give metrics the wrong fact without any error.
 assert all(globals()[name.upper()] == 1 << bit for bit, name in enumerate(_TICKED))  # noqa: S101 - checked once
 
 
-def unpack(flags: int, ks: tuple[int, ...]) -> Facts:
-    """The facts behind a flag set.
+def unpack(flags: int, ks: tuple[int, ...], compared: "Compared | None" = None) -> Facts:
+    """The facts behind a flag set, and what was found of a question with a reference.
 
     >>> unpack(ANSWERABLE | PRESENT | REFUSED, (5,)).shipped
     False
@@ -148,7 +158,7 @@ def unpack(flags: int, ks: tuple[int, ...]) -> Facts:
     ticked = [bool(flags >> bit & 1) for bit in range(len(_TICKED))]
     all_in = frozenset(k for i, k in enumerate(ks) if flags >> (TOP + 2 * i) & 1)
     any_in = frozenset(k for i, k in enumerate(ks) if flags >> (TOP + 2 * i + 1) & 1)
-    return Facts._make((*ticked, all_in, any_in))
+    return Facts._make((*ticked, all_in, any_in, compared))
 
 
 def gold_flags(rules: Rules) -> Callable[[Gold], int]:
@@ -165,10 +175,11 @@ def gold_flags(rules: Rules) -> Callable[[Gold], int]:
         if gold.answerable:
             flags = ANSWERABLE | EVIDENCE if cited and gold.gold_groups is None else _evidence_flags(gold)
             if not pieces:
-                flags |= VACUOUS | NOTHING if flags & NO_CITATIONS else VACUOUS
+                if gold.gold_reference is None:
+                    flags |= VACUOUS | NOTHING if flags & NO_CITATIONS else VACUOUS
             elif len(pieces) != 1 or len(pieces[0]) < MIN_SUBSTR or not pieces[0].isascii() or pieces[0].isspace():
                 flags |= _piece_flags(pieces, short_words)
-        elif pieces or cited or gold.gold_evidence or gold.gold_groups:
+        elif pieces or cited or gold.gold_evidence or gold.gold_groups or gold.gold_reference is not None:
             flags = STRAY_GOLD | EVIDENCE if cited else STRAY_GOLD
         else:
             flags = 0

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
+from zlib import crc32
 
 from ragworthy.ids import TYPE_TAGS, parse, section_key, stable
 from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.redirects import Redirects
 from ragworthy.records import RetrievalGold
+from ragworthy.text import fold, squeeze
 
 Span: TypeAlias = tuple[int, int] | None
 GONE = "gone:"
@@ -74,6 +76,7 @@ class Wanted(NamedTuple):
     types: tuple[str, ...]
     section_tokens: int
     slices: tuple[str, ...] = ()
+    question: str | None = None
     named: Mapping[int, Group] = {}
     """The blocks that stand for an evidence text, a source or a document, by number."""
     documents: int = 0
@@ -167,6 +170,7 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
         types=tuple(_type(block, spots, whole=number in named) for number, block in enumerate(blocks)),
         section_tokens=tokens(anchor) if anchor else 0,
         slices=slices,
+        question=gold.question,
         named=named,
         documents=0 if is_named(gold) else sum(bool(rules.document(name)) for name in map(stable, ids_of(gold))),
     )
@@ -272,3 +276,35 @@ def qualified(place: Place) -> str:
     if place.section is None:
         return ""
     return f"{place.doc}|s={place.section}" if place.doc is not None else place.section
+
+
+NO_WORDING = 1 << 32
+"""From this number on: a wording that the gold question does not have, told apart by its text."""
+
+
+def same_text(text: str) -> str:
+    """The form in which wordings are compared: case and blanks do not count.
+
+    >>> same_text(" How  BIG? ") == same_text("how big?")
+    True
+    """
+    return squeeze(fold(text)).strip()
+
+
+def wording_of(wanted: Wanted, query: str) -> int:
+    """The number of a wording, by its text: exactly as the gold set has it, else but for case and blanks.
+
+    A text that the gold set does not have gets a number of its own, so that two of them are never taken for one.
+    """
+    if query in wanted.wordings:
+        return wanted.wordings.index(query)
+    text = same_text(query)
+    known = [same_text(one) for one in wanted.wordings]
+    return known.index(text) if text in known else NO_WORDING + crc32(text.encode("utf-8", "surrogatepass"))
+
+
+def asks_otherwise(wanted: Wanted, query: str | None) -> bool:
+    """Whether a text is none of the wordings of a gold question; nothing can be said where one of both is not there."""
+    if not query or not (wanted.wordings or wanted.question) or query in wanted.wordings:
+        return False
+    return same_text(query) not in map(same_text, (*wanted.wordings, wanted.question or ""))

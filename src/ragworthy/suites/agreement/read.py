@@ -74,7 +74,7 @@ class Votes(NamedTuple):
 def pairs_of(votes: Votes) -> bytes:
     """The votes of two validators as the lines of a file of pairs."""
     records = [msgspec.to_builtins(pair) for pair in votes.pairs]
-    return as_lines({key: value for key, value in one.items() if value is not None} for one in records)
+    return as_lines(({key: value for key, value in one.items() if value is not None} for one in records), "pairs")
 
 
 # records
@@ -279,6 +279,10 @@ def read_traced(
         raise DataError(problems)
     if not items:
         raise data_error("RW-G05", "expected gold records, got none", where=gold.given)
+    if not any(item.record.answer_json is not None for item in given):
+        from ragworthy.load.bare import stop_if_bare
+
+        stop_if_bare(traces, "Trace", ("answer_json",), "RW-T14")
     items = [item._replace(record=resolved(item.record, bind)) for item in items]
     last = {name_of(item.record): item.record for item in given}
     there = {name_of(item.record) for item in items}

@@ -61,8 +61,8 @@ DECLARED = Declared(
         ),
         Input(
             "corpus",
-            "path of the chunk texts, for answers.support",
-            "the index or its chunks, for answers.support",
+            "path of the index or its chunks: binds gold evidence, and for answers.support",
+            "the index or its chunks: binds gold evidence, and for answers.support",
             form="corpus",
         ),
     ),

@@ -22,7 +22,11 @@ def damages(refusal: str) -> tuple[Damage, ...]:
         ),
         Damage("every echo dropped", ("answers.scu", "answers.scu_violations"), _no_echo),
         Damage("every answer misshapen", ("answers.compliance",), _misshapen),
-        Damage("every claim made wrong", ("answers.containment",), _wrong),
+        Damage(
+            "every claim made wrong",
+            ("answers.containment", "answers.reference_f1", "answers.reference_details"),
+            _wrong,
+        ),
         Damage("every trace dropped", ("answers.missing",), dropped),
     )
 

@@ -95,7 +95,7 @@ def _range(metric: dict[str, float]) -> str:
 def _gold_errors(seen: Seen, request: Request) -> list[str]:
     counts = Counter[str]()
     rescued = 0
-    for flags, _, count in seen.part.evidence["tally"]:
+    for flags, _, count, *_ in seen.part.evidence["tally"]:
         for bit, (code, _, _) in f.LINT.items():
             if flags & bit:
                 counts[code] += count

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ragworthy.gates import MIN, Gate
+from ragworthy.metrics.answers import OF_PIECES, OF_REFERENCES, by_reference_only
 from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.registry import find
 from ragworthy.names import DEFAULT_K
@@ -18,6 +19,7 @@ NO_EVIDENCE = "no gold evidence"
 TO_BIND = "give --corpus to bind the evidence"
 _TEXT = "answers.containment"
 _SAYS = "containment and refusals are measured; precision, CHR, recall and hit are not"
+_SAYS_BY_REFERENCE = "references and refusals are measured; precision, containment, CHR, recall and hit are not"
 
 
 def needs_evidence(metric: str) -> bool:
@@ -33,6 +35,13 @@ def for_text(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
     if not any(gate.op == MIN for gate in gone) or any((gate.metric, gate.op) == (_TEXT, MIN) for gate in stay):
         return stay
     return (TEXT_GATE._replace(suite=gone[0].suite, evidence=gone[0].evidence), *stay)
+
+
+def for_references(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
+    """The gates where only references say what is right: with one on references, those on pieces give way."""
+    if not any(gate.metric in OF_REFERENCES for gate in gates):
+        return gates
+    return tuple(gate for gate in gates if not (gate.usual and gate.metric in OF_PIECES))
 
 
 def unmeasured(cases: Sequence[Case]) -> str | None:
@@ -66,6 +75,8 @@ def evidence_warnings(found: Found, bound: Bindings | None) -> list[dict[str, An
     some = f"{bare:,} of {answerable:,} answerable gold items" if bare < answerable else plural(bare, "gold item")
     instead = any(one.gate.usual and one.gate.metric == _TEXT for one in found.judged)
     says = f"{_SAYS}, and {_TEXT} is judged in their place" if instead else _SAYS
+    if by_reference_only(case.facts for case in found.cases):
+        says = _SAYS_BY_REFERENCE
     rest = "no case of precision, CHR, recall and hit: only their text is judged" if bare < answerable else says
     notes = [
         Note("RW-W88", bare, f"{some} without evidence: {rest}"),

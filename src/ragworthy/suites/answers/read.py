@@ -1,9 +1,9 @@
 """Gold and traces become a tally, by the parallel reader, and what is kept of single questions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ragworthy.errors import data_error
 from ragworthy.load.chunks import read_chunks
@@ -13,7 +13,8 @@ from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
 from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader
-from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally
+from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of
+from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
 from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
@@ -21,7 +22,8 @@ from ragworthy.suites.reading import Flaws, reader, told
 from ragworthy.suites.request import Progress, Request
 from ragworthy.text import fold
 
-_QUESTIONS_UP_TO = 32 << 20
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.compared import Compared
 
 
 class Alike(NamedTuple):
@@ -29,6 +31,7 @@ class Alike(NamedTuple):
 
     flags: int
     slices: Mapping[str, int] = MappingProxyType({})
+    compared: "Compared | None" = None
 
 
 class Place(NamedTuple):
@@ -56,14 +59,18 @@ class Kept(NamedTuple):
     qids: list[str]
     flags: Ints
     """The flags of every question of `qids`; both are empty where nobody asked for rows."""
-    watched: Mapping[str, int]
-    """The flags of the questions that must pass, by their id."""
+    compared: "Mapping[int, Compared]"
+    """What was found of each question with a reference, by its place in `qids`."""
+    watched: Mapping[str, Watched]
+    """The questions that must pass, by their id."""
     offenders: list[Offender]
     places: Mapping[int, list[Place]]
     """The first questions that carry each mark, by its bit."""
     orphans: list[str]
     """The first traces that belong to no question."""
     repeated: list[Repeated]
+    fit: Fit
+    """What a second look over small files shows."""
     bindings: Bindings | None = None
     """How evidence was bound, where a corpus is given."""
 
@@ -104,25 +111,33 @@ def measured(
 
 def _stop_on_flaws(found: Measured, opened: Opened) -> None:
     """Raise what is wrong with the files, gold first, each with its line."""
-    short = sum(count for (flags, _), count in found.tally.items() if flags & f.ONLY_SHORT and flags & f.RESCUABLE)
+    short = sum(count for (flags, _, _), count in found.tally.items() if flags & f.ONLY_SHORT and flags & f.RESCUABLE)
     advice = f'short_substr = "word" would make {short:,} of these items scorable' if short else ""
     Flaws(found.flaws, found.flaw_count).stop(opened.sources, advice)
     if not found.tally:
         raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
+    if found.traces and not any(flags & f.PRESENT and not flags & f.ERRORED for flags, *_ in found.tally):
+        from ragworthy.load.bare import stop_if_bare
+
+        stop_if_bare(opened["trace"], "Trace", ("answer_json",), "RW-T14")
 
 
-def kept(found: Measured, opened: Opened, ks: tuple[int, ...]) -> Kept:
+def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
     """What was kept of single questions, with places as people read them."""
+    ks = rules.ks
+    golds = _golds(opened["gold"])
     return Kept(
         ks=ks,
         tally=found.tally,
         qids=found.qids,
         flags=found.flags,
+        compared=found.compared,
         watched=found.watched,
         offenders=found.offenders,
         places=_places(found, opened),
         orphans=found.orphan_ids,
-        repeated=_repeated(opened["gold"]),
+        repeated=_repeated(golds),
+        fit=fit_of(golds, opened["trace"], known_corpus=rules.chunks is not None),
     )
 
 
@@ -139,20 +154,24 @@ def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:
     }
 
 
-def _repeated(source: Source) -> list[Repeated]:
-    """Questions that stand under a second qid, in gold sets of up to 32 MiB ('gold lint' has no limit)."""
-    if source.size > _QUESTIONS_UP_TO:
+def _golds(source: Source) -> list[Gold]:
+    """The gold items once more, of sets of up to 32 MiB."""
+    if source.size > UP_TO:
         return []
     decoder = Decoder(Gold)
+    return [gold for block in source.blocks() for gold in decoder.records(block)]
+
+
+def _repeated(golds: Sequence[Gold]) -> list[Repeated]:
+    """Questions that stand under a second qid ('gold lint' finds them in sets of any size)."""
     first: dict[str, str] = {}
     found: list[Repeated] = []
-    for block in source.blocks():
-        for gold in decoder.records(block):
-            if gold.question:
-                qid = gold.qid or gold.q_id or ""
-                earlier = first.setdefault(gold.question, qid)
-                if earlier != qid:
-                    found.append(Repeated(earlier, qid))
+    for gold in golds:
+        if gold.question:
+            qid = gold.qid or gold.q_id or ""
+            earlier = first.setdefault(gold.question, qid)
+            if earlier != qid:
+                found.append(Repeated(earlier, qid))
     return found
 
 

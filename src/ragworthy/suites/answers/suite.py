@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragworthy import gates as g
-from ragworthy.metrics.answers import blame, label
+from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, blame, by_reference_only, label
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
@@ -14,13 +14,14 @@ from ragworthy.names import HARMLESS
 from ragworthy.report.show import answered_line
 from ragworthy.stats import wilson
 from ragworthy.suites.answers import DECLARED
-from ragworthy.suites.answers.advice import steps, warnings
+from ragworthy.suites.answers.advice import warnings
 from ragworthy.suites.answers.missing import (
     NO_EVIDENCE,
     TO_BIND,
     evidence_lines,
     evidence_steps,
     evidence_warnings,
+    for_references,
     for_text,
     invalid,
     told,
@@ -31,6 +32,7 @@ from ragworthy.suites.answers.parallel.job import Offender as Worst
 from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured, packs_of
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
+from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
@@ -38,6 +40,9 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import Slice
+
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.compared import Compared
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
 COUNTED = ("rate", "count")
@@ -70,6 +75,7 @@ class Answers(Suite):
         cases = _cases(found.tally, rules.ks)
         counts = _counts(cases, found)
         records = {"gold": counts["gold"], "trace": found.traces}
+        own = kept(found, opened, rules)._replace(bindings=corpus.bindings)
         return Evidence(
             cases=cases,
             records=records if corpus.texts is None else records | {"corpus": len(corpus.texts)},
@@ -84,9 +90,10 @@ class Answers(Suite):
                 "allow_gold_errors": request.allow_gold_errors,
                 "support": corpus.texts is not None,
             },
-            own=kept(found, opened, rules.ks)._replace(bindings=corpus.bindings),
+            own=own,
             errored=((counts["errored"], counts["gold"], "questions"),),
             missing=(counts["missing"], "trace"),
+            invalid=own.fit.invalid,
             gold_sha256=opened["gold"].sha256(),
         )
 
@@ -116,9 +123,19 @@ class Answers(Suite):
 
     # summarise
 
+    def names(self, request: Request, evidence: Evidence) -> list[MetricName]:
+        """Metrics of references only where the gold set has some, or a gate asks for them."""
+        every = super().names(request, evidence)
+        if any(case.own.compared is not None for case in evidence.cases):
+            return every
+        asked = {gate.metric for gate in request.gates}
+        return [name for name in every if name.metric.needs != "references" or name.id in asked]
+
     def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
         """The share of questions, each case counted as often as there are questions of it."""
         metric = name.metric
+        if metric.id in OF_PIECES and by_reference_only(case.facts for case in cases):
+            return value_of(metric._replace(undefined=NO_PIECES), [])
         pairs = [(word, case.weight) for word, case in zip(words, cases, strict=True) if word is not None]
         if metric.kind not in COUNTED or not all(isinstance(word, bool) for word, _ in pairs):
             return value_of(metric, (word for word, weight in pairs for _ in range(weight)))
@@ -156,22 +173,28 @@ class Answers(Suite):
         return super().gates(request._replace(gates=gates))
 
     def bind(self, request: Request, evidence: Evidence, summary: Summary, baseline: g.Baseline | None) -> Bound:
-        """Where no question has evidence, the usual gates on citations give way to one on the text."""
+        """Where no question has evidence, the usual gates on citations give way to one on the text; to those on
+        references, where there is no text to look for.
+        """
         bound = super().bind(request, evidence, summary, baseline)
-        if unmeasured(evidence.cases) != NO_EVIDENCE:
-            return bound
-        return bound._replace(gates=for_text(bound.gates))
+        if unmeasured(evidence.cases) == NO_EVIDENCE:
+            bound = bound._replace(gates=for_text(bound.gates))
+        if by_reference_only(case.facts for case in evidence.cases):
+            bound = bound._replace(gates=for_references(bound.gates))
+        return bound
 
     def case_of(self, evidence: Evidence, qid: str) -> Case | None:
         """A question that must pass: the reader keeps the flags of these."""
         own: Kept = evidence.own
-        flags = own.watched.get(qid)
-        return None if flags is None else _case(Alike(flags), own.ks, qid)
+        known = own.watched.get(qid)
+        return None if known is None else _case(Alike(known.flags, compared=known.compared), own.ks, qid)
 
     # describe
 
     def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
         """A refusal is no shipped answer; of other metrics it is a case, or it is not."""
+        if word is not None and value.undefined == NO_PIECES and case.fate is Fate.SCORED:
+            return Fate.NOT_APPLICABLE
         usual = super().fate(name, case, word, value)
         if usual is Fate.SCORED and value.undefined is not None and name.metric.needs == "evidence":
             return Fate.NOT_APPLICABLE
@@ -180,6 +203,8 @@ class Answers(Suite):
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
         """Why a question is not in a metric's denominator."""
+        if name.metric.id in OF_PIECES and case.facts.by_reference:
+            return "a reference and no gold_claim_substr"
         if case.fate is Fate.ERRORED:
             return "error"
         if name.metric.needs == "evidence" and (case.facts.by_text or value.undefined == NO_EVIDENCE):
@@ -197,7 +222,7 @@ class Answers(Suite):
             "refused": facts.refused,
             "missing": facts.missing,
             "errored": facts.errored,
-            "contains": facts.contains,
+            "contains": facts.contains and not facts.by_reference,
             "hit": facts.hit,
             "in_scope": facts.in_scope,
             "constraints_kept": facts.kept or not facts.shipped,
@@ -206,24 +231,29 @@ class Answers(Suite):
     def rows(self, found: Found) -> Iterator[Row]:
         """Every question's row, in gold order. What the same flags say is worked out once."""
         own: Kept = found.own
-        alike: dict[int, tuple[Any, ...]] = {}
-        for qid, flags in zip(own.qids, own.flags, strict=True):
-            rest = alike.get(flags)
+        alike: dict[Any, tuple[Any, ...]] = {}
+        for nth, (qid, flags) in enumerate(zip(own.qids, own.flags, strict=True)):
+            compared = own.compared.get(nth)
+            known = flags if compared is None else (flags, compared)
+            rest = alike.get(known)
             if rest is None:
-                case = _case(Alike(flags), own.ks)
+                case = _case(Alike(flags, compared=compared), own.ks)
                 words = {name.id: self.word(name, case.facts) for name in found.summary.names}
-                rest = alike[flags] = self.row(case, words, found)[1:]
+                rest = alike[known] = self.row(case, words, found)[1:]
             yield Row._make((qid, *rest))
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""
         own: Kept = found.own
-        return [_offender(one, _case(Alike(one.flags), own.ks, one.qid)) for one in own.offenders[:most]]
+        return [
+            _offender(one, _case(Alike(one.flags, compared=one.compared), own.ks, one.qid))
+            for one in own.offenders[:most]
+        ]
 
     def extra(self, found: Found) -> Extra:
         """A receipt keeps the tally: from it every number can be had again."""
         own: Kept = found.own
-        tally = [[flags, list(slices), count] for (flags, slices), count in sorted(own.tally.items())]
+        tally = [_entry(*known, count) for known, count in sorted(own.tally.items(), key=_in_order)]
         return Extra(
             body={"metrics": told(own.bindings)},
             warnings=[*warnings(found), *evidence_warnings(found, own.bindings)],
@@ -257,24 +287,36 @@ def _of_shipped(name: MetricName) -> bool:
 
 def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
     """A case for each set of flags: a few hundred, however many questions there are."""
-    counts: Counter[int] = Counter()
-    inside: dict[int, Counter[str]] = {}
-    for (flags, slices), count in tally.items():
-        counts[flags] += count
+    counts: Counter[tuple[int, Compared | None]] = Counter()
+    inside: dict[tuple[int, Compared | None], Counter[str]] = {}
+    for (flags, slices, compared), count in tally.items():
+        known = flags, compared
+        counts[known] += count
         if slices:
-            some = inside.setdefault(flags, Counter())
+            some = inside.setdefault(known, Counter())
             for name in slices:
                 some[name] += count
     return [
-        _case(Alike(flags, inside.get(flags, {})), ks)._replace(
-            weight=count, slices=tuple(map(Slice, inside.get(flags, ())))
+        _case(Alike(known[0], inside.get(known, {}), known[1]), ks)._replace(
+            weight=count, slices=tuple(map(Slice, inside.get(known, ())))
         )
-        for flags, count in counts.items()
+        for known, count in counts.items()
     ]
 
 
+def _in_order(counted: "tuple[tuple[int, tuple[str, ...], Compared | None], int]") -> tuple[Any, ...]:
+    (flags, slices, compared), _ = counted
+    return flags, slices, compared or ()
+
+
+def _entry(flags: int, slices: tuple[str, ...], compared: "Compared | None", count: int) -> list[Any]:
+    """An entry of the tally as a receipt has it; the comparison only where there is a reference."""
+    entry = [flags, list(slices), count]
+    return entry if compared is None else [*entry, list(map(int, compared))]
+
+
 def _case(own: Alike, ks: tuple[int, ...], qid: str = "") -> Case:
-    facts = f.unpack(own.flags, ks)
+    facts = f.unpack(own.flags, ks, own.compared)
     what = label(facts)
     stage, why = blame(facts)
     fate = Fate.MISSING if facts.missing else Fate.ERRORED if facts.errored else Fate.SCORED

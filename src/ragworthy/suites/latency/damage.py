@@ -9,7 +9,8 @@ from ragworthy.metrics.registry import all_metrics
 from ragworthy.records import Run
 from ragworthy.suites.damage import WRONG, Damage, refused_run, wrong_run
 
-_OF_ANSWERS = ("answers.precision", "answers.chr", "answers.under_refusal", "answers.containment")
+_OF_ANSWERS = ("answers.precision", "answers.chr", "answers.under_refusal", "answers.containment",
+               "answers.reference_f1", "answers.reference_details")  # fmt: skip
 
 
 def damages() -> tuple[Damage, ...]:

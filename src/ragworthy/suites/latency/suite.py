@@ -59,6 +59,11 @@ class Latency(Suite):
         """Every run in its cell, every cell with its values, and the configuration that is judged by them."""
         job = job_of(opened, request, self.depths(request) or (DEFAULT_K,), self.slice_fields(request))
         runs = read_runs(opened["trace"], request.damage)
+        judged = any(gate.metric.startswith("answers.") and not gate.optional for gate in self.gates(request))
+        if judged and not any(one.run.answer_json is not None for one in runs.timed):
+            from ragworthy.load.bare import stop_if_bare
+
+            stop_if_bare(opened["trace"], "Run", ("answer_json",), "RW-T14", likely=True)
         found = sweep(job, runs.timed)
         found.check(opened["trace"], runs.timed)
         asked = for_text(self.gates(request)) if job.by_text else self.gates(request)

@@ -10,8 +10,10 @@ from ragworthy import gates as g
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.ids import natural
 from ragworthy.load.sources import Source
+from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only
 from ragworthy.metrics.cost import Prices, spend_of
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.compared import has_reference
 from ragworthy.metrics.fold import in_order, percent_of, value_of, value_of_all
 from ragworthy.metrics.latency import Sample, Timed, length_of, load_name, stage_order
 from ragworthy.metrics.registry import Metric, MetricName, all_metrics, suite_of
@@ -149,12 +151,21 @@ def sweep(job: Job, runs: Iterable[Timed]) -> Sweep:
             flags = question.flags | flags_of(question.gold, _trace(timed))
             if flags & f.NESTED_CITATION:
                 nested.append(timed)
-            facts = f.unpack(flags, job.rules.ks) if cell.config in answered else None
+            facts = _facts(job, question.gold, timed, flags) if cell.config in answered else None
             spend = spend_of(timed.run.usage, job.prices, timed.model)
             samples.append(Sample(timed, place[question.qid], facts, spend, _tokens(job, question, timed)))
         if samples:
             groups[cell] = Group(cell, samples, len(by_cell[cell]) - len(samples))
     return Sweep(groups, strangers, nested)
+
+
+def _facts(job: Job, gold: Gold, timed: Timed, flags: int) -> f.Facts:
+    """What is known of an answer; held against the reference where its question has one."""
+    if not has_reference(gold):
+        return f.unpack(flags, job.rules.ks)
+    from ragworthy.metrics.facts.reference import compared_by
+
+    return f.unpack(flags, job.rules.ks, compared_by(gold, _trace(timed), flags))
 
 
 def _order(cell: Cell) -> tuple[Any, ...]:
@@ -270,6 +281,8 @@ class Runs(NamedTuple):
             return self._without(metric, why)
         words = [(one, word_of(name, one)) for one in self.samples]
         reason = self._unknown(metric, [word for _, word in words])
+        if metric.id in OF_PIECES and by_reference_only(one.facts for one in self.samples if one.facts is not None):
+            reason = NO_PIECES
         if reason is not None:
             return self._without(metric, reason)
         if metric.kind == "share":

@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ragworthy import gates as g
 from ragworthy.metrics.facts.convergence import SPLIT, Arm, Asked
 from ragworthy.metrics.facts.distance import ACCEPT, BLOCK
 from ragworthy.metrics.facts.runs import Facts
-from ragworthy.names import RELEASE, Outcome
+from ragworthy.names import RELEASE
 from ragworthy.report.part import Note, noted, orphan_note
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
@@ -83,13 +82,14 @@ def diagnose(found: Found) -> list[Symptom]:
         if name in counts and asked and Fraction(counts[name], len(asked)) >= SHARE
     ]
     told += _weak_types(found)
-    if _ids_are_lost(found):
+    if ids_are_lost(found):
         gone = sum(not all(one.wanted.blocks) for one in arm.asked) or len(arm.asked)
-        told.append(Symptom(_KNOWN["rebuild"].symptom, _lost(found), gone))
+        told.append(Symptom(_KNOWN["rebuild"].symptom, lost(found), gone))
     return told
 
 
-def _ids_are_lost(found: Found) -> bool:
+def ids_are_lost(found: Found) -> bool:
+    """Whether the gold set names blocks that the index does not have."""
     return any(LOST in reason for reason in found.evidence.invalid)
 
 
@@ -145,7 +145,8 @@ def warnings(found: Found) -> list[dict[str, Any]]:
             cannot.setdefault(why, []).append(name.id.partition(".")[2])
     notes = [Note("RW-W26", len(names), f"not measured: {', '.join(names)}: {why}") for why, names in cannot.items()]
     arm: Arm = found.own.arm
-    return noted([*notes, *_of_gold(arm), *_of_traces(arm), *_of_distances(found), _of_size(arm)])
+    said = [*_of_gold(arm), *_of_traces(arm), *found.own.fit.notes, *_of_distances(found), _of_size(arm)]
+    return noted([*notes, *said])
 
 
 def _of_gold(arm: Arm) -> list[Note]:
@@ -200,49 +201,11 @@ def _of_size(arm: Arm) -> Note:
     return Note("RW-W15", small, f"{plural(questions, 'question')}: a release needs at least {RELEASE}")
 
 
-def _lost(found: Found) -> str:
+def lost(found: Found) -> str:
+    """What to do about them."""
     if found.evidence.settings["redirects"]:
         return "their text is gone from this version: retire or rewrite these questions, and freeze the gold set again"
     return "'ragworthy index migrate OLD NEW -o TABLE', then score with --redirects TABLE or 'ragworthy gold rebind'"
-
-
-_MEANS = {
-    ("coverage", "citation_accuracy", "recall", "hit"): (
-        "blocks are missed or miscited",
-        "check section boundaries, then typed blocks (tables, code), then offsets",
-    ),
-    ("delta_s_median", "delta_s_p90", "delta_s_mean"): (
-        "citations are far from the question",
-        "check embedding model, metric and normalisation of the index",
-    ),
-    ("triplet_rate", "convergence", "collapsed"): (
-        "wordings lead to different places",
-        "pin the reranker, then look at the questions marked <> and ×",
-    ),
-}
-"""What it means when one of some metrics fails its gate, and what to do."""
-
-
-def next_steps(found: Found, diagnosis: list[Symptom]) -> list[tuple[str, str]]:
-    """What the pattern of failures means and what to do, most telling first."""
-    failed = {one.gate.metric.partition("@")[0].partition(".")[2] for one in found.outcomes(Outcome.FAIL)}
-    steps: list[tuple[str, str]] = []
-    if found.value("retrieval.missing").num:
-        steps.append(("questions without a trace", "run every paraphrase and seed over the whole gold set again"))
-    if _ids_are_lost(found):
-        steps.append(("gold ids are not in the index", _lost(found)))
-    steps += [
-        (pattern, "give it what it needs (see the reason beside it), or mark it optional")
-        for pattern, _ in found.unmeasured_step()
-    ]
-    steps += [step for metrics, step in _MEANS.items() if failed & {*metrics}]
-    steps += [(one.symptom, one.look_at) for one in diagnosis if failed]
-    if any(one.gate.op == g.EACH for one in found.outcomes(Outcome.FAIL)):
-        steps.append(("questions that must pass do not", "look at each of them by its qid in the rows (--rows FILE)"))
-    first: dict[str, str] = {}
-    for pattern, do in steps:
-        first.setdefault(pattern, do)
-    return list(first.items())
 
 
 # for people

@@ -18,6 +18,7 @@ from ragworthy.suites.opened import Listed, Opened
 from ragworthy.suites.reading import Flaws, reader
 from ragworthy.suites.request import Request
 from ragworthy.suites.retrieval import distances
+from ragworthy.suites.retrieval.fit import Fit, fit_of
 from ragworthy.suites.retrieval.read import Job, read_arm, read_gold
 from ragworthy.text import trim_fold
 
@@ -55,6 +56,8 @@ class Arms(NamedTuple):
     sides: Sides
     shadow: distances.Filled
     live: distances.Filled | None
+    fit: Fit
+    """Whether the traces belong to the gold set."""
 
     @property
     def arm(self) -> Arm:
@@ -134,6 +137,11 @@ def read_arms(opened: Opened, request: Request, sides: Sides, fields: tuple[str,
     flaws.stop(opened.sources)
     if not wanted:
         raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
+    for role, one in (("trace", arm), ("live", live)):
+        if one is not None and one.traces and not _has_results(one):
+            from ragworthy.load.bare import stop_if_bare
+
+            stop_if_bare(opened[role], "RetrievalTrace", ("topk", "retrieved_ids"), "RW-T15")
     source = distances.choose(request.settings.delta_s, arm, sides.shadow.corpus, opened.lock)
     distances.check_reachable(request, source)
     filled = distances.fill(arm, source, sides.shadow.corpus)
@@ -141,7 +149,12 @@ def read_arms(opened: Opened, request: Request, sides: Sides, fields: tuple[str,
         sides=sides,
         shadow=filled,
         live=distances.fill(live, filled.source, sides.live.corpus) if live is not None else None,
+        fit=fit_of(arm, known_corpus=sides.shadow.corpus is not None),
     )
+
+
+def _has_results(arm: Arm) -> bool:
+    return any(reading.names for one in arm.asked for reading in one.runs.values())
 
 
 def _job(opened: Opened, request: Request, side: Side, fields: tuple[str, ...]) -> Job:

@@ -9,12 +9,13 @@ from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts.convergence import Arm, Asked, Question, RunKey, declared, mark, run_marks
 from ragworthy.metrics.facts.judgements import ids_of, is_named
 from ragworthy.metrics.facts.runs import Facts, Reading, missing, read
-from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of
+from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of, wording_of
 from ragworthy.metrics.retrieval import blame, label
 from ragworthy.names import HARMLESS, SEVERITY
 from ragworthy.records import Citation, RetrievalGold, RetrievalTrace
 from ragworthy.suites.evidence import Case, Fate, Offender
 from ragworthy.suites.reading import NAMELESS, Flaws, Reader
+from ragworthy.suites.retrieval.fit import numbered
 from ragworthy.suites.slices import Slice, slicer
 
 ORPHANS_SHOWN = 3
@@ -179,7 +180,7 @@ def _take(job: Job, by_id: Mapping[str, Wanted], notes: Gathered, given: Retriev
     if trace.delta_s_model is not None:
         notes.models.add((trace.delta_s_model.name, trace.delta_s_model.weights))
     runs = notes.runs.setdefault(trace.name, {})
-    key = (trace.paraphrase or 0, trace.seed or 0)
+    key = (_wording(question, trace), trace.seed or 0)
     notes.replaced += key in runs
     runs[key] = read(question, trace, job.rules)
     if job.known is None:
@@ -188,6 +189,13 @@ def _take(job: Job, by_id: Mapping[str, Wanted], notes: Gathered, given: Retriev
     for name, result in zip(runs[key].names, trace.topk or [], strict=False):
         if name in job.known and kind_of(result.type) not in ("", job.rules.place(name).type):
             notes.types.add(name)
+
+
+def _wording(question: Wanted, trace: RetrievalTrace) -> int:
+    """Which wording a run asks: by its number, else by its text, so that several without a number stay apart."""
+    if trace.paraphrase is not None:
+        return trace.paraphrase
+    return wording_of(question, trace.query) if trace.query else 0
 
 
 def _trace_problem(trace: RetrievalTrace, job: Job) -> Trouble | None:
@@ -229,7 +237,7 @@ def _arm(wanted: Iterable[Wanted], notes: Gathered) -> Arm:
     asked = []
     otherwise = 0
     for one in wanted:
-        runs = notes.runs.get(one.qid, {})
+        runs = numbered(one, notes.runs.get(one.qid, {}))
         facts = {key: _answering(reading.facts, answers) for key, reading in runs.items()}
         question = Question.of(facts, missing(one, answers=answers))
         asked.append(Asked(one, runs, question))

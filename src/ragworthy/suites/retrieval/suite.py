@@ -24,6 +24,7 @@ from ragworthy.suites.retrieval.numbers import completed, types_of
 from ragworthy.suites.retrieval.read import case_of, counts_of, established, incomplete, offender_of
 from ragworthy.suites.retrieval.rules import ALWAYS, RETRIEVAL_GATES
 from ragworthy.suites.retrieval.shadow import Live
+from ragworthy.suites.retrieval.steps import next_steps
 from ragworthy.suites.summarise import values_of, words_of
 from ragworthy.text import visible
 
@@ -73,7 +74,7 @@ class Retrieval(Suite):
             own=arms,
             errored=((arm.errored, arm.runs, "runs"),),
             missing=(counts["missing"], "trace"),
-            invalid=invalid(opened, arms),
+            invalid=(*invalid(opened, arms), *arms.fit.invalid),
             gold_sha256=opened["gold"].sha256(),
         )
 
@@ -198,7 +199,7 @@ class Retrieval(Suite):
         return Extra(
             body={"warnings": body},
             warnings=advice.warnings(found),
-            steps=advice.next_steps(found, diagnosis),
+            steps=next_steps(found, diagnosis),
             invalid=unlike,
         )
 

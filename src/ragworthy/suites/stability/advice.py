@@ -4,7 +4,6 @@ from collections import Counter
 from typing import Any
 
 from ragworthy.metrics import stability as st
-from ragworthy.metrics.facts import answers as f
 from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Note, noted, size_note
 from ragworthy.report.show import plural
@@ -46,8 +45,7 @@ def _of_runs(asked: list[Asked], counts: dict[str, int], design: dict[str, Any])
 def _of_gold(found: Found, asked: list[Asked]) -> list[Note]:
     counts = found.evidence.counts
     total, different = counts["gold"], counts["distinct_questions"]
-    flags = f.gold_flags(found.own)
-    vacuous = [one.qid for one in asked if flags(one.gold) & f.VACUOUS]
+    vacuous = [one.qid for one in asked if one.gold.answerable and not one.gold.gold_claim_substr]
     return [
         Note("RW-W08", len(vacuous), f"{plural(len(vacuous), 'answerable gold item')} without gold_claim_substr: "
              "any claim counts as containing it", vacuous),

@@ -49,6 +49,10 @@ def read_runs(request: Request, source: Source, known: set[str]) -> list[Run]:
     if problems:
         raise DataError(problems)
     runs = [item.record for item in items]
+    if not any(run.answer_json is not None for run in runs):
+        from ragworthy.load.bare import stop_if_bare
+
+        stop_if_bare(source, "Run", ("answer_json",), "RW-T14")
     if request.damage is None:
         return runs
     return [damaged for run in runs if (damaged := request.damage(run)) is not None]

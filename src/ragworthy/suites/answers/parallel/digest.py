@@ -3,6 +3,7 @@
 from array import array
 from collections import Counter
 from heapq import nsmallest
+from itertools import repeat
 
 from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.metrics.answers import label
@@ -10,7 +11,7 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.answers import said_error
 from ragworthy.names import HARMLESS, SEVERITY
 from ragworthy.records import NO_ANSWER, Trace
-from ragworthy.suites.answers.parallel.job import Example, Offender, Partial, Tally
+from ragworthy.suites.answers.parallel.job import Example, Offender, Partial, Tally, Watched
 from ragworthy.suites.answers.parallel.shard import Shard
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import Table
@@ -27,30 +28,38 @@ def digest(shard: Shard, claimed: dict[int, bytearray], tables: list[Table]) -> 
     """Sum up a part. A part with flaws only tells them: nothing of it is scored."""
     with without_gc():
         tally = _tally(shard)
-        if any(flags & f.NESTED_CITATION for flags, _ in tally):
+        if any(flags & f.NESTED_CITATION for flags, _, _ in tally):
             _report_nested(shard, tables)
         if shard.flaw_count:
             return _partial(shard, tally, claimed)
-        distinct = {flags for flags, _ in tally}
         return _partial(shard, tally, claimed)._replace(
-            examples=_examples(shard, distinct, tables),
-            offenders=_offenders(shard, _worst(shard, distinct), tables),
-            watched={qid: shard.flags[shard.index[qid]] for qid in shard.job.watch if qid in shard.index},
+            examples=_examples(shard, {flags for flags, _, _ in tally}, tables),
+            offenders=_offenders(shard, _worst(shard, tally), tables),
+            watched={qid: _watched(shard, shard.index[qid]) for qid in shard.job.watch if qid in shard.index},
             qids=shard.qids if shard.job.keep_rows else [],
             flags=shard.flags if shard.job.keep_rows else array("Q"),
+            compared=shard.compared if shard.job.keep_rows else {},
         )
 
 
 def _tally(shard: Shard) -> Tally:
-    if shard.job.slice_fields and not shard.flaw_count:
-        return Counter(zip(shard.flags, shard.slices, strict=True))
-    return Counter({(flags, ()): count for flags, count in Counter(shard.flags).items()})
+    sliced = shard.job.slice_fields and not shard.flaw_count
+    if shard.compared:
+        slices = shard.slices if sliced else repeat((), len(shard.flags))
+        return Counter(zip(shard.flags, slices, map(shard.compared.get, range(len(shard.flags))), strict=True))
+    if sliced:
+        return Counter(zip(shard.flags, shard.slices, repeat(None, len(shard.flags)), strict=True))
+    return Counter({(flags, (), None): count for flags, count in Counter(shard.flags).items()})
+
+
+def _watched(shard: Shard, row: int) -> Watched:
+    return Watched(shard.flags[row], shard.compared.get(row))
 
 
 def _partial(shard: Shard, tally: Tally, claimed: dict[int, bytearray]) -> Partial:
     flaws = [flaw for role in ("gold", "trace") for flaw in sorted(shard.flaws[role])][:MOST_PROBLEMS]
     return Partial(
-        tally, shard.replaced, claimed, flaws, shard.flaw_count, {}, [], {}, [], array("Q"), shard.traces
+        tally, shard.replaced, claimed, flaws, shard.flaw_count, {}, [], {}, [], array("Q"), shard.traces, {}
     )  # fmt: skip
 
 
@@ -74,18 +83,26 @@ def _rows(shard: Shard, wanted: set[int]) -> list[int]:
     return [row for row, flags in enumerate(shard.flags) if flags in wanted] if wanted else []
 
 
-def _worst(shard: Shard, distinct: set[int]) -> list[tuple[int, str, int]]:
+def _rows_of(shard: Shard, wanted: set[Watched]) -> list[int]:
+    """The rows of which one of these is known, in gold order."""
+    if not shard.compared:
+        return _rows(shard, {one.flags for one in wanted})
+    known = zip(shard.flags, map(shard.compared.get, range(len(shard.flags))), strict=True)
+    return [row for row, one in enumerate(known) if one in wanted]
+
+
+def _worst(shard: Shard, tally: Tally) -> list[tuple[int, str, int]]:
     """The worst rows, as (severity, qid, row): worst label first, then by qid."""
-    by_severity: dict[int, set[int]] = {}
-    for flags in distinct:
-        what = label(f.unpack(flags, ()))
+    by_severity: dict[int, set[Watched]] = {}
+    for one in {Watched(flags, compared) for flags, _, compared in tally}:
+        what = label(f.unpack(one.flags, (), one.compared))
         if what not in HARMLESS:
-            by_severity.setdefault(SEVERITY[what], set()).add(flags)
+            by_severity.setdefault(SEVERITY[what], set()).add(one)
     worst: list[tuple[int, str, int]] = []
     for severity in sorted(by_severity):
         left = shard.job.most_offenders - len(worst)
         if left > 0:
-            alike = ((severity, shard.qids[row], row) for row in _rows(shard, by_severity[severity]))
+            alike = ((severity, shard.qids[row], row) for row in _rows_of(shard, by_severity[severity]))
             worst += nsmallest(left, alike)
     return worst
 
@@ -150,6 +167,7 @@ def _offenders(shard: Shard, worst: list[tuple[int, str, int]], tables: list[Tab
                 gold.gold_citations or [],
                 gold.question,
                 said_error(trace) if shard.flags[row] & f.ERRORED else None,
+                shard.compared.get(row),
             )
         )
     return found

@@ -2,15 +2,25 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ragworthy.metrics.facts.answers import Rules
 from ragworthy.records import Flaw, Gold, Ints, Trace
 from ragworthy.suites.reading import Reader, Table
 
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.compared import Compared
+
 Damage = Callable[[Gold, Trace], Trace | None]
-Tally: TypeAlias = "Counter[tuple[int, tuple[str, ...]]]"
-"""How many questions have the same flags and slices; merges exactly."""
+Tally: TypeAlias = "Counter[tuple[int, tuple[str, ...], Compared | None]]"
+"""How many questions have the same flags, slices and comparison with a reference; merges exactly."""
+
+
+class Watched(NamedTuple):
+    """What is known of one question that was asked for by its id."""
+
+    flags: int
+    compared: "Compared | None" = None
 
 
 class Job(NamedTuple):
@@ -78,6 +88,7 @@ class Offender(NamedTuple):
     gold_citations: list[str]
     question: str | None
     error: str | None = None
+    compared: "Compared | None" = None
 
 
 class Partial(NamedTuple):
@@ -90,10 +101,12 @@ class Partial(NamedTuple):
     flaw_count: int
     examples: dict[int, list[Example]]
     offenders: list[Offender]
-    watched: dict[str, int]
+    watched: dict[str, Watched]
     qids: list[str]
     flags: Ints
     traces: int
+    compared: "dict[int, Compared]"
+    """What was found of each question with a reference, by its row; empty where nobody asked for rows."""
 
 
 class Measured(NamedTuple):
@@ -109,8 +122,20 @@ class Measured(NamedTuple):
     examples: dict[int, list[Example]]
     """The first questions that carry each mark, by its bit."""
     offenders: list[Offender]
-    watched: dict[str, int]
-    """The flags of the questions that were asked for by their id."""
+    watched: dict[str, Watched]
+    """The questions that were asked for by their id."""
     qids: list[str]
     flags: Ints
     """The flags of every question of `qids`; both are empty where nobody asked for rows."""
+    compared: "dict[int, Compared]"
+    """What was found of each question with a reference, by its row."""
+
+
+def spoiled(facts: Callable[[Gold, Trace], int], damage: Damage) -> Callable[[Gold, Trace], int]:
+    """The facts of damaged traces, for the self-test; a trace that is gone adds nothing."""
+
+    def flags_of(gold: Gold, trace: Trace) -> int:
+        damaged = damage(gold, trace)
+        return 0 if damaged is None else facts(gold, damaged)
+
+    return flags_of

@@ -5,13 +5,16 @@ from array import array
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragworthy.records import Ints
 from ragworthy.suites.answers.parallel.digest import PLACES, digest
-from ragworthy.suites.answers.parallel.job import Example, Job, Joined, Measured, Partial, Strays, Tally
+from ragworthy.suites.answers.parallel.job import Example, Job, Joined, Measured, Partial, Strays, Tally, Watched
 from ragworthy.suites.answers.parallel.shard import OutOfOrderError, Shard
 from ragworthy.suites.fork import UnexpectedError, answer, tell, workers
+
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.compared import Compared
 
 ORPHANS_SHOWN = 3
 
@@ -123,8 +126,10 @@ def _merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured
     examples: dict[int, list[Example]] = {}
     flags: Ints = array("Q")
     qids: list[str] = []
-    watched: dict[str, int] = {}
+    watched: dict[str, Watched] = {}
+    compared: dict[int, Compared] = {}
     for partial in partials:
+        compared.update((len(qids) + row, one) for row, one in partial.compared.items())
         tally.update(partial.tally)
         for mark, some in partial.examples.items():
             examples[mark] = (examples.get(mark, []) + some)[:PLACES]
@@ -145,4 +150,5 @@ def _merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured
         watched=watched,
         qids=qids,
         flags=flags,
+        compared=compared,
     )

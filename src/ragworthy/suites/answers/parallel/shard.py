@@ -13,8 +13,8 @@ again is read once more from its file, by block and number, which is rare and ke
 
 from array import array
 from collections.abc import Callable, Iterator
-from operator import lt, or_
-from typing import Any, NamedTuple
+from operator import attrgetter, lt, or_
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -22,16 +22,21 @@ from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Flaw, Gold, Ints, Trace
-from ragworthy.suites.answers.parallel.job import Damage, Job, Joined, Strays
+from ragworthy.suites.answers.parallel.job import Job, Joined, Strays, spoiled
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import NAMELESS, Table
 from ragworthy.suites.slices import slicer
+
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.compared import Compared
+    from ragworthy.suites.answers.parallel.references import References
 
 LOOK_AHEAD = 256
 """How many gold items are read ahead of the traces."""
 MOST_WAITING = 20_000
 """How many traces wait for their gold item before the rest of the gold set is read at once."""
 _LINT_MASK = sum(f.LINT)
+_REFERENCE = attrgetter("gold_reference")
 
 
 class OutOfOrderError(Exception):
@@ -60,6 +65,9 @@ class Shard:
         """The number of the trace that was scored for each row; -1 where there was none."""
         self.origin: dict[int, tuple[int, int]] = {}
         """Rows whose last trace was found in the second step: its part and number."""
+        self.compared: dict[int, Compared] = {}
+        """What was found of each question with a reference, by its row."""
+        self._held: References | None = None
         self.slices: list[tuple[str, ...]] = []
         self.gold_table = Table()
         self.trace_table = Table()
@@ -81,7 +89,7 @@ class Shard:
         self._earlier: dict[str, int] = {}
         self._facts = f.trace_flags(job.rules)
         if job.damage is not None:
-            self._facts = _spoiled(self._facts, job.damage)
+            self._facts = spoiled(self._facts, job.damage)
 
     @property
     def index(self) -> dict[str, int]:
@@ -164,6 +172,10 @@ class Shard:
             flags = list(map(gold_flags, records))
             self.flags.extend(flags)
             self.taken.extend([-1] * len(records))
+            given = list(map(_REFERENCE, records))
+            if given.count(None) < len(given):
+                wrong = self._references().enter(records, start)
+                self._gold_flaws(block, [Wrong(nth, *flaw) for nth, flaw in wrong], full)
             if sliced is not None:
                 self.slices += sliced(block.data) if not self.flaw_count else [()] * len(records)
             if not job.allow_gold_errors and any([one & _LINT_MASK for one in flags]):
@@ -191,6 +203,7 @@ class Shard:
         if self._in_order(records, first):
             return len(records)
         index, items, flags, taken, facts = self.index, self.items, self.flags, self.taken, self._facts
+        compared = self.compared
         matched = 0
         for number, trace in enumerate(records, first):
             qid = trace.qid or trace.q_id
@@ -205,6 +218,8 @@ class Shard:
                 continue
             items[row] = None
             flags[row] |= facts(gold, trace)
+            if row in compared:
+                self._references().compare(row, gold, trace, flags[row])
             taken[row] = number
             self._next = row + 1
             matched += 1
@@ -227,6 +242,8 @@ class Shard:
             return False
         added = map(self._facts, golds, records)  # type: ignore[arg-type]  # none of them is None
         self.flags[row:end] = array("Q", map(or_, self.flags[row:end], added))
+        if self.compared:
+            self._references().compare_all(row, golds, records, self.flags)
         self.taken[row:end] = array("q", range(first, first + len(records)))
         self.items[row:end] = [None] * len(records)
         self._next = end
@@ -310,11 +327,21 @@ class Shard:
             if gold is not None:
                 self.flags[row] |= facts(gold, trace)
             else:
-                self.flags[row] = gold_flags(golds[row]) | facts(golds[row], trace)
+                gold = golds[row]
+                self.flags[row] = gold_flags(gold) | facts(gold, trace)
+            if row in self.compared:
+                self._references().compare(row, gold, trace, self.flags[row])
 
     def gold_rows(self, rows: list[int]) -> dict[int, Gold]:
         """Gold items once more; those already scored were let go to save memory."""
         return dict(self.gold_table.pick(self.job.gold, self.part, self.job.parts, rows))
+
+    def _references(self) -> "References":
+        if self._held is None:
+            from ragworthy.suites.answers.parallel.references import References
+
+            self._held = References(self.job, self.compared)
+        return self._held
 
     # problems: the first few of each file are kept with their place, all are counted
 
@@ -366,13 +393,3 @@ def _lint_flaws(flags: list[int]) -> list[Wrong]:
         for bit, (code, field, message) in f.LINT.items()
         if one & bit
     ]
-
-
-def _spoiled(facts: Callable[[Gold, Trace], int], damage: Damage) -> Callable[[Gold, Trace], int]:
-    """The facts of damaged traces, for the self-test; a trace that is gone adds nothing."""
-
-    def flags_of(gold: Gold, trace: Trace) -> int:
-        damaged = damage(gold, trace)
-        return 0 if damaged is None else facts(gold, damaged)
-
-    return flags_of

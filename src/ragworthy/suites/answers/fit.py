@@ -1,0 +1,210 @@
+"""A second look at gold and traces side by side: what was asked, which ids they know, and what answers cite.
+
+The reader of a million traces keeps none of this. Files of up to 32 MiB are gone through once more; of larger ones only
+the flags are known, and nothing is said here.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from ragworthy.load.decode import Decoder
+from ragworthy.load.sources import Source
+from ragworthy.records import Gold
+from ragworthy.report.part import Note
+from ragworthy.report.show import plural
+from ragworthy.text import clip, fold, squeeze
+
+if TYPE_CHECKING:
+    from ragworthy.suites.id_forms import Pair, Unseen
+
+UP_TO = 32 << 20
+_SHOWN = 60
+
+
+class Glimpse(msgspec.Struct, frozen=True, gc=False):
+    """A trace as a second look takes it in: what was asked, retrieved and cited, whatever type each of them has."""
+
+    qid: Any = None
+    q_id: Any = None
+    question: Any = None
+    query: Any = None
+    q: Any = None
+    retrieved_ids: Any = None
+    answer_json: Any = None
+    error: Any = None
+
+    @property
+    def asked(self) -> str | None:
+        """The question that was answered; the text of a search only where nothing else is said."""
+        return next((one for one in (self.question, self.q, self.query) if isinstance(one, str) and one.strip()), None)
+
+    @property
+    def citations(self) -> Any:
+        """What the answer cites."""
+        return self.answer_json.get("citations") if isinstance(self.answer_json, dict) else None
+
+
+class Fit(NamedTuple):
+    """What a second look shows; nothing where there was none."""
+
+    looked: bool = False
+    compared: int = 0
+    """Questions whose trace says what was asked, and whose gold item does."""
+    others: Sequence[tuple[str, str]] = ()
+    """Those that were asked something else, with what was asked."""
+    traced: int = 0
+    """Questions that have a trace."""
+    unseen: "Unseen | None" = None
+    """Gold ids that occur in no trace."""
+    cited: int = 0
+    """How many citations there are in all."""
+    outside: int = 0
+    """Those of ids that were not retrieved."""
+    twisted: int = 0
+    """Those of them that are a retrieved id in another form."""
+    pair: "Pair | None" = None
+    """The first of these: as it was cited, and as it was retrieved."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether most traces that can be compared answer something else, and enough can be to say so."""
+        return 2 * len(self.others) > self.compared and 2 * self.compared >= self.traced
+
+    @property
+    def invalid(self) -> tuple[str, ...]:
+        """Why the traces cannot speak for this gold set."""
+        reasons = []
+        if self.elsewhere:
+            reasons.append(
+                f"the traces answer other questions than the gold set asks: {len(self.others):,} of "
+                f"{self.compared:,} that can be compared, e.g. {_told(self.others[0])}"
+            )
+        if self.unseen is not None and self.unseen.all:
+            reasons.append(f"the traces do not know the gold ids: {self.unseen.told}")
+        return tuple(reasons)
+
+    @property
+    def notes(self) -> list[Note]:
+        """What should be looked at."""
+        others, lost = self.others, self.unseen
+        asked = plural(len(others), "trace answers", "traces answer")
+        first = _told(others[0]) if others else ""
+        alike = lost is not None and lost.alike is not None
+        return [
+            Note("RW-W79", len(others), f"{asked} another question than the gold set asks, e.g. {first}",
+                 [qid for qid, _ in others]),
+            Note("RW-W82" if alike else "RW-W81", len(lost.names) if lost is not None else 0,
+                 lost.told if lost is not None else ""),
+            Note("RW-W82", self.twisted, self.told),
+        ]  # fmt: skip
+
+    @property
+    def told(self) -> str:
+        """How many citations differ in form only."""
+        outside = plural(self.outside, "citation that was", "citations that were")
+        return (
+            f"{self.twisted:,} of {outside} not retrieved {'differs' if self.twisted == 1 else 'differ'} from a "
+            f"retrieved id only in form: {self.pair}"
+        )
+
+
+def _told(one: tuple[str, str]) -> str:
+    qid, text = one
+    return f'{qid}: "{clip(text, _SHOWN)}"'
+
+
+def fit_of(golds: Sequence[Gold], traces: Source, *, known_corpus: bool) -> Fit:
+    """Hold the traces of a file against the questions that they answer, in gold order."""
+    if not golds or traces.size > UP_TO:
+        return Fit()
+    last: dict[Any, Glimpse] = {}
+    seen: set[str] = set()
+    for trace in _glimpses(traces):
+        last[trace.qid or trace.q_id] = trace
+        seen.update(_ids(trace.retrieved_ids), _ids(trace.citations))
+    asked, cited = _Asked(), _Cited()
+    for gold in golds:
+        one = last.get(gold.qid or gold.q_id or "")
+        if one is not None:
+            asked.take(gold, one)
+            cited.take(one)
+    lost = None if known_corpus else _unseen(golds, seen)
+    texts = Counter(text for _, text, _ in asked.texts)
+    compared = [(qid, text, same) for qid, text, same in asked.texts if same or texts[text] == 1]
+    others = [(qid, text) for qid, text, same in compared if not same]
+    return Fit(
+        True, len(compared), others, asked.traced, lost, cited.all, cited.outside, cited.twisted, cited.pair
+    )  # fmt: skip
+
+
+def _glimpses(source: Source) -> Iterator[Glimpse]:
+    decoder = Decoder(Glimpse, lambda value: [])
+    for block in source.blocks():
+        yield from decoder.records(block)
+
+
+def _plain(text: str) -> str:
+    return squeeze(fold(text))
+
+
+def _ids(given: Any) -> list[str]:
+    return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+
+
+class _Asked:
+    """What traces say that they were asked."""
+
+    def __init__(self) -> None:
+        self.texts: list[tuple[str, str, bool]] = []
+        """Question, text, and whether it is that of the gold set. A text that stands under several questions, and is
+        none of theirs, says nothing of what was asked.
+        """
+        self.traced = 0
+
+    def take(self, gold: Gold, trace: Glimpse) -> None:
+        """Hold the text of a trace against that of its question."""
+        self.traced += 1
+        text = trace.asked
+        if text and gold.question:
+            same = text == gold.question or _plain(text) == _plain(gold.question)
+            self.texts.append((gold.qid or gold.q_id or "", text, same))
+
+
+class _Cited:
+    """Citations, counted."""
+
+    def __init__(self) -> None:
+        self.all = self.outside = self.twisted = 0
+        self.pair: Pair | None = None
+
+    def take(self, trace: Glimpse) -> None:
+        """Count the citations of a trace that did not end in an error."""
+        if trace.error is not None:
+            return
+        names, retrieved = _ids(trace.citations), _ids(trace.retrieved_ids)
+        self.all += len(names)
+        odd = [name for name in names if name not in retrieved]
+        if not odd:
+            return
+        from ragworthy.suites.id_forms import Forms, Pair
+
+        self.outside += len(odd)
+        forms = Forms(retrieved)
+        for name in odd:
+            meant = forms.meant(name)
+            if meant is not None:
+                self.twisted += 1
+                self.pair = self.pair or Pair(name, meant)
+
+
+def _unseen(golds: Sequence[Gold], seen: set[str]) -> "Unseen | None":
+    """Gold ids in no trace, looked for only where one is missing."""
+    wanted = [name for gold in golds if gold.answerable for name in gold.gold_citations or ()]
+    if seen.issuperset(wanted):
+        return None
+    from ragworthy.suites.id_forms import unseen
+
+    return unseen(wanted, seen)

@@ -1,0 +1,264 @@
+"""What to do next, from causes: what the whole run shows, then the stages to blame, those with most questions first.
+
+A gate says that something is wrong, never what. What is wrong stands in the labels and stages of the questions, and
+that is what is told here: the report's own counts, each with what to do about it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ragworthy import gates as g
+from ragworthy.metrics.answers import OF_PIECES, by_reference_only
+from ragworthy.metrics.facts import answers as f
+from ragworthy.names import HARMLESS, Label, Outcome, Stage
+from ragworthy.report.show import plural
+from ragworthy.suites.answers.read import Kept
+from ragworthy.suites.evidence import Case, Found
+
+Step = tuple[str, str]
+"""What was seen, and what to do."""
+
+
+class _Remedy(NamedTuple):
+    """What a reason means for many questions, and what to do about it."""
+
+    seen: str
+    do: str
+
+
+_DRIFT = "none was retrieved: look for index or manifest drift, then at the retrieval logic"
+_TEXT = "tighten the claim's schema, or check the gold pieces"
+_STRICT = "the guard is too strict, or facts are split by chunking"
+_UNHELD = "'ragworthy gold bind' lists it with the nearest chunks: mend the corpus, or the evidence"
+_REMEDIES = {
+    "no gold evidence was retrieved": _Remedy("answered without gold evidence", _DRIFT),
+    "refused, and no gold evidence was retrieved": _Remedy("refused without gold evidence", _DRIFT),
+    "no chunk of the corpus holds the gold evidence": _Remedy("with evidence that no chunk holds", _UNHELD),
+    "refused, and no chunk of the corpus holds the gold evidence": _Remedy(
+        "refused, with evidence that no chunk holds", _UNHELD
+    ),
+    "cites an id that was not retrieved": _Remedy(
+        "citing an id that was not retrieved", "let answers cite only ids of the results that they were given"
+    ),
+    "gold evidence was retrieved but not cited": _Remedy(
+        "not citing the gold evidence that was retrieved", "look at how citations are chosen"
+    ),
+    "the claim is empty": _Remedy("with an empty claim", "look at what the pipeline writes to answer_json.claim"),
+    "cites the right evidence, but the claim lacks the gold text": _Remedy(
+        "citing the right evidence in a claim without the gold text", _TEXT
+    ),
+    "the claim lacks the gold text": _Remedy("with a claim that lacks the gold text", _TEXT),
+    "answered although the gold set says that the corpus has no answer": _Remedy(
+        "answering what the corpus has no answer to", "strengthen refusals"
+    ),
+    "refused although gold evidence was retrieved": _Remedy("refused although gold evidence was retrieved", _STRICT),
+    "refused although the gold set has an answer": _Remedy(
+        "refused although the gold set has an answer", "the guard is too strict, or nothing useful is retrieved"
+    ),
+    "the locked constraints were not echoed or are contradicted": _Remedy(
+        "breaking a locked constraint", "lock the constraints in the prompt and echo them in the answer"
+    ),
+}
+"""By the reason that offenders show."""
+_ONE_FORM = "write ids in one form, in answers and in results"
+
+
+def steps(found: Found) -> list[Step]:
+    """What to do: what stands in the way of a verdict, what the whole run shows, then stage by stage."""
+    blocking = _blocking(found)
+    failed = {one.gate.metric.partition("@")[0] for one in found.outcomes(Outcome.FAIL) if one.gate.op != g.EACH}
+    if not failed and not blocking:
+        return [*_of_references(found), *found.unmeasured_step(), *_of_gates(found, failed, [])]
+    symptoms = [*blocking, *_symptoms(found)]
+    explained = {stage for symptom in symptoms for stage in symptom.explains}
+    stages = _of_stages(found, explained)
+    told = [*(symptom.step for symptom in symptoms), *stages, *_of_references(found), *found.unmeasured_step()]
+    return [*told, *_of_gates(found, failed, stages)]
+
+
+class _Symptom(NamedTuple):
+    """Something that holds for a whole run, and the stages that need no word of their own then."""
+
+    step: Step
+    explains: tuple[Stage, ...] = ()
+
+
+def _blocking(found: Found) -> list[_Symptom]:
+    """What has to be put right before the numbers mean anything."""
+    fit, told = found.own.fit, list[_Symptom]()
+    if fit.elsewhere:
+        do = "score the traces against the gold set that they were made for, or run the pipeline again"
+        told.append(_Symptom(("the traces answer other questions", do)))
+    if found.evidence.counts["errored"] * 2 > found.evidence.counts["gold"]:
+        told.append(_Symptom(_errors(found)))
+    if found.value("answers.missing").num:
+        do = "run the pipeline over the whole gold set and score again"
+        told.append(_Symptom(("questions without a trace", do)))
+    if fit.unseen is not None and fit.unseen.all:
+        told.append(_Symptom(("gold ids are in no trace", _of_ids(found)), (Stage.RETRIEVAL,)))
+    if found.frozen.state == "broken":
+        do = "restore the gold set, or freeze the change with a signature and a reason"
+        told.append(_Symptom(("gold set changed", do)))
+    return told
+
+
+def _errors(found: Found) -> Step:
+    own: Kept = found.own
+    counts = found.evidence.counts
+    reasons = "; ".join(dict.fromkeys(place.said for place in own.places.get(f.ERRORED, ())))
+    ended = f"{counts['errored']:,} of {plural(counts['gold'], 'question')} ended in an error"
+    return "errors instead of answers", f"{ended} ({reasons}): fix the pipeline and run it again"
+
+
+def _of_ids(found: Found) -> str:
+    lost = found.own.fit.unseen
+    if lost is not None and lost.alike is not None:
+        return f"ids differ in form ({lost.alike}): write them alike in the gold set and in the traces"
+    return "the corpus was chunked again, or the gold set is another corpus': 'ragworthy gold bind' or 'gold rebind'"
+
+
+# the whole run
+
+
+def _symptoms(found: Found) -> Iterator[_Symptom]:
+    """What every answer of a run shows."""
+    shipped = [case for case in found.cases if case.facts.shipped]
+    answers = sum(case.weight for case in shipped)
+    told = [case for case in found.cases if case.facts.present and not case.facts.errored]
+    if answers and not any(case.facts.claim for case in shipped):
+        yield _Symptom(("all answers are empty", f"none of {plural(answers, 'answer')} has a claim: write the text of "
+                        "the answer to answer_json.claim"), (Stage.GENERATION, Stage.REFUSAL))  # fmt: skip
+    elif not any(case.facts.evidence for case in found.cases):
+        pass  # only texts are judged: nothing about citations matters
+    elif told and all(case.own.flags & f.NO_RETRIEVED for case in told):
+        step = (
+            "no trace has retrieved_ids",
+            ("write the ranked ids that the pipeline saw: without them retrieval is not known and no citation counts"),
+        )
+        yield _Symptom(step, (Stage.CITATION, Stage.RETRIEVAL))
+    else:
+        yield from _of_citations(found, answers)
+    yield from _of_refusals(found)
+
+
+def _of_citations(found: Found, answers: int) -> Iterator[_Symptom]:
+    """Whether anything is cited, and whether it is what was retrieved."""
+    fit = found.own.fit
+    if not fit.looked or not answers:
+        return
+    if not fit.cited:
+        k = found.own.ks[0]
+        yield _Symptom(("no answer cites anything", f"none of {plural(answers, 'answer')} has a citation: make the "
+                        f"pipeline cite, or gate on answers.containment and answers.hit@{k} instead of precision "
+                        "and CHR"), (Stage.CITATION,))  # fmt: skip
+    elif 2 * fit.twisted > fit.cited:
+        unused = any(case.stage is Stage.CITATION and case.label is Label.ANS_NO_HIT for case in found.cases)
+        step = "ids differ in form", f"{fit.told}: {_ONE_FORM}"
+        yield _Symptom(step, () if unused or fit.twisted < fit.outside else (Stage.CITATION,))
+    elif fit.outside == fit.cited:
+        yield _Symptom(("every citation is an id that was never retrieved", f"all of {plural(fit.cited, 'citation')}: "
+                        "let answers cite the ids of the results that they were given"), (Stage.CITATION,))  # fmt: skip
+
+
+def _of_refusals(found: Found) -> Iterator[_Symptom]:
+    asked = [case for case in found.cases if case.facts.answerable and case.fate not in ("missing", "errored")]
+    total = sum(case.weight for case in asked)
+    if total and all(case.facts.refused for case in asked):
+        blind = sum(case.weight for case in asked if case.facts.evidence and not case.facts.retrieved)
+        do = "the guard refuses whatever it is given" if 2 * blind <= total else "no gold evidence reaches the model"
+        explains = (Stage.REFUSAL,) if 2 * blind <= total else (Stage.RETRIEVAL,)
+        step = ("every answerable question was refused", f"{total:,} of {total:,}: {do}")
+        hallucinating = any(case.label is Label.HALLUCINATION for case in found.cases)
+        yield _Symptom(step, () if hallucinating else explains)
+
+
+# stage by stage
+
+
+def _of_stages(found: Found, explained: set[Stage]) -> list[Step]:
+    """The stages to blame, those with most questions first, as the report counts them."""
+    cases = [case for case in found.cases if case.stage is not None and case.label not in HARMLESS]
+    sizes: Counter[Stage] = Counter()
+    for case in cases:
+        sizes[case.stage or Stage.PIPELINE] += case.weight
+    order = list(Stage)
+    told = []
+    for stage in sorted(sizes, key=lambda stage: (-sizes[stage], order.index(stage))):
+        own = [case for case in cases if case.stage is stage]
+        if stage is Stage.PIPELINE:
+            told += _of_pipeline(found)
+        elif stage not in explained:
+            told.append((_headed(found, stage, sizes[stage]), _remedy(found, own)))
+    return told
+
+
+def _headed(found: Found, stage: Stage, size: int) -> str:
+    return f"{stage.value}, {size:,} of {plural(found.evidence.counts['gold'], 'question')}"
+
+
+def _of_pipeline(found: Found) -> list[Step]:
+    """Errors that are too few to stop a verdict; questions without a trace always do."""
+    counts = found.evidence.counts
+    return [_errors(found)] if 0 < counts["errored"] * 2 <= counts["gold"] else []
+
+
+def _remedy(found: Found, cases: Sequence[Case]) -> str:
+    """How many questions show what, and what to do about it; the most frequent first."""
+    counts: Counter[str] = Counter()
+    for case in cases:
+        counts[case.why] += case.weight
+    told: dict[str, list[str]] = {}
+    for why, count in counts.most_common():
+        remedy = _REMEDIES.get(why, _Remedy(f"where {why}", "look at the offenders"))
+        do = remedy.do
+        if why.startswith("cites an id") and found.own.fit.twisted:
+            do = f"{found.own.fit.told}: {_ONE_FORM}"
+        told.setdefault(do, []).append(f"{count:,} {remedy.seen}")
+    return "; ".join(f"{', '.join(seen)}: {do}" for do, seen in told.items())
+
+
+# single gates
+
+
+def _of_gates(found: Found, failed: set[str], stages: Sequence[Step]) -> Iterator[Step]:
+    """Ranks, the shape of answers, refusals in disguise, single questions, gates that say neither yes nor no."""
+    own: Kept = found.own
+    if failed & {"answers.recall", "answers.hit"} and not any(one.startswith("retrieval") for one, _ in stages):
+        yield (f"recall@{own.ks[0]} low", "gold evidence comes too late in the results: look at ranking, or at k")
+    if "answers.compliance" in failed:
+        yield "answers of the wrong shape", "emit a non-empty claim and a list of citation ids"
+    near = sum(case.weight for case in found.cases if case.own.flags & f.NEAR_REFUSAL)
+    if near and failed & {"answers.under_refusal", "answers.precision"}:
+        alike = plural(near, "claim reads", "claims read")
+        yield (
+            "near-refusals",
+            f"{alike} like a refusal, in other words than the refusal texts: 'ragworthy doctor' lists those that "
+            "recur, with the line for the policy",
+        )
+    if any(one.gate.op == g.EACH for one in found.outcomes(Outcome.FAIL)):
+        yield "questions that must pass do not", "look at each of them by its qid in the rows (--rows FILE)"
+    if found.outcomes(Outcome.UNDECIDED):
+        yield "a gate is undecided", "add questions until the interval is clear of the threshold, or decide by hand"
+
+
+def _of_references(found: Found) -> list[Step]:
+    """Gates that look for pieces of text, where the gold set has only references: what to gate instead."""
+    unmeasured = {one.gate.metric for one in found.outcomes(Outcome.NOT_MEASURED) if not one.gate.optional}
+    if not unmeasured & OF_PIECES or not by_reference_only(case.facts for case in found.cases):
+        return []
+    names = [name for name in ("reference_f1", "reference_details") if f"answers.{name}" in found.summary.words]
+    known = [(name, found.value(f"answers.{name}")) for name in names]
+    measured = [(name, float(value.exact)) for name, value in known if value.exact is not None]
+    kept = [
+        one.gate for one in found.judged if one.outcome is not Outcome.NOT_MEASURED and one.gate.op in (g.MIN, g.MAX)
+    ]
+    rest = [f"{gate.metric.partition('.')[2]}={gate.threshold}" for gate in kept if gate.metric != "answers.missing"]
+    gates = ",".join([*(f"{name}={_below(value)}" for name, value in measured), *rest])
+    now = ", ".join(f"{name} is {value:.3f} now" for name, value in measured)
+    return [("references only: no gold_claim_substr to look for", f"gate on the references: --gates {gates} ({now})")]
+
+
+def _below(value: float) -> str:
+    """A threshold that a value passes: cut to two places, never below 0."""
+    return f"{int(100 * value) / 100:.2f}"

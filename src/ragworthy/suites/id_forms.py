@@ -1,0 +1,126 @@
+"""Ids that differ only in form: `bucket-2` and `buckets#2`, a path and a file name, another case, a suffix.
+
+Said of ids that should have met and did not; nothing is ever scored by it.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ragworthy.report.show import plural
+
+MOST_IDS = 200_000
+"""Among more ids than this no pair is looked for."""
+LEAST_IDS = 5
+"""From so many gold ids on, not one of them in any trace is no chance: they belong to another chunking."""
+_PIECE = re.compile(r"[^\W\d_]+|\d+")
+_ENDINGS = frozenset(("md", "markdown", "html", "htm", "txt", "pdf", "json", "jsonl", "rst", "docx"))
+Pieces = tuple[str, ...]
+
+
+class Pair(NamedTuple):
+    """Two ids that mean the same, as it seems."""
+
+    one: str
+    other: str
+
+    def __str__(self) -> str:
+        return f"{self.one}, {self.other}"
+
+
+def pieces_of(name: str) -> Pieces:
+    """The words and numbers of an id, without what is only form.
+
+    >>> pieces_of("bucket-2") == pieces_of("Buckets#02") == pieces_of("buckets.md#2")
+    True
+    >>> pieces_of("doc-1") == pieces_of("doc-2")
+    False
+    """
+    found = [piece.lstrip("0") or "0" if piece.isdigit() else piece.casefold() for piece in _PIECE.findall(name)]
+    kept = [piece for piece in found if piece not in _ENDINGS] or found
+    return tuple(piece[:-1] if len(piece) > 3 and piece.endswith("s") else piece for piece in kept)
+
+
+class Forms:
+    """Some ids, to be asked for the one that another id means."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._whole: dict[Pieces, set[str]] = {}
+        self._ends: dict[Pieces, set[str]] = {}
+        for name in names:
+            pieces = pieces_of(name)
+            self._whole.setdefault(pieces, set()).add(name)
+            for cut in range(1, len(pieces)):  # a path or a prefix before it
+                self._ends.setdefault(pieces[cut:], set()).add(name)
+            for cut in range(1, len(pieces)):  # a suffix without a number: a number may name another chunk
+                if not any(piece.isdigit() for piece in pieces[cut:]):
+                    self._ends.setdefault(pieces[:cut], set()).add(name)
+
+    def meant(self, name: str) -> str | None:
+        """The only id of which this one is another form; None where there is none, or more than one.
+
+        >>> ids = Forms(["docs/buckets.md#2", "docs/buckets.md#3", "limits#1"])
+        >>> ids.meant("bucket-2"), ids.meant("buckets"), ids.meant("limits.md#1"), ids.meant("2")
+        ('docs/buckets.md#2', None, 'limits#1', None)
+        """
+        pieces = pieces_of(name)
+        if not pieces or not any(len(piece) > 1 and not piece.isdigit() for piece in pieces):
+            return None
+        found = self._whole.get(pieces) or self._ends.get(pieces) or self._longer(pieces)
+        return next(iter(found)) if len(found) == 1 and name not in found else None
+
+    def _longer(self, pieces: Pieces) -> set[str]:
+        """Ids of which this one has more before or after them."""
+        for cut in range(1, len(pieces)):
+            if (found := self._whole.get(pieces[cut:])) and _telling(pieces[cut:]):
+                return found
+        for cut in range(len(pieces) - 1, 0, -1):
+            rest = pieces[cut:]
+            if (found := self._whole.get(pieces[:cut])) and not any(piece.isdigit() for piece in rest):
+                return found if _telling(pieces[:cut]) else set()
+        return set()
+
+
+def _telling(pieces: Pieces) -> bool:
+    return any(len(piece) > 1 and not piece.isdigit() for piece in pieces)
+
+
+class Unseen(NamedTuple):
+    """Gold ids that occur in no trace."""
+
+    names: list[str]
+    total: int
+    """How many gold ids there are."""
+    alike: Pair | None = None
+    """A gold id, and the id in the traces that seems to be the same."""
+
+    @property
+    def all(self) -> bool:
+        """Whether not one gold id was ever met, and that cannot be chance."""
+        return len(self.names) == self.total >= LEAST_IDS
+
+    @property
+    def told(self) -> str:
+        """How many, and which."""
+        some = f"{len(self.names):,} of {plural(self.total, 'gold id')}"
+        named = f"{some} {'occurs' if len(self.names) == 1 else 'occur'} in no trace, e.g. {', '.join(self.names[:3])}"
+        if self.alike is not None:
+            return f"{named}; ids differ in form: {self.alike}"
+        return f"{named}; re-chunked? 'ragworthy gold bind' or 'ragworthy gold rebind'"
+
+
+def unseen(gold: Iterable[str], seen: set[str]) -> Unseen | None:
+    """The gold ids that are in no trace, in the order of the gold set; None where all are, or nothing was retrieved."""
+    wanted = list(dict.fromkeys(gold))
+    lost = [name for name in wanted if name not in seen]
+    if not lost or not seen:
+        return None
+    return Unseen(lost, len(wanted), alike(lost, seen))
+
+
+def alike(names: Iterable[str], others: set[str]) -> Pair | None:
+    """The first of some ids that is another form of one of the others."""
+    if len(others) > MOST_IDS:
+        return None
+    forms = Forms(sorted(others))
+    return next((Pair(name, meant) for name in names if (meant := forms.meant(name)) is not None), None)

@@ -1,0 +1,112 @@
+"""Whether traces belong to their gold questions: what they ask, and whether they know the gold ids at all."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ragworthy.metrics.facts.convergence import Arm, Asked, RunKey
+from ragworthy.metrics.facts.runs import Reading
+from ragworthy.metrics.facts.wanted import NO_WORDING, Wanted, asks_otherwise
+from ragworthy.report.part import Note
+from ragworthy.report.show import plural
+from ragworthy.suites.id_forms import Unseen, unseen
+from ragworthy.text import clip
+
+_SHOWN = 60
+
+
+class Fit(NamedTuple):
+    """What does not fit."""
+
+    compared: int
+    """Questions whose traces say what was asked, and whose gold item does."""
+    others: list[tuple[str, str]]
+    """Those of which no trace asks any wording, each with a text that was asked."""
+    strays: list[tuple[str, str]]
+    """Wordings that the gold set does not have, of questions that were asked in known ones too."""
+    unseen: Unseen | None
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether most questions that can be compared were asked as something else."""
+        return 2 * len(self.others) > self.compared
+
+    @property
+    def invalid(self) -> tuple[str, ...]:
+        """Why the traces cannot speak for this gold set."""
+        reasons = []
+        if self.elsewhere:
+            reasons.append(
+                f"the traces answer other questions than the gold set asks: {len(self.others):,} of "
+                f"{self.compared:,} that can be compared, e.g. {_shown(self.others[0])}"
+            )
+        if self.unseen is not None and self.unseen.all:
+            reasons.append(f"the traces do not know the gold ids: {self.unseen.told}")
+        return tuple(reasons)
+
+    @property
+    def notes(self) -> list[Note]:
+        """What should be looked at."""
+        others, strays = self.others, self.strays
+        asked = plural(len(others), "question was", "questions were")
+        odd = plural(len(strays), "wording is", "wordings are")
+        lost = self.unseen
+        return [
+            Note("RW-W79", len(others), f"{asked} asked with another text than the gold set has, e.g. "
+                 f"{_shown(others[0]) if others else ''}", [qid for qid, _ in others]),
+            Note("RW-W80", len(strays), f"{odd} in no gold question and scored as a run of its own, e.g. "
+                 f"{_shown(strays[0]) if strays else ''}", [qid for qid, _ in strays]),
+            Note("RW-W82" if lost is not None and lost.alike is not None else "RW-W81",
+                 len(lost.names) if lost is not None else 0, lost.told if lost is not None else ""),
+        ]  # fmt: skip
+
+
+def _shown(one: tuple[str, str]) -> str:
+    qid, text = one
+    return f'{qid}: "{clip(text, _SHOWN)}"'
+
+
+def fit_of(arm: Arm, *, known_corpus: bool) -> Fit:
+    """Compare traces with what the gold set asks, and where no corpus says which ids there are, their ids too."""
+    compared = 0
+    others: list[tuple[str, str]] = []
+    strays: list[tuple[str, str]] = []
+    for one in arm.asked:
+        texts = _texts(one)
+        odd = [text for text in texts if asks_otherwise(one.wanted, text)]
+        compared += bool(texts)
+        if odd and len(odd) == len(texts):
+            others.append((one.wanted.qid, odd[0]))
+        else:
+            strays += [(one.wanted.qid, text) for text in odd]
+    return Fit(compared, others, strays, None if known_corpus else _unseen(arm))
+
+
+def _texts(one: Asked) -> list[str]:
+    if not one.wanted.wordings and not one.wanted.question:
+        return []
+    return list(dict.fromkeys(run.query for _, run in sorted(one.runs.items()) if run.query))
+
+
+def _unseen(arm: Arm) -> Unseen | None:
+    """Gold ids in no trace. They are only looked for where a question missed one, so that a good file costs nothing."""
+    if all(all(facts.blocks) for one in arm.asked for facts in one.question.facts):
+        return None
+    seen = {name for one in arm.asked for run in one.runs.values() for name in (*run.names, *run.facts.cited)}
+    names: list[str] = []
+    for one in arm.asked:
+        for name, number in one.wanted.names.items():
+            block = one.wanted.blocks[number]
+            if block:
+                names.append(name if block.isdisjoint(seen) else next(iter(sorted(block & seen))))
+    return unseen(names, seen)
+
+
+def numbered(wanted: Wanted, runs: Mapping[RunKey, Reading]) -> dict[RunKey, Reading]:
+    """Runs of wordings that the gold question does not have, numbered after those that it has."""
+    odd = sorted({wording for wording, _ in runs if wording >= NO_WORDING})
+    if not odd:
+        return dict(runs)
+    taken = {wording for wording, _ in runs}
+    free = (nth for nth in range(len(wanted.wordings), len(wanted.wordings) + len(runs) + 1) if nth not in taken)
+    number = dict(zip(odd, free, strict=False))
+    return {(number.get(wording, wording), seed): run for (wording, seed), run in runs.items()}
