@@ -245,11 +245,13 @@ def in_python(suite: Declared | None = None, given: Mapping[str, Any] | None = N
 
 
 def _spelled(suite: Declared, given: Mapping[str, Any]) -> dict[str, str]:
-    """The keyword that the caller used for each role."""
-    return {
-        one.receipt_role: next((name for name in (one.key, *one.aliases) if name in given), one.key)
-        for one in suite.inputs
-    }
+    """The keyword that the caller used for each role; of several inputs with one role, the one that was given."""
+    found: dict[str, str] = {}
+    for one in suite.inputs:
+        said = next((name for name in (one.key, *one.aliases) if name in given), None)
+        if said is not None or one.receipt_role not in found:
+            found[one.receipt_role] = said or one.key
+    return found
 
 
 def _named(problem: Problem, roles: Mapping[str, str]) -> Problem:
