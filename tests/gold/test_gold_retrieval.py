@@ -289,9 +289,6 @@ def test_lint_as_text_counts_and_advises(world: World, tmp_path: Path) -> None:
 
 
 def test_errors_of_lint(world: World, tmp_path: Path) -> None:
-    answers = write_jsonl(tmp_path / "a.jsonl", [{"qid": "A1", "question": "x", "answerable": False}])
-    done = run_cli("gold", "lint", answers, "--corpus", world.corpus)
-    assert done == Done(2, "", said("RW-U01", "--corpus: only a retrieval gold set is held against a corpus"))
     path = write_jsonl(tmp_path / "gold.jsonl", ITEMS)
     done = run_cli("gold", "lint", path, "--corpus", tmp_path / "nope")
     assert done == Done(2, "", said("RW-F01", f"{tmp_path / 'nope'}: expected a file, got nothing at this path"))

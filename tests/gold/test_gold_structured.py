@@ -416,7 +416,7 @@ def test_other_suites_are_told_apart() -> None:
 def test_wrong_usage_of_lint() -> None:
     write([row("a")])
     done = ragworthy("gold", "lint", "q.json", "--corpus", "x")
-    assert done.err.splitlines()[0] == "--corpus: only a retrieval gold set is held against a corpus [RW-U01]"
+    assert done.err.splitlines()[0] == "--corpus: a set of structured answers is not held against a corpus [RW-U01]"
     done = ragworthy("gold", "lint", "q.json", "--definition", definition(), "-o", "mine.toml")
     assert done.err.splitlines()[0] == "mine.toml: expected a new file, got one that is read [RW-U01]"
 

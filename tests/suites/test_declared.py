@@ -86,7 +86,7 @@ def test_a_receipt_leads_back_to_the_request_it_was_made_from(suite: Declared, t
         settings = suite.settings() if form is None else suite.settings(form=form)
         inputs: dict[str, Any] = {}
         for one in suite.inputs_of(settings):
-            if one.key in ("qrels", "run") or one.written:
+            if one.key in ("qrels", "run", "live_run") or one.written:
                 continue
             paths = [tmp_path / f"{one.key}{nth}" for nth in range(11)]
             inputs[one.key] = tuple(paths) if one.form == "files" else paths[0]
@@ -101,7 +101,7 @@ def test_every_output_is_kept_from_every_input(suite: Declared) -> None:
     settings = suite.settings() if form is None else suite.settings(form=form)
     inputs = [one for one in suite.inputs_of(settings) if one.help and not one.written]
     if "qrels" in {one.key for one in inputs}:
-        inputs = [one for one in inputs if one.key not in ("qrels", "run")]
+        inputs = [one for one in inputs if one.key not in ("qrels", "run", "live_run")]
     if suite.forms:
         inputs = [one for one in inputs if one.form != "corpus"]
     words: list[str] = []
