@@ -352,7 +352,8 @@ def imports() -> Scenario:
     files: Files = {
         "sheet.csv": m.SHEET.encode(), "map.toml": b'question = "Question"\nanswer = "Expected answer"\n',
         "log.jsonl": lines(m.LOG), "records.json": b'{"data": [' + b",".join(lines(m.LOG).splitlines()) + b"]}",
-        "ragas.jsonl": lines(m.RAGAS), "ragas.csv": m.RAGAS_CSV.encode(), "deepeval.json": lines([m.GOLDENS]),
+        "ragas.jsonl": lines(m.RAGAS), "ragas.csv": m.RAGAS_CSV.encode(),
+        "deepeval.json": b"[" + lines(m.GOLDENS).strip() + b"]\n",
         "promptfoo.json": lines([m.RESULTS]), "squad.json": lines([m.SQUAD]),
         "beir/corpus.jsonl": lines([{"_id": "d1", "title": "T", "text": "one"}, {"_id": "d2", "text": "two"}]),
         "beir/queries.jsonl": lines([{"_id": "q1", "text": "first?"}, {"_id": "q2", "text": "second?"}]),

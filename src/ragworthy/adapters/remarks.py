@@ -55,7 +55,7 @@ def _of_gold(gold: Sequence[Record]) -> Iterator[str]:
     elif placed < len(answerable):
         yield f"{len(answerable) - placed} of {len(answerable)} answerable questions name no evidence and no source"
     if len(answerable) == len(gold):
-        yield "no unanswerable question: under-refusal is not measured"
+        yield "no unanswerable question: under-refusal is not measured; add some, or leave its gate out"
 
 
 _BOUND = ("gold_evidence", "gold_source")
