@@ -202,14 +202,12 @@ def _explain_gold(value: dict[str, Any]) -> list[Found]:
     question = value.get("question")
     if question is not None and not isinstance(question, str):
         found.append(Found("RW-G03", "question", f"expected a string, got {described(question)}"))
-    for field in ("gold_claim_substr", "gold_citations", "constraints"):
-        found += _string_list(value, field, "RW-G03")
     reference = value.get("gold_reference")
-    if isinstance(reference, list):
-        found += _string_list(value, "gold_reference", "RW-G03")
-    elif reference is not None and not isinstance(reference, str):
-        expected = f"expected a text or a list of texts, got {described(reference)}"
-        found.append(Found("RW-G03", "gold_reference", expected))
+    lists = ("gold_reference",) if isinstance(reference, list) else ()
+    for field in ("gold_claim_substr", "gold_citations", "constraints", *lists):
+        found += _string_list(value, field, "RW-G03")
+    if reference is not None and not isinstance(reference, (str, list)):
+        found += [Found("RW-G03", "gold_reference", f"expected a text or a list of texts, got {described(reference)}")]
     return found + explain_evidence(value)
 
 
