@@ -117,7 +117,7 @@ def settings_of(suite: Declared, given: Mapping[str, Any], **known: Any) -> Any:
     own = {
         one.field: _setting(one, given[name], suite) for name, one in settings_by_name(suite).items() if name in given
     }
-    return suite.settings(**own, **known)
+    return suite.settings(**known | own)
 
 
 def _setting(one: Setting, value: Any, suite: Declared) -> Any:

@@ -89,9 +89,15 @@ def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
         return options | {"baseline_from_command_line": request.baseline_override}
     written = request.settings._asdict().items()
     settings = {key: list(value) if isinstance(value, tuple) else value for key, value in written}
-    gates = [{**gate._asdict(), "must_pass": list(gate.must_pass)} for gate in request.gates]
+    gates = [_written(gate) for gate in request.gates]
     trec = any(request.get(key) is not None for key in TREC)
     return options | {"suite": request.suite, "trec": trec, "settings": settings, "gates": gates}
+
+
+def _written(gate: Gate) -> dict[str, Any]:
+    """A gate as a receipt keeps it; that nobody named it is said where it is so."""
+    fields = {**gate._asdict(), "must_pass": list(gate.must_pass)}
+    return fields if gate.kept else {key: value for key, value in fields.items() if key != "kept"}
 
 
 def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:

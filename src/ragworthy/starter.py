@@ -41,7 +41,7 @@ evidence = "point"                  # or "interval": the 95 % interval decides
 gold = "{gold}"
 traces = "{traces}"
 k = 5
-short_substr = "reject"             # or "word": answers under 5 characters count as whole words
+short_substr = "word"               # answers under 5 characters count as whole words; or "reject"
 refusals = ["not in context"]       # texts that count as a refusal (trimmed, any case)
 scu = {scu}
 

@@ -81,6 +81,7 @@ def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
         own[name].add(one)
     one.add_argument("--gates", nargs="+", action="extend", metavar="NAME=VALUE",
                      help=f"gates, e.g. {suite.example}, or a TOML file")  # fmt: skip
+    one.add_argument("--no-default-gates", action="store_true", help="only the gates named by --gates")
     one.add_argument("--profile", choices=("default", "reference"), default="default",
                      help="reference: print what the sources' own scorer prints")  # fmt: skip
     one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run")
@@ -136,7 +137,7 @@ def _settings(suite: Declared) -> Iterator[Flag]:
         if one.kind is bool:
             how["action"] = "store_true"
         elif key.choices:
-            how |= {"choices": key.choices, "default": one.default}
+            how |= {"choices": key.choices, "default": None if key.reference else one.default}
         elif key.reads == "ks":
             how |= {"metavar": key.metavar, "default": ",".join(map(str, one.default))}
         elif key.reads == "limits":
@@ -224,7 +225,7 @@ def experiments(group: argparse.ArgumentParser) -> None:
     one.add_argument("--share", default="0.3", metavar="SHARE", help="how much is tuned on (default: 0.3)")
     one.add_argument("--seed", type=count, default=0, metavar="N", help="which split (default: 0)")
     one.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="a knob (repeatable)")
-    one.add_argument("--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters")
+    one.add_argument("--short-substr", choices=("reject", "word"), default="word", help="entries under 5 characters")
     quiet(one)
 
 

@@ -215,7 +215,7 @@ def diff(given: argparse.Namespace) -> int:
         return int(Exit.SHIP)
     gates: tuple[Gate, ...] = (*RETRIEVAL_GATES, LIVE_GATE)
     if given.gates:
-        gates = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval")
+        gates = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval").gates
     settings = Retrieval(ks=depths(given.k), delta_s=given.delta_s)
     asked: dict[str, Any] = {"how": how, "gates": gates, "settings": settings, "queries": queries}
     return publish(given, diffing.compare(pair, Path(given.gold), **asked, **options(given)))

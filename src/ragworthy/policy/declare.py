@@ -96,6 +96,8 @@ class Key(NamedTuple):
     """How it is read, where the type does not say: depths, limits by name, a number above 0, texts of refusals."""
     python: bool = True
     """Whether Python takes it."""
+    reference: str = ""
+    """Its default under the profile reference, where that is another one."""
     told: bool = True
     """Whether a report names it among the settings that two runs must share to be compared."""
 
@@ -191,6 +193,11 @@ class Declared(NamedTuple):
             if refuse is not None:
                 refuse(given, spelled)
 
+    def of_profile(self, profile: str) -> dict[str, Any]:
+        """The settings whose default follows from the profile."""
+        follows = profile == "reference" and "profile" in self.settings._fields
+        return {one.field: one.key.reference for one in self.fields() if follows and one.key.reference}
+
     def fields(self) -> Iterator[Setting]:
         """Every setting, in the order of the policy's page."""
         defaults = self.settings._field_defaults
@@ -234,10 +241,11 @@ class Declared(NamedTuple):
 REFUSALS = (REFUSAL,)
 
 SHORT = Key(
-    '"reject" (entries under 5 characters never count) or "word" (they count as whole words)',
+    '"word" (entries under 5 characters count as whole words) or "reject" (they never count); default "word"',
     flag="--short-substr",
-    help="entries under 5 characters",
+    help="entries under 5 characters: as whole words (default), or not at all",
     choices=("reject", "word"),
+    reference="reject",
 )
 REFUSED = Key(
     "texts that count as a refusal (trimmed, any case)",

@@ -131,6 +131,8 @@ class AskedGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     review: list[str] | None
     why: str | None
     suite: str | None
+    kept: bool = False
+    """Whether nobody named it; what an earlier version wrote does not say."""
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):

@@ -20,7 +20,7 @@ class Agreement(NamedTuple):
     """
 
     form: Annotated[str, Key("", choices=tuple(FORMS), python=False, told=False)] = "pairs"
-    short_substr: Annotated[str, SHORT._replace(told=False)] = "reject"
+    short_substr: Annotated[str, SHORT._replace(told=False)] = "word"
     refusals: Annotated[tuple[str, ...], REFUSED._replace(told=False)] = REFUSALS
     scu: Annotated[bool, SCU._replace(told=False)] = False
     release: Annotated[

@@ -20,7 +20,7 @@ class Answers(NamedTuple):
             reads="ks",
         ),
     ] = (DEFAULT_K,)
-    short_substr: Annotated[str, SHORT] = "reject"
+    short_substr: Annotated[str, SHORT] = "word"
     refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
     scu: Annotated[bool, SCU] = False
     rule_packs: Annotated[

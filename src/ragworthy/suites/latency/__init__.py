@@ -53,7 +53,7 @@ class Latency(NamedTuple):
             told=False,
         ),
     ] = "2500"
-    short_substr: Annotated[str, SHORT] = "reject"
+    short_substr: Annotated[str, SHORT] = "word"
     refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
     scu: Annotated[bool, SCU] = False
     slices: Annotated[tuple[str, ...], SLICES] = ()

@@ -13,6 +13,7 @@ from ragworthy.report.part import Note, Table, noted, orphan_note
 from ragworthy.report.show import number, plural, signed
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.retrieval.arms import LOST, Arms
+from ragworthy.suites.retrieval.distances import RAW
 from ragworthy.suites.retrieval.read import DEPTH, incomplete
 from ragworthy.text import clip
 
@@ -175,10 +176,9 @@ def _of_distances(found: Found) -> list[Note]:
         word is None and one.wanted.answerable and any(facts.answered for facts in one.question.facts)
         for one, word in zip(arms.arm.asked, found.summary.words["retrieval.delta_s_mean"], strict=True)
     )
-    raw = "distances are raw: the thresholds mean nothing for this model until it is calibrated"
     return [
         Note("RW-W40", lacking, f"{plural(lacking, 'answered question has', 'answered questions have')} no distance"),
-        Note("RW-W39", 0 if arms.source.scaled else 1, raw),
+        Note("RW-W39", 0 if arms.source.scaled else 1, RAW),
     ]
 
 

@@ -9,7 +9,7 @@ from ragworthy.metrics.facts.convergence import MARKS, Question
 from ragworthy.metrics.facts.distance import BLOCK
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import Label
+from ragworthy.names import Label, Outcome
 from ragworthy.report.part import Column, Table
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
@@ -132,6 +132,16 @@ class Retrieval(Suite):
         """Where there is an index in use, that is the baseline."""
         live: Live | None = summary.own
         return super().bind(request, evidence, summary, baseline if live is None else live.baseline)
+
+    def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
+        """A default gate on distances that nobody named is not judged where its threshold means nothing."""
+        arms: Arms = evidence.own
+        return [
+            one._replace(outcome=Outcome.NOT_MEASURED, reason=why)
+            if (why := distances.meaningless(one.gate, arms.source))
+            else one
+            for one in judged
+        ]
 
     # describe
 

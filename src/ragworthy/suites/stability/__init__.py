@@ -21,7 +21,7 @@ class Stability(NamedTuple):
             reads="limits",
         ),
     ] = LIMITS
-    short_substr: Annotated[str, SHORT] = "reject"
+    short_substr: Annotated[str, SHORT] = "word"
     refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
     slices: Annotated[tuple[str, ...], SLICES] = ()
 
