@@ -153,6 +153,8 @@ CATALOGUE: dict[str, Code] = {
     "RW-P14": Code("weights", "The weights of a definition do not sum to 1.", "Change them until they do; they are added up exactly, as decimals."),
     "RW-P15": Code("plugin", "A plugin cannot be loaded.", "See 'ragworthy doctor' for the installed ones; a file of your own is named by its path, ending in .py."),
     "RW-P16": Code("no_gate_left", "The default gates are left out and no other gate is named, so whatever was answered would ship.", "Name a gate ([[gate]], --gates, gates=), or leave the default ones in."),
+    "RW-P17": Code("refusal_pattern", "A pattern of refusal_patterns cannot be used: it is no regular expression, takes too long, or matches everything.", "Write a simpler one: no nested repetitions, and something that must be there."),
+    "RW-P18": Code("refusal_pack", "There is no refusal pack of this name.", "Name one of those listed; docs/refusals.md says what each is worth."),
     # usage
     "RW-U01": Code("usage", "The command or call cannot be carried out as given.", "See 'ragworthy COMMAND --help'."),
     "RW-U02": Code("reference_cannot", "The sources' own scorer stops with an error on this input.", "Score with the default profile, which names the faulty record."),

@@ -39,6 +39,9 @@ class Given(TypedDict, total=False):
     k: int | Sequence[int] | None
     short_substr: str
     refusals: Sequence[str]
+    refusal_packs: Sequence[str]
+    refusal_starts: Sequence[str]
+    refusal_patterns: Sequence[str]
     scu: bool
     rule_packs: Sequence[str]
     slices: Sequence[str]
@@ -156,7 +159,14 @@ def paths_of(name: str, value: Any) -> tuple[str, ...]:
     return tuple(map(str, several(name, value or ())))
 
 
-_SEVERAL = {"slices": "fields", "refusals": "texts", "rule_packs": "packs"}
+_SEVERAL = {
+    "slices": "fields",
+    "refusals": "texts",
+    "refusal_packs": "languages",
+    "refusal_starts": "texts",
+    "refusal_patterns": "patterns",
+    "rule_packs": "packs",
+}
 
 
 def choice(name: str, value: Any, choices: Sequence[str]) -> Any:

@@ -104,7 +104,7 @@ class Flag(NamedTuple):
         one.add_argument(*self.names, **self.how)
 
 
-AFTER = ("--refusal", "--slice")
+AFTER = ("--refusal", "--refusal-pack", "--refusal-start", "--refusal-pattern", "--slice")
 """Settings that stand among what every suite takes."""
 SEVERAL: dict[str, Any] = {"action": "append", "default": []}
 

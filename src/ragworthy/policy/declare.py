@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ragworthy.names import REFUSAL
+from ragworthy.names import REFUSAL, REFUSAL_PACKS
 
 if TYPE_CHECKING:
     from ragworthy.gates import Gate
@@ -92,12 +92,15 @@ class Key(NamedTuple):
     name: str = ""
     """Its key in a policy and in Python, where the field has another name."""
     choices: tuple[str, ...] = ()
-    reads: Literal["", "ks", "limits", "positive", "refusals"] = ""
-    """How it is read, where the type does not say: depths, limits by name, a number above 0, texts of refusals."""
+    reads: Literal["", "ks", "limits", "positive", "refusals", "packs", "starts", "patterns"] = ""
+    """How it is read, where the type does not say: depths, limits by name, a number above 0, texts of refusals, names
+    of refusal packs, beginnings, regular expressions."""
     python: bool = True
     """Whether Python takes it."""
     reference: str = ""
     """Its default under the profile reference, where that is another one."""
+    quiet: bool = False
+    """Whether a report names it only where it is set, so that reports made before it was there stay comparable."""
     told: bool = True
     """Whether a report names it among the settings that two runs must share to be compared."""
 
@@ -253,6 +256,30 @@ REFUSED = Key(
     help="another refusal text (repeatable)",
     metavar="TEXT",
     reads="refusals",
+)
+REFUSAL_PACK = Key(
+    f"languages in which refusals are known by rule: {', '.join(REFUSAL_PACKS)}; default none",
+    flag="--refusal-pack",
+    help="know refusals of a language by rule, e.g. en (repeatable)",
+    metavar="LANGUAGE",
+    reads="packs",
+    quiet=True,
+)
+REFUSAL_START = Key(
+    "beginnings of refusals (any case)",
+    flag="--refusal-start",
+    help="a claim that begins so is a refusal (repeatable)",
+    metavar="TEXT",
+    reads="starts",
+    quiet=True,
+)
+REFUSAL_PATTERN = Key(
+    "regular expressions: a claim in which one is found is a refusal (any case)",
+    flag="--refusal-pattern",
+    help="a claim in which this is found is a refusal (repeatable)",
+    metavar="REGEX",
+    reads="patterns",
+    quiet=True,
 )
 SCU = Key(
     "whether locked constraints are checked",

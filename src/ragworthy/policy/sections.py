@@ -12,6 +12,7 @@ from ragworthy.errors import policy_error
 from ragworthy.load.checker import Checker, shown, written
 from ragworthy.load.keys import KEYS
 from ragworthy.metrics.registry import all_metrics
+from ragworthy.names import REFUSAL_PACKS
 from ragworthy.policy.declare import Declared, Setting
 from ragworthy.policy.gate_text import DEFAULTS, parse_ks
 from ragworthy.records import explained
@@ -190,6 +191,21 @@ def _check_setting(check: Checker, one: Setting, value: Any, suite: Declared) ->
         check.say("RW-P03", name, "expected at least one text, none of them empty")
     elif reads == "positive" and value is not None and not (exact(value) or 0) > 0:
         check.say("RW-P03", name, f"expected a number above 0, got {value}")
+    elif reads in ("packs", "starts", "patterns") and value:
+        _check_refusing(check, name, reads, value)
+
+
+def _check_refusing(check: Checker, name: str, reads: str, given: tuple[str, ...]) -> None:
+    """What must hold for the rules by which a claim is a refusal."""
+    from ragworthy.metrics.facts.refusals import wrong_pattern  # few settings have any
+
+    for text in given:
+        if reads == "packs" and text not in REFUSAL_PACKS:
+            check.say("RW-P18", name, f'expected one of {", ".join(REFUSAL_PACKS)}, got "{text}"')
+        elif reads == "starts" and not text.strip():
+            check.say("RW-P03", name, "expected texts, got an empty one, with which every claim begins")
+        elif reads == "patterns" and (bad := wrong_pattern(text)):
+            check.say("RW-P17", name, f"{bad}: {text}")
 
 
 def _check_limits(check: Checker, one: Setting, given: tuple[str, ...], suite: str) -> None:

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ragworthy.ids import TYPE_TAGS, parse, section_key, stable
 from ragworthy.metrics.facts.redirects import Redirects
 from ragworthy.records import RetrievalGold
+
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.refusals import Refusals
 
 Span: TypeAlias = tuple[int, int] | None
 GONE = "gone:"
@@ -114,6 +117,8 @@ class Rules(NamedTuple):
     ks: tuple[int, ...] = (1, 3, 5, 10)
     subtree: bool = False
     refusals: frozenset[str] = frozenset()
+    by_rule: "Refusals | None" = None
+    """What else is a refusal, besides the exact texts."""
     place: Callable[[str], Place] = place_of
     moves: Moves | None = None
 

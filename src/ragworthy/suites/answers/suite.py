@@ -24,6 +24,7 @@ from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Offend
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
+from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import Slice
 
@@ -53,6 +54,7 @@ class Answers(Suite):
             scu=_uses_scu(request),
             contradictions=tuple(rule for pack in packs for rule in pack.rules),
             chunks=chunks,
+            by_rule=by_rule_of(settings),
         )
         found = measured(opened, request, rules, self.slice_fields(request), progress)
         cases = _cases(found.tally, rules.ks)
