@@ -86,6 +86,19 @@ def test_the_least_a_definition_needs() -> None:
     assert load(text) == Definition("mine", (Field("topic", "label", Label(), Fraction(1), ("topic",)),), sha256=digest)
 
 
+@pytest.mark.parametrize("kind", ["label", "list", "grounding"])
+def test_version_2_compares_texts_under_nfkc_unless_a_field_says_otherwise(kind: str) -> None:
+    old, new = of(kind), of(kind).replace("version = 1", "version = 2")
+    own = of(kind, form='"exact"').replace("version = 1", "version = 2")
+    assert [load(text).fields[0].rules.form for text in (old, new, own)] == ["exact", "nfkc", "exact"]  # type: ignore[attr-defined]
+
+
+def test_version_2_leaves_kinds_without_texts_alone() -> None:
+    assert load(of("number").replace("version = 1", "version = 2")) == load(of("number"))._replace(
+        sha256=load(of("number").replace("version = 1", "version = 2")).sha256
+    )
+
+
 def test_every_key_of_every_kind_is_read() -> None:
     tables = [
         field(name='"a"', kind='"label"', weight="0.1", match='"exact"', threshold="0.5", form='"nfkc"', at='"o.a"'),
@@ -131,17 +144,17 @@ def test_every_setting_of_every_kind_is_described_and_no_other() -> None:
     ("text", "said"),
     [
         ("", [
-            "version: expected 1, got nothing [RW-P11]",
+            "version: expected 1 or 2, got nothing [RW-P11]",
             "id: expected a text, got nothing [RW-P11]",
             "field: expected [[field]] tables, got nothing [RW-P11]",
         ]),
-        ('version = 2\nid = " "\nfield = []\n', [
-            "version: expected 1, got 2 [RW-P03]",
+        ('version = 3\nid = " "\nfield = []\n', [
+            "version: expected 1 or 2, got 3 [RW-P03]",
             "field: expected [[field]] tables, got an empty list [RW-P03]",
             'id: expected a text, got " " [RW-P03]',
         ]),
         ("version = true\nid = 7\nfield = 3\n", [
-            "version: expected 1, got true [RW-P03]",
+            "version: expected 1 or 2, got true [RW-P03]",
             "field: expected [[field]] tables, got 3 [RW-P03]",
             "id: expected a text, got 7 [RW-P03]",
         ]),

@@ -37,9 +37,9 @@ def _explain(topic: list[str]) -> int:
         entry = CATALOGUE[code]
         show(f"{code} {entry.name}\n  {entry.means}\n  {entry.do}\n")
     elif topic[0] == "definition":
-        from ragworthy.load.definition import bundled_text
+        from ragworthy.load.definition import new_text
 
-        show(bundled_text())
+        show(new_text())
     else:
         show("\n\n".join(_metric(one) for one in _find(topic[0])) + "\n")
     return int(Exit.SHIP)

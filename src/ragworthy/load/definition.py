@@ -16,12 +16,15 @@ from ragworthy.metrics.kinds import KINDS, Kind
 from ragworthy.metrics.registry import Metric
 from ragworthy.metrics.structured import metrics_of
 
-VERSION = 1
+VERSIONS = (1, 2)
 BUNDLED = "eval-json-v2"
 RESERVED = ("score", "schema_pass_rate", "score_median", "score_p95", "missing")
 """Names of metrics that are not a field's."""
 STRATA = ("label", "enum", "boolean")
 """Kinds of field with few enough values to split by."""
+FORM = "nfkc"
+"""How a definition of version 2 makes texts comparable where it does not say: full-width and half-width signs are the
+same. Version 1 compares them as they are written, and keeps doing so."""
 FROM_ZERO = ("limit", "tolerance_days")
 """Whole numbers that may be 0; the others start at 1."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -38,10 +41,16 @@ def bundled() -> Definition:
 
 
 def bundled_text() -> str:
-    """The bundled definition as it is written, to copy and change."""
+    """The bundled definition as it is written."""
     from importlib import resources
 
     return (resources.files("ragworthy") / "definitions" / f"{BUNDLED}.toml").read_text(encoding="utf-8")
+
+
+def new_text() -> str:
+    """The bundled definition as the start of one's own: of the newest version, which treats full-width signs kindly."""
+    said = "version = 2                                    # texts are compared under NFKC; version = 1: as written"
+    return bundled_text().replace("version = 1", said, 1).replace(f'"{BUNDLED}"', '"my-answers"', 1)
 
 
 def load_definition(path: Path) -> Definition:
@@ -58,10 +67,11 @@ def parse_definition(table: dict[str, Any], where: str) -> Definition:
     """A definition from its table."""
     check = Checker(where)
     check.known(table, KEYS["definition"], "")
-    _needed(check, table, ("version", "id", "field"), "", {"version": f"{VERSION}", "field": "[[field]] tables"})
-    if "version" in table and (table["version"] != VERSION or type(table["version"]) is not int):
-        check.say("RW-P03", "version", f"expected {VERSION}, got {shown(table['version'])}")
-    fields = _fields(check, table.get("field"))
+    _needed(check, table, ("version", "id", "field"), "", {"version": "1 or 2", "field": "[[field]] tables"})
+    version = table.get("version", 1)
+    if version not in VERSIONS or type(version) is not int:
+        check.say("RW-P03", "version", f"expected 1 or 2, got {shown(version)}")
+    fields = tuple(_in_form(field, written, version) for field, written in _fields(check, table.get("field")))
     placeholders = check.strings(table, "placeholders", "")
     definition = Definition(
         id=_text(check, table, "id", ""),
@@ -130,19 +140,28 @@ def _exact(value: Any) -> Fraction | None:
     return None
 
 
-def _fields(check: Checker, given: Any) -> tuple[Field, ...]:
+def _in_form(field: Field, written: Mapping[str, Any], version: Any) -> Field:
+    """A field whose texts are compared as the version of the definition says, unless the field says it itself."""
+    if version == 1 or "form" in written or not hasattr(field.rules, "form"):
+        return field
+    return field._replace(rules=field.rules._replace(form=FORM))  # type: ignore[attr-defined]  # every kind is a tuple
+
+
+def _fields(check: Checker, given: Any) -> list[tuple[Field, dict[str, Any]]]:
+    """The fields, each with its table."""
     if given is None:
-        return ()
+        return []
     if not isinstance(given, list) or not given:
         got = "an empty list" if given == [] else shown(given)
         check.say("RW-P03", "field", f"expected [[field]] tables, got {got}")
-        return ()
-    fields: list[Field] = []
+        return []
+    found: list[tuple[Field, dict[str, Any]]] = []
     for nth, table in enumerate(given):
         if isinstance(table, dict):
-            fields.append(_field(check, table, f"field[{nth}]."))
+            found.append((_field(check, table, f"field[{nth}]."), table))
         else:
             check.say("RW-P03", f"field[{nth}]", f"expected a table, got {shown(table)}")
+    fields = [field for field, _ in found]
     seen: set[str] = set()
     for nth, field in enumerate(fields):
         if field.name in seen:
@@ -151,7 +170,7 @@ def _fields(check: Checker, given: Any) -> tuple[Field, ...]:
     total = sum((field.weight for field in fields), Fraction(0))
     if total != 1 and len(fields) == len(given) and all(field.weight for field in fields):
         check.say("RW-P14", "weight", f"expected weights that sum to 1, got {_decimal(total)}")
-    return tuple(fields)
+    return found
 
 
 def _decimal(number: Fraction) -> str:

@@ -1,5 +1,7 @@
 """The keys of a policy and of a definition, section by section, with what they mean; suites declare their own."""
 
+_FORM = 'how texts are made comparable: "exact", "nfkc", "folded" or "letters"; default "nfkc" (version 1: "exact")'
+
 KEYS: dict[str, dict[str, str]] = {
     "": {
         "version": "the policy format; 1",
@@ -35,7 +37,7 @@ KEYS: dict[str, dict[str, str]] = {
         "expires": "the last day it holds, YYYY-MM-DD",
     },
     "definition": {
-        "version": "the format of a definition; 1",
+        "version": "the format of a definition: 2, or 1, in which texts are compared as they are written",
         "id": "the name that reports show",
         "expected": 'dotted keys below expected of a question that lead to the right fields; "" for expected itself; '
         'default "answer_example"',
@@ -55,7 +57,7 @@ KEYS: dict[str, dict[str, str]] = {
         "match": '"fuzzy" (one contains the other, or they are alike) or "exact"; default "fuzzy"',
         "threshold": "how alike the character pairs must be, above 0 and up to 1; default 0.72",
         "contained": "the least share of the longer text that a contained one must have; default 0: any text will do",
-        "form": 'how texts are made comparable: "exact", "nfkc", "folded" or "letters"; default "exact"',
+        "form": _FORM,
     },
     "field.list": {
         "cap": "how many items of the answer count; default 12",
@@ -63,7 +65,7 @@ KEYS: dict[str, dict[str, str]] = {
         "match": '"fuzzy" (one contains the other, or they are alike) or "exact"; default "fuzzy"',
         "threshold": "how alike the character pairs must be, above 0 and up to 1; default 0.72",
         "contained": "the least share of the longer text that a contained one must have; default 0: any text will do",
-        "form": 'how texts are made comparable: "exact", "nfkc", "folded" or "letters"; default "exact"',
+        "form": _FORM,
     },
     "field.keywords": {
         "first": "how many keywords of the expected text count; default 30",
@@ -76,7 +78,7 @@ KEYS: dict[str, dict[str, str]] = {
         "anchors": "how many anchors of a reference count; default 6",
         "anchor_scope": '"context" (an anchor may stand anywhere in it) or "file" (in the file named); '
         'default "context"',
-        "form": 'how texts are made comparable: "exact", "nfkc", "folded" or "letters"; default "exact"',
+        "form": _FORM,
     },
     "field.number": {
         "tolerance": "how far off a number may be; default 0",

@@ -146,11 +146,11 @@ Q0001  70.0 of 100  LOW_SCORE (retrieval)
   main_topic            label      1.0     0.1
     = 緊急應變  equal
 
-  sub_topic             label      0.0     0.1     -10.0  dearest
+  sub_topic             label      0.0     0.1     -10.0  worst
     - 緊急應變處置
     + 緊急應變處理  likeness 2/3 = 0.667, needs 0.72
 
-  detailed_description  list       0.6667  0.3     -10.0  dearest; matched 2, expected 3, got 3
+  detailed_description  list       0.6667  0.3     -10.0  worst; matched 2, expected 3, got 3
     = 安撫乘客  equal
     = 聯絡廠商  equal
     - 禁止扳門  nothing like it
@@ -200,7 +200,7 @@ def test_the_worked_example_as_markdown() -> None:
         "list",
         "0.6667",
         "0.3",
-        "-10.0 dearest",
+        "-10.0 worst",
         "matched 2, expected 3, got 3",
     ]
     assert len(rest) == 7
@@ -221,7 +221,7 @@ def test_a_good_answer_loses_nothing() -> None:
     assert (made.good, made.label, made.stage) == (True, "OK", None)
     text = item.text(made)
     assert text.startswith("Q0001  100.0 of 100  OK\n")
-    assert "lost  " not in text.replace("weight  lost", "") and "dearest" not in text
+    assert "lost  " not in text.replace("weight  lost", "") and "worst" not in text
     assert not re.search(r"^    [-+] ", text, re.MULTILINE)
 
 
@@ -312,7 +312,7 @@ def test_an_answer_that_is_cut_off() -> None:
     assert "  failed    truncated_json: the object has no end\n" in text
     assert '  what was written\n  | {"main_topic": "緊急\\x1b[2J\n  |   應變\n\n  what was expected\n' in text
     assert "    - 安撫乘客\n    - 聯絡廠商\n    - 禁止扳門\n" in text
-    assert "dearest" not in text
+    assert "worst" not in text
     markdown = item.markdown(made)
     assert "**failed:** truncated_json: the object has no end\n" in markdown
     assert tables(markdown)[0] == [["what was written"], ['{"main_topic": "緊急\\x1b[2J 應變']]

@@ -544,7 +544,8 @@ def test_a_run_that_does_not_say_how_it_was_made_is_invalid(key: str, without: A
     assert made(ran)[key] is None and {made(ran)[other] for other in REQUIRED if other != key} == {
         META[other] for other in REQUIRED if other != key
     }
-    assert ran.report["next"][0]["do"] == f"write {key} into meta"
+    save = f'save {{"{key}": "…"}} as provenance.json and give --provenance provenance.json'
+    assert ran.report["next"][0]["do"] == f"{save}, or write it into meta"
     one = scored(tmp_path, both(2)[0], [output(1), output(2, meta=meta)])
     assert one.report["invalid"] == [f"the outputs do not say {key} in 1 of 2 outputs"]
 

@@ -22,7 +22,7 @@ from pyarrow import parquet
 import ragworthy as rw
 from conftest import G1, G2, G3, T1, T2, T3, run_cli, write_jsonl
 from ragworthy.errors import DataError, UsageError
-from ragworthy.load.definition import bundled_text
+from ragworthy.load.definition import bundled_text, new_text
 from ragworthy.names import Failure, Verdict
 from structured_case import (
     ELSEWHERE,
@@ -1009,7 +1009,7 @@ def test_doctor_names_the_slice_of_a_gate(six: Path) -> None:
 
 def test_explain_knows_the_definition_the_formats_and_the_metrics() -> None:
     done = run_cli("explain", "definition")
-    assert (done.code, done.out) == (0, bundled_text())
+    assert (done.code, done.out) == (0, new_text())
     for name, title in (("gold.structured", "StructuredGold"), ("outputs.structured", "StructuredOutput")):
         schema = json.loads(run_cli("explain", "schema", name).out)
         assert schema["$id"] == f"ragworthy.{name}/1" and schema["$ref"] == f"#/$defs/{title}"

@@ -12,6 +12,7 @@ from ragworthy.report.part import Note, noted, orphan_note, size_note
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.structured.read import Graded
+from ragworthy.suites.structured.width import MOST, cost
 from ragworthy.text import clip, visible
 
 
@@ -106,8 +107,8 @@ def steps(found: Found) -> list[tuple[str, str]]:
     if found.evidence.counts["missing"]:
         told.append(("questions without an output", "run the model over the whole question set and score again"))
     if found.evidence.invalid and lacking:
-        told.append(("the run does not say how it was made", f"write {', '.join(lacking)} into meta"))
-    told += found.unmeasured_step()
+        told.append(("the run does not say how it was made", _how_to_say(lacking)))
+    told += [*found.unmeasured_step(), *_of_width(found)]
     failed = found.outcomes(Outcome.FAIL)
     if not failed:
         return told
@@ -119,6 +120,24 @@ def steps(found: Found) -> list[tuple[str, str]]:
     if any(one.gate.op == g.EACH for one in failed):
         told.append(("questions that must pass do not", "look at each with --item QID"))
     return told
+
+
+def _how_to_say(lacking: list[str]) -> str:
+    """What to write where: a file beside the outputs is the quick way, and holds for all of them."""
+    skeleton = ", ".join(f'"{key}": "…"' for key in lacking)
+    return f"save {{{skeleton}}} as provenance.json and give --provenance provenance.json, or write it into meta"
+
+
+def _of_width(found: Found) -> list[tuple[str, str]]:
+    """What full-width signs cost."""
+    lost = cost(found)
+    if not lost.points:
+        return []
+    of = f" of the first {lost.looked_at:,} that lost points" if lost.looked_at == MOST else ""
+    points = f"{float(lost.points):.1f}".removesuffix(".0")
+    many = f"{plural(len(lost.qids), 'answer')}{of}"
+    costs = f"{points} points in {many} are lost to nothing else, e.g. {visible(lost.qids[0])}"
+    return [("full-width signs", f'{costs}: write version = 2 or form = "nfkc" into the definition')]
 
 
 def _reasons(found: Found) -> list[tuple[str, str]]:

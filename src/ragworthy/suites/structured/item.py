@@ -21,6 +21,7 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
 from ragworthy.suites.structured.mark import again
 from ragworthy.suites.structured.read import job_of, mark_all
+from ragworthy.suites.structured.width import marked
 from ragworthy.text import clip, visible
 
 WIDTH = 100
@@ -72,16 +73,16 @@ class View(NamedTuple):
 def look(opened: Opened, request: Request, ids: Sequence[str]) -> list[View]:
     """Some items by their ids, in the order asked for."""
     job = job_of(opened, request)
-    marked = mark_all(job, opened, None)
+    all_of = mark_all(job, opened, None)
     opened.check_unchanged()
-    place = marked.questions.place
+    place = all_of.questions.place
     unknown = [name for name in ids if name not in place]
     if unknown:
         raise usage_error(f'--item: expected an id of the question set, got "{unknown[0]}"')
     views = []
-    for name, (gold, output) in zip(ids, again(job, marked, [place[name] for name in ids]), strict=True):
+    for name, (gold, output) in zip(ids, again(job, all_of, [place[name] for name in ids]), strict=True):
         known = grading.read(job.definition, output, repair=job.repair)
-        views.append(view(job.definition, gold, output, known, marked.items[place[name]], details=not job.reference))
+        views.append(view(job.definition, gold, output, known, all_of.items[place[name]], details=not job.reference))
     return views
 
 
@@ -167,7 +168,7 @@ def _details(field: Field, expected: Any, value: dict[str, Any] | None, context:
         return [Detail(False, None, one, "nothing was expected") for one in _texts(got)]
     if grading.none(got):
         return [Detail(False, one, None, "left out") for one in _texts(expected)]
-    return field.rules.details(expected, got, context)
+    return marked(field.rules.details(expected, got, context), getattr(field.rules, "form", ""))
 
 
 def _counted_in(rules: Listed, value: Any) -> int:
@@ -204,7 +205,7 @@ def _counted(field: FieldView) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in field.counts.items())
 
 
-def _dearest(view: View) -> Fraction:
+def _worst(view: View) -> Fraction:
     """The greatest loss of a field; where nothing was compared all is lost, and no field stands out."""
     return Fraction(0) if _failed(view) else max((one.lost for one in view.fields), default=Fraction(0))
 
@@ -257,7 +258,7 @@ def text(view: View, *, colour: bool = False) -> str:
 
 
 def _row(view: View, field: FieldView) -> tuple[str, ...]:
-    mark = ["dearest"] if field.lost and field.lost == _dearest(view) else []
+    mark = ["worst"] if field.lost and field.lost == _worst(view) else []
     rest = [*mark, *([_counted(field)] if field.counts else [])]
     names = visible(clip(field.name, 60)), visible(clip(field.kind, 20))
     return *names, _part(field), number(field.weight), _lost(field), "; ".join(rest)
@@ -369,8 +370,8 @@ def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 def _cells(view: View, field: FieldView) -> tuple[str, ...]:
     lost = _lost(field)
-    if lost and field.lost == _dearest(view):
-        lost = Markdown(f"**{lost}** dearest")
+    if lost and field.lost == _worst(view):
+        lost = Markdown(f"**{lost}** worst")
     name, kind = clip(field.name, LONGEST), clip(field.kind, LONGEST)
     return name, kind, _part(field), number(field.weight), lost, _counted(field)
 
