@@ -9,7 +9,7 @@ from ragworthy import flow
 from ragworthy.errors import policy_error, usage_error
 from ragworthy.files import Read, note_paths, remembering
 from ragworthy.gates import Gate
-from ragworthy.given import Given, check_names, choice, flag, inputs_of, names, paths_of, settings_of
+from ragworthy.given import Given, check_names, choice, flag, in_python, inputs_of, names, paths_of, settings_of
 from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import Verdict
 from ragworthy.policy.declare import Declared
@@ -124,19 +124,20 @@ def score(
     >>> score("retrieval", gold=gold, traces=traces, gates="recall@5=0.5").metrics["retrieval.recall@5"].value
     0.5
     """
-    SUITES.also([suite])
-    declared = SUITES.get(suite)
-    if declared is None:
-        raise usage_error(f'expected a suite ({" or ".join(SUITES)}), got "{suite}"')
+    with in_python():
+        SUITES.also([suite])
+        declared = SUITES.get(suite)
+        if declared is None:
+            raise usage_error(f'expected a suite ({" or ".join(SUITES)}), got "{suite}"')
     named: dict[str, Any] = {**given}
-    check_names(declared, named)
-    choice("evidence", evidence, EVIDENCE)
-    known = _known(declared, named, profile)
-    settings = settings_of(declared, named, **known)
-    inputs = inputs_of(declared, named)
-    told = {one.name: getattr(settings, one.field) for one in declared.fields()}
-    declared.check({**told, **inputs, "lock": lock}, {name: name for name in (*names(), "lock")})
-    with remembering(Read()) as read:
+    with in_python(declared, named), remembering(Read()) as read:
+        check_names(declared, named)
+        choice("evidence", evidence, EVIDENCE)
+        known = _known(declared, named, profile)
+        settings = settings_of(declared, named, **known)
+        inputs = inputs_of(declared, named)
+        told = {one.name: getattr(settings, one.field) for one in declared.fields()}
+        declared.check({**told, **inputs, "lock": lock}, {name: name for name in (*names(), "lock")})
         note_paths(read, (*inputs.values(), baseline, lock))
         loaded = tuple(load_metrics(name, Path()) for name in paths_of("plugins", plugins))
         with using_metrics(loaded):
@@ -200,7 +201,7 @@ def gate(
     >>> gate(laid.policy).verdict
     <Verdict.SHIP: 'SHIP'>
     """
-    path = find_policy(str(policy) if policy is not None else None)
     flags = {"unfrozen": unfrozen, "allow_gold_errors": allow_gold_errors, "jobs": jobs, "keep_rows": True}
-    with remembering(Read()) as read:
+    with in_python(), remembering(Read()) as read:
+        path = find_policy(str(policy) if policy is not None else None)
         return Result(flow.gate(path, today=today or date.today(), **flags), read)

@@ -9,7 +9,7 @@
 A code is stable: it keeps its meaning for ever. `explain CODE` prints what stands here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ragworthy.text import visible
@@ -128,7 +128,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-N03": Code("chat_endpoint", "The chat endpoint did not reply.", "Check the address, the key and the model name; the question has no answer."),
     "RW-N04": Code("chat_answer", "The chat model did not give a usable answer, twice.", "Use a model that keeps to JSON and cites from the context it is given."),
     # runs
-    "RW-J01": Code("journal_there", "The folder already holds the journal of a run.", "Go on with that run with --resume, or name a new folder; nothing is overwritten."),
+    "RW-J01": Code("journal_there", "The folder already holds the journal of a run.", "Go on with that run with --resume (and --retry-errors, to ask errors again), or name a new folder; nothing is overwritten."),
     "RW-J02": Code("journal_differs", "The journal belongs to another run than the one asked for.", "Give the same target, gold set and settings as before, or name a new folder for the new run."),
     "RW-J03": Code("journal_damaged", "A line of the journal cannot be read.", "Remove the line named and resume: its question is asked again."),
     "RW-J04": Code("journal_busy", "Another run is at work in the folder.", "Wait until it ends, or name another folder."),
@@ -136,6 +136,10 @@ CATALOGUE: dict[str, Code] = {
     "RW-J06": Code("target_unreachable", "Nothing answers at the target.", "Start it, or mend its address; then run the same command with --resume."),
     "RW-J07": Code("not_a_journal", "The file journal.jsonl of the folder is not the journal of a run, or its first line is damaged.", "Name a new folder; what is in this one is left alone."),
     "RW-J08": Code("stale_traces", "A run that has not ended, or another run over the same questions, lies beside the traces.", "End that run with --resume, name its traces.jsonl in the policy, or keep runs in folders of their own."),
+    "RW-J09": Code("replies_unfit", "Ten replies in a row cannot be used, all for the same reason, so the run stopped.", "Mend the target and try it with --check; then the same command with --resume asks these again. --keep-going asks on whatever comes."),
+    "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}: docs/run.md.'),
+    "RW-J11": Code("callable_signature", "The callable cannot be called with a question.", "Write a function around it that takes the question, or all five fields of the request:"),
+    "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
     # policy and gates
     "RW-P01": Code("policy_syntax", "The policy is not valid TOML.", "Fix the syntax at the place named."),
     "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy-keys.md lists every key."),
@@ -160,6 +164,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-U02": Code("reference_cannot", "The sources' own scorer stops with an error on this input.", "Score with the default profile, which names the faulty record."),
     "RW-U03": Code("would_overwrite", "A file is already there.", "Choose another place; nothing of yours is overwritten."),
     "RW-U04": Code("argument_not_utf8", "An argument is not UTF-8, so the file it names could not be written down.", "Rename the file, or write the argument as UTF-8."),
+    "RW-U05": Code("python_value", "A value from Python cannot be written as JSON.", "Give texts, numbers, True, False, None, lists and dicts; dataclasses, models and NumPy values are read too: docs/python.md."),
     # a defect of ours
     "RW-X70": Code("defect", "Ragworthy itself failed.", "Report it with the command, the version and the lines shown."),
     # warnings
@@ -256,9 +261,17 @@ class Problem(NamedTuple):
 class RagworthyError(Exception):
     """Something that stops the work and that a person can mend."""
 
-    def __init__(self, problems: Iterable[Problem], total: int | None = None, advice: str = "") -> None:
+    def __init__(
+        self,
+        problems: Iterable[Problem],
+        total: int | None = None,
+        advice: str = "",
+        hint: Callable[[str], str] | None = None,
+    ) -> None:
+        """`hint` says what to do about a code, where the catalogue, which speaks of commands, does not fit."""
         self.problems = list(problems)
         self.advice = advice
+        self._hint = hint or (lambda code: CATALOGUE[code].do)
         self.total = len(self.problems) if total is None else total
         super().__init__("\n".join(self.lines()))
 
@@ -270,13 +283,12 @@ class RagworthyError(Exception):
             lines.append(str(problem))
             if problem.code not in seen:
                 seen.add(problem.code)
-                entry = CATALOGUE[problem.code]
-                lines.append(f"  {entry.name}: {entry.do}")
+                lines.append(f"  {CATALOGUE[problem.code].name}: {self._hint(problem.code)}")
         hidden = self.total - min(len(self.problems), MOST_PROBLEMS)
         if hidden > 0:
             lines.append(f"… and {hidden:,} more")
         if self.advice:
-            lines.append(self.advice)
+            lines += self.advice.split("\n")
         return lines
 
 

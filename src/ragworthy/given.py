@@ -1,12 +1,15 @@
 """What Python gives a suite: names and values, checked against what the suite declares."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, TypedDict
 
-from ragworthy.errors import usage_error
+from ragworthy.errors import CATALOGUE, Problem, RagworthyError, usage_error
 from ragworthy.load.checker import Checker, written
+from ragworthy.load.values import Refused, a, plain, taken_apart
 from ragworthy.policy.declare import Declared, Input, Setting
 from ragworthy.policy.gate_text import parse_ks
 from ragworthy.policy.sections import parse_limits
@@ -132,6 +135,10 @@ def _setting(one: Setting, value: Any, suite: Declared) -> Any:
     if value is None:
         return one.default
     if reads == "ks":
+        if isinstance(value, str):
+            raise usage_error(
+                f"{name}: expected a whole number or a list of them, got a text: write {value.strip() or 5}"
+            )
         check = Checker("score")
         ks = parse_ks(check, list(value) if isinstance(value, (list, tuple)) else value, name)
         check.stop()
@@ -147,26 +154,23 @@ def _setting(one: Setting, value: Any, suite: Declared) -> Any:
 
 def several(name: str, value: Any) -> tuple[str, ...]:
     """Several texts; one alone would be taken apart into its letters by Python."""
-    if isinstance(value, str):
-        raise usage_error(f'{name}: expected several {_SEVERAL.get(name, name)}, got the text "{value}"')
-    return tuple(value)
+    if isinstance(value, (str, bytes)):
+        raise usage_error(f"{name}: {taken_apart(str(value))}")
+    if not isinstance(value, Iterable):
+        raise usage_error(f"{name}: expected a list of texts, got {a(type(value).__name__)}")
+    try:
+        return tuple(plain(list(value)))
+    except Refused as refused:
+        raise usage_error(f"{name}{refused.place}: expected a text, {refused.reason.partition(', ')[2]}") from None
 
 
 def paths_of(name: str, value: Any) -> tuple[str, ...]:
     """Several names or paths."""
-    if value is not None and (isinstance(value, Path) or not all(isinstance(one, (str, Path)) for one in value)):
+    if isinstance(value, (str, Path)):
+        raise usage_error(f"{name}: {taken_apart(str(value))}")
+    if value is not None and not all(isinstance(one, (str, Path)) for one in value):
         raise usage_error(f"{name}: expected several names or paths, got {value!r}")
-    return tuple(map(str, several(name, value or ())))
-
-
-_SEVERAL = {
-    "slices": "fields",
-    "refusals": "texts",
-    "refusal_packs": "languages",
-    "refusal_starts": "texts",
-    "refusal_patterns": "patterns",
-    "rule_packs": "packs",
-}
+    return tuple(map(str, value or ()))
 
 
 def choice(name: str, value: Any, choices: Sequence[str]) -> Any:
@@ -206,3 +210,65 @@ def _positive(name: str, value: Any) -> str:
     if number is None or Decimal(number) <= 0:
         raise usage_error(f"{name}: expected a number above 0, got {value!r}")
     return number
+
+
+# errors in the words of a caller who has keywords, and no flags
+
+
+_CALL = "The keywords of the call are in docs/python.md."
+_HINTS = {
+    "RW-U01": _CALL,
+    "RW-P08": "Run 'ragworthy init', or name one: gate(\"ragworthy.toml\").",
+    "RW-P10": 'Write gates={"precision": 0.80, "chr": 0.75}, "precision=0.80,chr=0.75" or the path of a TOML file: '
+    "docs/python.md.",
+}
+_VALUES = {
+    "--unfrozen": "unfrozen=True",
+    "--allow-gold-errors": "allow_gold_errors=True",
+    "--jobs 1": "jobs=1",
+    "--short-substr word": 'short_substr="word"',
+}
+_COMMAND = re.compile(r"('ragworthy [^']*')")
+
+
+@contextmanager
+def in_python(suite: Declared | None = None, given: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Errors that are raised meanwhile name keywords instead of flags and roles, and point at the page of Python."""
+    try:
+        yield
+    except RagworthyError as error:
+        roles = _spelled(suite, given or {}) if suite is not None else {}
+        problems = [_named(one, roles) for one in error.problems]
+        raise type(error)(problems, error.total, error.advice, _hint) from None
+
+
+def _spelled(suite: Declared, given: Mapping[str, Any]) -> dict[str, str]:
+    """The keyword that the caller used for each role."""
+    return {
+        one.receipt_role: next((name for name in (one.key, *one.aliases) if name in given), one.key)
+        for one in suite.inputs
+    }
+
+
+def _named(problem: Problem, roles: Mapping[str, str]) -> Problem:
+    where, message = problem.where, problem.message
+    for role, name in roles.items():
+        where = re.sub(rf"^<{re.escape(role)}>", f"<{name}>", where)
+        message = re.sub(rf"^{re.escape(role)}: ", f"{name}: ", message)
+    return problem._replace(where=where.removeprefix("--"), message=message.removeprefix("--"))
+
+
+def _hint(code: str) -> str:
+    """What to do, with keywords for flags; commands that are quoted whole stay as they are.
+
+    >>> _hint("RW-L02").partition("; ")[2]
+    'unfrozen=True scores it anyway, marked.'
+    """
+    parts = _COMMAND.split(_HINTS.get(code) or CATALOGUE[code].do)
+    return "".join(part if part.startswith("'ragworthy ") else _keywords(part) for part in parts)
+
+
+def _keywords(text: str) -> str:
+    for flag, keyword in _VALUES.items():
+        text = text.replace(flag, keyword)
+    return re.sub(r"(?<!\S)--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), text)

@@ -240,10 +240,10 @@ def test_nothing_to_ask() -> None:
 def test_a_target_that_is_not_there_is_given_up_early() -> None:
     target = Local(unreachable=True)
     done = fired(fire(target, asks(500), 50, 5))
-    assert done.unreachable
+    assert done.hopeless
     assert 10 <= len(target.asked) < 60
     few = fired(fire(Local(unreachable=True), asks(3), 50, 5))
-    assert few.unreachable
+    assert few.hopeless
     assert len(few.shots) == 3
 
 

@@ -221,8 +221,8 @@ def test_wrong_targets_are_wrong_usage(tmp_path: Path, cli: Cli) -> None:
     done = cli("run", "--target", "nonsense", "--gold", gold, "--out", tmp_path / "o")
     assert done.code == 2
     assert done.err.splitlines()[0] == (
-        "expected a target such as module:callable, http://… or https://…, cmd:COMMAND, replay:FILE, builtin:INDEX, "
-        'got "nonsense" [RW-U01]'
+        "expected a target such as module:callable, file.py:callable, http://… or https://…, cmd:COMMAND, "
+        'replay:FILE, builtin:INDEX, got "nonsense" [RW-U01]'
     )
     assert not (tmp_path / "o").exists()
     done = cli("run", "--target", "a:b", "--pipeline", "p.toml", "--gold", gold, "--out", tmp_path / "o")

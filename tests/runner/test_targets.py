@@ -120,7 +120,7 @@ def test_only_the_fields_of_the_contract_are_kept() -> None:
         ({"answer_json": None, "retrieved_ids": []}, "bad reply: answer_json: expected object, got null"),
         (
             {"answer_json": {"claim": "x"}, "retrieved_ids": ["a", 4]},
-            "bad reply: retrieved_ids[1]: expected str, got int",
+            "bad reply: retrieved_ids[1]: expected str, got int: write ids as texts",
         ),
         (
             {"answer_json": {"claim": "x"}, "retrieved_ids": [], "stage_ms": {"llm": float("inf")}},
@@ -144,8 +144,17 @@ def test_only_the_fields_of_the_contract_are_kept() -> None:
         (GOOD | {"usage": {"prompt_tokens": -3}}, "bad reply: usage.prompt_tokens: expected a number from 0, got -3"),
         (GOOD | {"usage": {"llm": {"n": -0.5}}}, "bad reply: usage.llm.n: expected a number from 0, got -0.5"),
         (
-            GOOD | {"answer_json": {"claim": "x", 1: 2, "b": 3}},
-            "bad reply: expected what JSON can hold, got: an object whose keys are texts and numbers",
+            GOOD | {"answer_json": {"claim": "x", "citations": "p1#2"}},
+            'bad reply: answer_json.citations: expected a list of texts, got a text: write ["p1#2"]',
+        ),
+        (
+            GOOD | {"retrieved_ids": "p1#2"},
+            'bad reply: retrieved_ids: expected a list of texts, got a text: write ["p1#2"]',
+        ),
+        (GOOD | {"retrieved_ids": {"a"}}, "bad reply: retrieved_ids: expected a list, got a set, which has no order"),
+        (
+            GOOD | {"answer_json": {"claim": "x", ("a", "b"): 3}},
+            "bad reply: answer_json: expected keys that are texts, got a tuple",
         ),
         (GOOD | {"answer_json": {"claim": "x" * (16 << 20)}}, "too large: expected at most 16 MB, got more"),
     ],
@@ -163,13 +172,16 @@ def test_a_reply_as_the_readers_take_it_is_kept_as_it_is() -> None:
     assert checked(given) == Reply(given)
 
 
-def test_a_set_of_ids_gives_the_same_bytes_under_any_hash_seed() -> None:
-    names = {f"p{n}" for n in range(50)}
-    assert checked({"answer_json": {"claim": "x"}, "retrieved_ids": names}).fields["retrieved_ids"] == sorted(names)
+def test_numbers_as_keys_are_texts_as_json_has_it() -> None:
+    reply = checked({"answer_json": {"claim": "x", 1: 2, "b": 3}, "retrieved_ids": []})
+    assert reply == Reply({"answer_json": {"1": 2, "b": 3, "claim": "x"}, "retrieved_ids": []})
 
 
 def test_an_unknown_target_is_told_the_forms() -> None:
-    forms = "expected a target such as module:callable, http://… or https://…, cmd:COMMAND, replay:FILE, builtin:INDEX"
+    forms = (
+        "expected a target such as module:callable, file.py:callable, http://… or https://…, cmd:COMMAND, "
+        "replay:FILE, builtin:INDEX"
+    )
     assert usage("ftp://user:pass@host/x") == f'{forms}, got "ftp:…"'
     assert usage("https:/user:pass@host/x?t=secret") == f'{forms}, got "https:…"'
     assert usage("HTTP:user:pass@host") == f'{forms}, got "HTTP:…"'
@@ -206,7 +218,7 @@ def test_callables_of_every_form(name: str) -> None:
         ),
         ("nothing", "bad reply: expected object, got null"),
         ("numbers", "bad reply: stage_ms.llm: expected a finite number, got nan"),
-        ("unwritable", "bad reply: expected what JSON can hold, got: Encoding objects of type object is unsupported"),
+        ("unwritable", "bad reply: answer_json.more: expected what JSON can hold, got an object"),
         (
             "half_a_pair",
             "bad reply: expected what JSON can hold, got: 'utf-8' codec can't encode character '\\ud800' in position "
@@ -295,7 +307,7 @@ def test_callables_that_cannot_be_used_are_wrong_usage() -> None:
     assert usage("slow_callables:none_such") == "slow_callables:none_such: expected a callable, got nothing"
     assert usage("slow_callables:not_callable") == "slow_callables:not_callable: expected a callable, got int"
     assert usage("slow_callables:wants_less") == (
-        "slow_callables:wants_less: expected a callable that takes qid, q, seed, jitter and knobs, got one with: "
+        "expected a callable that takes the question, or qid, q, seed, jitter and knobs, got one with: "
         "got an unexpected keyword argument 'seed'"
     )
     wanted = "--header: expected a target that is an http address, got another one"

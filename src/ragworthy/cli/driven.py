@@ -1,6 +1,7 @@
 """What every command shares that drives a pipeline: its folder, its target, how it shows and ends."""
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Iterable
@@ -9,12 +10,14 @@ from pathlib import Path
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
+from ragworthy.load.sources import open_source
 from ragworthy.names import Exit
 from ragworthy.report.show import counted, plural
 from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options, Target
 from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.journal import FILE as JOURNAL
+from ragworthy.runner.results import TRACES
 from ragworthy.runner.run import Progress, Ran
 from ragworthy.text import clip
 
@@ -42,25 +45,62 @@ def open_given(given: argparse.Namespace) -> Target:
     return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
 
 
-def told(ran: Ran, out: Path, *, quiet: bool) -> int:
-    """Print how a run ended; gives the exit code."""
+def options_of(given: argparse.Namespace, out: Path, shown: "Shown") -> running.RunOptions:
+    """How a run is made, by its flags."""
+    if given.retry_errors and not given.resume:
+        raise usage_error("--retry-errors: expected --resume with it, for it asks again what an earlier run has asked")
+    return running.RunOptions(
+        out,
+        given.resume,
+        given.concurrency,
+        given.timeout,
+        shown.told,
+        retry_errors=given.retry_errors,
+        keep_going=given.keep_going,
+    )
+
+
+def traces(given: argparse.Namespace) -> Path:
+    """What a run writes."""
+    return Path(given.out) / TRACES
+
+
+def next_of(given: argparse.Namespace) -> str:
+    """The command line that scores the traces of a run, by what the gold set is for."""
+    from ragworthy.gold.commands import suite_of
+
+    suite = "retrieval" if suite_of(open_source("gold", Path(given.gold))) == "retrieval" else "answers"
+    return next_line(suite, given.gold, traces(given), "--trace")
+
+
+def next_line(suite: str, gold: str, runs: Path, flag: str = "--runs") -> str:
+    """The command line that scores what was written."""
+    return f"next: ragworthy score {suite} --gold {shlex.quote(gold)} {flag} {shlex.quote(str(runs))}"
+
+
+def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
+    """Print how a run ended, and what to do next; gives the exit code."""
     counts = ran.counts
     if not ran.finished:
         code = Exit.INTERRUPTED
         replies = share(counts.asked, ran.total, "reply", "replies")
-        ending = f"stopped: {replies} safe in {out}; {AGAIN}"
+        ending = f"stopped: {replies} safe in {given.out}; {AGAIN}"
     else:
         code = Exit.NO_SHIP if counts.errored else Exit.SHIP
         errors = errors_of(counts.errored, ran.total)
         ending = f"run: {errors if counts.errored else plural(ran.total, 'reply', 'replies')}"
-    if not quiet:
+    if not given.quiet:
         sums = f"answered {counts.answered:,} + refused {counts.refused:,} + errored {counts.errored:,}"
         print(f"asked {counts.asked:,} = {sums}")
         if counts.reasons:
             print(f"errors: {counted(counts.reasons)}")
             print(f"the first: {clip(counts.first or '', 300)}")
         if ran.finished:
-            print(f"traces: {out / 'traces.jsonl'}")
+            print(f"traces: {traces(given)}")
+        if ran.finished and counts.errored == counts.asked:
+            print("next: the same command with --check shows one reply; --resume --retry-errors asks all again")
+        elif ran.finished and following:
+            print(following)
     print(f"{ending} (exit {int(code)})")
     return int(code)
 

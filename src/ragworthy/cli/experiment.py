@@ -4,7 +4,6 @@ A pipeline is driven over a gold set once, in many variations, or under several 
 """
 
 import argparse
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragworthy.cli import driven
+from ragworthy.cli import checking, driven
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
@@ -37,7 +36,13 @@ _FASTEST = 10_000.0
 
 
 def run(given: argparse.Namespace) -> int:
-    """Ask every question, and say what became of them."""
+    """Ask every question, and say what became of them; with --check only one, and how its reply is read."""
+    if given.check:
+        return checking.check(given)
+    if given.qid is not None:
+        raise usage_error("--qid: only --check asks one question")
+    if given.out is None:
+        raise usage_error("--out: expected a folder, got nothing")
     driven.guard_run(given, results.FILES)
     with kept(driven.folder_of(given.out)) as out:
         file = Path(given.knobs) if given.knobs else None
@@ -46,12 +51,11 @@ def run(given: argparse.Namespace) -> int:
         plan = running.plan(Path(given.gold), seeds=(given.seed,), knobs=knobs, limit=given.limit)
         target = driven.open_given(given)
         shown = driven.Shown(quiet=given.quiet)
-        options = running.RunOptions(out, given.resume, given.concurrency, given.timeout, shown.told)
         try:
-            ran = running.run(plan, target, options)
+            ran = running.run(plan, target, driven.options_of(given, out, shown))
         finally:
             shown.end()
-    return driven.told(ran, Path(given.out), quiet=given.quiet)
+    return driven.told(ran, given, "" if given.limit else driven.next_of(given))
 
 
 def stability(given: argparse.Namespace) -> int:
@@ -73,14 +77,13 @@ def stability(given: argparse.Namespace) -> int:
         if not given.quiet:
             _print_plan(plan)
         shown = driven.Shown(quiet=given.quiet)
-        options = running.RunOptions(out, given.resume, given.concurrency, given.timeout, shown.told)
         try:
-            ran = varying.run(plan, target, options)
+            ran = varying.run(plan, target, driven.options_of(given, out, shown))
         finally:
             shown.end()
-    if ran.finished and not given.quiet and given.limit is None:
-        print(_next("stability", given.gold, Path(given.out) / "traces.jsonl"))
-    return driven.told(ran, Path(given.out), quiet=given.quiet)
+    return driven.told(
+        ran, given, "" if given.limit else driven.next_line("stability", given.gold, driven.traces(given))
+    )
 
 
 def latency(given: argparse.Namespace) -> int:
@@ -120,7 +123,7 @@ def _ended(swept: Swept, given: argparse.Namespace) -> int:
         if swept.finished:
             print(f"runs: {runs}")
         if swept.finished and given.limit is None:
-            print(_next("latency", given.gold, runs))
+            print(driven.next_line("latency", given.gold, runs))
     done, errors = sum(cell.requests for cell in swept.cells), sum(cell.errors for cell in swept.cells)
     if not swept.finished:
         code = Exit.INTERRUPTED
@@ -264,11 +267,6 @@ def _planned(plan: Plan) -> str:
     wordings = len(plan.asks) // (len(plan.jitters) * len(plan.seeds))
     texts = f"{plural(plan.questions, 'question')} in {plural(wordings, 'wording')}"
     return f"{texts} × {jitters} × {seeds} = {plural(len(plan.asks), 'run')}"
-
-
-def _next(suite: str, gold: str, runs: Path) -> str:
-    """The command line that scores what was written."""
-    return f"next: ragworthy score {suite} --gold {shlex.quote(gold)} --runs {shlex.quote(str(runs))}"
 
 
 # the refusal threshold of the built-in pipeline

@@ -187,13 +187,15 @@ def jobs(text: str) -> int:
 # what driving a pipeline takes
 
 
-TARGET = "module:callable, http(s)://…, cmd:COMMAND, replay:FILE or builtin:INDEX"
+TARGET = "module:callable, file.py:callable, http(s)://…, cmd:COMMAND, replay:FILE or builtin:INDEX"
 
 
 def run_flags(one: argparse.ArgumentParser) -> None:
     """Flags of `run`."""
-    _driven(one)
-    one.add_argument("--concurrency", type=whole, default=4, metavar="N", help="how many at a time (default: 4)")
+    _driven(one, needs_out=False)
+    _closed(one)
+    one.add_argument("--check", action="store_true", help="ask one question, show how it is read, write nothing")
+    one.add_argument("--qid", metavar="QID", help="which question --check asks (default: the first)")
     one.add_argument(
         "--seed", type=count, default=0, metavar="N", help="the seed that the target is given (default: 0)"
     )
@@ -204,7 +206,7 @@ def experiments(group: argparse.ArgumentParser) -> None:
     verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
     one = command(verbs, "stability", "seeds × jitters × paraphrases, for score stability", "experiment:stability")
     _driven(one)
-    one.add_argument("--concurrency", type=whole, default=4, metavar="N", help="how many at a time (default: 4)")
+    _closed(one)
     one.add_argument("--seeds", default="0,1,2,3,4", metavar="N,N", help="the seeds (default: 0,1,2,3,4)")
     one.add_argument("--jitters", default="none,ws,punct,syn", metavar="NAME,NAME",
                      help="small changes of the wording: none, ws, punct, syn, order")  # fmt: skip
@@ -229,11 +231,19 @@ def experiments(group: argparse.ArgumentParser) -> None:
     quiet(one)
 
 
-def _driven(one: argparse.ArgumentParser, *, retries: int = 2) -> None:
+def _closed(one: argparse.ArgumentParser) -> None:
+    """What a run takes that asks some questions at a time, each as soon as there is room."""
+    one.add_argument("--concurrency", type=whole, default=4, metavar="N",
+                     help="how many at a time (default: 4); 1 calls Python in the main thread")  # fmt: skip
+    one.add_argument("--retry-errors", action="store_true", help="with --resume: ask what was an error again")
+    one.add_argument("--keep-going", action="store_true", help="do not stop after ten replies with the same mistake")
+
+
+def _driven(one: argparse.ArgumentParser, *, retries: int = 2, needs_out: bool = True) -> None:
     """What every way of driving a target takes."""
     one.add_argument("--target", required=True, metavar="TARGET", help=TARGET)
     one.add_argument("--gold", required=True, metavar="FILE", help="the gold set")
-    one.add_argument("--out", required=True, metavar="DIR", help="where the journal and the results go")
+    one.add_argument("--out", required=needs_out, metavar="DIR", help="where the journal and the results go")
     one.add_argument("--resume", action="store_true", help="go on where an earlier run stopped")
     one.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="for one question (default: 60)")
     one.add_argument("--retries", type=count, default=retries, metavar="N",

@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import DataError, data_error, usage_error
+from ragworthy.errors import DataError, usage_error
 from ragworthy.files import write_whole, write_with
 from ragworthy.ids import config_id
 from ragworthy.runner import run as running
 from ragworthy.runner.contract import Ask, Target, about, reason_of
 from ragworthy.runner.drive import on_signals
+from ragworthy.runner.faults import give_up
 from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, Kind, check_free, clear
 from ragworthy.runner.openloop import Fired, Shot, fire
 from ragworthy.runner.results import kept
@@ -299,9 +300,8 @@ async def _one(sweep: Sweep, n: int, cell: Cell, target: Target, options: Option
         poisson=0 if sweep.poisson else None,
         told=told,
     )
-    if fired.unreachable:
-        message = f"expected a target that can be reached, got in {len(fired.shots)} questions: "
-        raise data_error("RW-J06", f"{message}{fired.shots[0].reply.error}", where=target.name)
+    if fired.hopeless:
+        raise give_up(target.name, [(shot.ask, shot.reply) for shot in fired.shots], others=False)
     records = [_record(cell, place, shot) for place, shot in enumerate(fired.shots)]
     took = max(shot.at * 1000 + shot.e2e_ms for shot in fired.shots) - fired.shots[0].at * 1000
     kept = _Kept(_summed(cell, fired), records)

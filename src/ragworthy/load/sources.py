@@ -16,6 +16,7 @@ import msgspec
 from ragworthy.errors import data_error, missing_extra, usage_error
 from ragworthy.files import check_readable, open_input, sha256_of, shown_path
 from ragworthy.load import unpack
+from ragworthy.load.values import Refused, is_plain, plain
 
 BLOCK = 1 << 17
 LONGEST_LINE = 32 << 20
@@ -205,7 +206,7 @@ class ParquetFile(FileSource):
         offset = 0
         try:
             for rows in self._rows():
-                data = as_lines(rows)
+                data = as_lines(rows, self.given)
                 yield Block(offset, data)
                 offset += len(data)
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -272,7 +273,7 @@ class Memory(Source):
 
     def __init__(self, role: str, records: Iterable[Any]) -> None:
         super().__init__(role, f"<{role}>")
-        self.data = as_lines(records)
+        self.data = as_lines(records, self.label)
         self.size = len(self.data)
 
     def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
@@ -283,20 +284,21 @@ class Memory(Source):
         return hashlib.sha256(self.data).hexdigest()
 
 
-def as_lines(records: Iterable[Any]) -> bytes:
-    """Records as JSON lines."""
-    encode = msgspec.json.Encoder(enc_hook=_plain).encode
+def as_lines(records: Iterable[Any], where: str) -> bytes:
+    """Records as JSON lines; `where` names them in a message."""
+    encode = msgspec.json.Encoder().encode
+    lines: list[bytes] = []
     try:
-        return b"".join([encode(record) + b"\n" for record in records])
+        for record in records:
+            lines.append(encode(record if is_plain(record) else plain(record)) + b"\n")
+    except Refused as refused:
+        raise data_error("RW-U05", refused.reason, where=f"{where}:{len(lines) + 1}", field=refused.field) from None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise usage_error(f"expected records that JSON can hold, got: {error}") from None
-
-
-def _plain(value: Any) -> Any:
-    """NumPy scalars and arrays as the Python values they hold."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"a value of type {type(value).__name__}")
+        told = "records nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise data_error(
+            "RW-U05", f"expected what JSON can hold, got: {told}", where=f"{where}:{len(lines) + 1}"
+        ) from None
+    return b"".join(lines)
 
 
 def open_source(role: str, given: Any) -> Source:

@@ -1,12 +1,12 @@
 """What a target is asked and what it may reply; every reply is checked against this and nothing else."""
 
-import math
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
+from ragworthy.load.values import Refused, endless, outline, plain, taken_apart
 from ragworthy.records import Result
 from ragworthy.text import clip, described
 from ragworthy.wire.secret import Secrets
@@ -49,7 +49,15 @@ LARGEST = 16 << 20
 TOO_LARGE = f"too large: expected at most {LARGEST >> 20} MB, got more"
 
 
-class Reply(NamedTuple):
+SHAPE = '{"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}'
+"""A reply, as a message shows it."""
+SHOWN = 400
+"""So many characters of what came back are kept for a message."""
+_LOOKED_AT = 8192
+"""So many bytes of a reply are looked at for that: secrets in it are hidden first."""
+
+
+class Reply(msgspec.Struct, frozen=True, eq=False):
     """What came back: the fields of a trace, or why there are none."""
 
     fields: dict[str, Any]
@@ -57,6 +65,20 @@ class Reply(NamedTuple):
     attempts: int = 1
     unreachable: bool = False
     """Whether nothing at all could be reached: no connection, no process."""
+    raw: str = ""
+    """The beginning of what came back as it may be shown, or where it was raised; for messages only."""
+    misfits: tuple[tuple[str, str], ...] = ()
+    """Every field that does not fit, and why; empty where it is not a matter of fields."""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the same came of both; in which form it came does not matter."""
+        return isinstance(other, Reply) and self._came == other._came
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def _came(self) -> tuple[dict[str, Any], str | None, int, bool]:
+        return self.fields, self.error, self.attempts, self.unreachable
 
 
 class Target(Protocol):
@@ -115,24 +137,44 @@ def checked(given: Any, attempts: int = 1, *, qid: str | None = None) -> Reply:
     >>> checked(None).error
     'bad reply: expected object, got null'
     """
+    return msgspec.structs.replace(_checked(given, attempts, qid), raw=outline(given, SHOWN))
+
+
+def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
     try:
-        built = msgspec.to_builtins(given, order="deterministic")
-        encoded = msgspec.json.encode(built)
+        built = _built(given)
+        encoded = msgspec.json.encode(built, order="deterministic")
         if len(encoded) > LARGEST:
             return Reply({}, TOO_LARGE, attempts)
-        endless = _endless(built) if b"null" in encoded else ""  # as which JSON would hold it
-        if endless:
-            return Reply({}, f"bad reply: {endless}", attempts)
-        plain = msgspec.json.decode(encoded)
-        msgspec.convert(plain, Replied)
+        decoded = msgspec.json.decode(encoded)
+        wrong = (_endless(built) if b"null" in encoded else "") or _text_for_list(decoded)
+        if wrong:
+            return Reply({}, f"bad reply: {wrong}", attempts)
+        msgspec.convert(decoded, Replied)
     except msgspec.ValidationError as error:
-        return Reply({}, f"bad reply: {_said(error)}", attempts)
+        return Reply({}, f"bad reply: {_said(error)}", attempts, misfits=misfits_of(decoded))
+    except Refused as refused:
+        return Reply({}, f"bad reply: {refused}", attempts)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        return Reply({}, f"bad reply: expected what JSON can hold, got: {_unwritable(error)}", attempts)
-    wrong = _another(plain.get("qid"), qid) or _negative(plain.get("usage"))
+        return Reply({}, f"bad reply: expected what JSON can hold, got: {clip(str(error), 200)}", attempts)
+    wrong = _another(decoded.get("qid"), qid) or _negative(decoded.get("usage"))
     if wrong:
         return Reply({}, f"bad reply: {wrong}", attempts)
-    return Reply({key: plain[key] for key in KEPT if plain.get(key) is not None}, None, attempts)
+    return Reply({key: decoded[key] for key in KEPT if decoded.get(key) is not None}, None, attempts)
+
+
+def _built(given: Any) -> Any:
+    """A reply made of plain values; what is not read is left out where it is not plain."""
+    if type(given) is not dict:
+        return plain(given)
+    built: dict[Any, Any] = {}
+    for name, value in given.items():
+        try:
+            built[name] = plain(value)
+        except Refused as refused:
+            if name in Replied.__struct_fields__:
+                raise refused.inside(f".{name}") from None
+    return built
 
 
 def _another(got: Any, qid: str | None) -> str:
@@ -143,19 +185,34 @@ def _another(got: Any, qid: str | None) -> str:
 def _endless(reply: Any) -> str:
     """The first number of a reply that is counted or timed and is no number: infinity or NaN.
 
-    >>> _endless({"usage": {"llm": {"cost": [1, math.inf]}}})
+    >>> _endless({"usage": {"llm": {"cost": [1, float("inf")]}}})
     'usage.llm.cost[1]: expected a finite number, got inf'
     """
     fields = reply if isinstance(reply, dict) else {}
-    left = [(name, fields.get(name)) for name in ("stage_ms", "usage")]
-    for place, value in left:
-        if isinstance(value, float) and not math.isfinite(value):
-            return f"{clip(place, 80)}: expected a finite number, got {value}"
-        if isinstance(value, dict):
-            left += [(f"{place}.{name}", inner) for name, inner in value.items()]
-        elif isinstance(value, list):
-            left += [(f"{place}[{n}]", inner) for n, inner in enumerate(value)]
+    return endless({name: fields.get(name) for name in ("stage_ms", "usage")})
+
+
+LISTS = ("answer_json.citations", "answer_json.constraints_echo", "retrieved_ids")
+
+
+def _text_for_list(reply: Any) -> str:
+    """A text of a reply that stands where a list of texts belongs.
+
+    >>> _text_for_list({"answer_json": {"claim": "x", "citations": "p1#2"}})
+    'answer_json.citations: expected a list of texts, got a text: write ["p1#2"]'
+    """
+    for place in LISTS:
+        found = at(reply, place)
+        if isinstance(found, str):
+            return f"{place}: {taken_apart(found)}"
     return ""
+
+
+def at(reply: Any, place: str) -> Any:
+    """What stands at a place of a reply; None where nothing does."""
+    for name in place.split("."):
+        reply = reply.get(name) if isinstance(reply, dict) else None
+    return reply
 
 
 def _negative(usage: dict[str, Any] | None) -> str:
@@ -174,18 +231,24 @@ def _negative(usage: dict[str, Any] | None) -> str:
     return ""
 
 
-def _unwritable(error: Exception) -> str:
-    """Why JSON cannot hold something."""
-    text = str(error)
-    return "an object whose keys are texts and numbers" if "not supported between" in text else clip(text, 200)
-
-
 def decoded(body: bytes, attempts: int = 1, *, qid: str | None = None, secrets: Secrets | None = None) -> Reply:
     """The reply in a text of JSON, or what is wrong with it, without secrets.
 
     >>> decoded(b"<html>").error
     'bad reply: expected JSON, got <html> (invalid character (byte 0))'
     """
+    return msgspec.structs.replace(_decoded(body, attempts, qid, secrets), raw=shown(body, secrets))
+
+
+def shown(body: bytes, secrets: Secrets | None = None) -> str:
+    """The beginning of what came back, on one line and without secrets."""
+    text = body[:_LOOKED_AT].decode("utf-8", "replace")
+    if secrets:
+        text = secrets.masked(text) if len(body) <= _LOOKED_AT else secrets.masked_start(text)
+    return clip(text, SHOWN)
+
+
+def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | None) -> Reply:
     try:
         given = msgspec.json.decode(body)
         if not secrets:
@@ -194,8 +257,9 @@ def decoded(body: bytes, attempts: int = 1, *, qid: str | None = None, secrets: 
         if reply.error is None:
             return reply
         # What is wrong may be shown with what is in it: short secrets go out, too, before anything is cut.
-        error = checked(_without(given, secrets.masked), attempts, qid=qid).error
-        return Reply({}, error or "bad reply: expected an object of the contract, got another", attempts)
+        wrong = checked(_without(given, secrets.masked), attempts, qid=qid)
+        error = wrong.error or "bad reply: expected an object of the contract, got another"
+        return Reply({}, error, attempts, misfits=wrong.misfits)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = str(error).removeprefix("JSON is malformed: ")
         text = body.decode("utf-8", "replace")
@@ -245,4 +309,44 @@ def _said(error: msgspec.ValidationError) -> str:
     reason, _, place = str(error).replace("`", "").partition(" - at ")
     field = place.removeprefix("$").removeprefix(".")
     text = reason[:1].lower() + reason[1:]
+    if text == "expected str, got int" and field.startswith(LISTS):
+        text += ": write ids as texts"
     return f"{field}: {text}" if field else text
+
+
+# what does not fit, field by field
+
+
+_FIELDS: dict[str, tuple[Any, str]] = {
+    "answer_json.claim": (str, "a text"),
+    "answer_json.citations": (list[str] | None, "a list of texts"),
+    "answer_json.constraints_echo": (list[str] | None, "a list of texts"),
+    "retrieved_ids": (list[str], "a list of texts"),
+    "topk": (list[Result] | None, "a list of objects with an id"),
+    "stage_ms": (dict[str, Annotated[float, msgspec.Meta(ge=0)]] | None, "an object of numbers from 0"),
+    "usage": (dict[str, Any] | None, "an object"),
+    "qid": (str | None, "a text"),
+}
+
+
+def misfits_of(given: Any) -> tuple[tuple[str, str], ...]:
+    """Every field of a value that is no reply, with what is wrong with it.
+
+    >>> misfits_of({"answer": "X", "retrieved_ids": [4]})
+    (('answer_json.claim', 'expected a text, got nothing'), ('retrieved_ids[0]', 'expected str, got int'))
+    """
+    if not isinstance(given, dict):
+        return (("", f"expected an object, got {described(given)}"),)
+    found: list[tuple[str, str]] = []
+    for place, (kind, wanted) in _FIELDS.items():
+        value = at(given, place)
+        try:
+            if place in LISTS and isinstance(value, str):
+                found.append((place, taken_apart(value)))
+            else:
+                msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            reason, _, inner = str(error).replace("`", "").partition(" - at $")
+            told = f"expected {wanted}, got nothing" if value is None else reason[:1].lower() + reason[1:]
+            found.append((f"{place}{inner}", told))
+    return tuple(found)

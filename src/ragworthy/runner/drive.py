@@ -10,17 +10,17 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from ragworthy.errors import data_error
 from ragworthy.runner.contract import Ask, Reply, Target
-
-SURE = 10
-"""So many questions in a row that reach nothing show that nothing is there."""
+from ragworthy.runner.faults import SURE, give_up, same_fault
+from ragworthy.runner.targets.callables import Called
+from ragworthy.runner.targets.mainthread import MainThread
 
 
 class Asked(NamedTuple):
     """One question with its reply."""
 
     n: int
+    ask: Ask
     reply: Reply
     e2e_ms: float
     started: str
@@ -34,14 +34,25 @@ class Driver:
     """One drive of a target: so many questions in flight, and what is known of the target so far."""
 
     def __init__(
-        self, target: Target, record: Record, *, concurrency: int, timeout: float, stopping: Callable[[], None]
+        self,
+        target: Target,
+        record: Record,
+        *,
+        concurrency: int,
+        timeout: float,
+        stopping: Callable[[], None],
+        keep_going: bool = False,
     ) -> None:
         self._target = target
         self._record = record
         self._concurrency = concurrency
         self._timeout = timeout
+        self._keep_going = keep_going
         self._held: list[Asked] = []
-        self._reached = False
+        self._fault: str | None = None
+        """What all replies that are held have in common."""
+        self._others = False
+        """Whether a reply of another kind came before those that are held."""
         self._sure = SURE
         self._on_stop = stopping
         self._stopping = 0
@@ -55,6 +66,31 @@ class Driver:
         else:
             for worker in self._workers:
                 worker.cancel()
+
+    def run(self, asks: Iterable[tuple[int, Ask]], count: int) -> None:
+        """Ask them all, in the main thread where that is possible."""
+        target = self._target
+        if self._concurrency == 1 and isinstance(target, Called) and target.can_be_asked_here:
+            self._run_here(target, asks, count)
+        else:
+            asyncio.run(self.drive(asks, count))
+
+    def _run_here(self, target: Called, asks: Iterable[tuple[int, Ask]], count: int) -> None:
+        """One after the other in this thread. No loop runs around the calls: a pipeline may run one of its own."""
+        self._sure = min(SURE, count)
+        asyncio.run(target.open())
+        try:
+            with MainThread(self.stop) as here:
+                for n, ask in asks:
+                    if self._stopping:
+                        break
+                    started, begun = _now(), time.perf_counter()
+                    reply = target.ask_here(ask, self._timeout, here)
+                    if self._stopping < 2:  # else it was cut short
+                        self._take(Asked(n, ask, reply, _ms_since(begun), started))
+            self._record_held()
+        finally:
+            asyncio.run(target.close())
 
     async def drive(self, asks: Iterable[tuple[int, Ask]], count: int) -> bool:
         """Ask them all; False when it was stopped before the end."""
@@ -82,38 +118,49 @@ class Driver:
         for error in errors:
             if error is not None:
                 raise error
-        if not self._stopping:
-            self._record_held()
+        self._record_held()
 
     async def _work(self, queue: Iterator[tuple[int, Ask]]) -> None:
         while not self._stopping and (following := next(queue, None)) is not None:
             n, ask = following
-            started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            begun = time.perf_counter()
+            started, begun = _now(), time.perf_counter()
             reply = await self._target.ask(ask, self._timeout)
-            self._take(Asked(n, reply, round((time.perf_counter() - begun) * 1000, 3), started))
+            self._take(Asked(n, ask, reply, _ms_since(begun), started))
 
     def _take(self, asked: Asked) -> None:
-        """Record a reply; hold back those that reached nothing until it is known whether something is there."""
-        if asked.reply.unreachable:
-            self._held.append(asked)
-            if len(self._held) >= (SURE if self._reached else self._sure):
-                self._give_up()
+        """Record a reply; hold those back that make the same mistake until it is known whether all do."""
+        fault = None if self._keep_going else _fault(asked.reply)
+        if fault is None or fault != self._fault:
+            self._others = self._others or self._fault is not None or fault is None
+            self._record_held(all_of_them=True)
+        self._fault = fault
+        if fault is None:
+            self._record(asked)
             return
-        self._reached = True
-        self._record_held()
-        self._record(asked)
+        self._held.append(asked)
+        enough = self._sure if asked.reply.unreachable and not self._others else SURE
+        if len(self._held) >= enough:
+            held, self._held = self._held, []
+            raise give_up(self._target.name, [(one.ask, one.reply) for one in held], others=self._others)
 
-    def _record_held(self) -> None:
+    def _record_held(self, *, all_of_them: bool = False) -> None:
+        """Record what is held; what reached nothing is asked again by the next run where somebody stopped this one."""
         held, self._held = self._held, []
         for one in held:
-            self._record(one)
+            if all_of_them or not self._stopping or not one.reply.unreachable:
+                self._record(one)
 
-    def _give_up(self) -> None:
-        how = "questions in a row" if self._reached else "questions"
-        held, self._held = self._held, []
-        message = f"expected a target that can be reached, got in {len(held)} {how}: {held[0].reply.error}"
-        raise data_error("RW-J06", message, where=self._target.name)
+
+def _fault(reply: Reply) -> str | None:
+    return "unreachable" if reply.unreachable else same_fault(reply.error)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _ms_since(begun: float) -> float:
+    return round((time.perf_counter() - begun) * 1000, 3)
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """The journal of a run: every reply is appended the moment it is there, so that a run can go on after any end.
 
 The first line says what is run; then one line for each finished question. A line is one system call, so that a killed
-run leaves at most one torn line at the end, which the next one cuts off.
+run leaves at most one torn line at the end, which the next one cuts off. Nothing is ever taken out: a question that was
+asked again has two lines, and the later one counts.
 """
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -84,6 +85,7 @@ class Journal:
         self.path = folder / FILE
         self._kind = kind
         self._places: dict[int, tuple[int, int]] = {}
+        self._failed: set[int] = set()
         self._size = 0
         if self.path.is_symlink() and not self.path.exists():
             message = "cannot be written: it is a link that leads to nothing"
@@ -105,9 +107,18 @@ class Journal:
         """The places of the plan that have a reply, with where it stands."""
         return self._places
 
+    @property
+    def failed(self) -> Set[int]:
+        """Those of them whose reply is an error."""
+        return self._failed
+
     def add(self, one: Entry) -> None:
-        """Append one reply; where that fails nothing of it stays."""
-        self._places[one.n] = self._append(msgspec.json.encode(one) + b"\n")
+        """Append one reply, which takes the place of an earlier one; where that fails nothing of it stays."""
+        self._place(one, self._append(msgspec.json.encode(one) + b"\n"))
+
+    def _place(self, one: Entry, where: tuple[int, int]) -> None:
+        self._places[one.n] = where
+        (self._failed.discard if one.error is None else self._failed.add)(one.n)
 
     def read(self, n: int) -> Entry:
         """The reply at a place of the plan."""
@@ -154,9 +165,9 @@ class Journal:
                 if not line.endswith(b"\n"):
                     break
                 if number > 1:
-                    n = self._number(line, number)
-                    highest = max(highest, (n, number))
-                    self._places.setdefault(n, (self._size, len(line)))
+                    found = self._entry(line, number)
+                    highest = max(highest, (found.n, number))
+                    self._place(found, (self._size, len(line)))
                 self._size += len(line)
         if self._places and not resume:
             message = f"expected a new folder, got one with {self._kind.counted(len(self._places))}"
@@ -197,15 +208,15 @@ class Journal:
             message = f"expected places from 0 to {asks - 1}, got {n}"
             raise data_error("RW-J03", message, where=f"{self.path}:{number}", field="n")
 
-    def _number(self, line: bytes, number: int) -> int:
-        """The place in the plan that a line belongs to."""
+    def _entry(self, line: bytes, number: int) -> Entry:
+        """The reply in a line."""
         try:
             found = msgspec.json.decode(line, type=Entry)
             self._kind.check(found)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             message = f"expected a {self._kind.one}, got: {error}"
             raise data_error("RW-J03", message, where=f"{self.path}:{number}") from None
-        return found.n
+        return found
 
     def _append(self, line: bytes) -> tuple[int, int]:
         """Write a line at the end, whole or not at all; gives its place."""

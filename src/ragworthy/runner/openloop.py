@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, cycle, islice
 from typing import NamedTuple
 
+import msgspec
+
 from ragworthy.runner.contract import Ask, Reply, Target
+from ragworthy.runner.faults import SURE, same_fault
 
 _LEAD = 0.05
 """Seconds between the start and the first question."""
 _NEAR = 0.002
 """Seconds before a question is due from which on the clock is watched instead of slept by."""
-_HOPELESS = 10
-"""When so many first questions reach nothing at all, the rest stays at home."""
-
 Told = Callable[[int, int, int], None]
 """Hears how many are done, in flight and errored."""
 
@@ -48,8 +48,8 @@ class Fired(NamedTuple):
     most_in_flight: int
     overloaded: int
     """How many were not asked, for too many were in flight."""
-    unreachable: bool = False
-    """Whether it was given up because the first questions all reached nothing."""
+    hopeless: bool = False
+    """Whether it was given up because the first questions all reached nothing, or all got the same useless reply."""
 
 
 class _Loop:
@@ -77,14 +77,21 @@ class _Loop:
                 self.flying -= 1
         took = time.perf_counter() - due
         self.errors += reply.error is not None
+        if reply.error is None:  # what came back is told only where it is wrong
+            reply = msgspec.structs.replace(reply, raw="")
         self.shots[place] = Shot(ask, warmup, at, _ms(left - due), _ms(took), reply)
         if self.told is not None:
             self.told(len(self.shots), self.flying, self.errors)
 
     def hopeless(self, total: int) -> bool:
-        """Whether the first questions have all come back without having reached anything."""
-        first = [self.shots.get(place) for place in range(min(_HOPELESS, total))]
-        return all(shot is not None and shot.reply.unreachable for shot in first)
+        """Whether the first questions have all come back without having reached anything, or with the same mistake."""
+        first = [shot.reply for place in range(min(SURE, total)) if (shot := self.shots.get(place)) is not None]
+        if len(first) < min(SURE, total):
+            return False
+        faults = {same_fault(reply.error) for reply in first}
+        return all(reply.unreachable for reply in first) or (
+            len(first) == SURE and len(faults) == 1 and None not in faults
+        )
 
 
 async def fire(

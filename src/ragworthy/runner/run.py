@@ -1,7 +1,5 @@
 """Drive a pipeline over a gold set: plan every question, ask, journal, and write the traces."""
 
-import asyncio
-import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -16,6 +14,7 @@ from ragworthy.ids import config_id
 from ragworthy.load.checker import parse_toml
 from ragworthy.load.decode import read_items
 from ragworthy.load.sources import open_source
+from ragworthy.load.values import endless
 from ragworthy.metrics.facts.jitters import JITTERS
 from ragworthy.records import RetrievalGold
 from ragworthy.runner import plan as planning
@@ -52,6 +51,10 @@ class RunOptions(NamedTuple):
     concurrency: int = 4
     timeout: float = 60.0
     told: Callable[[Progress], None] | None = None
+    retry_errors: bool = False
+    """Whether what the journal has as an error is asked again; the error stays until there is a reply."""
+    keep_going: bool = False
+    """Whether everything is asked, even when all replies make the same mistake."""
 
 
 class Ran(NamedTuple):
@@ -113,8 +116,8 @@ def knobs_of(file: Path | None, pairs: Iterable[str]) -> dict[str, Any]:
         except PolicyError as error:
             reason = error.problems[0].message.removeprefix("expected TOML, ")
             raise usage_error(f"{file}: expected knobs as TOML, {reason}") from None
-        if endless := _endless(knobs):
-            raise usage_error(f"{file}: {endless}")
+        if wrong := endless(knobs):
+            raise usage_error(f"{file}: {wrong}")
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not name.strip() or not equals:
@@ -124,22 +127,6 @@ def knobs_of(file: Path | None, pairs: Iterable[str]) -> dict[str, Any]:
         except (msgspec.DecodeError, RecursionError):
             knobs[name.strip()] = value
     return knobs
-
-
-def _endless(value: Any, place: str = "") -> str:
-    """The first number in a knob that JSON cannot hold.
-
-    >>> _endless({"a": [1, {"b": math.inf}]})
-    'a[1].b: expected a finite number, got inf'
-    """
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"{place}: expected a finite number, got {value}"
-    inside: Iterable[tuple[str, Any]] = ()
-    if isinstance(value, dict):
-        inside = ((f"{place}.{name}" if place else name, one) for name, one in value.items())
-    elif isinstance(value, list):
-        inside = ((f"{place}[{n}]", one) for n, one in enumerate(value))
-    return next((found for name, one in inside if (found := _endless(one, name))), "")
 
 
 def plan(
@@ -220,17 +207,18 @@ def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
 
 def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) -> bool:
     """Ask what is left; False when it was stopped."""
-    left = [(n, one.ask) for n, one in enumerate(plan.asks) if n not in journal.done]
-    before, errors = len(journal.done), 0
+    again = set(journal.failed) if options.retry_errors else set()
+    left = [(n, one.ask) for n, one in enumerate(plan.asks) if n not in journal.done or n in again]
+    done = errors = 0
 
     def tell(stopping: bool = False) -> None:
         if options.told is not None:
-            done = len(journal.done)
-            options.told(Progress(done, len(plan.asks), done - before, errors, stopping))
+            options.told(Progress(len(plan.asks) - len(left) + done, len(plan.asks), done, errors, stopping))
 
     def record(asked: Asked) -> None:
-        nonlocal errors
+        nonlocal done, errors
         journal.add(entry(asked.n, asked.reply, asked.e2e_ms, asked.started))
+        done += 1
         errors += asked.reply.error is not None
         tell()
 
@@ -243,9 +231,16 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
         concurrency=options.concurrency,
         timeout=options.timeout,
         stopping=lambda: tell(stopping=True),
+        keep_going=options.keep_going,
     )
-    asyncio.run(driver.drive(left, len(left)))
-    return len(journal.done) == len(plan.asks)
+    try:
+        driver.run(left, len(left))
+    except DataError as error:
+        if journal.done and error.problems[0].code == "RW-J09":
+            advice = f"{error.advice}\n  {journal.safe()} in {journal.path}"
+            raise DataError(error.problems, error.total, advice) from None
+        raise
+    return done == len(left)
 
 
 def _written(plan: Plan, target: Target, out: Path, journal: Journal) -> results.Counts:

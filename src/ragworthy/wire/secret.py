@@ -106,6 +106,12 @@ def key_in(variable: str) -> str | None:
     return value or None
 
 
+def in_environment() -> Secrets:
+    """The keys of the environment, which nothing that is shown may hold."""
+    keys = (value.strip() for name, value in os.environ.items() if _KEYS.fullmatch(name))
+    return Secrets(key for key in keys if len(key) >= TELLING and sendable(key))
+
+
 def check_without_keys(text: str, what: str) -> None:
     """Refuse a text that is written to the results if it holds the value of a key in the environment."""
     for name, value in os.environ.items():

@@ -4,7 +4,7 @@ from ragworthy.errors import usage_error
 from ragworthy.runner.contract import Options, Target
 from ragworthy.wire.address import shown
 
-FORMS = "module:callable, http://… or https://…, cmd:COMMAND, replay:FILE, builtin:INDEX"
+FORMS = "module:callable, file.py:callable, http://… or https://…, cmd:COMMAND, replay:FILE, builtin:INDEX"
 
 
 def open_target(text: str, options: Options) -> Target:
@@ -26,6 +26,11 @@ def open_target(text: str, options: Options) -> Target:
         return Replay(rest)
     if scheme == "plugin" and rest:
         return _of_plugin(rest, options)
+    file, _, name = text.rpartition(":")
+    if file.endswith(".py") and _dotted(name):
+        from ragworthy.runner.targets.callables import from_file
+
+        return from_file(file, name)
     if colon and _dotted(scheme) and _dotted(rest):
         from ragworthy.runner.targets.callables import imported
 

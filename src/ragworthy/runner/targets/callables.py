@@ -2,7 +2,8 @@
 
 Sync callables run in daemon threads, async ones on an event loop in a daemon thread of its own: one that is stuck can
 neither stop the clock of the others nor keep the program from ending. What comes back is read there, too: even the text
-of an exception is code of the pipeline.
+of an exception is code of the pipeline. Where one question is asked at a time, a sync callable runs in the main thread,
+which is where its module was imported: what belongs to that thread works.
 """
 
 import asyncio
@@ -10,15 +11,20 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType, TracebackType
 from typing import Any
 
-from ragworthy.errors import usage_error
+from ragworthy.errors import Problem, UsageError, usage_error
+from ragworthy.files import check_readable
 from ragworthy.runner.contract import Ask, Reply, checked, late, sound
 from ragworthy.runner.targets import guard
+from ragworthy.runner.targets.mainthread import MainThread, possible
 from ragworthy.text import clip
 
 Outcome = tuple[Any, BaseException | None]
@@ -29,19 +35,51 @@ _GRACE = 1.0
 
 def imported(module: str, name: str) -> "Called":
     """The callable of a module; the working folder is looked in first."""
-    here = os.getcwd()  # noqa: PTH109 - sys.path holds texts
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    with guard.importing():
-        found, error = _attempt(lambda: _member(import_module(module), name))
+    _look_in(os.getcwd())  # noqa: PTH109 - sys.path holds texts
+    return _found(module, name, "module", lambda: import_module(module))
+
+
+def from_file(file: str, name: str) -> "Called":
+    """The callable of a Python file; modules beside it can be imported as if it were run."""
+    path = Path(file)
+    check_readable(path)
+    _look_in(str(path.parent.absolute()))
+    return _found(file, name, "file", lambda: _loaded(path))
+
+
+def _look_in(folder: str) -> None:
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+
+
+def _loaded(path: Path) -> ModuleType:
+    """A file as a module, under its own name where no other module has that."""
+    known = sys.modules.get(path.stem)
+    if known is not None and getattr(known, "__file__", None) == str(path.absolute()):
+        return known
+    name = path.stem if known is None and path.stem not in sys.stdlib_module_names else f"_target_{path.stem}"
+    spec = spec_from_file_location(name, path.absolute())
+    if spec is None or spec.loader is None:
+        raise ImportError("it is no Python file")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _found(where: str, name: str, what: str, load: Callable[[], ModuleType]) -> "Called":
+    with guard.hosting():
+        found, error = _attempt(lambda: _member(load(), name))
     if isinstance(error, KeyboardInterrupt):
         raise error
     if error is not None:
-        raise usage_error(f"{module}: expected a module that can be imported, got {_said(error)}")
+        raise usage_error(f"{where}: expected a {what} that can be imported, got {_said(error)}")
     if not callable(found):
         got = "nothing" if found is None else type(found).__name__
-        raise usage_error(f"{module}:{name}: expected a callable, got {got}")
-    return Called(f"{module}:{name}", found)
+        if callable(getattr(found, "invoke", None)):
+            got += f": write a function around it, def answer(question): … {name}.invoke(question)"
+        raise usage_error(f"{where}:{name}: expected a callable, got {got}")
+    return Called(f"{where}:{name}", found)
 
 
 def _member(found: Any, name: str) -> Any:
@@ -59,36 +97,40 @@ class Called:
         self._call = call
         self._is_async = inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
         self._loop: asyncio.AbstractEventLoop
+        self._alone = False
         self._streams: guard.Streams
         self._closing = threading.Event()
 
     async def open(self) -> None:
-        """See that it takes the arguments of the contract, and start the loop for what has to be awaited."""
-        try:
-            takes: inspect.Signature | None = inspect.signature(self._call)
-        except ValueError:
-            takes = None  # it does not tell; the first question will
-        try:
-            if takes is not None:
-                takes.bind(**Ask("", "").request())
-        except TypeError as error:
-            message = f"expected a callable that takes qid, q, seed, jitter and knobs, got one with: {error}"
-            raise usage_error(f"{self.name}: {message}") from None
+        """See that it takes a question, and start the loop for what has to be awaited."""
+        self._alone = _takes_the_question_alone(self._call, self.name)
         self._streams = guard.Streams()
         self._closing.clear()
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=_serve, args=(self._loop, self._closing), daemon=True).start()
 
+    @property
+    def can_be_asked_here(self) -> bool:
+        """Whether it can be called in the main thread."""
+        return not self._is_async and possible()
+
+    def ask_here(self, ask: Ask, timeout: float, here: MainThread) -> Reply:
+        """Call it in this thread, which is the main one, and give it so long."""
+        try:
+            with guard.hosting():
+                return here.within(timeout, lambda: self._called(ask))
+        finally:
+            self._streams.mend()
+
     async def ask(self, ask: Ask, timeout: float) -> Reply:
         """Call it with copies of everything, and wait for so long."""
-        arguments = ask.request()
         future: Future[Reply]
         if self._is_async:
-            future = asyncio.run_coroutine_threadsafe(_awaited(lambda: self._call(**arguments), ask.qid), self._loop)
+            future = asyncio.run_coroutine_threadsafe(_awaited(lambda: self._given(ask), ask.qid), self._loop)
         else:
             future = Future()
             future.set_running_or_notify_cancel()
-            threading.Thread(target=self._in_thread, args=(arguments, ask.qid, future), daemon=True).start()
+            threading.Thread(target=lambda: future.set_result(self._called(ask)), daemon=True).start()
         waiting = asyncio.wrap_future(future)
         try:
             done, _ = await asyncio.wait({waiting}, timeout=timeout)
@@ -105,14 +147,51 @@ class Called:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._streams.restore()
 
-    def _in_thread(self, arguments: dict[str, Any], qid: str, future: "Future[Reply]") -> None:
-        future.set_result(_read(*_attempt(lambda: self._finished(self._call(**arguments))), qid))
+    def _given(self, ask: Ask) -> Any:
+        """What it gives back: called with the question, or with copies of everything."""
+        return self._call(ask.q) if self._alone else self._call(**ask.request())
+
+    def _called(self, ask: Ask) -> Reply:
+        """The reply of a sync callable."""
+        return _read(*_attempt(lambda: self._finished(self._given(ask))), ask.qid)
 
     def _finished(self, given: Any) -> Any:
         """What a sync callable gave back, awaited where that is needed."""
         if not inspect.isawaitable(given):
             return given
         return asyncio.run_coroutine_threadsafe(_started(lambda: given), self._loop).result()
+
+
+_ADAPTER = """\
+  def answer(*, q, **rest):
+      text, documents = my_pipeline(q)
+      ids = [document.id for document in documents]
+      return {"answer_json": {"claim": text, "citations": ids[:1]}, "retrieved_ids": ids}"""
+
+
+def _takes_the_question_alone(call: Callable[..., Any], name: str) -> bool:
+    """Whether a callable takes the question and nothing else, and not the whole request; one that takes neither is
+    refused.
+    """
+    try:
+        takes = inspect.signature(call)
+    except ValueError:
+        return False  # it does not tell; the first question will
+    request = Ask("", "").request()
+    try:
+        takes.bind(**request)
+    except TypeError as error:
+        needed = [one for one in takes.parameters.values() if one.default is one.empty and one.kind not in _ANY]
+        if len(needed) == 1 and needed[0].kind in _BY_PLACE and needed[0].name not in request.keys() - {"q"}:
+            return True
+        expected = "expected a callable that takes the question, or qid, q, seed, jitter and knobs"
+        problem = Problem("RW-J11", f"{expected}, got one with: {error}", name)
+        raise UsageError([problem], advice=_ADAPTER) from None
+    return False
+
+
+_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def _serve(loop: asyncio.AbstractEventLoop, closing: threading.Event) -> None:
@@ -150,7 +229,7 @@ async def _awaited(call: Callable[[], Awaitable[Any]], qid: str) -> Reply:
 def _read(given: Any, error: BaseException | None, qid: str) -> Reply:
     """What a call gave back or raised, as a reply."""
     if error is not None:
-        return Reply({}, f"raised: {_said(error)}")
+        return Reply({}, f"raised: {_said(error)}", raw=_place(error))
     reply, error = _attempt(lambda: checked(given, qid=qid))
     if error is not None:
         return Reply({}, f"bad reply: expected what JSON can hold, got: {_said(error)}")
@@ -170,3 +249,23 @@ def _said(error: BaseException) -> str:
     name, _ = _attempt(lambda: sound(clip(type(error).__name__, 80)))
     text, _ = _attempt(lambda: sound(clip(str(error), 300)))
     return f"{name or 'an exception'}{f': {text}' if text else ''}"
+
+
+_LIBRARY = (str(Path(os.__file__).parent), "<frozen")
+"""Where code of Python itself, and what is installed beside it, is."""
+
+
+def _place(error: BaseException) -> str:
+    """Where an exception was raised: the last line of the pipeline's own code, or of any where it has none."""
+    codes = [(trace.tb_frame.f_code, trace.tb_lineno) for trace in _traces(error.__traceback__)]
+    codes = [one for one in codes if one[0].co_filename != __file__]
+    own = [one for one in codes if not one[0].co_filename.startswith(_LIBRARY)]
+    for code, line in (own or codes)[-1:]:
+        return sound(f"{code.co_filename}, line {line}, in {code.co_name}")
+    return ""
+
+
+def _traces(trace: TracebackType | None) -> Iterator[TracebackType]:
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next

@@ -30,11 +30,11 @@ class _Guard:
     def __init__(self) -> None:
         self._process = os.getpid()
         self._limit = sys.getrecursionlimit()
-        self._importing = False
+        self._hosting = False
 
     def exit(self, status: int) -> NoReturn:
         """Refuse to end the program, unless the main thread or a forked child asks: there no pipeline runs."""
-        ours = threading.current_thread() is threading.main_thread() and not self._importing
+        ours = threading.current_thread() is threading.main_thread() and not self._hosting
         if ours or os.getpid() != self._process:
             _exit(status)
         raise Exited(f"os._exit({status})")
@@ -44,24 +44,27 @@ class _Guard:
         _set_limit(max(limit, self._limit))
 
     @contextmanager
-    def importing(self) -> Iterator[None]:
-        """While a pipeline is imported, it runs in the main thread."""
-        self._importing = True
+    def hosting(self) -> Iterator[None]:
+        """While a pipeline is imported, or called there, it runs in the main thread."""
+        self._hosting = True
         try:
             yield
         finally:
-            self._importing = False
+            self._hosting = False
 
 
 @contextmanager
-def importing() -> Iterator[None]:
-    """Guard against a pipeline from here on, and for as long as the program runs: one that is stuck goes on."""
+def hosting() -> Iterator[None]:
+    """Run code of a pipeline in this thread, guarded.
+
+    The guard stays for as long as the program runs: a pipeline that is stuck goes on.
+    """
     guard = getattr(os._exit, "__self__", None)
     if not isinstance(guard, _Guard):
         guard = _Guard()
         os._exit = guard.exit
         sys.setrecursionlimit = guard.set_limit
-    with guard.importing():
+    with guard.hosting():
         yield
 
 

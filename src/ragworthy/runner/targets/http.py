@@ -81,7 +81,9 @@ class Http:
         if answer.is_success:
             return decoded(answer.body, attempts, qid=qid, secrets=self._client.secrets)
         passing = answer.status == 429 or answer.status >= 500
-        return _Failed(str(answer), _retry_after(answer.headers)) if passing else Reply({}, str(answer), attempts)
+        if passing:
+            return _Failed(str(answer), _retry_after(answer.headers))
+        return Reply({}, str(answer), attempts, raw=answer.said)
 
 
 def _without_answer(broken: Broken, timeout: float, attempts: int) -> Reply | _Failed:

@@ -75,7 +75,7 @@ class Votes(NamedTuple):
 def pairs_of(votes: Votes) -> bytes:
     """The votes of two validators as the lines of a file of pairs."""
     records = [msgspec.to_builtins(pair) for pair in votes.pairs]
-    return as_lines({key: value for key, value in one.items() if value is not None} for one in records)
+    return as_lines(({key: value for key, value in one.items() if value is not None} for one in records), "pairs")
 
 
 # records
