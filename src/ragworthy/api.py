@@ -175,8 +175,9 @@ def _gates(
 ) -> tuple[Gate, ...]:
     """The gates that hold. `how`: whether the default ones do beside those given, and what decides."""
     defaults, evidence = how
-    named, known = Named(()), suite.metrics_of(inputs)
+    named = Named(())
     if given is not None:
+        known = suite.metrics_of(inputs)
         texts = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else [str(given)]
         k = suite.k_of(settings)
         named = parse_gate_text(texts, default_k=k, evidence=evidence, suite=suite.name, known=known)

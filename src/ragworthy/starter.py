@@ -50,6 +50,7 @@ scu = {scu}
 SHADOW_POLICY = """\
 # What a new index must hold before it takes traffic. The questions, wordings and seeds are those of the live one.
 version = 1
+defaults = false                    # only the gates below: the canary's are shown beside them
 
 [retrieval]
 gold = "retrieval_gold.jsonl"

@@ -46,8 +46,15 @@ def test_gates_as_text_mapping_and_file(tmp_path: Path) -> None:
         result = rw.score("answers", gold=GOLD, traces=TRACES, gates=gates)
         assert [(g["metric"], g["threshold"]) for g in result.gates] == [
             ("answers.precision", "0.9"),
+            ("answers.chr", "0.75"),
+            ("answers.under_refusal", "0.05"),
+            ("answers.over_refusal", "0.10"),
             ("answers.missing", "0"),
         ]
+        result = rw.score("answers", gold=GOLD, traces=TRACES, gates=gates, defaults=False)
+        assert [g["metric"] for g in result.gates] == ["answers.precision", "answers.missing"]
+    with pytest.raises(rw.RagworthyError, match="expected gates besides defaults=False, got none"):
+        rw.score("answers", gold=GOLD, traces=TRACES, defaults=False)
 
 
 @pytest.mark.parametrize(

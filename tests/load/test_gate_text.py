@@ -20,10 +20,10 @@ class Ran(NamedTuple):
 
 def scored(*gates: str, k: int = 5, form: str = "text") -> Ran:
     """The tiny example of `init`, which is all right, scored with these gates."""
-    command = f"score answers --gold gold.jsonl --trace traces.jsonl --k {k} --format {form} --gates".split()
+    command = f"score answers --gold gold.jsonl --trace traces.jsonl --k {k} --format {form} --no-default-gates".split()
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*command, *gates])
+        code = main([*command, "--gates", *gates])
     return Ran(code, out.getvalue(), err.getvalue())
 
 

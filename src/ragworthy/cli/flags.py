@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
-from ragworthy.policy.declare import Declared
+from ragworthy.policy.declare import REFUSAL_PACK, REFUSAL_PATTERN, REFUSAL_START, REFUSED, Declared
 from ragworthy.safe import terminal
 
 
@@ -236,6 +236,9 @@ def _closed(one: argparse.ArgumentParser) -> None:
     one.add_argument("--concurrency", type=whole, default=4, metavar="N",
                      help="how many at a time (default: 4); 1 calls Python in the main thread")  # fmt: skip
     one.add_argument("--retry-errors", action="store_true", help="with --resume: ask what was an error again")
+    one.add_argument("-c", "--config", metavar="FILE", help="a policy whose [answers] says what a refusal is")
+    for key in (REFUSED, REFUSAL_PACK, REFUSAL_START, REFUSAL_PATTERN):
+        one.add_argument(key.flag, **SEVERAL, metavar=key.metavar, help=f"{key.help}; only counted")
     one.add_argument("--keep-going", action="store_true", help="do not stop after ten replies with the same mistake")
 
 

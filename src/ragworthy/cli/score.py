@@ -86,9 +86,9 @@ def _spelled(suite: Declared) -> dict[str, str]:
 
 
 def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: dict[str, Any]) -> tuple[Gate, ...]:
-    known, k = suite.metrics_of(inputs), suite.k_of(settings)
     named = Named(())
     if given.gates:
+        known, k = suite.metrics_of(inputs), suite.k_of(settings)
         named = parse_gate_text(given.gates, default_k=k, evidence=given.evidence, suite=suite.name, known=known)
     elif given.no_default_gates and "qrels" not in inputs:
         raise policy_error("RW-P16", "expected --gates besides it, got none", where="--no-default-gates")

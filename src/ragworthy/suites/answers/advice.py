@@ -10,6 +10,7 @@ from ragworthy.report.part import Note, noted, orphan_note, plain, size_note
 from ragworthy.report.show import plural
 from ragworthy.suites.answers.read import Kept
 from ragworthy.suites.evidence import Found
+from ragworthy.text import clip
 
 Step = tuple[str, str]
 """What a pattern means, and what to do."""
@@ -149,16 +150,27 @@ def _of_rules(found: Found, failed: set[str]) -> list[Step]:
         told.append(("constraints broken", "lock the constraints in the prompt and echo them in the answer"))
     if "answers.compliance" in failed:
         told.append(("answers of the wrong shape", "emit a non-empty claim and a list of citation ids"))
+    own: Kept = found.own
     near = sum(case.weight for case in found.cases if case.own.flags & f.NEAR_REFUSAL)
     if near and failed & {"answers.under_refusal", "answers.precision"}:
-        alike = plural(near, "claim reads", "claims read")
-        told.append(("near-refusals", f"{alike} like a refusal; 'ragworthy doctor' lists those that recur"))
+        told.append(("near-refusals", near_refusals(near, [one.said for one in own.places.get(f.NEAR_REFUSAL, ())])))
     if any(one.gate.op == g.EACH for one in found.outcomes(Outcome.FAIL)):
         told.append(("questions that must pass do not", "look at each of them by its qid in the rows (--rows FILE)"))
     if found.outcomes(Outcome.UNDECIDED):
         told.append(("a gate is undecided",
                      "add questions until the interval is clear of the threshold, or decide by hand"))  # fmt: skip
     return told
+
+
+def near_refusals(count: int, claims: list[str]) -> str:
+    """What to do about claims that read like a refusal and count as answers; some of them are shown."""
+    from ragworthy.suites.answers.near import paste
+
+    alike = plural(count, "claim reads", "claims read")
+    shown = "; ".join(f'"{clip(claim, 80)}"' for claim in claims)
+    line = paste(claims)
+    add = f"add {line.text} to [answers] if so" if line is not None else "'ragworthy doctor' says what to do"
+    return f"{alike} like a refusal but count as answers: {shown}; {add}"
 
 
 class _Rate(NamedTuple):

@@ -36,7 +36,7 @@ class Place(NamedTuple):
     where: str
     """File and line."""
     said: str
-    """What an errored trace says went wrong."""
+    """What an errored trace says went wrong, or a claim that reads like a refusal."""
 
 
 class Repeated(NamedTuple):
@@ -62,6 +62,8 @@ class Kept(NamedTuple):
     orphans: list[str]
     """The first traces that belong to no question."""
     repeated: list[Repeated]
+    rules: Mapping[str, str] = MappingProxyType({})
+    """The rule by which each question that no exact text refuses is a refusal."""
 
 
 def measured(
@@ -77,7 +79,7 @@ def measured(
         allow_gold_errors=request.allow_gold_errors,
         slice_fields=fields,
         watch=frozenset(qid for gate in request.gates for qid in gate.must_pass),
-        keep_rows=request.keep_rows,
+        keep_rows=request.keep_rows or rules.by_rule is not None,
         most_offenders=request.most_offenders,
         damage=request.damage,
     )
@@ -95,10 +97,24 @@ def _stop_on_flaws(found: Measured, opened: Opened) -> None:
         raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
 
 
-def kept(found: Measured, opened: Opened, ks: tuple[int, ...]) -> Kept:
+def refusing_rules(found: Measured, traces: Source, rules: f.Rules) -> dict[str, str]:
+    """The rule by which each question is refused, where no exact text says so; traces are gone through once more."""
+    wanted = {qid for qid, flags in zip(found.qids, found.flags, strict=True) if flags & f.BY_RULE}
+    told: dict[str, str] = {}
+    decoder = Decoder(Trace)
+    for block in traces.blocks() if wanted and rules.by_rule is not None else ():
+        for trace in decoder.records(block):
+            qid = trace.qid or trace.q_id or ""
+            if qid in wanted and rules.by_rule is not None:
+                claim = trace.answer_json.claim if trace.answer_json is not None else None
+                told[qid] = rules.by_rule.rule(claim or "") or ""
+    return told
+
+
+def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
     """What was kept of single questions, with places as people read them."""
     return Kept(
-        ks=ks,
+        ks=rules.ks,
         tally=found.tally,
         qids=found.qids,
         flags=found.flags,
@@ -107,6 +123,7 @@ def kept(found: Measured, opened: Opened, ks: tuple[int, ...]) -> Kept:
         places=_places(found, opened),
         orphans=found.orphan_ids,
         repeated=_repeated(opened["gold"]),
+        rules=refusing_rules(found, opened["trace"], rules),
     )
 
 

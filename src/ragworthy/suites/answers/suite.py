@@ -10,7 +10,8 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import HARMLESS
-from ragworthy.report.show import answered_line
+from ragworthy.report.part import Column
+from ragworthy.report.show import answered_line, counted
 from ragworthy.stats import wilson
 from ragworthy.suites.answers import DECLARED
 from ragworthy.suites.answers.advice import steps, warnings
@@ -43,6 +44,7 @@ class Answers(Suite):
     always = ALWAYS
     shows_undefined = True
     claims_always = True
+    columns = (Column("refusal_rule", "text"),)
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """A tally: how many questions there are of each set of flags and slices."""
@@ -74,7 +76,7 @@ class Answers(Suite):
                 "allow_gold_errors": request.allow_gold_errors,
                 "support": chunks is not None,
             },
-            own=kept(found, opened, rules.ks),
+            own=kept(found, opened, rules),
             errored=((counts["errored"], counts["gold"], "questions"),),
             missing=(counts["missing"], "trace"),
             gold_sha256=opened["gold"].sha256(),
@@ -178,30 +180,42 @@ class Answers(Suite):
         """Every question's row, in gold order. What the same flags say is worked out once."""
         own: Kept = found.own
         alike: dict[int, tuple[Any, ...]] = {}
+        by_rule = by_rule_of(found.request.settings) is not None
         for qid, flags in zip(own.qids, own.flags, strict=True):
             rest = alike.get(flags)
             if rest is None:
                 case = _case(Alike(flags), own.ks)
                 words = {name.id: self.word(name, case.facts) for name in found.summary.names}
                 rest = alike[flags] = self.row(case, words, found)[1:]
-            yield Row._make((qid, *rest))
+            row = Row._make((qid, *rest))
+            yield row._replace(own={"refusal_rule": own.rules.get(qid)}) if by_rule else row
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""
         own: Kept = found.own
-        return [_offender(one, _case(Alike(one.flags), own.ks, one.qid)) for one in own.offenders[:most]]
+        return [
+            _offender(one, _case(Alike(one.flags), own.ks, one.qid), own.rules.get(one.qid))
+            for one in own.offenders[:most]
+        ]
 
     def extra(self, found: Found) -> Extra:
         """A receipt keeps the tally: from it every number can be had again."""
         own: Kept = found.own
         tally = [[flags, list(slices), count] for (flags, slices), count in sorted(own.tally.items())]
-        return Extra(warnings=warnings(found), steps=steps(found), kept={"tally": tally})
+        told = dict(sorted(Counter(own.rules.values()).items()))
+        body = {"labels": {"refusal_rules": told}} if told else {}
+        return Extra(body=body, warnings=warnings(found), steps=steps(found), kept={"tally": tally})
 
     # for people
 
     def counts_line(self, counts: dict[str, Any]) -> str:
         """How many questions there were, and what became of them."""
         return answered_line(counts)
+
+    def lines(self, body: dict[str, Any]) -> list[str]:
+        """The rules by which claims are refusals."""
+        told = body.get("refusal_rules")
+        return [f"refused by rule: {counted(told)}"] if told else []
 
 
 SUITE = Answers()
@@ -267,8 +281,10 @@ def _counts(cases: Sequence[Case], found: Measured) -> dict[str, int]:
     }
 
 
-def _offender(one: Worst, case: Case) -> Offender:
+def _offender(one: Worst, case: Case, rule: str | None) -> Offender:
     why, own = case.why, dict[str, Any]()
+    if rule is not None:
+        why, own = f"{why}, by the rule {rule}", {"refusal_rule": rule}
     if one.error is not None:
         why, own = f"an error instead of an answer: {one.error}", {"error": one.error}
     return Offender(
