@@ -51,7 +51,7 @@ CATALOGUE: dict[str, Code] = {
     # gold
     "RW-G01": Code("gold_qid", "A gold item has no usable qid.", "Give every item a non-empty string as qid."),
     "RW-G02": Code("gold_qid_repeated", "Two gold items have the same qid.", "Make every qid unique; clone an item under a new qid instead of changing its meaning."),
-    "RW-G03": Code("gold_type", "A gold field has the wrong type.", "Change the value to the type named."),
+    "RW-G03": Code("gold_type", "A gold field has the wrong type.", 'Change the value to the type named; ids are texts, so quote numbers: "4", not 4.'),
     "RW-G04": Code("gold_answerable", "A gold item does not say whether it is answerable.", "Set answerable to true or false (a JSON boolean)."),
     "RW-G05": Code("gold_empty", "The gold set holds no item.", "An empty gold set can show nothing: add questions."),
     "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence.", "List the ids of the evidence in gold_citations, or set answerable to false."),
@@ -72,7 +72,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-Q05": Code("subset_unreadable", "The subset file cannot be read.", "Draw it again: 'ragworthy gold subset QUESTIONS -o SUBSET'."),
     # traces
     "RW-T01": Code("trace_qid", "A trace has no usable qid.", "Write the qid of the gold item as a string in qid (or q_id)."),
-    "RW-T02": Code("trace_type", "A trace field has the wrong type.", "Change what the pipeline writes; see the trace contract in docs/formats.md."),
+    "RW-T02": Code("trace_type", "A trace field has the wrong type.", 'Change what the pipeline writes (ids are texts, so quote numbers: "4", not 4); see the trace contract in docs/formats.md.'),
     "RW-T03": Code("trace_offsets", "An offset pair of a trace is not a range inside the text.", "Offsets are UTF-8 bytes into the canonical text, half-open: [begin, end) with begin < end."),
     "RW-T04": Code("delta_s_length", "The list of distances is not as long as the list of results.", "Write one distance for each item of topk, in the same order."),
     "RW-T05": Code("mixed_index", "The traces of one file come from several indexes.", "Write one file for each index: numbers over a mixture mean nothing."),
@@ -170,7 +170,7 @@ CATALOGUE: dict[str, Code] = {
     # warnings
     "RW-W01": Code("refusal_not_exact", "A refusal is spelled with other case or blanks around it.", "Make the pipeline emit the refusal text exactly."),
     "RW-W02": Code("refusal_with_citations", "A refusal carries citations; they are ignored.", "Emit an empty citations list with a refusal."),
-    "RW-W03": Code("near_refusal", "A shipped claim reads like a refusal but is none of the refusal texts, so it counts as an answer.", "Emit the exact refusal text, or add this one to refusals in the policy ('ragworthy doctor' prints the line)."),
+    "RW-W03": Code("near_refusal", "A shipped claim reads like a refusal but is none of the refusal texts, so it counts as an answer.", "Emit the exact refusal text, add this one to refusals, or name a refusal pack in the policy ('ragworthy doctor' prints the line)."),
     "RW-W04": Code("repeated_citation", "A citation id is repeated in one answer.", "Harmless for the score; tidy the pipeline."),
     "RW-W05": Code("no_retrieved_ids", "A trace has no retrieved_ids; nothing it cites can be in scope.", "Write the ranked ids the pipeline saw."),
     "RW-W06": Code("duplicate_traces", "Several traces have the same qid; the last one was scored.", "Write one trace a question, or start a new file for each run."),

@@ -145,7 +145,7 @@ def test_the_summary_counts_items_and_explains_each_code_once() -> None:
     lint(item("a", gold_citations=[]), item("b", gold_citations=[]), item("c", gold_citations=[1, 2]), closed("d"))
     out = ragworthy("gold", "lint", "gold.jsonl").out
     assert out.splitlines()[-3:] == [
-        "RW-G03 gold_type: 2 times. Change the value to the type named.",
+        'RW-G03 gold_type: 2 times. Change the value to the type named; ids are texts, so quote numbers: "4", not 4.',
         "RW-G06 answerable_without_citations: 2 times. "
         "List the ids of the evidence in gold_citations, or set answerable to false.",
         "lint: 4 items, 4 errors, 0 warnings, 0 notes (exit 1)",

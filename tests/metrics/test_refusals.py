@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ragworthy.errors import PolicyError
@@ -195,6 +195,7 @@ def test_a_gold_piece_outside_of_the_refusing_sentences_is_an_answer(
     head: str, tail: str, piece: str, packs: list[str], first: bool
 ) -> None:
     said = tail.format(piece)
+    assume(piece_occurs([piece], fold(said), short_words=True))  # a year inside a word is no answer anywhere
     claim = f"{said}\n{head}" if first else f"{head}\n{said}"
     assert rules(*packs).rule(claim, [piece]) is None
 
