@@ -18,6 +18,9 @@ FLAGS = {
     "refusals": "--refusal",
     "rule_packs": "--rule-pack",
     "scu": "--scu-enforced",
+    "refusal_packs": "--refusal-pack",
+    "refusal_starts": "--refusal-start",
+    "refusal_patterns": "--refusal-pattern",
 }
 """Flags that are not named like the key of the policy."""
 REFUSAL = "not in context"

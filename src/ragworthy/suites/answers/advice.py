@@ -169,8 +169,8 @@ def near_refusals(count: int, claims: list[str]) -> str:
     alike = plural(count, "claim reads", "claims read")
     shown = "; ".join(f'"{clip(claim, 80)}"' for claim in claims)
     line = paste(claims)
-    add = f"add {line.text} to [answers] if so" if line is not None else "'ragworthy doctor' says what to do"
-    return f"{alike} like a refusal but count as answers: {shown}; {add}"
+    add = f"if that is what they are, add {line.text} to [answers]" if line is not None else "see docs/refusals.md"
+    return f"{alike} like a refusal: {shown}; {add}"
 
 
 class _Rate(NamedTuple):

@@ -148,7 +148,7 @@ def _near(claims: list[str], shown: set[str]) -> list[str]:
             if shown
             else plural(len(singles), "claim reads", "claims read")
         )
-        lines += ["", f"{told} like a refusal, but count as answers"]
+        lines += ["", f"{told} like a refusal (counted as answers)"]
         lines += [f"          {visible(clip(claim, 100))}" for claim in singles[:FEW]]
     if line is not None:
         caught = f"{line.caught:,} of {len(claims):,}"
