@@ -118,6 +118,7 @@ GROUPS = {
     "T": "Traces and runs",
     "V": "Votes",
     "E": "TREC files",
+    "A": "Import",
     "D": "Documents",
     "I": "Indexes",
     "M": "Redirects",

@@ -30,6 +30,7 @@ SMOKE = {
     "markdown-it-py": "corpus/test_corpus_markdown.py",
     "msgspec": "load/test_formats.py cli/test_docs.py::test_generated_pages_are_fresh",
     "numpy": "load/test_trec.py",
+    "openpyxl": "adapters/test_tables.py::test_cells_of_a_workbook_are_what_a_person_reads",
     "pyarrow": "cli/test_api.py",
     "rapidfuzz": "suites/stability/test_stability.py",
     "regex": "suites/answers/test_worked_answers.py",

@@ -443,3 +443,11 @@ def lines_of(path: Path) -> list[Row]:
 def add_rows(path: Path, rows: Sequence[Row]) -> int:
     """Write more lines below those that are there; gives the number of the last one."""
     return len(lines_of(write_jsonl(path, [*lines_of(path), *rows])))
+
+
+def listed(text: str) -> list[str]:
+    """The findings of a lint as JSON, each as a line of text has it, in the order of the file."""
+    return [
+        f"{one['level']}: {': '.join(filter(None, (one['where'], one['field'], one['message'])))} [{one['code']}]"
+        for one in json.loads(text)["findings"]
+    ]

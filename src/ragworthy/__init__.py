@@ -12,13 +12,24 @@ from typing import TYPE_CHECKING, Any
 from ragworthy.names import VERSION as __version__
 
 if TYPE_CHECKING:
+    from ragworthy.adapters import import_file
     from ragworthy.api import Result, gate, score
     from ragworthy.errors import RagworthyError
     from ragworthy.metrics.registry import metric
     from ragworthy.names import Verdict
     from ragworthy.runner.trace_writer import TraceWriter
 
-__all__ = ["RagworthyError", "Result", "TraceWriter", "Verdict", "__version__", "gate", "metric", "score"]
+__all__ = [
+    "RagworthyError",
+    "Result",
+    "TraceWriter",
+    "Verdict",
+    "__version__",
+    "gate",
+    "import_file",
+    "metric",
+    "score",
+]
 
 _HOME = {
     "RagworthyError": "ragworthy.errors",
@@ -26,6 +37,7 @@ _HOME = {
     "TraceWriter": "ragworthy.runner.trace_writer",
     "Verdict": "ragworthy.names",
     "gate": "ragworthy.api",
+    "import_file": "ragworthy.adapters",
     "metric": "ragworthy.metrics.registry",
     "score": "ragworthy.api",
 }

@@ -70,7 +70,7 @@ class Result:
         return self._run.rows()
 
     def write(self, path: str | Path) -> None:
-        """Write the report (or the rows) in the format of the suffix: .json .md .xml .txt .jsonl .parquet.
+        """Write the report (or the rows) in the format of the suffix: .json .md .xml .txt .jsonl .parquet .csv.
 
         A file that the result was made from is never replaced.
         """

@@ -43,7 +43,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-F14": Code("cannot_write", "The output cannot be written.", "Check the folder, its permissions and the free space; the old file is untouched."),
     "RW-F15": Code("extra_missing", "A package that this needs is not installed.", "Install it with the pip line shown."),
     "RW-F16": Code("changed_meanwhile", "An input changed while it was being read.", "Let the writer finish, then run again."),
-    "RW-F17": Code("unknown_format", "The output format is not known.", "Use .json .md .xml .txt .jsonl or .parquet."),
+    "RW-F17": Code("unknown_format", "The output format is not known.", "Use .json .md .xml .txt, or .jsonl .parquet .csv for rows."),
     "RW-F18": Code("not_a_file", "A pipe or a device stands where a file is expected.", "Save what comes out of it to a file first, and name that."),
     "RW-F19": Code("too_large", "The file is larger than anything of its kind should be.", "Check that it is the file you mean; the line says the limit."),
     "RW-F20": Code("unpacks_to_too_much", "A packed file holds far more than a file of its size should.", "It is padding or damaged; unpack it yourself and look."),
@@ -54,16 +54,19 @@ CATALOGUE: dict[str, Code] = {
     "RW-G03": Code("gold_type", "A gold field has the wrong type.", 'Change the value to the type named; ids are texts, so quote numbers: "4", not 4.'),
     "RW-G04": Code("gold_answerable", "A gold item does not say whether it is answerable.", "Set answerable to true or false (a JSON boolean)."),
     "RW-G05": Code("gold_empty", "The gold set holds no item.", "An empty gold set can show nothing: add questions."),
-    "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence.", "List the ids of the evidence in gold_citations, or set answerable to false."),
+    "RW-G06": Code("answerable_without_citations", "An answerable item names no evidence, and no text that a right claim has.", "Write what a right claim contains (gold_claim_substr), or name the evidence: its text (gold_evidence), where it stands (gold_source) or the ids of its chunks (gold_citations)."),
     "RW-G07": Code("only_short_substr", "Every gold_claim_substr entry of an answerable item is shorter than 5 characters, so no answer can be right.", 'Give a longer piece, or leave short_substr at "word" (the default), under which short pieces count as whole words.'),
     "RW-G08": Code("unanswerable_with_gold", "An unanswerable item carries gold text or citations.", "Empty both lists, or set answerable to true."),
     "RW-G10": Code("no_relevant", "A retrieval question names no relevant block.", "List the ids of the blocks that answer it in relevant, or set answerable to false."),
     "RW-G11": Code("negative_is_relevant", "A block is listed as relevant and as a hard negative.", "Take it out of one of the two lists."),
     "RW-G12": Code("not_three_paraphrases", "A retrieval question does not have exactly three paraphrases.", "Write three wordings with the same intent; convergence cannot be measured without them."),
-    "RW-G13": Code("gold_id_unknown", "The gold set names a block or section that the index does not have.", "Score against the index the gold set was written for, or rewrite it with 'ragworthy gold rebind'."),
+    "RW-G13": Code("gold_id_unknown", "The gold set names a block or section that the index does not have.", "Score against the index the gold set was written for, rewrite it with 'ragworthy gold rebind', or say what the evidence is (gold_evidence): that survives any chunking."),
     "RW-G15": Code("gold_id_reused", "A gold id does not have the text it had when the gold set was frozen.", "Follow the ids with --redirects ('ragworthy index migrate' makes the table), or rewrite the gold set with 'ragworthy gold rebind' and freeze it again."),
     "RW-G14": Code("gold_offsets", "A gold offset pair is not a range inside the text.", "Offsets are UTF-8 bytes, half-open: [begin, end) with begin < end."),
     "RW-G16": Code("nothing_to_ask", "A gold item has no text that could be asked.", "Give it a question, or at least one paraphrase."),
+    "RW-G17": Code("evidence_unbound", "No chunk of the corpus holds a piece of gold evidence.", "'ragworthy gold bind' lists each with the nearest chunk: mend the evidence where the document was edited, or the corpus where the document is missing."),
+    "RW-G18": Code("nothing_to_bind", "No item of the gold set says what its evidence is, or where it stands.", "Give items gold_evidence (texts) or gold_source (documents); see docs/gold.md."),
+    "RW-G29": Code("bad_choice", "A line of suggested evidence was answered in a way that means nothing.", "Write the number of a candidate into accept, a list of numbers, 0 for none of them, or leave null."),
     # questions with structured answers
     "RW-Q01": Code("question_shape", "A question does not have the shape that its definition asks for.", "Give every question an id, a question and the expected fields, each of its kind; name the definition of another schema with --definition."),
     "RW-Q02": Code("question_legacy", "A question has the old form (must_include, keywords), which this method cannot score.", "Write the expected fields as answer_example, with source_map."),
@@ -89,6 +92,17 @@ CATALOGUE: dict[str, Code] = {
     "RW-E01": Code("trec_line", "A line of a TREC file has the wrong shape.", "A qrels line is 'query iteration document grade'; a run line is 'query Q0 document rank score tag'."),
     "RW-E02": Code("trec_repeated", "A document stands twice under one query.", "Keep one line for each query and document."),
     "RW-E03": Code("trec_topic", "A topic has the wrong shape.", 'A topic is a line {"qid", "query"}, or <top> with <num> and <title>; each query has one.'),
+    # import
+    "RW-A01": Code("import_columns", "A column that is needed is not there, or several could be meant.", "Say which column is which with --map, as the line shows."),
+    "RW-A02": Code("import_nothing", "Nothing in the file could be read as a question, an answer or a text.", "Check that it is the file you mean, and of this format."),
+    "RW-A03": Code("import_shape", "The file does not have the shape of its format.", "Export it again from the tool that wrote it, or name another format: 'ragworthy import --help'."),
+    "RW-A04": Code("import_map", "The mapping of --map cannot be read.", "Write FIELD=COLUMN, several with commas between them, or name a TOML file of such lines."),
+    "RW-A05": Code("import_encoding", "The file is not in the encoding that was expected.", "Save it as UTF-8 (in a spreadsheet: 'CSV UTF-8'), or name the encoding with --encoding."),
+    "RW-A06": Code("import_table", "The table cannot be read.", "Save it again as CSV: one row a record, cells with line breaks or quotes in double quotes."),
+    "RW-A07": Code("import_sheet", "The workbook or the sheet cannot be read.", "Save it as .xlsx, and name the sheet with --sheet."),
+    "RW-A10": Code("spans_damaged", "A span lost attributes while it was recorded, so what was retrieved or said is not known.", "Record again with OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=100000 in the pipeline's environment (the SDK keeps 128 attributes a span and drops the oldest: the first documents); --skip-damaged leaves these traces out."),
+    "RW-A11": Code("document_without_id", "A retrieved document has no id by the rule of --doc-id.", "Name metadata keys that every document has, or use --doc-id content."),
+    "RW-A12": Code("span_shape", "A span, a run or a record does not have the shape of its format.", "Check that the file is of this format and whole; 'ragworthy import --help' lists the formats."),
     # documents
     "RW-D01": Code("document_not_text", "The file is binary or not UTF-8.", "Give Markdown, HTML, plain text or block records; convert other formats first."),
     "RW-D02": Code("document_repeated", "Two documents have the same id.", "Give every document its own path."),
@@ -241,6 +255,10 @@ CATALOGUE: dict[str, Code] = {
     "RW-W75": Code("uneven_votes", "Not every rater voted on every item.", "Have all raters vote on the same items; Fleiss' kappa needs it."),
     "RW-W76": Code("escalation", "Somebody else has to look at this.", "The line says what is out of bounds."),
     "RW-W77": Code("mark_differs", "Operators marked records in another way than the marking rule does.", "Right snippet and a distance up to 0.45 is correct; from 0.60 on, or another snippet, it fails; in between somebody looks."),
+    "RW-W85": Code("evidence_elsewhere", "Evidence was found, but not just in the document, section or page that the gold set names.", "Correct gold_source, or look whether the right document is in the corpus."),
+    "RW-W86": Code("ids_differ", "The gold ids of an item are not the chunks that hold its evidence; the evidence counts.", "The ids are from another chunking: 'ragworthy gold bind' writes those of today."),
+    "RW-W87": Code("evidence_not_looked_up", "Items name evidence, but neither ids nor a corpus to find it in.", "Give the chunks with --corpus, or write the ids with 'ragworthy gold bind'."),
+    "RW-W88": Code("text_only", "Answerable items name no evidence, so only their text is scored: containment and refusals.", "For precision, CHR, recall and hit say what the evidence is (gold_evidence), where it stands (gold_source) or which chunks hold it (gold_citations)."),
     "RW-W78": Code("all_rejected", "Every pair of votes ends as REJECT, so the validators agree that nothing may ship.", "Look at the answers with the answers suite: agreement alone does not say that they are good."),
 }  # fmt: skip
 
@@ -330,3 +348,20 @@ def missing_extra(package: str, extra: str, needed_for: str) -> MissingExtra:
     """
     part_of = f" (extra: {extra})" if extra else ""
     return MissingExtra([Problem("RW-F15", f"{needed_for} needs {package}: pip install {package}{part_of}")])
+
+
+def explained(error: Exception) -> tuple[str, str]:
+    """What the decoder says of a small file, as field and message.
+
+    >>> import msgspec
+    >>> try: msgspec.json.decode(b'{"a": {"b": "x"}}', type=dict[str, dict[str, int]])
+    ... except msgspec.ValidationError as error: explained(error)
+    ('[...][...]', 'expected int, got str')
+    """
+    text = str(error).replace("`", "")
+    reason, _, place = text.partition(" - at ")
+    field = place.removeprefix("key in ").removeprefix("$").removeprefix(".")
+    missing = reason.removeprefix("Object missing required field ")
+    if missing != reason:
+        return f"{field}.{missing}".removeprefix("."), "expected a value, got nothing"
+    return field, reason if reason.startswith("JSON") else reason[:1].lower() + reason[1:]

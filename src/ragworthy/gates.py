@@ -63,6 +63,8 @@ class Gate(NamedTuple):
     why: str | None = None
     suite: str | None = None
     """The suite that is judged, where it is not the metric's own."""
+    usual: bool = False
+    """Whether nobody wrote it: a rule of the suite, which may give way where the evidence cannot show its metric."""
     kept: bool = False
     """Whether nobody named it: a default gate that stays beside the ones that were named."""
 

@@ -8,6 +8,24 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from ragworthy.errors import explained as explained
+
+
+class GoldSource(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """Where evidence stands: a document, and in it a section or a page where these are known."""
+
+    doc: str
+    section: str | None = None
+    page: int | str | None = None
+
+    def __str__(self) -> str:
+        section = "" if self.section is None else f", section {self.section}"
+        return f"{self.doc}{section}" + ("" if self.page is None else f", page {self.page}")
+
+
+Sources: TypeAlias = list[str | GoldSource]
+"""What `gold_source` holds: names of documents, or documents with a section or a page."""
+
 
 class Gold(msgspec.Struct, frozen=True, gc=False):
     """One gold question of the answers suite."""
@@ -19,6 +37,10 @@ class Gold(msgspec.Struct, frozen=True, gc=False):
     gold_claim_substr: list[str] | None = None
     gold_citations: list[str] | None = None
     constraints: list[str] | None = None
+    gold_evidence: list[str] | None = None
+    gold_source: Sources | None = None
+    gold_groups: list[list[str]] | None = None
+    """Where the evidence lies, bound: any id of a group will do, and every group is needed."""
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
@@ -60,11 +82,12 @@ class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=T
     rev: str | None = None
     source_url: str | None = None
     attrs: dict[str, Any] | None = None
+    snippet_id: str | None = None
 
     @property
     def name(self) -> str:
         """The id, under whichever key it was written."""
-        return self.chunk_id or self.id or ""
+        return self.chunk_id or self.id or self.snippet_id or ""
 
 
 NO_ANSWER = Answer()
@@ -374,19 +397,3 @@ class Flaw(NamedTuple):
     code: str
     field: str
     message: str
-
-
-def explained(error: msgspec.MsgspecError) -> tuple[str, str]:
-    """What the decoder says of a small file, as field and message.
-
-    >>> try: msgspec.json.decode(b'{"a": {"b": "x"}}', type=dict[str, dict[str, int]])
-    ... except msgspec.ValidationError as error: explained(error)
-    ('[...][...]', 'expected int, got str')
-    """
-    text = str(error).replace("`", "")
-    reason, _, place = text.partition(" - at ")
-    field = place.removeprefix("key in ").removeprefix("$").removeprefix(".")
-    missing = reason.removeprefix("Object missing required field ")
-    if missing != reason:
-        return f"{field}.{missing}".removeprefix("."), "expected a value, got nothing"
-    return field, reason if reason.startswith("JSON") else reason[:1].lower() + reason[1:]

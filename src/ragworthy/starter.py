@@ -111,7 +111,7 @@ def init(folder: Path) -> Laid:
         # `ragworthy run --out runs/latest` may take the place of these traces, and of no others.
         laid.traces[0].with_name(SUMMARY): json.dumps({"schema": SCHEMA, "target": EXAMPLE}) + "\n",
     }
-    _write_new(files)
+    write_new(files)
     return laid
 
 
@@ -186,7 +186,15 @@ def shadow(folder: Path) -> Shadow:
     return laid
 
 
-def _write_new(files: dict[Path, str]) -> None:
+def adapter(folder: Path, kind: str) -> tuple[Path, str]:
+    """Lay down a stub that connects a pipeline; tells where it stands, and the target to run."""
+    path = folder / "rag_target.py"
+    write_new({path: (resources.files("ragworthy") / "stubs" / f"{kind}.txt").read_text(encoding="utf-8")})
+    return path, f"cmd:python {path}" if kind == "command" else f"{path}:answer"
+
+
+def write_new(files: dict[Path, str]) -> None:
+    """Write files none of which is there yet."""
     there = [path for path in files if path.exists()]
     if there:
         raise usage_error(f"{there[0]}: already there", code="RW-U03")

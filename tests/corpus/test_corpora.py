@@ -13,7 +13,7 @@ import pytest
 from conftest import Done, run_cli, write_jsonl
 from ragworthy.errors import DataError
 from ragworthy.index.blocks import chunk_source, corpus_files, load_corpus
-from ragworthy.load.chunks import load_chunks
+from ragworthy.load.chunks import read_chunks
 
 PIECES = ("ten seconds", "linen bag")
 DOCS = {
@@ -155,7 +155,7 @@ def test_what_is_decoded_is_what_was_hashed(home: Path) -> None:
     forge_with_the_same_size(home / "idx")
     os.utime(home / "idx/chunks.jsonl", ns=(status.st_atime_ns, status.st_mtime_ns))
     with pytest.raises(DataError) as caught:
-        load_chunks(source)
+        read_chunks(source)
     assert "[RW-I02]" in str(caught.value)
 
 

@@ -101,6 +101,62 @@ QRELS = "q1 0 d1 2\nq1 0 d2 1\nq1 0 d3 0\nq2 0 d4 1\n"
 TREC_RUN = "q1 Q0 d3 1 9.5 demo\nq1 Q0 d1 2 9.1 demo\nq2 Q0 d4 1 7.0 demo\n"
 TOPICS = '{"qid": "q1", "query": "first question"}\n{"qid": "q2", "query": "second question"}\n'
 
+# files of other tools
+
+SHEET = (
+    "Question,Expected answer,Source,Page,Topic\n"
+    "How large may a part be?,5 GB,limits.md,3,limits\n"
+    '"Who may delete it,\nand when?",the owner; an admin,access.md,,access\n'
+    "Is there a zeppelin?,N/A,,,other\n"
+)
+LOG: list[Row] = [
+    {"id": "r1", "q": "How large?", "chunks": [{"id": "p1", "text": "5 GB at most."}], "answer": "5 GB [1]."},
+    {"id": "r2", "q": "Who?", "chunks": [], "answer": "not in context. citations: [p1]", "meta": {"n": 1}},
+]
+RAGAS: list[Row] = [
+    {"user_input": "How large?", "retrieved_contexts": ["5 GB at most.", "Two."], "reference": "5 GB",
+     "reference_contexts": ["5 GB at most."], "response": "5 GB [1]."},
+]  # fmt: skip
+RAGAS_CSV = (
+    "user_input,retrieved_contexts,response,reference\nHow large?,\"['5 GB at most.', 'Two.']\",5 GB [1].,5 GB\n"
+)
+GOLDENS: list[Row] = [
+    {"input": "How large?", "actual_output": "5 GB [1].", "expected_output": "5 GB", "context": ["5 GB at most."],
+     "retrieval_context": ["5 GB at most.", "Two."], "name": "one", "source_file": "limits.md"},
+]  # fmt: skip
+_CASE: Row = {
+    "vars": {"question": "How large?", "context": "5 GB at most."},
+    "assert": [{"type": "contains-any", "value": ["5 GB", "five"]}, {"type": "latency", "threshold": 9}],
+    "metadata": {"topic": "limits"},
+}
+RESULTS: Row = {
+    "evalId": "e",
+    "results": {
+        "results": [
+            {"testIdx": 0, "promptIdx": 0, "testCase": _CASE, "vars": _CASE["vars"], "failureReason": 0,
+             "response": {"output": "5 GB"}},
+        ]
+    },
+}  # fmt: skip
+SQUAD: Row = {
+    "version": "v2.0",
+    "data": [
+        {
+            "title": "Limits",
+            "paragraphs": [
+                {
+                    "context": "A part may have 5 GB. More is refused.",
+                    "qas": [
+                        {"id": "a", "question": "How large?", "answers": [{"text": "5 GB", "answer_start": 16}],
+                         "is_impossible": False},
+                        {"id": "b", "question": "Why?", "answers": [], "is_impossible": True},
+                    ],
+                }
+            ],
+        }
+    ],
+}  # fmt: skip
+
 _EVIDENCE = "calm passengers then call elevator maintenance vendor immediately never force door"
 _EXPECTED: Row = {
     "target_audience": "safety staff",

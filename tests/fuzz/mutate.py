@@ -16,6 +16,7 @@ KINDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "agreement": (7, ("agreement",)), "rules": (9, ("rules",)), "policy": (8, ("policy",)), "suites": (2, ("suites",)),
     "receipt": (10, ("receipts",)), "index": (8, ("index",)), "vectors": (1, ("vectors",)),
     "journal": (4, ("journal",)), "replies": (3, ("replies",)), "knobs": (2, ("knobs",)),
+    "imports": (6, ("imports",)),
     "garbage": (12, ("garbage-claims", "garbage-errors", "garbage-nothing", "garbage-suites")),
 }  # fmt: skip
 """How often each kind is drawn, and from which scenarios."""

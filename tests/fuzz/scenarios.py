@@ -345,12 +345,34 @@ def garbage_suites() -> Scenario:
     return Scenario(files, commands, [f"{name}.toml" for name in sections])
 
 
+def imports() -> Scenario:
+    """Files of other tools."""
+    files: Files = {
+        "sheet.csv": m.SHEET.encode(), "map.toml": b'question = "Question"\nanswer = "Expected answer"\n',
+        "log.jsonl": lines(m.LOG), "records.json": b'{"data": [' + b",".join(lines(m.LOG).splitlines()) + b"]}",
+        "ragas.jsonl": lines(m.RAGAS), "ragas.csv": m.RAGAS_CSV.encode(), "deepeval.json": lines([m.GOLDENS]),
+        "promptfoo.json": lines([m.RESULTS]), "squad.json": lines([m.SQUAD]),
+        "beir/corpus.jsonl": lines([{"_id": "d1", "title": "T", "text": "one"}, {"_id": "d2", "text": "two"}]),
+        "beir/queries.jsonl": lines([{"_id": "q1", "text": "first?"}, {"_id": "q2", "text": "second?"}]),
+        "beir/qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td2\t2\n",
+    }  # fmt: skip
+    out = "--gold-out g.jsonl"
+    commands = words(
+        f"import csv sheet.csv {out}", f"import csv sheet.csv --map map.toml --split-on ; {out}",
+        "import jsonl log.jsonl --trace-out t.jsonl", "import jsonl records.json --records data --trace-out t.jsonl",
+        f"import ragas ragas.jsonl {out} --trace-out t.jsonl --chunks-out c.jsonl", f"import ragas ragas.csv {out}",
+        f"import deepeval deepeval.json {out}", f"import promptfoo promptfoo.json {out} --trace-out t.jsonl",
+        f"import squad squad.json {out} --chunks-out c.jsonl", f"import beir beir {out} --chunks-out c.jsonl",
+    )  # fmt: skip
+    return Scenario(files, commands, list(files))
+
+
 SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "answers": answers, "retrieval": retrieval, "trec": trec, "structured": structured, "stability": stability,
     "latency": latency, "agreement": agreement, "rules": rules, "policy": policy, "suites": suites,
     "receipts": receipts, "index": index, "vectors": vectors, "journal": journal, "replies": replies, "knobs": knobs,
     "garbage-claims": _garbage("claims"), "garbage-errors": _garbage("errors"), "garbage-nothing": _garbage("nothing"),
-    "garbage-suites": garbage_suites,
+    "garbage-suites": garbage_suites, "imports": imports,
 }  # fmt: skip
 
 

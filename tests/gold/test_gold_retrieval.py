@@ -257,7 +257,7 @@ def test_lint_as_text_counts_and_advises(world: World, tmp_path: Path) -> None:
     done = run_cli("gold", "lint", path)
     assert (done.code, done.err) == (1, "")
     lines = done.out.splitlines()
-    assert lines[1] == f"error: {path}:2: paraphrases: expected exactly 3, got 1 [RW-G12]"
+    assert f"error: {path}:2: paraphrases: expected exactly 3, got 1 [RW-G12]" in lines
     assert f"RW-G12 not_three_paraphrases: 1 time. {CATALOGUE['RW-G12'].do}" in lines
     assert lines[-1] == "lint: 2 items, 1 error, 1 warning, 0 notes (exit 1)"
     done = run_cli("gold", "lint", path, "--format", "sarif", "-o", tmp_path / "lint.sarif")

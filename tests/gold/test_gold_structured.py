@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import listed
 from conftest import run_cli as ragworthy
 from places import SHARED
 from ragworthy.errors import DataError
@@ -82,9 +83,9 @@ def write(rows: list[Any], name: str = "q.json", indent: int | None = None) -> P
 def lint(*rows: Any, args: tuple[str, ...] = ()) -> tuple[int, list[str]]:
     """Exit code and findings; the rows stand on lines 2, 3, …"""
     write(list(rows))
-    done = ragworthy("gold", "lint", "q.json", *args)
+    done = ragworthy("gold", "lint", "q.json", "--format", "json", *args)
     assert done.err == ""
-    return done.code, [line for line in done.out.splitlines() if line.startswith(("error:", "warning:", "note:"))]
+    return done.code, listed(done.out)
 
 
 # what makes a question unscorable
@@ -151,8 +152,9 @@ def test_any_expected_object_gets_an_answer(value: Any) -> None:
 
 def test_a_sound_set_has_only_its_size_to_tell() -> None:
     assert lint(row("a"), row("b")) == (0, [SMALL.format(2)])
-    assert ragworthy("gold", "lint", "q.json").out.splitlines()[-3:] == [
+    assert ragworthy("gold", "lint", "q.json").out.splitlines()[-4:] == [
         "RW-W15 small_gold_set: 1 time. Smoke tests need 10 questions, a release 30.",
+        "",
         "2 distinct question texts, 1 distinct expected object",
         "lint: 2 items, 0 errors, 1 warning, 0 notes (exit 0)",
     ]
@@ -344,7 +346,7 @@ def test_lines_of_pretty_arrays_lines_and_packed_files() -> None:
     write(rows, "q.jsonl")
     Path("pretty.json.gz").write_bytes(gzip.compress(text.encode()))
     for name, lines in (("pretty.json", starts), ("pretty.json.gz", starts), ("q.jsonl", [1, 2, 3])):
-        out = ragworthy("gold", "lint", name).out.splitlines()
+        out = listed(ragworthy("gold", "lint", name, "--format", "json").out)
         assert [line for line in out if line.startswith("error")] == [
             f"error: {name}:{lines[1]}: {said[0]}", f"error: {name}:{lines[2]}: {said[1]}",
         ]  # fmt: skip
@@ -757,7 +759,7 @@ def test_a_thousand_ids_of_eight_questions(real: list[Row]) -> None:
     out = ragworthy("gold", "lint", "q.json").out.splitlines()
     assert "8 distinct question texts, 8 distinct expected objects" in out
     assert "warning: q.json: 8 distinct questions: a smoke test needs at least 10 [RW-W15]" in out
-    told = [line for line in out if line.endswith("[RW-W41]")]
+    told = [line for line in listed(ragworthy("gold", "lint", "q.json", "--format", "json").out) if "[RW-W41]" in line]
     assert [re.findall(r"(\d+) questions have this text, the first is (Q\d+)", line) for line in told] == [
         [("125", f"Q{1 + 125 * nth:04}")] for nth in range(8)
     ]

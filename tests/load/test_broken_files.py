@@ -53,7 +53,7 @@ ADVICE = {
     "RW-F14": ("  cannot_write: Check the folder, its permissions and the free space; the old file is untouched."),
     "RW-F15": "  extra_missing: Install it with the pip line shown.",
     "RW-F16": "  changed_meanwhile: Let the writer finish, then run again.",
-    "RW-F17": "  unknown_format: Use .json .md .xml .txt .jsonl or .parquet.",
+    "RW-F17": "  unknown_format: Use .json .md .xml .txt, or .jsonl .parquet .csv for rows.",
     "RW-G01": "  gold_qid: Give every item a non-empty string as qid.",
     "RW-G02": (
         "  gold_qid_repeated: Make every qid unique; clone an item under a new qid instead of changing its meaning."
@@ -62,7 +62,8 @@ ADVICE = {
     "RW-G04": "  gold_answerable: Set answerable to true or false (a JSON boolean).",
     "RW-G05": "  gold_empty: An empty gold set can show nothing: add questions.",
     "RW-G06": (
-        "  answerable_without_citations: List the ids of the evidence in gold_citations, or set answerable to false."
+        "  answerable_without_citations: Write what a right claim contains (gold_claim_substr), or name the evidence: "
+        "its text (gold_evidence), where it stands (gold_source) or the ids of its chunks (gold_citations)."
     ),
     "RW-G07": (
         '  only_short_substr: Give a longer piece, or leave short_substr at "word" (the default), under which short '
@@ -136,7 +137,7 @@ EXACT: dict[str, list[str]] = {
     ],
     "gold-bad-then-lint.jsonl": [
         (':2: expected a JSON object, got {"qid": "A2",, } (object keys must be strings (byte 13)) [RW-F07]'),
-        ":4: gold_citations: expected at least one id for an answerable question, got none [RW-G06]",
+        ":4: gold_citations: expected gold text or evidence for an answerable question, got neither [RW-G06]",
     ],
     "gold-bad-then-no-qid.jsonl": [
         ":2: expected a JSON object, got a list [RW-F08]",
@@ -189,21 +190,20 @@ EXACT: dict[str, list[str]] = {
     "gold-latin1-skipped.jsonl": [":2: expected UTF-8, got byte 0xe9 at column 152 [RW-F06]"],
     "gold-latin1.jsonl": [":2: expected UTF-8, got byte 0xf9 at column 29 [RW-F06]"],
     "gold-lint-all.jsonl": [
-        ":1: gold_citations: expected at least one id for an answerable question, got none [RW-G06]",
-        (":1: gold_claim_substr: expected an entry of 5 characters or more, got only shorter ones [RW-G07]"),
+        ":1: gold_citations: expected gold text or evidence for an answerable question, got neither [RW-G06]",
         (":2: gold_claim_substr: expected an entry of 5 characters or more, got only shorter ones [RW-G07]"),
         (":3: answerable: expected no gold text or citations for an unanswerable question, got some [RW-G08]"),
-        'short_substr = "word" would make 2 of these items scorable',
+        'short_substr = "word" would make 1 of these items scorable',
     ],
     "gold-nan.jsonl": [
         ':2: expected a JSON object, got {"qid": "A2", "question": "How big may … (invalid character (byte '
         "148)) [RW-F07]"
     ],
     "gold-no-citations-field.jsonl": [
-        ":2: gold_citations: expected at least one id for an answerable question, got none [RW-G06]"
+        ":2: gold_citations: expected gold text or evidence for an answerable question, got neither [RW-G06]"
     ],
     "gold-no-citations.jsonl": [
-        ":2: gold_citations: expected at least one id for an answerable question, got none [RW-G06]"
+        ":2: gold_citations: expected gold text or evidence for an answerable question, got neither [RW-G06]"
     ],
     "gold-not-json.jsonl": [
         ":2: expected a JSON object, got qid,question,answerable (invalid character (byte 0)) [RW-F07]"
@@ -835,9 +835,9 @@ def test_an_output_that_cannot_be_written(attempt: Attempt, tmp_path: Path) -> N
 
 
 def test_an_output_format_that_is_not_known(attempt: Attempt, tmp_path: Path) -> None:
-    expected = said("report.html: expected one of .json .md .xml .txt .jsonl .parquet, got .html [RW-F17]")
+    expected = said("report.html: expected one of .json .md .xml .txt .jsonl .parquet .csv, got .html [RW-F17]")
     assert attempt(*command("gold.jsonl"), "-o", "report.html") == (2, "", expected)
-    expected = said("report: expected one of .json .md .xml .txt .jsonl .parquet, got no suffix [RW-F17]")
+    expected = said("report: expected one of .json .md .xml .txt .jsonl .parquet .csv, got no suffix [RW-F17]")
     assert attempt(*command("gold.jsonl"), "-o", "report") == (2, "", expected)
 
 
@@ -1160,10 +1160,11 @@ LARGE: dict[str, tuple[Swap, list[str]]] = {
         ],
     ),
     "lint errors behind a fault in the same block": (
-        Swap(gold={50_000: "{,}", 50_002: gold_line(50_001, gold_citations=[])}),
+        Swap(gold={50_000: "{,}", 50_002: gold_line(50_001, gold_citations=[], gold_claim_substr=[])}),
         [
             "gold.jsonl:50000: expected a JSON object, got {,} (object keys must be strings (byte 1)) [RW-F07]",
-            "gold.jsonl:50002: gold_citations: expected at least one id for an answerable question, got none [RW-G06]",
+            "gold.jsonl:50002: gold_citations: "
+            "expected gold text or evidence for an answerable question, got neither [RW-G06]",
         ],
     ),
     "objects as citations in both halves": (
@@ -1254,7 +1255,7 @@ ALL_WRONG: dict[str, tuple[Callable[[int], str], Callable[[int], str], str]] = {
     "no qid": (gold_line, lambda i: trace_line(i, qid=""), "trace.jsonl"),
     "no qid, gzip": (gold_line, lambda i: trace_line(i, qid=""), "trace.jsonl.gz"),
     "gold repeated": (lambda i: gold_line(i // 2), trace_line, "trace.jsonl"),
-    "gold without citations": (lambda i: gold_line(i * 5 + 1, gold_citations=[]), trace_line, "trace.jsonl"),
+    "gold without citations": (lambda i: gold_line(i * 5, answerable=True), trace_line, "trace.jsonl"),
     "objects as citations": (gold_line, nested, "trace.jsonl"),
     "objects as citations, gzip": (gold_line, nested, "trace.jsonl.gz"),
 }

@@ -19,9 +19,14 @@ SRC = Path(ragworthy.__file__).parent
 LAYERS: list[tuple[tuple[str, ...], ...]] = [
     (("names",), ("text",), ("safe",), ("errors",), ("ids", "records", "files", "stats"), ("gates",), ("metrics",)),
     (("wire",), ("load",), ("policy",)),
-    (("corpus", "report", "trec"), ("index",), ("gold", "pipeline", "suites"), ("runner", "reference")),
+    (("corpus", "report", "trec"), ("adapters", "index"), ("gold", "pipeline", "suites"), ("runner", "reference")),
     (("flow",),),
-    (("history", "selftest", "doctor", "starter", "given"), ("receipts",), ("api", "experiments")),
+    (
+        ("history", "selftest", "doctor", "starter", "given", "prefill"),
+        ("single",),
+        ("receipts",),
+        ("api", "experiments"),
+    ),
     (("demo",), ("cli",)),
 ]
 """Six layers. Inside of one, what stands further left is below: `runner` may import `gold`, never the other way."""

@@ -9,6 +9,7 @@ from ragworthy.cli.flags import (
     common,
     count,
     experiments,
+    imported,
     jobs,
     plugin,
     quiet,
@@ -38,8 +39,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"ragworthy {VERSION}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    one = command(commands, "init", "lay down a policy, a tiny gold set and traces to start from", "start:init")
-    one.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where (default: here)")
+    _init(command(commands, "init", "a policy for your files, or an example to start from", "start:init"))
 
     one = command(commands, "demo", "the whole job on the bundled example", "start:demo")
     one.add_argument("--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)")
@@ -91,7 +91,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     _gold(command(commands, "gold", "the gold set's own quality, lock and changes", None))
 
-    _exchange(commands)
+    _exchange(commands, words)
 
     one = command(commands, "explain", "definitions of metrics, codes and file formats", "explain:explain")
     one.add_argument("topic", nargs="*", metavar="METRIC|CODE|schema NAME|definition", help="what to explain")
@@ -108,15 +108,44 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     return top
 
 
+def _init(one: argparse.ArgumentParser) -> None:
+    one.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where (default: here)")
+    one.add_argument(
+        "--suite", choices=tuple(SUITES), metavar="SUITE", help="the suite, where the files do not show it"
+    )
+    files = (
+        ("gold", "your gold set: the policy is filled in with what it and the traces show"),
+        ("trace", "traces of your pipeline"),
+        ("runs", "runs of an experiment (stability, latency)"),
+        ("questions", "questions with structured answers"),
+        ("outputs", "what the model wrote for them"),
+        ("provenance", "how the outputs were made"),
+        ("pairs", "votes of two validators"),
+        ("corpus", "the index or its chunks"),
+    )
+    for name, said in files:
+        one.add_argument(f"--{name}", metavar="DIR|FILE" if name == "corpus" else "FILE", help=said)
+    one.add_argument("--adapter", choices=("python", "http", "command", "langchain", "llamaindex", "haystack"),
+                     help="a stub that connects your pipeline to 'ragworthy run'")  # fmt: skip
+
+
 def _gold(group: argparse.ArgumentParser) -> None:
     verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
     one = command(verbs, "lint", "what is wrong or doubtful about a gold set", "gold:lint")
     one.add_argument("gold", metavar="GOLD", help="the gold set")
     one.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="format of stdout")
     one.add_argument("--short-substr", choices=("reject", "word"), default="word", help="entries under 5 characters")
-    one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks, for a retrieval gold set")
+    one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks: are ids and evidence in it?")
     one.add_argument("--definition", metavar="FILE", help="what a structured answer looks like (default: bundled)")
     one.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of stdout")
+
+    one = command(verbs, "suggest", "evidence for questions that have none, for a person to accept", "gold:suggest")
+    one.add_argument("gold", metavar="GOLD", help="the gold set (answers)")
+    one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks")
+    one.add_argument("--accept", metavar="FILE", help="suggestions that somebody has answered in")
+    one.add_argument("-o", "--output", required=True, metavar="FILE", help="the suggestions, or the new gold set")
+    one.add_argument("--candidates", type=whole, default=3, metavar="N", help="places for each question (default: 3)")
+    one.add_argument("--all", action="store_true", help="questions that have evidence, too")
 
     one = command(verbs, "subset", "a smaller question set, drawn evenly and repeatably", "gold:subset")
     one.add_argument("questions", metavar="QUESTIONS", help="the question set (a JSON array or JSONL)")
@@ -142,6 +171,13 @@ def _gold_lock(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     one.add_argument("gold", metavar="GOLD", help="the gold set")
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
     one.add_argument("--signer", action="append", default=[], metavar="NAME", help="who must have signed (repeatable)")
+
+    one = command(verbs, "bind", "write the chunks that hold the evidence of a gold set", "gold:bind")
+    one.add_argument("gold", metavar="GOLD", help="the gold set, with gold_evidence or gold_source; it is not touched")
+    one.add_argument("--corpus", required=True, metavar="DIR|FILE", help="the index or its chunks")
+    one.add_argument("-o", "--output", required=True, metavar="FILE", help="the gold set to write (.jsonl)")
+    one.add_argument("--review", metavar="FILE", help="evidence to look at, with candidate chunks and their texts")
+    one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
 
     one = command(verbs, "rebind", "rewrite a gold set or traces for a new index", "gold:rebind")
     one.add_argument("file", metavar="FILE", help="a gold set or traces; the file itself is not touched")
@@ -243,15 +279,10 @@ def _retrieve(one: argparse.ArgumentParser) -> None:
     _asked(one)
 
 
-def _exchange(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    group = command(commands, "import", "other tools' files to gold and traces", None)
-    forms = group.add_subparsers(dest="form", metavar="FORMAT", required=True)
-    one = command(forms, "trec", "TREC judgements and runs", "exchange:import_trec")
-    one.add_argument("--qrels", required=True, metavar="FILE", help="the judgements")
-    one.add_argument("--run", dest="run_file", metavar="FILE", help="the run")
-    one.add_argument("--topics", metavar="FILE", help="the queries: JSONL with qid and query, or TREC topics")
-    one.add_argument("--gold-out", required=True, metavar="FILE", help="the gold set to write")
-    one.add_argument("--trace-out", metavar="FILE", help="the traces to write")
+def _exchange(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", words: Sequence[str]) -> None:
+    group = command(commands, "import", "other tools' files to gold, traces and chunks", None)
+    if not words or words[0] == "import":
+        _imports(group, words)
 
     group = command(commands, "export", "gold and traces to other tools' files", None)
     forms = group.add_subparsers(dest="form", metavar="FORMAT", required=True)
@@ -261,3 +292,14 @@ def _exchange(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     one.add_argument("--qrels-out", metavar="FILE", help="the judgements to write")
     one.add_argument("--run-out", metavar="FILE", help="the run to write")
     one.add_argument("--tag", default="ragworthy", metavar="TEXT", help="the name of the run (default: ragworthy)")
+
+
+def _imports(group: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """Every format; only that which is asked for has its options, the others are listed."""
+    from ragworthy.adapters import ADAPTERS, SUMMARIES
+
+    forms = group.add_subparsers(dest="form", metavar="FORMAT", required=True)
+    for name, summary in SUMMARIES.items():
+        one = command(forms, name, summary, "imports:run")
+        if not words or name in words[1:2]:
+            imported(one, ADAPTERS[name])

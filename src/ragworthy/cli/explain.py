@@ -137,7 +137,11 @@ def doctor(given: argparse.Namespace) -> int:
         settings = suite.settings()
         requests = [flow.Request(suite.name, named, settings, suite.default_gates(settings, named))]
     elif given.gold or given.trace:
-        raise usage_error("doctor needs --gold and --trace together, or a policy")
+        from ragworthy.single import gold_lines, trace_lines
+
+        for line in gold_lines(Path(given.gold)) if given.gold else trace_lines(Path(given.trace)):
+            print(line)
+        return int(Exit.SHIP)
     else:
         requests = flow.from_policy(load_policy(find_policy(given.config), SUITES, today=date.min))
     for line in (*examine(requests), *(["", *there] if (there := plugins()) else ())):

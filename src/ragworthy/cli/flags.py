@@ -6,10 +6,13 @@ Imports nothing heavier than the argument parser.
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ragworthy.policy.declare import REFUSAL_PACK, REFUSAL_PATTERN, REFUSAL_START, REFUSED, Declared
 from ragworthy.safe import terminal
+
+if TYPE_CHECKING:
+    from ragworthy.adapters.model import Adapter
 
 
 class Parser(argparse.ArgumentParser):
@@ -41,11 +44,11 @@ def quiet(one: argparse.ArgumentParser) -> None:
 
 def common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
     quiet(one)
-    suffixes = ".json .md .xml .txt .jsonl .parquet"
+    suffixes = ".json .md .xml .txt .jsonl .parquet .csv"
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
                      help=f"write a report (repeatable); format by suffix: {suffixes}")  # fmt: skip
     one.add_argument("--format", choices=FORMATS, default="text", help="format of stdout")
-    one.add_argument("--rows", metavar="FILE", help="write every row (.jsonl or .parquet)")
+    one.add_argument("--rows", metavar="FILE", help="write every row (.jsonl, .parquet or .csv)")
     if receipt:
         one.add_argument("--receipt", metavar="FILE", help="write the receipt here")
     one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
@@ -268,3 +271,28 @@ def _seconds(text: str) -> float:
     if not 0 < found <= 86_400:
         raise argparse.ArgumentTypeError("expected seconds, above 0 and up to 86400")
     return found
+
+
+WRITTEN = {"gold": "the gold set to write", "trace": "the traces to write", "chunks": "the texts to write, as chunks"}
+
+
+def imported(one: argparse.ArgumentParser, adapter: "Adapter") -> None:
+    """What importing a format takes: its files, its own options, then what every import takes."""
+    if adapter.inputs:
+        one.add_argument("files", nargs="+", metavar=adapter.inputs, help="what to read")
+    one.set_defaults(files=[])
+    for own in adapter.options:
+        how: dict[str, Any] = {"dest": f"option_{own.key}", "help": own.help, "default": own.default}
+        if own.several:
+            how |= SEVERAL
+        if own.metavar:
+            how |= {"metavar": own.metavar, "required": own.required}
+        elif own.choices:
+            how |= {"choices": own.choices}
+        else:
+            how["action"] = "store_true"
+        one.add_argument(own.name, **how)
+    for name in adapter.gives:
+        one.add_argument(f"--{name}-out", required=name in adapter.needs, metavar="FILE", help=WRITTEN[name])
+    one.add_argument("--dry-run", action="store_true", help="only show how it is read; write nothing")
+    one.add_argument("--strict", action="store_true", help="write nothing and exit 1 where something was skipped")

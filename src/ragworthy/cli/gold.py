@@ -1,15 +1,16 @@
-"""`gold lint | subset | freeze | verify | rebind | diff`."""
+"""`gold lint | subset | freeze | verify | bind | rebind | diff`."""
 
 import argparse
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
+from ragworthy.corpus.binding import HOW
 from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
-from ragworthy.gold import commands
+from ragworthy.gold import commands, lint_text
 from ragworthy.gold import lint as rules
 from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.questions import BrokenArray
@@ -17,14 +18,21 @@ from ragworthy.load.sources import open_source
 from ragworthy.names import VERSION, Exit
 from ragworthy.report.show import plural
 from ragworthy.safe import json_text, terminal
+from ragworthy.text import clip
+
+if TYPE_CHECKING:
+    from ragworthy.gold import suggest as suggesting
 
 _SHOWN = 50
+_EXAMPLES = 3
 
 
 def lint(given: argparse.Namespace) -> int:
     """Print what is wrong or doubtful; exit 1 when there is an error."""
     try:
-        linted = _linted(Path(given.gold), given)
+        corpus, definition = (Path(one) if one else None for one in (given.corpus, given.definition))
+        short_words = given.short_substr == "word"
+        linted = lint_text.linted(Path(given.gold), corpus=corpus, definition=definition, short_words=short_words)
     except BrokenArray as error:
         linted = commands.Linted(commands.unreadable(error.problems), 0, given.gold)
     if given.format == "sarif":
@@ -32,29 +40,13 @@ def lint(given: argparse.Namespace) -> int:
     elif given.format == "json":
         text = json_text(_as_json(linted))
     else:
-        text = _as_text(linted)
+        text = "\n".join(map(terminal, lint_text.lines(linted))) + "\n"
     if given.output:
         keep_inputs([given.output], [given.gold, given.corpus, given.definition])
         write_whole(Path(given.output), text.encode())
     else:
         show(text)
     return int(Exit.NO_SHIP if linted.errors else Exit.SHIP)
-
-
-def _linted(path: Path, given: argparse.Namespace) -> commands.Linted:
-    """What the lint of the right suite finds; a definition says that answers are structured."""
-    suite = "structured" if given.definition else commands.suite_of(commands.open_gold(path))
-    if suite == "retrieval":
-        from ragworthy.gold import retrieval
-
-        return retrieval.lint(path, Path(given.corpus) if given.corpus else None)
-    if given.corpus:
-        raise usage_error("--corpus: only a retrieval gold set is held against a corpus")
-    if suite == "structured":
-        from ragworthy.gold import structured
-
-        return structured.lint(path, Path(given.definition) if given.definition else None)
-    return commands.lint(path, short_words=given.short_substr == "word")
 
 
 def _as_json(linted: commands.Linted) -> dict[str, object]:
@@ -79,31 +71,46 @@ def _as_json(linted: commands.Linted) -> dict[str, object]:
     }
 
 
-def _as_text(linted: commands.Linted) -> str:
-    lines: list[str] = []
-    shown: dict[str, int] = {}
-    for finding in linted.findings:
-        shown[finding.problem.code] = shown.get(finding.problem.code, 0) + 1
-        if finding.level == "error" or shown[finding.problem.code] <= _SHOWN:
-            lines.append(f"{finding.level}: {finding.problem}")
-    listed = {finding.problem.code for finding in linted.findings if finding.level == "error"}
-    for code, count in sorted(shown.items()):
-        if count > _SHOWN and code not in listed:
-            lines.append(f"… and {count - _SHOWN:,} more of {code} (--format json lists all)")
-    if lines:
-        lines.append("")
-    for code in sorted(shown):
-        lines.append(f"{code} {CATALOGUE[code].name}: {plural(shown[code], 'time')}. {CATALOGUE[code].do}")
-    if linted.rescued:
-        lines.append(f'short_substr = "word" would make {plural(linted.rescued, "item")} scorable')
-    if linted.distinct is not None:
-        texts = plural(linted.distinct.questions, "distinct question text")
-        lines.append(f"{texts}, {plural(linted.distinct.expected, 'distinct expected object')}")
-    warnings = sum(finding.level == "warning" for finding in linted.findings)
-    notes = len(linted.findings) - warnings - linted.errors
-    summary = f"{plural(linted.errors, 'error')}, {plural(warnings, 'warning')}, {plural(notes, 'note')}"
-    lines.append(f"lint: {plural(linted.items, 'item')}, {summary} (exit {int(bool(linted.errors))})")
-    return "\n".join(map(terminal, lines)) + "\n"
+def suggest(given: argparse.Namespace) -> int:
+    """Propose evidence for questions that have none, or write what was accepted into the gold set."""
+    from ragworthy.gold import suggest as suggesting
+
+    gold, target = Path(given.gold), Path(given.output)
+    keep_inputs([given.output], [given.gold, given.corpus, given.accept])
+    if bool(given.corpus) == bool(given.accept):
+        raise usage_error("expected --corpus to suggest from, or --accept FILE with what was accepted")
+    if given.accept:
+        done = suggesting.accept(gold, Path(given.accept))
+        write_whole(target, done.text)
+        print(f"accepted {done.accepted:,}, refused {done.refused:,}, not answered {done.open:,}")
+        print(f"wrote {target}")
+        return int(Exit.SHIP)
+    found = suggesting.suggest(gold, Path(given.corpus), everything=given.all, most=given.candidates)
+    write_whole(target, suggesting.lines(found))
+    for line in _suggested(found, given):
+        print(line)
+    return int(Exit.SHIP)
+
+
+def _suggested(found: "suggesting.Suggested", given: argparse.Namespace) -> list[str]:
+    """Three suggestions as they stand in the file, the counts, and what to do with it."""
+    held = sum(one.held for one in found.suggestions)
+    lines = []
+    for one in found.suggestions[:_EXAMPLES]:
+        lines.append(f"{one.qid}  {clip(one.question, 90)}")
+        lines += [f"  {nth}  {each.chunk}: {clip(each.evidence, 90)}" for nth, each in enumerate(one.candidates, 1)]
+    left = (
+        (found.bound, "have evidence (--all for these too)"),
+        (found.without_answer, "have no text of an answer"),
+        (found.unanswerable, "are unanswerable"),
+    )
+    lines += [
+        f"{plural(len(found.suggestions), 'question')}: the answer stands in the corpus for {held:,}",
+        *(f"not asked for: {count:,} that {why}" for count, why in left if count),
+        f"wrote {given.output}: set accept to a candidate's number (a list for several, 0 for none), then",
+        f"next: ragworthy gold suggest {given.gold} --accept {given.output} -o NEW_GOLD.jsonl",
+    ]
+    return lines
 
 
 def subset(given: argparse.Namespace) -> int:
@@ -168,6 +175,38 @@ def _extra(path: Path, given: argparse.Namespace) -> tuple[dict[str, Any], list[
 
     extra, found = retrieval.lock_extra(path, Path(given.corpus), given.dense)
     return extra, retrieval.calibration_lines(found) if found is not None else []
+
+
+def bind(given: argparse.Namespace) -> int:
+    """Write the chunks that hold the evidence of a gold set; exit 1 when some evidence is in none."""
+    from ragworthy.gold import bind as binding
+
+    target, review = Path(given.output), Path(given.review) if given.review else None
+    keep_inputs([given.output, given.review], [given.gold, given.corpus])
+    for flag, path in (("-o", target), ("--review", review)):
+        if path is not None and path.suffix in (".gz", ".zst", ".parquet"):
+            raise usage_error(f"{flag}: expected a .jsonl file, got {path}")
+    found = binding.bind(Path(given.gold), Path(given.corpus), target, review)
+    code = Exit.NO_SHIP if found.unbound else Exit.SHIP
+    if given.format == "json":
+        counts = {step: found.how[step] for step in HOW}
+        body = {"schema": "ragworthy.gold-bind/1", "items": len(found.items), "how": counts, "without": found.without}
+        show(json_text(body | {"evidence": [piece.row() for piece in found.pieces]}))
+        return int(code)
+    for piece in found.unbound[:_SHOWN]:
+        print(f'unbound: {piece.qid}: "{clip(piece.text, 80)}": {piece.why}')
+    if len(found.unbound) > _SHOWN:
+        print(f"unbound: … and {len(found.unbound) - _SHOWN:,} more")
+    noted = [piece for piece in found.pieces if piece.notes]
+    for piece in noted[:_SHOWN]:
+        print(f"note: {piece.qid}: {'; '.join(piece.notes)}")
+    how = ", ".join(f"{found.how[step]:,} {step}" for step in HOW if found.how[step])
+    print(f"{plural(len(found.items), 'item')}, {plural(len(found.pieces), 'piece')} of evidence: {how}")
+    if found.without:
+        print(f"{plural(found.without, 'answerable item')} without evidence: as before")
+    print("wrote " + ", ".join(str(path) for path in (target, review) if path is not None))
+    print(f"bind: {plural(len(found.unbound), 'piece')} of evidence in no chunk (exit {int(code)})")
+    return int(code)
 
 
 def rebind(given: argparse.Namespace) -> int:

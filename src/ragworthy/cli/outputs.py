@@ -59,7 +59,7 @@ def options(given: argparse.Namespace) -> dict[str, Any]:
     for name in given.output:
         form_of(Path(name))
     if given.rows and form_of(Path(given.rows)) != "rows":
-        raise usage_error(f"--rows: expected a .jsonl or .parquet file, got {given.rows}")
+        raise usage_error(f"--rows: expected a .jsonl, .parquet or .csv file, got {given.rows}")
     wants_rows = bool(given.rows) or any(form_of(Path(name)) == "rows" for name in given.output)
     return {
         "unfrozen": given.unfrozen,

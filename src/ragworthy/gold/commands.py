@@ -12,14 +12,26 @@ from ragworthy.files import check_inside, check_ours, write_whole
 from ragworthy.gold import lint as rules
 from ragworthy.gold import lint_retrieval as retrieval_rules
 from ragworthy.gold import lint_structured as structured_rules
-from ragworthy.gold.lint import item_hash
+from ragworthy.ids import stable
 from ragworthy.load.decode import lines_of, read_items
-from ragworthy.load.lock import load_lock, lock_path
+from ragworthy.load.gold import names_evidence, resolved
+from ragworthy.load.lock import (
+    BOUND,
+    Lock,
+    carries_evidence,
+    evidence_hash,
+    frozen_hash,
+    is_frozen,
+    item_hash,
+    load_lock,
+    lock_path,
+)
 from ragworthy.load.questions import open_questions, read_questions
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.names import LOCK_SCHEMA
 from ragworthy.records import Gold, RetrievalGold
+from ragworthy.text import clip
 
 Question = rules.Question | retrieval_rules.Question | structured_rules.Question
 _TELLING = {
@@ -118,15 +130,42 @@ class Linted(NamedTuple):
         return sum(finding.level == "error" for finding in self.findings)
 
 
-def lint(path: Path, *, short_words: bool) -> Linted:
-    """Every finding about a gold file, unreadable lines included."""
+def lint(path: Path, *, short_words: bool, corpus: Path | None = None) -> Linted:
+    """Every finding about a gold file, unreadable lines included; with a corpus, what is not in it."""
     source = open_source("gold", path)
     questions, problems = _questions(source)
     findings = unreadable(problems) + rules.lint(questions, source.given, short_words=short_words)
+    if corpus is not None:
+        findings += _not_in(corpus, questions, source.given)
     findings.sort(key=lambda finding: (finding.line, finding.problem.code))
     flags = [f.gold_flags(f.Rules(short_words=short_words))(question.gold) for question in questions]
     rescued = sum(bool(one & f.ONLY_SHORT and one & f.RESCUABLE) for one in flags)
     return Linted(findings, len(questions) + len({problem.where for problem in problems}), source.given, rescued)
+
+
+def _not_in(corpus: Path, questions: Sequence[rules.Question], label: str) -> list[rules.Finding]:
+    """Evidence that no chunk of a corpus holds, and ids of other items that it does not have."""
+    from ragworthy.corpus.binding import Binder
+    from ragworthy.index.blocks import chunk_source
+    from ragworthy.load.chunks import read_chunks
+
+    chunks = read_chunks(chunk_source(corpus))
+    binder, known = Binder(chunks), {name for chunk in chunks for name in (chunk.name, stable(chunk.name))}
+    found: list[rules.Finding] = []
+    for item in questions:
+        gold = item.gold
+        if names_evidence(gold):
+            keys = gold.gold_claim_substr or ()
+            for one in binder.bind(gold.gold_evidence or (), gold.gold_source or (), keys).unbound:
+                field = "gold_evidence" if gold.gold_evidence else "gold_source"
+                message = f'expected a text of the corpus, got "{clip(one.text, 60)}": {one.why}'
+                found.append(rules.finding("error", "RW-G17", item, label, field, message))
+        elif gold.answerable:
+            for name in resolved(gold).gold_citations or ():
+                if name not in known and stable(name) not in known:
+                    message = f'expected an id of the corpus, got "{name}"'
+                    found.append(rules.finding("error", "RW-G13", item, label, "gold_citations", message))
+    return found
 
 
 def unreadable(problems: Sequence[Problem]) -> list[rules.Finding]:
@@ -152,6 +191,9 @@ _MEANINGS = (
     ("expected", "another answer is right now: scores of the question are not comparable"),
     ("gold_claim_substr", "other claims are right now: precision and containment are not comparable"),
     ("gold_citations", "other evidence counts now: precision, CHR and recall are not comparable"),
+    ("gold_evidence", "other evidence counts now: precision, CHR and recall are not comparable"),
+    ("gold_source", "other evidence counts now: precision, CHR and recall are not comparable"),
+    ("gold_groups", "other evidence counts now: precision, CHR and recall are not comparable"),
     ("paraphrases", "other wordings are asked now: results of the question are not comparable"),
     ("relevant", "other blocks are relevant now: rank metrics and coverage are not comparable"),
     ("anchor_section", "another section should answer now: coverage and anchor metrics are not comparable"),
@@ -174,9 +216,15 @@ def changes(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str,
             fields = tuple(
                 sorted(key for key in old[qid].keys() | new[qid].keys() if old[qid].get(key) != new[qid].get(key))
             )
-            meaning = next((text for field, text in _MEANINGS if field in fields), "not scored: nothing moves")
-            found.append(Change(qid, "changed", fields, meaning))
+            found.append(Change(qid, "changed", fields, _meaning(fields, old[qid])))
     return found
+
+
+def _meaning(fields: Sequence[str], before: Mapping[str, Any]) -> str:
+    """What a change of these fields means for comparing runs."""
+    if BOUND.issuperset(fields) and carries_evidence(before):
+        return "not scored: the same evidence, bound to other chunks"
+    return next((text for field, text in _MEANINGS if field in fields), "not scored: nothing moves")
 
 
 def lock_changes(locked: Mapping[str, str], now: Mapping[str, str]) -> dict[str, list[str]]:
@@ -229,7 +277,8 @@ def freeze(
 ) -> dict[str, Any]:
     """Seal a gold file; the lock is written beside it, with the calibration and the corpus where there are some."""
     source = open_gold(path)
-    hashes = {item.qid: item_hash(item.value) for item in sound(source)}
+    items = sound(source)
+    hashes = {item.qid: frozen_hash(item.value) for item in items}
     target = lock or lock_path(path)
     if lock is None:  # nobody named it: it stays beside the gold set, and replaces nothing but a lock
         check_inside(target, path.parent, "the lock")
@@ -244,6 +293,8 @@ def freeze(
         frozen_at=now,
         previous=previous,
     ) | (extra or {})
+    if evidence := evidence_hash(item.value for item in items):
+        sealed["evidence_sha256"] = evidence
     write_lock(target, sealed)
     return sealed | {"path": target}
 
@@ -267,11 +318,17 @@ def verify(path: Path, *, required: Sequence[str] = (), lock: Path | None = None
     """Compare a gold file with its lock."""
     source = open_gold(path)
     sealed = load_lock(lock or lock_path(path))
-    hashes = {item.qid: item_hash(item.value) for item in sound(source)}
-    moved = lock_changes(sealed.item_sha256, hashes)
+    moved = lock_changes(sealed.item_sha256, _hashes(sound(source), sealed))
     unsigned = [name for name in required if name not in sealed.signers]
-    same = source.sha256() == sealed.sha256
+    same = is_frozen(sealed, source)
     return Verified(same, not any(moved.values()), moved, sealed.signers, unsigned)
+
+
+def _hashes(items: Sequence[Question], sealed: Lock) -> dict[str, str]:
+    """The hash of each item, made as its lock made it: earlier ones sealed the chunks of evidence too."""
+    if sealed.evidence_sha256 is not None:
+        return {item.qid: frozen_hash(item.value) for item in items}
+    return {item.qid: item_hash(item.value) for item in items}
 
 
 def diff(old: Path, new: Path) -> list[Change]:

@@ -1,9 +1,8 @@
 """What is wrong or doubtful about a gold set."""
 
-import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy.errors import CATALOGUE, Problem
@@ -73,16 +72,6 @@ def finding(level: str, code: str, item: Item, label: str, field: str, message: 
     return Finding(level, Problem(code, message, f"{label}:{item.line}", field), item.line, item.qid)
 
 
-def item_hash(value: Mapping[str, Any]) -> str:
-    """The SHA-256 of an item as canonical JSON (sorted keys, no blanks).
-
-    >>> item_hash({"b": 1, "a": "é"}) == item_hash({"a": "é", "b": 1})
-    True
-    """
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
-
-
 def identities(items: Sequence[Item], label: str, field: str = "qid") -> list[Finding]:
     """Ids that are missing or repeated, and a set without items: what stands in the way of telling items apart."""
     if not items:
@@ -104,9 +93,10 @@ def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Fi
         flags = flags_of(item.gold)
         for bit, (code, field, message) in f.LINT.items():
             if flags & bit:
-                findings.append(finding("error", code, item, label, field, message))
+                findings.append(finding("error", code, item, label, field, message + _values(item.gold, bit)))
         for bit, (code, field, message) in DOUBTS.items():
-            if flags & bit and not (bit == f.SHORT_ENTRY and (flags & f.ONLY_SHORT or short_words)):
+            short = bit == f.SHORT_ENTRY and (flags & f.ONLY_SHORT or short_words)
+            if flags & bit and not short and not (bit == f.VACUOUS and flags & f.NOTHING):
                 findings.append(finding("warning", code, item, label, field, message))
     for earlier, item in _repeated(items):
         text = f"the same text as {earlier.qid} (line {earlier.line})"
@@ -114,6 +104,13 @@ def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Fi
     findings += _alike(items, label)
     findings += _of_the_whole(items, label)
     return sorted(findings, key=lambda one: (one.line, one.problem.code))
+
+
+def _values(gold: Gold, bit: int) -> str:
+    """The values that a finding is about, where they are short."""
+    if bit != f.ONLY_SHORT or not gold.gold_claim_substr:
+        return ""
+    return ": " + ", ".join(json.dumps(piece, ensure_ascii=False) for piece in gold.gold_claim_substr[:3])
 
 
 def _alike(items: Sequence[Question], label: str) -> list[Finding]:
@@ -144,6 +141,12 @@ def _of_the_whole(items: Sequence[Question], label: str) -> list[Finding]:
     if items and all(item.gold.answerable for item in items):
         problem = Problem("RW-W12", "the gold set has no unanswerable question", label)
         findings.append(Finding("warning", problem, 1, ""))
+    flags = list(map(f.gold_flags(f.Rules()), (item.gold for item in items)))
+    bare = sum(bool(one & f.NO_CITATIONS) and not one & f.NOTHING for one in flags)
+    if bare:
+        some = f"{len(items):,} items, {bare:,} of them answerable without evidence"
+        message = f"{some}: containment and refusals are measured; precision, CHR, recall and hit are not"
+        findings.append(Finding("note", Problem("RW-W88", message, label), 1, ""))
     for name, count in thin_slices(items):
         message = f"slice {clip(name, 60)} has {count} of {len(items)} questions; fewer than {THIN} show nothing"
         findings.append(Finding("note", Problem("RW-W20", message, label), 1, ""))

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from ragworthy.errors import Problem
 from ragworthy.gold import lint as common
-from ragworthy.gold.lint import Finding, finding, item_hash
+from ragworthy.gold.lint import Finding, finding
+from ragworthy.load.lock import item_hash
 from ragworthy.metrics.definition import ABSENT, Definition, Field, value_at
 from ragworthy.metrics.facts.expected import expected_value, place_of, problems_of
 from ragworthy.metrics.kinds.texts import Keywords, Listed, keywords

@@ -10,12 +10,7 @@ from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
 from ragworthy.load.decode import Decoder, Fault, numbered, record_offsets
 from ragworthy.load.sources import Source, open_source
 from ragworthy.records import Chunk
-from ragworthy.text import clip, described, fold, visible
-
-
-def load_chunks(source: Source) -> dict[str, str]:
-    """Chunk texts by id, folded for comparison."""
-    return {chunk.name: fold(chunk.text) for chunk in read_chunks(source)}
+from ragworthy.text import clip, described, visible
 
 
 def read_chunks(source: Source) -> list[Chunk]:

@@ -10,6 +10,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from ragworthy.errors import Problem
+from ragworthy.load.evidence import wrong_evidence
+from ragworthy.load.payload import with_ids
 from ragworthy.load.sources import BOM, Block, Source
 from ragworthy.records import (
     Answer,
@@ -202,7 +204,12 @@ def _explain_gold(value: dict[str, Any]) -> list[Found]:
         found.append(Found("RW-G03", "question", f"expected a string, got {described(question)}"))
     for field in ("gold_claim_substr", "gold_citations", "constraints"):
         found += _string_list(value, field, "RW-G03")
-    return found
+    return found + explain_evidence(value)
+
+
+def explain_evidence(value: dict[str, Any]) -> list[Found]:
+    """What does not fit the fields that say what the evidence is and where it stands."""
+    return [Found("RW-G03", field, message) for field, message in wrong_evidence(value)]
 
 
 def _explain_trace(value: dict[str, Any]) -> list[Found]:
@@ -221,10 +228,10 @@ def _explain_trace(value: dict[str, Any]) -> list[Found]:
 def _explain_chunk(value: dict[str, Any]) -> list[Found]:
     found = [
         Found("RW-C01", field, f"expected a string, got {described(value[field])}")
-        for field in ("chunk_id", "id")
+        for field in ("chunk_id", "id", "snippet_id")
         if value.get(field) is not None and not isinstance(value[field], str)
     ]
-    if not found and not value.get("chunk_id") and not value.get("id"):
+    if not found and not any(map(value.get, ("chunk_id", "id", "snippet_id"))):
         found.append(Found("RW-C01", "chunk_id", "expected a non-empty string, got nothing"))
     text = value.get("text")
     if not isinstance(text, str):
@@ -290,17 +297,24 @@ def _mend_trace(value: dict[str, Any]) -> Trace:
     )
 
 
+def _explain_retrieval(value: dict[str, Any]) -> list[Found]:
+    return _of_questions(RetrievalTrace, "RW-T01", "RW-T02")(with_ids(value))
+
+
 _EXPLAIN: dict[type, Explain] = {
     Gold: _explain_gold,
     Trace: _explain_trace,
     Chunk: _explain_chunk,
     RetrievalGold: _of_questions(RetrievalGold, "RW-G01", "RW-G03"),
-    RetrievalTrace: _of_questions(RetrievalTrace, "RW-T01", "RW-T02"),
+    RetrievalTrace: _explain_retrieval,
     Run: _of_questions(Run, "RW-T01", "RW-T02"),
     StructuredGold: _of_questions(StructuredGold, "RW-G01", "RW-Q01", ("id", "qid")),
     StructuredOutput: _of_questions(StructuredOutput, "RW-T01", "RW-T02", ("id", "qid")),
 }
-_MEND: dict[type, Callable[[dict[str, Any]], Any]] = {Trace: _mend_trace}
+_MEND: dict[type, Callable[[dict[str, Any]], Any]] = {
+    Trace: _mend_trace,
+    RetrievalTrace: lambda value: msgspec.convert(with_ids(value), RetrievalTrace),
+}
 """How a line that is a record after all becomes one, where converting it does not do."""
 
 
@@ -351,7 +365,7 @@ def items_of(lines: Iterable[tuple[int, bytes]], given: str, kind: type[Record])
         if not line.strip():
             continue
         record = decoder.read(line, 0)
-        value = _whole(line, decoder.faults) if record is not None else None
+        value = whole_value(line, decoder.faults) if record is not None else None
         for fault in decoder.faults:
             problems.append(Problem(fault.code, fault.message, f"{given}:{number}", fault.field))
         decoder.faults.clear()
@@ -360,7 +374,7 @@ def items_of(lines: Iterable[tuple[int, bytes]], given: str, kind: type[Record])
     return items, problems
 
 
-def _whole(line: bytes, faults: list[Fault]) -> dict[str, Any] | None:
+def whole_value(line: bytes, faults: list[Fault]) -> dict[str, Any] | None:
     """All fields of a line that is known to hold an object; those that no record has may be worse than it seemed."""
     try:
         value: dict[str, Any] = msgspec.json.decode(line)

@@ -2,12 +2,14 @@
 checked alike by every suite that takes them.
 """
 
-from collections.abc import Container, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Container, Sequence
+from typing import NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from ragworthy.errors import DataError, Problem, data_error
-from ragworthy.load.decode import Item, read_items
-from ragworthy.load.sources import Source
+from ragworthy.load.decode import Decoder, Item, read_items
+from ragworthy.load.sources import Block, Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Trace
 
@@ -38,6 +40,49 @@ def name_of(record: Gold | Trace) -> str:
     return record.qid or record.q_id or ""
 
 
+Groups: TypeAlias = list[list[str]]
+"""The ids that hold each piece of evidence: any id of a group will do."""
+Bind: TypeAlias = Callable[[Gold], Groups]
+"""From a gold item to the chunks that hold its evidence; a group without any for what no chunk holds."""
+_MARKS = tuple(f'"gold_{name}"'.encode() for name in ("evidence", "source", "groups"))
+
+
+def names_evidence(gold: Gold) -> bool:
+    """Whether an item says what its evidence is, or where it stands, and not only which chunk holds it."""
+    return bool(gold.answerable and (gold.gold_evidence or gold.gold_source))
+
+
+def resolved(gold: Gold, bind: Bind | None = None) -> Gold:
+    """An item as it is scored: with the chunks of the day where there is a corpus to look in, else as it was bound.
+
+    >>> one = resolved(Gold(answerable=True, gold_groups=[["a", "b"], ["c"]], gold_citations=["a"]))
+    >>> one.gold_citations, one.gold_groups
+    (['a', 'b', 'c'], [['a', 'b'], ['c']])
+    """
+    groups = bind(gold) if bind is not None and names_evidence(gold) else gold.gold_groups
+    if groups is None:
+        return gold
+    flat = list(dict.fromkeys(name for group in groups for name in group))
+    if not groups:
+        return replace(gold, gold_groups=None)
+    return replace(gold, gold_groups=groups, gold_citations=flat)
+
+
+class GoldDecoder(Decoder[Gold]):
+    """Decodes gold items of the answers suite, each as it is scored. Where nobody names evidence, nothing is added."""
+
+    def __init__(self, bind: Bind | None = None) -> None:
+        super().__init__(Gold)
+        self._bind = bind
+
+    def records(self, block: Block) -> list[Gold]:
+        """The items of a block; what cannot be read goes to `faults`."""
+        found = super().records(block)
+        if any(mark in block.data for mark in _MARKS):
+            return [resolved(one, self._bind) for one in found]
+        return found
+
+
 def problems_of(items: Sequence[Item], given: str, rules: f.Rules, *, allow_errors: bool = False) -> list[Problem]:
     """What is wrong with gold questions: ids, and what no answer could satisfy unless that is allowed."""
     flags_of = f.gold_flags(rules)
@@ -53,12 +98,12 @@ def problems_of(items: Sequence[Item], given: str, rules: f.Rules, *, allow_erro
     return problems
 
 
-def read_gold(source: Source, rules: f.Rules, *, allow_errors: bool) -> list[Item]:
-    """Every gold question in the order of the file; raises what is wrong with them."""
+def read_gold(source: Source, rules: f.Rules, *, allow_errors: bool, bind: Bind | None = None) -> list[Item]:
+    """Every gold question in the order of the file, as it is scored; raises what is wrong with them."""
     items, problems = read_items(source, Gold)
     problems += problems_of(items, source.given, rules, allow_errors=allow_errors)
     if problems:
         raise DataError(problems)
     if not items:
         raise data_error("RW-G05", "expected gold records, got none", where=source.given)
-    return items
+    return [item._replace(record=resolved(item.record, bind)) for item in items]

@@ -1,5 +1,12 @@
-"""The lock of a frozen gold set."""
+"""The lock of a frozen gold set, and what of an item is frozen.
 
+An item that says what its evidence is, or where it stands, is frozen by that: the chunks that hold it on a given day
+may be written into it and replaced without touching the seal. All other items are frozen as they are.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +14,8 @@ import msgspec
 
 from ragworthy.errors import data_error
 from ragworthy.files import read_text, shown_path
+from ragworthy.load.decode import numbered
+from ragworthy.load.sources import Source
 from ragworthy.names import LOCK_SCHEMA
 from ragworthy.records import SchemaOnly, explained
 
@@ -25,6 +34,63 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True):
     history: list[dict[str, Any]]
     calibration: dict[str, Any] | None = None
     corpus: dict[str, Any] | None = None
+    evidence_sha256: str | None = None
+    """The hash of all items as they are frozen, in their order; only where an item names evidence."""
+
+
+BOUND = frozenset({"gold_citations", "gold_groups", "relevant", "relevant_offsets", "index_hash"})
+"""What follows from evidence and a corpus."""
+
+
+def carries_evidence(value: Mapping[str, Any]) -> bool:
+    """Whether an item says what its evidence is, or where it stands."""
+    return bool(value.get("gold_evidence") or value.get("gold_source"))
+
+
+def item_hash(value: Mapping[str, Any]) -> str:
+    """The SHA-256 of an item as canonical JSON (sorted keys, no blanks).
+
+    >>> item_hash({"b": 1, "a": "é"}) == item_hash({"a": "é", "b": 1})
+    True
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def frozen_hash(value: Mapping[str, Any]) -> str:
+    """The hash of what is frozen of an item: all of it, but not the chunks that its evidence was bound to.
+
+    >>> one = {"qid": "a", "gold_evidence": ["text"], "gold_citations": ["c1"]}
+    >>> frozen_hash(one) == frozen_hash(one | {"gold_citations": ["c2", "c3"]})
+    True
+    >>> frozen_hash(one) == frozen_hash(one | {"gold_evidence": ["another text"]})
+    False
+    """
+    if not carries_evidence(value):
+        return item_hash(value)
+    return item_hash({key: one for key, one in value.items() if key not in BOUND})
+
+
+def evidence_hash(values: Iterable[Mapping[str, Any]]) -> str | None:
+    """The hash of a whole set as it is frozen; None where no item names evidence: then its bytes are frozen."""
+    digest, named = hashlib.sha256(), False
+    for value in values:
+        named = named or carries_evidence(value)
+        digest.update(f"{frozen_hash(value)}\n".encode())
+    return digest.hexdigest() if named else None
+
+
+def is_frozen(lock: Lock, source: Source) -> bool:
+    """Whether a gold file is the frozen one, apart from the chunks that its evidence was bound to."""
+    if lock.sha256 == source.sha256():
+        return True
+    if lock.evidence_sha256 is None:
+        return False
+    try:
+        values = [msgspec.json.decode(line) for _, line in numbered(source)]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return all(isinstance(one, dict) for one in values) and evidence_hash(values) == lock.evidence_sha256
 
 
 def lock_path(gold: Path) -> Path:

@@ -14,11 +14,12 @@ from ragworthy.names import Label, Stage
     cases="shipped answers",
     event="right and cited",
     undefined="nothing was shipped",
+    needs="evidence",
     source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def precision(facts: Facts) -> bool | None:
     """Share of shipped answers that are right, properly cited and keep their constraints; an error is none of it."""
-    if not facts.tried:
+    if not facts.tried or facts.by_text:
         return None
     return facts.answerable and facts.contains and facts.hit and facts.kept
 
@@ -29,11 +30,12 @@ def precision(facts: Facts) -> bool | None:
     cases="shipped answers",
     event="citing gold evidence",
     undefined="nothing was shipped",
+    needs="evidence",
     source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def chr(facts: Facts) -> bool | None:
     """Share of shipped answers that cite gold evidence and nothing outside what was retrieved; an error does not."""
-    return facts.hit if facts.tried else None
+    return facts.hit if facts.tried and not facts.by_text else None
 
 
 @metric(
@@ -67,11 +69,12 @@ def over_refusal(facts: Facts) -> bool | None:
     at_k=True,
     cases="answerable questions",
     event="with all gold evidence in the first k",
-    undefined="no answerable question with gold citations",
+    undefined="no answerable question with gold evidence",
+    needs="evidence",
     source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def recall(facts: Facts, *, k: int) -> bool | None:
-    """Share of answerable questions with all gold citations among the first k retrieved."""
+    """Share of answerable questions with all gold evidence among the first k retrieved."""
     return k in facts.all_in_top if facts.answerable and facts.evidence else None
 
 
@@ -80,11 +83,12 @@ def recall(facts: Facts, *, k: int) -> bool | None:
     at_k=True,
     cases="answerable questions",
     event="with some gold evidence in the first k",
-    undefined="no answerable question with gold citations",
+    undefined="no answerable question with gold evidence",
+    needs="evidence",
     source="ProblemMap examples/example_05 §6.1, where it is called recall@k",
 )
 def hit(facts: Facts, *, k: int) -> bool | None:
-    """Share of answerable questions with at least one gold citation among the first k retrieved."""
+    """Share of answerable questions with some gold evidence among the first k retrieved."""
     return k in facts.any_in_top if facts.answerable and facts.evidence else None
 
 
@@ -95,11 +99,12 @@ def hit(facts: Facts, *, k: int) -> bool | None:
     cases="shipped answers",
     event="with gold evidence in the first k",
     undefined="nothing was shipped",
+    needs="evidence",
     source="ProblemMap eval/README.md §0, CHR@k (upper bound)",
 )
 def chr_ceiling(facts: Facts, *, k: int) -> bool | None:
     """Best citation hit rate the shipped answers could have reached with their first k retrieved."""
-    return k in facts.any_in_top if facts.tried else None
+    return k in facts.any_in_top if facts.tried and not facts.by_text else None
 
 
 @metric(
@@ -189,10 +194,11 @@ def label(facts: Facts) -> Label:
         return Label.HALLUCINATION
     if not facts.claim:
         return Label.EMPTY_CLAIM
-    if not facts.in_scope:
-        return Label.OUT_OF_SCOPE
-    if not facts.hit:
-        return Label.ANS_NO_HIT
+    if not facts.by_text:
+        if not facts.in_scope:
+            return Label.OUT_OF_SCOPE
+        if not facts.hit:
+            return Label.ANS_NO_HIT
     if not facts.contains:
         return Label.ANS_NO_CONTAIN
     return Label.OK if facts.kept else Label.SCU_VIOLATION
@@ -209,16 +215,24 @@ def blame(facts: Facts) -> tuple[Stage, str]:
         return Stage.GENERATION, "the claim is empty"
     if what is Label.HALLUCINATION:
         return Stage.REFUSAL, "answered although the gold set says that the corpus has no answer"
+    if what is Label.OVER_REFUSAL and facts.by_text:
+        return Stage.REFUSAL, "refused although the gold set has an answer"
     if what is Label.OVER_REFUSAL:
         if facts.retrieved:
             return Stage.REFUSAL, "refused although gold evidence was retrieved"
+        if facts.unbound:
+            return Stage.INDEX, "refused, and no chunk of the corpus holds the gold evidence"
         return Stage.RETRIEVAL, "refused, and no gold evidence was retrieved"
     if what is Label.OUT_OF_SCOPE:
         return Stage.CITATION, "cites an id that was not retrieved"
     if what is Label.ANS_NO_HIT:
         if facts.retrieved:
             return Stage.CITATION, "gold evidence was retrieved but not cited"
+        if facts.unbound:
+            return Stage.INDEX, "no chunk of the corpus holds the gold evidence"
         return Stage.RETRIEVAL, "no gold evidence was retrieved"
+    if what is Label.ANS_NO_CONTAIN and facts.by_text:
+        return Stage.GENERATION, "the claim lacks the gold text"
     if what is Label.ANS_NO_CONTAIN:
         return Stage.GENERATION, "cites the right evidence, but the claim lacks the gold text"
     if what is Label.SCU_VIOLATION:

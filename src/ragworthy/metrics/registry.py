@@ -90,9 +90,9 @@ def metric(
     """Describe a metric; its id is the address of the decorated function.
 
     `cases` names what the denominator counts and `event` what the numerator counts, as reports say it; `needs` names
-    what traces may lack (answers, runs, distances, corpus), or whose votes it looks at (pairs, ballots, operators). A
-    metric from outside of this package names its `suite`: it is not on the list of all metrics, and is known where
-    somebody named its file or package.
+    what traces or gold may lack (answers, runs, distances, corpus, evidence), or whose votes it looks at (pairs,
+    ballots, operators). A metric from outside of this package names its `suite`: it is not on the list of all metrics,
+    and is known where somebody named its file or package.
     """
 
     def register(function: Judge) -> Judge:

@@ -51,6 +51,7 @@ class Question(NamedTuple):
     constrained: bool
     runs: tuple[Said, ...]
     broken: tuple[Broken, ...] = ()
+    evidence: bool = True
 
     @property
     def missing(self) -> bool:
@@ -171,7 +172,7 @@ def acr(question: Question) -> tuple[int, int] | None:
 )
 def cghc(question: Question) -> tuple[int, int] | None:
     """Share of runs of answerable questions that cite gold evidence and nothing outside what was retrieved."""
-    return _share(question, answerable=True, holds=lambda run: run.hit)
+    return _share(question, answerable=True, holds=lambda run: run.hit) if question.evidence else None
 
 
 @metric(
@@ -309,9 +310,8 @@ def alike(one: Said, other: Said) -> bool:
 
 def repeats(one: Said, other: Said) -> bool:
     """Whether one run does all that the other does: says the same, cites what was retrieved, echoes the same."""
-    if one.errored and other.errored:
-        return True
-    return alike(one, other) and (one.hit, one.echoed) == (other.hit, other.echoed)
+    both = (one.hit, one.echoed) == (other.hit, other.echoed)
+    return (one.errored and other.errored) or (alike(one, other) and both)
 
 
 def _share(question: Question, *, answerable: bool, holds: Callable[[Said], bool]) -> tuple[int, int] | None:
@@ -382,19 +382,19 @@ def blame(question: Question) -> tuple[Stage, str]:
     if refused:
         return Stage.REFUSAL, f"refused in {refused} of {len(runs)} runs"
     if names & {"cghc", "css"}:
-        return _cited_badly(runs)
+        return _cited_badly(runs, question.evidence)
     if names & {"acr", "ned50"}:
         varies = len({run.claim for run in runs}) > 1
         return Stage.GENERATION, "the claim changes between runs" if varies else "every claim lacks the gold text"
     return Stage.CONSTRAINTS, "the locked constraints were not echoed in every run"
 
 
-def _cited_badly(runs: tuple[Said, ...]) -> tuple[Stage, str]:
+def _cited_badly(runs: tuple[Said, ...], evidence: bool) -> tuple[Stage, str]:
     moves = len({run.cited for run in runs}) > 1
     wrong = sum(not run.hit for run in runs)
     what = "citations change between runs" if moves else f"no gold evidence cited in {wrong} of {len(runs)} runs"
     if len({run.retrieved for run in runs}) > 1:
         return Stage.RETRIEVAL, f"{what}; what is retrieved changes too"
-    if not any(run.found for run in runs):
+    if evidence and not any(run.found for run in runs):
         return Stage.RETRIEVAL, f"{what}; no gold evidence was retrieved"
     return Stage.CITATION, f"{what}; every run retrieved the same"

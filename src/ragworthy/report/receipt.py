@@ -131,6 +131,7 @@ class AskedGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     review: list[str] | None
     why: str | None
     suite: str | None
+    usual: bool = False
     kept: bool = False
     """Whether nobody named it; what an earlier version wrote does not say."""
 

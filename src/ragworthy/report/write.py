@@ -19,6 +19,7 @@ SUFFIXES = {
     ".txt": "text",
     ".jsonl": "rows",
     ".parquet": "rows",
+    ".csv": "rows",
 }
 
 
@@ -78,6 +79,10 @@ def write(path: Path, report: dict[str, Any], rows: Callable[[], Any], voices: V
         return
     if path.suffix == ".parquet":
         write_with(path, lambda beside: write_parquet(beside, rows(), list(map(voices, report["suites"]))))
+    elif path.suffix == ".csv":
+        from ragworthy.report.table import write_csv
+
+        write_with(path, lambda beside: write_csv(beside, rows))
     else:
         write_with(path, lambda beside: write_jsonl(beside, rows()))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.files import sha256_of, shown_path
 from ragworthy.load.baseline import Earlier, as_baseline, load_report
-from ragworthy.load.lock import Lock, load_lock
+from ragworthy.load.lock import Lock, is_frozen, load_lock
 from ragworthy.load.lock import lock_path as default_lock
 from ragworthy.load.sources import FileSource, Source
 from ragworthy.report.part import Frozen
@@ -118,7 +118,7 @@ class Opened:
             reason = f"the policy asks for the signature of {', '.join(signers)}, but the gold set has no lock"
             return Frozen("broken", reason)
         missing = [name for name in signers if name not in lock.signers]
-        if lock.sha256 != gold_sha256:
+        if lock.sha256 != gold_sha256 and not self._same_evidence(lock):
             reason = "the gold set is not the frozen one (its SHA-256 differs from the lock)"
         elif missing:
             reason = f"the lock lacks the signature of {', '.join(missing)}"
@@ -126,6 +126,11 @@ class Opened:
             return Frozen("frozen", "")
         # A flag cannot lift what the policy demands: with signers named there, --unfrozen is no way round them.
         return Frozen("unfrozen" if self.request.unfrozen and not signers else "broken", reason)
+
+    def _same_evidence(self, lock: Lock) -> bool:
+        """Whether the gold set differs from the frozen one only in the chunks that its evidence was bound to."""
+        gold = self.sources.get("gold")
+        return gold is not None and is_frozen(lock, gold)
 
     def provenance(self) -> dict[str, Any]:
         """Where the rules came from."""

@@ -7,6 +7,7 @@ gates, ledger, rows, offenders, labels, stages, validity. See `flow` for the ord
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ragworthy import gates as g
@@ -104,6 +105,10 @@ class Suite(ABC):
         return ()
 
     # the doctor
+
+    def suggested(self, traces: Path) -> dict[str, tuple[Any, str]]:
+        """Settings that traces suggest, by their field, for a first policy; each with the reason."""
+        return {}
 
     def to_examine(self, request: Request) -> Request:
         """The request as `doctor` scores it."""

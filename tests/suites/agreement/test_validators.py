@@ -239,8 +239,9 @@ def test_a_receipt_over_traces_and_corpus_verifies() -> None:
         ([G1(), G1()], 'gold.jsonl:2: qid: expected a unique id, got "A0001" again [RW-G02]'),
         ([G1() | {"qid": ""}], "gold.jsonl:1: qid: expected a non-empty string, got nothing [RW-G01]"),
         (
-            [G1() | {"gold_citations": []}],
-            "gold.jsonl:1: gold_citations: expected at least one id for an answerable question, got none [RW-G06]",
+            [G1() | {"gold_citations": [], "gold_claim_substr": []}],
+            "gold.jsonl:1: gold_citations: "
+            "expected gold text or evidence for an answerable question, got neither [RW-G06]",
         ),
         ([], "gold.jsonl: expected gold records, got none [RW-G05]"),
     ],

@@ -287,7 +287,7 @@ def test_the_gold_set_is_checked_as_for_answers() -> None:
     assert gold(good | {"qid": ""}) == ["gold.jsonl:1: qid: expected a non-empty string, got nothing [RW-G01]"]
     assert gold() == ["gold.jsonl: expected gold records, got none [RW-G05]"]
     bare = {"qid": "a", "answerable": True}
-    message = "gold_citations: expected at least one id for an answerable question, got none [RW-G06]"
+    message = "gold_citations: expected gold text or evidence for an answerable question, got neither [RW-G06]"
     assert gold(bare) == [f"gold.jsonl:1: {message}"]
     assert gold(bare, allow=True) == ["a"]
     assert json.loads(Path("gold.jsonl").read_text())["qid"] == "a"

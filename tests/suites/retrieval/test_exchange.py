@@ -51,7 +51,12 @@ def export_trec(*flags: object) -> Done:
 
 def test_judgements_become_a_gold_set(lab: Path) -> None:
     done = import_trec(lab)
-    assert done == Done(0, f"gold: 3 questions: {lab / 'gold.jsonl'}\n", "")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[-3:] == [
+        "in 3 = written 3 + skipped 0",
+        f"gold: 3 questions: {lab / 'gold.jsonl'}",
+        f"next: ragworthy retrieve --index INDEX --gold {lab / 'gold.jsonl'} -o traces.jsonl",
+    ]
     gold = rows_of(lab / "gold.jsonl")
     assert [one["qid"] for one in gold] == ["q1", "q2", "q10"]  # natural order
     assert gold[0] == {
@@ -69,7 +74,7 @@ def test_a_run_and_topics_become_traces_with_queries(lab: Path) -> None:
         lab, "--run", lab / "r.txt", "--trace-out", lab / "t.jsonl", "--topics", lab / "topics.jsonl"
     )  # fmt: skip
     assert done.code == 0
-    assert done.out.splitlines()[1] == f"traces: 4 queries: {lab / 't.jsonl'}"
+    assert done.out.splitlines()[-2] == f"traces: 4 queries: {lab / 't.jsonl'}"
     gold, traces = rows_of(lab / "gold.jsonl"), rows_of(lab / "t.jsonl")
     assert [one["paraphrases"] for one in gold] == [["first query"], ["a", "b", "c"], []]
     assert [(one["qid"], one["query"]) for one in traces] == [

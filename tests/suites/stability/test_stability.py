@@ -469,9 +469,9 @@ def test_offenders_say_which_limits_with_numbers() -> None:
         ([gold(qid="")], [], "<gold>:1: qid: expected a non-empty string, got nothing [RW-G01]"),
         ([], [], "<gold>: expected gold records, got none [RW-G05]"),
         (
-            [gold(gold_citations=[])],
+            [gold(gold_citations=[], gold_claim_substr=[])],
             [],
-            "<gold>:1: gold_citations: expected at least one id for an answerable question, got none [RW-G06]",
+            "<gold>:1: gold_citations: expected gold text or evidence for an answerable question, got neither [RW-G06]",
         ),
     ],
 )
@@ -483,7 +483,7 @@ def test_faults_of_the_files_are_named(golds: list[Row], runs: list[Row], line: 
 
 def test_gold_errors_can_be_allowed() -> None:
     runs = [run("q1", seed, NULL) for seed in (0, 1)]
-    done = scored([gold(gold_citations=[])], runs, allow_gold_errors=True)
+    done = scored([gold(gold_citations=[], gold_claim_substr=[])], runs, allow_gold_errors=True)
     assert body_of(done)["counts"]["counted_runs"] == 2
 
 

@@ -4,12 +4,14 @@ The flags of a question are its row. A count per distinct flag set is the tally,
 metric in `answers.py` is a pure function of the flags.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from ragworthy.metrics.facts.constraints import Contradictions, kept
+from ragworthy.metrics.facts.tops import MANY, TOP, grouped_tops, several_tops
+from ragworthy.metrics.facts.tops import RETRIEVED as RETRIEVED
 from ragworthy.names import MIN_SUBSTR, REFUSAL
 from ragworthy.records import Gold, Trace
 from ragworthy.text import can_count_when_short, clip, fold, is_nfc, looks_like_refusal, piece_occurs, trim_fold
@@ -19,9 +21,10 @@ if TYPE_CHECKING:
 
 # One number holds everything that is known of a question: a million of them fit into eight megabytes, two of them are
 # joined by `|`, and a Counter of them is the tally. Its bits, from the lowest:
-#    0-14  what metrics count, in the order of the fields of `Facts`, which `unpack` fills by position
-#   16-31  what is only worth a warning, a lint error or a word in a row
-#   32-63  two for each k: all gold citations among the first k, any of them; so 16 different k have room
+#    0-15  what metrics count, in the order of the fields of `Facts`, which `unpack` fills by position
+#   16-31  what is only worth a warning or a lint error
+#   32-47  two for each k: all gold citations among the first k, any of them; so 8 different k have room
+#   48     a refusal by rule, a word in a row
 # Receipts keep these numbers: a bit that is given another meaning makes every earlier receipt disagree.
 
 # What the metrics count.
@@ -39,7 +42,7 @@ KEPT = 1 << 10
 EVIDENCE = 1 << 11
 SUPPORTABLE = 1 << 12
 SUPPORTED = 1 << 13
-RETRIEVED = 1 << 14
+UNBOUND = 1 << 15
 
 # What is only worth a warning or a lint error.
 VACUOUS = 1 << 16
@@ -57,20 +60,15 @@ RESCUABLE = 1 << 27
 STRAY_GOLD = 1 << 28
 NO_QUESTION = 1 << 29
 NESTED_CITATION = 1 << 30
-BY_RULE = 1 << 31
+NOTHING = 1 << 31
+BY_RULE = 1 << 48
 """A refusal by a pack, a beginning or a pattern, not by an exact text."""
 
-MANY = 32
-"""From so many citations on, what was retrieved is looked up in a set."""
-
-# Two flags for each k: all gold citations in the first k, any of them.
-_TOP = 32
-
 LINT = {
-    NO_CITATIONS: (
+    NOTHING: (
         "RW-G06",
         "gold_citations",
-        "expected at least one id for an answerable question, got none",
+        "expected gold text or evidence for an answerable question, got neither",
     ),
     ONLY_SHORT: (
         "RW-G07",
@@ -117,6 +115,8 @@ class Facts(NamedTuple):
     supportable: bool
     supported: bool
     retrieved: bool
+    unbound: bool
+    """The question names evidence that no chunk is known to hold: none does, or there is no corpus to look in."""
     all_in_top: frozenset[int]
     any_in_top: frozenset[int]
 
@@ -135,6 +135,11 @@ class Facts(NamedTuple):
         """There should be an answer: one was shipped, or an error stands in its place."""
         return self.present and not self.refused
 
+    @property
+    def by_text(self) -> bool:
+        """Only its text can be judged: it has an answer, and nobody says where that stands."""
+        return self.answerable and not self.evidence
+
 
 _TICKED = Facts._fields[:-2]
 """The fields that are one bit each, the lowest first."""
@@ -149,8 +154,8 @@ def unpack(flags: int, ks: tuple[int, ...]) -> Facts:
     False
     """
     ticked = [bool(flags >> bit & 1) for bit in range(len(_TICKED))]
-    all_in = frozenset(k for i, k in enumerate(ks) if flags >> (_TOP + 2 * i) & 1)
-    any_in = frozenset(k for i, k in enumerate(ks) if flags >> (_TOP + 2 * i + 1) & 1)
+    all_in = frozenset(k for i, k in enumerate(ks) if flags >> (TOP + 2 * i) & 1)
+    any_in = frozenset(k for i, k in enumerate(ks) if flags >> (TOP + 2 * i + 1) & 1)
     return Facts._make((*ticked, all_in, any_in))
 
 
@@ -166,12 +171,12 @@ def gold_flags(rules: Rules) -> Callable[[Gold], int]:
     def flags_of(gold: Gold) -> int:
         pieces, cited, question = gold.gold_claim_substr, gold.gold_citations, gold.question
         if gold.answerable:
-            flags = ANSWERABLE | EVIDENCE if cited else ANSWERABLE | NO_CITATIONS
+            flags = ANSWERABLE | EVIDENCE if cited and gold.gold_groups is None else _evidence_flags(gold)
             if not pieces:
-                flags |= VACUOUS
+                flags |= VACUOUS | NOTHING if flags & NO_CITATIONS else VACUOUS
             elif len(pieces) != 1 or len(pieces[0]) < MIN_SUBSTR or not pieces[0].isascii() or pieces[0].isspace():
                 flags |= _piece_flags(pieces, short_words)
-        elif pieces or cited:
+        elif pieces or cited or gold.gold_evidence or gold.gold_groups:
             flags = STRAY_GOLD | EVIDENCE if cited else STRAY_GOLD
         else:
             flags = 0
@@ -184,6 +189,16 @@ def gold_flags(rules: Rules) -> Callable[[Gold], int]:
         return flags
 
     return flags_of
+
+
+def _evidence_flags(gold: Gold) -> int:
+    """What is known of the evidence of an answerable question, where it is not a plain list of ids."""
+    if gold.gold_groups:
+        lost = UNBOUND if not all(gold.gold_groups) else 0
+        return ANSWERABLE | EVIDENCE | lost
+    if gold.gold_citations:
+        return ANSWERABLE | EVIDENCE
+    return ANSWERABLE | UNBOUND if gold.gold_evidence or gold.gold_source else ANSWERABLE | NO_CITATIONS
 
 
 def _piece_flags(pieces: list[str], short_words: bool) -> int:
@@ -210,9 +225,9 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
     are decided first, by tests that are all in place, and everything that is the same for all traces is settled here.
     """
     k, one_k = rules.ks[0], len(rules.ks) == 1
-    several = _several_tops(rules.ks)
-    in_top = PRESENT | RETRIEVED | 1 << _TOP | 1 << (_TOP + 1)
-    some_in_top = PRESENT | RETRIEVED | 1 << (_TOP + 1)
+    several, grouped = several_tops(rules.ks), grouped_tops(rules.ks)
+    in_top = PRESENT | RETRIEVED | 1 << TOP | 1 << (TOP + 1)
+    some_in_top = PRESENT | RETRIEVED | 1 << (TOP + 1)
     in_list = PRESENT | RETRIEVED
     right = CLAIM | CONTAINS | WELL_FORMED | IN_SCOPE | HIT | KEPT
     contained, in_scope, hit = CLAIM | CONTAINS, WELL_FORMED | IN_SCOPE, WELL_FORMED | IN_SCOPE | HIT
@@ -238,6 +253,8 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             retrieved = []
         elif not wanted:
             flags = PRESENT
+        elif gold.gold_groups is not None:
+            flags = PRESENT | grouped(gold.gold_groups, retrieved)
         elif one_k and len(wanted) == 1:
             one = wanted[0]
             flags = in_top if one in retrieved[:k] else in_list if one in retrieved else PRESENT
@@ -328,33 +345,6 @@ def said_error(trace: Trace) -> str:
 
 
 _LONGEST_ERROR = 300
-
-
-def _several_tops(ks: tuple[int, ...]) -> Callable[[list[str], list[str]], int]:
-    """The flags of several k, or of several gold citations."""
-    tops = [(k, 1 << (_TOP + 2 * i), 1 << (_TOP + 2 * i + 1)) for i, k in enumerate(ks)]
-
-    def flags_of(wanted: list[str], retrieved: list[str]) -> int:
-        flags = 0
-        for k, all_in, any_in in tops:
-            top: Collection[str] = retrieved[:k]
-            if len(wanted) >= MANY:
-                top = frozenset(top)
-            found = 0
-            for one in wanted:
-                if one in top:
-                    found += 1
-            if found:
-                flags |= any_in if found < len(wanted) else all_in | any_in
-        if flags:
-            return flags | RETRIEVED
-        everything: Collection[str] = retrieved if len(wanted) < MANY else frozenset(retrieved)
-        for one in wanted:
-            if one in everything:
-                return RETRIEVED
-        return 0
-
-    return flags_of
 
 
 def _citation_flags(cited: object, wanted: list[str] | None, retrieved: list[str]) -> int:

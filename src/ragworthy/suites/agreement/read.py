@@ -10,7 +10,7 @@ import msgspec
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.index.blocks import Corpus
 from ragworthy.load.decode import Decoder, Explain, Found, Item, explain_by_type, numbered, read_items
-from ragworthy.load.gold import name_of, problems_of
+from ragworthy.load.gold import Bind, name_of, problems_of, resolved
 from ragworthy.load.sources import Source, as_lines
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.arbitration import LABELS, RENAMED
@@ -267,8 +267,10 @@ class Traced(NamedTuple):
     """Traces that belong to no question."""
 
 
-def read_traced(gold: Source, traces: Source, rules: f.Rules, *, allow_gold_errors: bool) -> Traced:
-    """Gold and traces; raises what is wrong with them, gold first."""
+def read_traced(
+    gold: Source, traces: Source, rules: f.Rules, *, allow_gold_errors: bool, bind: Bind | None = None
+) -> Traced:
+    """Gold, with its evidence bound, and traces; raises what is wrong with them, gold first."""
     items, problems = read_items(gold, Gold)
     problems += problems_of(items, gold.given, rules, allow_errors=allow_gold_errors)
     given, wrong = read_items(traces, Trace)
@@ -278,6 +280,7 @@ def read_traced(gold: Source, traces: Source, rules: f.Rules, *, allow_gold_erro
         raise DataError(problems)
     if not items:
         raise data_error("RW-G05", "expected gold records, got none", where=gold.given)
+    items = [item._replace(record=resolved(item.record, bind)) for item in items]
     last = {name_of(item.record): item.record for item in given}
     there = {name_of(item.record) for item in items}
     orphans = [qid for qid in last if qid not in there]

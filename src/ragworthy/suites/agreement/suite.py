@@ -29,6 +29,7 @@ from ragworthy.suites.agreement.read import (
     vote,
 )
 from ragworthy.suites.agreement.rules import ALWAYS
+from ragworthy.suites.answers.bound import bind_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.opened import Listed, Opened, unlike_run
@@ -100,7 +101,13 @@ class Agreement(Suite):
         given = request.get("corpus")
         corpus = load_corpus(given) if given is not None else None
         rules = rules_of(request.settings, corpus)
-        traced = read_traced(opened["gold"], opened["trace"], rules, allow_gold_errors=request.allow_gold_errors)
+        traced = read_traced(
+            opened["gold"],
+            opened["trace"],
+            rules,
+            allow_gold_errors=request.allow_gold_errors,
+            bind=None if given is None else bind_of(opened["gold"], given),
+        )
         votes = vote(traced, rules, self.slice_fields(request), request.damage)
         if corpus is None:
             return votes

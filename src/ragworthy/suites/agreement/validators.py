@@ -71,6 +71,8 @@ def _scholar(rules: f.Rules) -> Callable[[Gold, Trace | None], Opinion]:
             return Opinion(REJECT, "answers a question that has no answer")
         if not flags & f.CONTAINS:
             return Opinion(REJECT, "the claim lacks the gold text")
+        if not gold.gold_citations:
+            return Opinion(VALID, "the claim has the gold text; the gold set names no evidence")
         if not flags & f.HIT:
             return Opinion(REJECT, "cites no gold evidence, or something besides what was retrieved")
         what = "the claim has the gold text and cites" if gold.gold_claim_substr else "no gold text to look for; cites"

@@ -2,13 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts import answers as f
+from ragworthy.policy.declare import REFUSALS
 from ragworthy.records import Trace
 from ragworthy.report.show import number_of, percent, plural, shown_metrics
+from ragworthy.suites.answers import DECLARED
 from ragworthy.suites.answers.near import paste
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.refusing import refuses_of
@@ -50,13 +53,15 @@ def claims_of(traces: Source, settings: Any) -> Claims:
             claims[qid] = claim.strip() if claim else ""
     shipped = [claim for claim in claims.values() if claim and not refuses(claim)]
     near = [claim for claim in shipped if looks_like_refusal(trim_fold(claim))]
-    return Claims(_recurring(claim for claim in shipped if len(claim) <= SHORT_CLAIM), near)
+    return Claims(recurring_among(shipped), near)
 
 
-def _recurring(claims: Iterable[str]) -> list[Recurring]:
+def recurring_among(claims: Iterable[str]) -> list[Recurring]:
+    """The short ones among some claims that recur, most frequent first."""
     folded: dict[str, Counter[str]] = {}
-    for claim in claims:
-        folded.setdefault(trim_fold(claim), Counter())[claim] += 1
+    for claim in (one.strip() for one in claims if len(one) <= SHORT_CLAIM):
+        if claim:
+            folded.setdefault(trim_fold(claim), Counter())[claim] += 1
     found = [
         Recurring(min(spellings, key=lambda text: (-spellings[text], text)), total, looks_like_refusal(text))
         for text, spellings in folded.items()
@@ -156,6 +161,16 @@ def _near(claims: list[str], shown: set[str]) -> list[str]:
     elif singles:
         lines.append("  if they are refusals, refusal_starts or refusal_patterns can say so (docs/refusals.md)")
     return lines
+
+
+def suggested(traces: Path) -> dict[str, tuple[Any, str]]:
+    """Refusals in the pipeline's own words, for a first policy."""
+    claims = claims_of(open_source("trace", traces), DECLARED.settings())
+    found = [one for one in claims.recurring if one.refusal_like][:SHOWN]
+    if not found:
+        return {}
+    said = f"{sum(one.questions for one in found):,} answers are one of these"
+    return {"refusals": ((*REFUSALS, *(one.claim for one in found)), said)}
 
 
 def _toml(text: str) -> str:

@@ -6,18 +6,20 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ragworthy.errors import data_error
-from ragworthy.load.chunks import load_chunks
+from ragworthy.load.chunks import read_chunks
 from ragworthy.load.decode import Decoder
 from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
+from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally
 from ragworthy.suites.answers.parallel.measure import measure
 from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.reading import Flaws, reader, told
 from ragworthy.suites.request import Progress, Request
+from ragworthy.text import fold
 
 _QUESTIONS_UP_TO = 32 << 20
 
@@ -64,15 +66,29 @@ class Kept(NamedTuple):
     repeated: list[Repeated]
     rules: Mapping[str, str] = MappingProxyType({})
     """The rule by which each question that no exact text refuses is a refusal."""
+    bindings: Bindings | None = None
+    """How evidence was bound, where a corpus is given."""
+
+
+class Corpus(NamedTuple):
+    """The chunks that were given: their texts by id, folded for comparison, and how the gold set is bound to them."""
+
+    texts: dict[str, str] | None = None
+    bindings: Bindings | None = None
 
 
 def measured(
-    opened: Opened, request: Request, rules: f.Rules, fields: tuple[str, ...], tell: Progress | None
+    opened: Opened,
+    request: Request,
+    rules: f.Rules,
+    fields: tuple[str, ...],
+    tell: Progress | None,
+    bound: Bindings | None = None,
 ) -> Measured:
     """Every question's flags, counted. Files are hashed meanwhile; raises what is wrong with them."""
     gold, traces = opened["gold"], opened["trace"]
     job = Job(
-        gold=reader(gold, Gold),
+        gold=gold_reader(gold, bound),
         traces=reader(traces, Trace),
         rules=rules,
         parts=processes(request.jobs, gold.size + traces.size, gold.splits and traces.splits),
@@ -170,11 +186,12 @@ def packs_of(request: Request) -> list[Pack]:
     return [load_pack(name, pack_path(request, name)) for name in request.settings.rule_packs]
 
 
-def chunks_of(opened: Opened, request: Request) -> dict[str, str] | None:
-    """The texts of chunks by id, where a corpus is given."""
+def corpus_of(opened: Opened, request: Request) -> Corpus:
+    """The chunks and what they hold of the gold evidence, where a corpus is given."""
     given = request.get("corpus")
     if given is None:
-        return None
+        return Corpus()
     from ragworthy.index.blocks import chunk_source
 
-    return load_chunks(opened.enter(chunk_source(given)))
+    chunks = read_chunks(opened.enter(chunk_source(given)))
+    return Corpus({chunk.name: fold(chunk.text) for chunk in chunks}, bindings(opened["gold"], chunks))

@@ -7,8 +7,8 @@ from ragworthy.gates import DROP, MAX, MIN, WORSE, Gate
 from ragworthy.suites.answers import Answers
 
 DEFAULT_GATES = (
-    Gate("answers.precision", MIN, "0.80"),
-    Gate("answers.chr", MIN, "0.75"),
+    Gate("answers.precision", MIN, "0.80", usual=True),
+    Gate("answers.chr", MIN, "0.75", usual=True),
     Gate("answers.under_refusal", MAX, "0.05"),
     Gate("answers.over_refusal", MAX, "0.10"),
 )
@@ -16,9 +16,11 @@ ALWAYS = (Gate("answers.missing", MAX, "0"),)
 """What holds whatever else is asked for."""
 SCU_GATE = Gate("answers.scu_violations", MAX, "0")
 """What holds where constraints are checked."""
+TEXT_GATE = Gate("answers.containment", MIN, "0.80", usual=True)
+"""What holds in place of precision and CHR where no question has evidence: the threshold of precision."""
 REGRESSION = (
-    Gate("answers.precision", WORSE, "0.03"),
-    Gate("answers.chr", WORSE, "0.03"),
+    Gate("answers.precision", WORSE, "0.03", usual=True),
+    Gate("answers.chr", WORSE, "0.03", usual=True),
     Gate("answers.containment", WORSE, "0.03"),
     Gate("answers.over_refusal", DROP, "0.02"),
     Gate("answers.under_refusal", DROP, "0.02"),

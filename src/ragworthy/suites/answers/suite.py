@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ragworthy import gates as g
@@ -15,13 +16,24 @@ from ragworthy.report.show import answered_line, counted
 from ragworthy.stats import wilson
 from ragworthy.suites.answers import DECLARED
 from ragworthy.suites.answers.advice import steps, warnings
+from ragworthy.suites.answers.missing import (
+    NO_EVIDENCE,
+    TO_BIND,
+    evidence_lines,
+    evidence_steps,
+    evidence_warnings,
+    for_text,
+    invalid,
+    told,
+    unmeasured,
+)
 from ragworthy.suites.answers.parallel.job import Measured, Tally
 from ragworthy.suites.answers.parallel.job import Offender as Worst
-from ragworthy.suites.answers.read import Alike, Kept, chunks_of, kept, measured, packs_of
+from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured, packs_of
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.damage import Damage
-from ragworthy.suites.evidence import Case, Evidence, Extra, Fate, Found, Offender, Row
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
@@ -48,23 +60,23 @@ class Answers(Suite):
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """A tally: how many questions there are of each set of flags and slices."""
-        settings, chunks, packs = request.settings, chunks_of(opened, request), packs_of(request)
+        settings, corpus, packs = request.settings, corpus_of(opened, request), packs_of(request)
         rules = f.Rules(
             ks=self.depths(request),
             refusals=settings.refusals,
             short_words=settings.short_substr == "word",
             scu=_uses_scu(request),
             contradictions=tuple(rule for pack in packs for rule in pack.rules),
-            chunks=chunks,
+            chunks=corpus.texts,
             by_rule=by_rule_of(settings),
         )
-        found = measured(opened, request, rules, self.slice_fields(request), progress)
+        found = measured(opened, request, rules, self.slice_fields(request), progress, corpus.bindings)
         cases = _cases(found.tally, rules.ks)
         counts = _counts(cases, found)
         records = {"gold": counts["gold"], "trace": found.traces}
         return Evidence(
             cases=cases,
-            records=records if chunks is None else records | {"corpus": len(chunks)},
+            records=records if corpus.texts is None else records | {"corpus": len(corpus.texts)},
             counts=counts,
             settings={
                 "k": list(rules.ks),
@@ -74,9 +86,9 @@ class Answers(Suite):
                 "rule_packs": [{"id": pack.id, "sha256": pack.sha256} for pack in packs],
                 "slices": list(settings.slices),
                 "allow_gold_errors": request.allow_gold_errors,
-                "support": chunks is not None,
+                "support": corpus.texts is not None,
             },
-            own=kept(found, opened, rules),
+            own=kept(found, opened, rules)._replace(bindings=corpus.bindings),
             errored=((counts["errored"], counts["gold"], "questions"),),
             missing=(counts["missing"], "trace"),
             gold_sha256=opened["gold"].sha256(),
@@ -94,6 +106,12 @@ class Answers(Suite):
 
         return examined(request, seen)
 
+    def suggested(self, traces: Path) -> dict[str, tuple[Any, str]]:
+        """Settings that traces suggest, for a first policy, each with the reason."""
+        from ragworthy.suites.answers.doctor import suggested
+
+        return suggested(traces)
+
     def damages(self, request: Request) -> tuple[Damage, ...]:
         """What a selftest does to traces."""
         from ragworthy.suites.answers.damage import damages
@@ -110,6 +128,8 @@ class Answers(Suite):
             return value_of(metric, (word for word, weight in pairs for _ in range(weight)))
         num, den = sum(weight for word, weight in pairs if word), sum(weight for _, weight in pairs)
         value = g.Value(num, den, better=metric.better, cases=metric.cases, event=metric.event)
+        if metric.needs == "evidence" and (why := unmeasured(cases)):
+            return value._replace(num=0, den=0, undefined=why)
         if metric.kind == "count":
             return value._replace(den=None, most=den)
         if not den:
@@ -139,6 +159,13 @@ class Answers(Suite):
             gates += (SCU_GATE,)
         return super().gates(request._replace(gates=gates))
 
+    def bind(self, request: Request, evidence: Evidence, summary: Summary, baseline: g.Baseline | None) -> Bound:
+        """Where no question has evidence, the usual gates on citations give way to one on the text."""
+        bound = super().bind(request, evidence, summary, baseline)
+        if unmeasured(evidence.cases) != NO_EVIDENCE:
+            return bound
+        return bound._replace(gates=for_text(bound.gates))
+
     def case_of(self, evidence: Evidence, qid: str) -> Case | None:
         """A question that must pass: the reader keeps the flags of these."""
         own: Kept = evidence.own
@@ -150,6 +177,8 @@ class Answers(Suite):
     def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
         """A refusal is no shipped answer; of other metrics it is a case, or it is not."""
         usual = super().fate(name, case, word, value)
+        if usual is Fate.SCORED and value.undefined is not None and name.metric.needs == "evidence":
+            return Fate.NOT_APPLICABLE
         refused = usual is Fate.NOT_APPLICABLE and case.fate is Fate.REFUSED and _of_shipped(name)
         return Fate.REFUSED if refused else usual
 
@@ -157,6 +186,8 @@ class Answers(Suite):
         """Why a question is not in a metric's denominator."""
         if case.fate is Fate.ERRORED:
             return "error"
+        if name.metric.needs == "evidence" and (case.facts.by_text or value.undefined == NO_EVIDENCE):
+            return TO_BIND if case.facts.unbound else NO_EVIDENCE
         if case.fate is Fate.REFUSED and _of_shipped(name):
             return "refused"
         return super().undefined(name, case, value)
@@ -202,9 +233,14 @@ class Answers(Suite):
         """A receipt keeps the tally: from it every number can be had again."""
         own: Kept = found.own
         tally = [[flags, list(slices), count] for (flags, slices), count in sorted(own.tally.items())]
-        told = dict(sorted(Counter(own.rules.values()).items()))
-        body = {"labels": {"refusal_rules": told}} if told else {}
-        return Extra(body=body, warnings=warnings(found), steps=steps(found), kept={"tally": tally})
+        rules = dict(sorted(Counter(own.rules.values()).items()))
+        return Extra(
+            body={"metrics": told(own.bindings), "labels": {"refusal_rules": rules} if rules else {}},
+            warnings=[*warnings(found), *evidence_warnings(found, own.bindings)],
+            steps=[*evidence_steps(own.bindings), *steps(found)],
+            invalid=invalid(found, own.bindings),
+            kept={"tally": tally},
+        )
 
     # for people
 
@@ -213,9 +249,9 @@ class Answers(Suite):
         return answered_line(counts)
 
     def lines(self, body: dict[str, Any]) -> list[str]:
-        """The rules by which claims are refusals."""
-        told = body.get("refusal_rules")
-        return [f"refused by rule: {counted(told)}"] if told else []
+        """How the evidence of the gold set was bound, and the rules by which claims are refusals."""
+        rules = body.get("refusal_rules")
+        return [*evidence_lines(body), *([f"refused by rule: {counted(rules)}"] if rules else [])]
 
 
 SUITE = Answers()

@@ -17,6 +17,7 @@ from ragworthy.names import DEFAULT_K, HARMLESS, SEVERITY, Label, Stage
 from ragworthy.records import Gold
 from ragworthy.report import model
 from ragworthy.stats import percentile
+from ragworthy.suites.answers.bound import bind_of
 from ragworthy.suites.evidence import Case, Fate
 from ragworthy.suites.latency.choice import Choice, choose
 from ragworthy.suites.latency.loads import Spot
@@ -82,6 +83,8 @@ class Swept(NamedTuple):
     uneven: list[str]
     """Questions that did not meet every configuration and load equally often, in words."""
     prices: Prices | None
+    by_text: bool = False
+    """Whether no question has evidence, so that nothing can be said about citations."""
 
     @property
     def at(self) -> Measurement:
@@ -113,11 +116,12 @@ def job_of(opened: Opened, request: Request, ks: tuple[int, ...], fields: Iterab
         chunks=None if corpus is None else {name: fold(text) for name, text in corpus.texts.items()},
     )
     flags_of = f.gold_flags(rules)
+    bind = None if given is None else bind_of(opened["gold"], given)
     records = {} if corpus is None else {"corpus": len(corpus.texts)}
     return Job(
         questions=[
             Question(name_of(one.record), one.record, flags_of(one.record), slices_of(one.value, fields))
-            for one in read_gold(opened["gold"], rules, allow_errors=request.allow_gold_errors)
+            for one in read_gold(opened["gold"], rules, allow_errors=request.allow_gold_errors, bind=bind)
         ],
         rules=rules,
         prices=prices,
@@ -143,6 +147,7 @@ def swept(request: Request, gates: tuple[g.Gate, ...], names: Sequence[MetricNam
         choice=choice,
         uneven=_uneven(job, found),
         prices=job.prices,
+        by_text=job.by_text,
     )
 
 

@@ -10,6 +10,7 @@ from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import DEFAULT_K, HARMLESS, Label
 from ragworthy.report.part import Column, Table
 from ragworthy.report.show import plural
+from ragworthy.suites.answers.missing import for_text
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Summary
 from ragworthy.suites.latency import DECLARED, advice, loads
@@ -60,7 +61,8 @@ class Latency(Suite):
         runs = read_runs(opened["trace"], request.damage)
         found = sweep(job, runs.timed)
         found.check(opened["trace"], runs.timed)
-        own = swept(request, self.gates(request), names_of(request), job, found)
+        asked = for_text(self.gates(request)) if job.by_text else self.gates(request)
+        own = swept(request, asked, names_of(request), job, found)
         counts = counts_of(job, runs, own)
         if progress is not None:
             progress(opened["trace"].size, opened["trace"].size)
@@ -163,7 +165,8 @@ class Latency(Suite):
         names = [load_name(one.cell.load) for one in evidence.own.judged]
         before = loads.baseline_at(baseline, names)
         asked = self.gates(request)
-        gates = loads.gates_at(guarded(asked) if before is not None else asked, names, before)
+        asked = guarded(asked) if before is not None else asked
+        gates = loads.gates_at(for_text(asked) if evidence.own.by_text else asked, names, before)
         return Bound(gates, before, loads.waivers_at(request.waivers, gates))
 
     def judges_one(self, name: MetricName) -> bool:

@@ -16,6 +16,7 @@ from ragworthy.metrics.fold import in_order, percent_of, value_of, value_of_all
 from ragworthy.metrics.latency import Sample, Timed, length_of, load_name, stage_order
 from ragworthy.metrics.registry import Metric, MetricName, all_metrics, suite_of
 from ragworthy.records import Gold, Trace
+from ragworthy.suites.answers.missing import NO_EVIDENCE, without_evidence
 from ragworthy.suites.reading import stranger
 from ragworthy.suites.slices import Slice
 
@@ -55,6 +56,11 @@ class Job(NamedTuple):
     """How many tokens each chunk of the corpus has."""
     records: Mapping[str, int] = {}
     """How many chunks and prices there are, where they were given."""
+
+    @property
+    def by_text(self) -> bool:
+        """Whether no question has evidence, so that nothing can be said about citations."""
+        return without_evidence(f.unpack(one.flags, ()) for one in self.questions) == NO_EVIDENCE
 
 
 class Group(NamedTuple):
@@ -260,6 +266,8 @@ class Runs(NamedTuple):
             return value_of(metric, [True] * (self.questions - self.asked))
         if metric.over == "all":
             return self._whole(name)
+        if metric.needs == "evidence" and (why := without_evidence(one.facts for one in self.samples if one.facts)):
+            return self._without(metric, why)
         words = [(one, word_of(name, one)) for one in self.samples]
         reason = self._unknown(metric, [word for _, word in words])
         if reason is not None:

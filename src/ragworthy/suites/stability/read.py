@@ -75,7 +75,7 @@ def ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Mapp
             Asked(
                 qid=name_of(gold),
                 gold=gold,
-                question=st.judged(st.Question(gold.answerable, bool(gold.constraints), said), limits),
+                question=st.judged(_question(gold, said), limits),
                 runs=tuple(counted),
                 noops=tuple(noops),
                 unlike=len(unlike),
@@ -84,6 +84,11 @@ def ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Mapp
             )
         )
     return asked
+
+
+def _question(gold: Gold, said: tuple[st.Said, ...]) -> st.Question:
+    evidence = bool(gold.gold_citations) or not gold.answerable
+    return st.Question(gold.answerable, bool(gold.constraints), said, evidence=evidence)
 
 
 def _noops(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
@@ -183,7 +188,7 @@ def telling(one: Asked) -> Run | None:
     usual = Counter((run.claim, run.cited) for run in said).most_common(1)
     signs = (
         [run.refused is not one.question.answerable for run in said],
-        [(run.contains and run.hit) or not one.question.answerable for run in said],
+        [(run.contains and (run.hit or not one.question.evidence)) or not one.question.answerable for run in said],
         [[(run.claim, run.cited)] == [what for what, _ in usual] for run in said],
     )
     for good in signs:

@@ -1,0 +1,343 @@
+"""Spans of one trace to one trace of ours: question, documents, answer, citations, times, tokens.
+
+The rules, each with its reason, stand in docs/import-traces.md.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ragworthy.adapters.documents import Cited, DocIds, Document, Markers, content_id, opened
+from ragworthy.adapters.model import Record
+from ragworthy.adapters.questions import Questions
+from ragworthy.adapters.recorded import Reply, documents_of, lost, numbered_sources, reply_of, usage_of
+from ragworthy.adapters.shapes import answer_in, question_in
+from ragworthy.adapters.spans import EVALUATOR, EXAMPLE, INPUT, LLM, OUTPUT, RERANKER, RETRIEVER, Span, below, roots
+
+_BEGINNINGS = (120, 60, 30, 15)
+"""So many first characters of a numbered source have to stand in a document for it to be that document's; the longest
+beginning that stands in one decides, since what follows a short source in the prompt is no part of it.
+"""
+NO_ANSWER = "no answer in the spans of the trace"
+
+
+class Rules(NamedTuple):
+    """What the options ask for."""
+
+    ids: DocIds
+    marks: Markers
+    qid: str = ""
+    """`metadata:KEY`, `input`, `trace`, or empty: metadata, then the question's text, then the trace."""
+    gold: Questions | None = None
+    own_gold: bool = False
+    """Whether the gold set came with the traces: one that it does not know is then no stranger."""
+    root_first: bool = False
+    """Whether the answer is what the whole pipeline gave back, and not what the model said."""
+
+
+class Read(NamedTuple):
+    """What a trace's spans say. Exactly one of `record`, `skip` and `damage` is there."""
+
+    record: Record | None = None
+    skip: str = ""
+    damage: str = ""
+    documents: Sequence[Document] = ()
+    remarks: frozenset[str] = frozenset()
+    """What deserves a note, by a word: `several`, `differs`, `stray`, `uuid`, `made`, `unknown`, `bare`."""
+
+
+def parts(trace: str, spans: Mapping[str, Span]) -> Iterator[tuple[str, Mapping[str, Span]]]:
+    """A trace as it is, or a part for each question where its spans name several."""
+    by_qid: dict[str, dict[str, Span]] = {}
+    for one, span in spans.items():
+        if qid := span.metadata("qid"):
+            by_qid.setdefault(qid, {})[one] = span
+    if len(by_qid) < 2:
+        yield trace, spans
+        return
+    for qid, part in by_qid.items():
+        yield f"{trace}/{qid}", part
+
+
+def assembled(trace: str, spans: Mapping[str, Span], rules: Rules) -> Read:
+    """One trace of ours, or why there is none."""
+    top = roots(spans)
+    if all(span.kind == EVALUATOR for span in top):
+        return Read(skip="an evaluation and not an answer")
+    judged = below(spans, {one for one, span in spans.items() if span.kind == EVALUATOR})
+    live = {one: span for one, span in spans.items() if one not in judged and span.kind != EVALUATOR}
+    outer = _outer(live)
+    found = _retrieved(live, outer)
+    calls = _calls(live)
+    damage = _damage(live, found, calls[-1:], outer)
+    if damage:
+        return Read(damage=damage)
+    question = _question(outer, found) or _known_question(live, rules)
+    plain = outer is not None and not outer.kind and question and _whole(outer) is not None
+    if not found and not calls and not plain and not any(span.status for span in top):
+        return Read(skip="neither retrieval nor a model call in it (building an index?)")
+    if not question:
+        return Read(skip="no question in its spans")
+    qid, skip, remark = _qid(trace, live, question, rules)
+    if not qid:
+        return Read(skip=skip)
+    return _record(_Parts(qid, question, top, live, found, calls, outer), rules, remark)
+
+
+class _Parts(NamedTuple):
+    qid: str
+    question: str
+    top: Sequence[Span]
+    spans: Mapping[str, Span]
+    retrieval: Sequence[Span]
+    calls: Sequence[Span]
+    outer: Span | None
+
+
+def _retrieved(spans: Mapping[str, Span], outer: Span | None) -> list[Span]:
+    """The outermost steps that gave documents, in the order of time; the last rerank alone where there is one."""
+    holds = {
+        one: span
+        for one, span in spans.items()
+        if span.kind in (RETRIEVER, RERANKER) and (any(documents_of(span)) or span.dropped)
+    }
+    inner = below(spans, set(holds))
+    found = sorted((span for one, span in holds.items() if one not in inner), key=_ended)
+    ranked = [span for span in found if span.kind == RERANKER]
+    if not found and outer is not None and outer.kind != LLM and documents_of(outer).documents:
+        return [outer]  # a chain that gives back its context along with the answer
+    return ranked[-1:] or found
+
+
+def _calls(spans: Mapping[str, Span]) -> list[Span]:
+    """Model calls outside of retrieval, in the order of time; those that hold an answer where one does."""
+    aside = below(spans, {one for one, span in spans.items() if span.kind in (RETRIEVER, RERANKER)})
+    calls = sorted((span for one, span in spans.items() if span.kind == LLM and one not in aside), key=_ended)
+    direct = [span for span in calls if (reply := reply_of(span)) is not None and reply.direct]
+    return direct or calls
+
+
+def _ended(span: Span) -> tuple[int, int]:
+    return span.end or span.start or 0, -(span.start or 0)
+
+
+def _outer(spans: Mapping[str, Span]) -> Span | None:
+    """The outermost step that says what went in; where none does, what came out."""
+    holds = {one for one, span in spans.items() if span.first(INPUT) is not None}
+    holds = holds or {one for one, span in spans.items() if span.first(OUTPUT) is not None}
+    inner = below(spans, holds)
+    found = [spans[one] for one in holds if one not in inner]
+    return min(found, key=lambda span: (span.start or 0, -(span.end or 0), span.id), default=None)
+
+
+def _damage(spans: Mapping[str, Span], found: Sequence[Span], calls: Sequence[Span], outer: Span | None) -> str:
+    """What was lost of a step that is read. One without a kind may have lost that too."""
+    nameless = [] if found else [span for span in spans.values() if not span.kind]
+    for span in (*found, *calls, *([outer] if outer is not None else []), *nameless):
+        if damage := lost(span):
+            return f'span "{span.name}": {damage}'
+    return ""
+
+
+def _question(outer: Span | None, found: Sequence[Span]) -> str:
+    for span in (outer, *found):
+        if span is not None and (text := question_in(span.input)):
+            return text
+        if span is not None and isinstance(asked := span.attributes.get("gen_ai.retrieval.query.text"), str):
+            return asked.strip()
+    return ""
+
+
+def _known_question(spans: Mapping[str, Span], rules: Rules) -> str:
+    """The question of the gold set that a trace names and does not repeat."""
+    return "" if rules.gold is None else rules.gold.texts.get(_given(spans, "qid"), "")
+
+
+def _qid(trace: str, spans: Mapping[str, Span], question: str, rules: Rules) -> tuple[str, str, str]:
+    """The question's id, or why there is none, and what to remark."""
+    if rules.qid == "trace":
+        return trace, "", ""
+    key = rules.qid.removeprefix("metadata:") if rules.qid else "qid"
+    given = "" if rules.qid == "input" else _given(spans, key)
+    if rules.qid.startswith("metadata:"):
+        return given, f"no {key} in its metadata", ""
+    if rules.gold is None:
+        return (given, "", "") if given else (trace, "", "made")
+    if given in rules.gold.qids:
+        return given, "", ""
+    asked = rules.gold.asked(question)
+    if len(asked) == 1:
+        return next(iter(asked)), "", ""
+    if len(asked) > 1:
+        return "", "its question stands under several qids in the gold set", ""
+    if given:
+        return given, "", "" if rules.own_gold else "unknown"
+    return (trace, "", "made") if rules.own_gold else ("", "its question is not in the gold set", "")
+
+
+def _given(spans: Mapping[str, Span], key: str) -> str:
+    """The id that somebody attached to a step, the outermost first."""
+    order = sorted(spans.values(), key=lambda span: (span.start or 0, -(span.end or 0)))
+    for span in order:
+        if name := span.metadata(key):
+            return name
+    direct = (EXAMPLE, "langfuse.experiment.item.id") if key == "qid" else (key,)
+    held = (span.first(direct) for span in order)
+    return next((str(one) for one in held if isinstance(one, str | int)), "")
+
+
+def _record(one: _Parts, rules: Rules, remark: str) -> Read:
+    remarks = {remark} - {""}
+    given = [found for span in one.retrieval for found in documents_of(span).documents]
+    if one.retrieval and one.retrieval[0].kind == RERANKER:
+        given = _recognised(given, one.spans)
+    documents = [rules.ids.named(found) for found in given]
+    remarks |= {"uuid" for was, now in zip(given, documents, strict=True) if was.id and was.id != now.id}
+    remarks |= {"several"} if len(one.retrieval) > 1 else set()
+    record: Record = {"qid": one.qid, "query": one.question}
+    if one.retrieval or any(span.kind == RETRIEVER for span in one.spans.values()):
+        record["retrieved_ids"] = [found.id for found in documents]
+        if any(found.score is not None for found in documents):
+            record["topk"] = [_result(found) for found in documents]
+    else:
+        remarks.add("bare")
+    remarks |= _answered(record, one, documents, rules)
+    record |= _measured(one)
+    return Read(record, documents=documents, remarks=frozenset(remarks))
+
+
+def _result(found: Document) -> Record:
+    return {"id": found.id} if found.score is None else {"id": found.id, "score": found.score}
+
+
+def _recognised(given: list[Document], spans: Mapping[str, Span]) -> list[Document]:
+    """Reranked documents that carry their text only get the id and the metadata that they were retrieved with."""
+    before = [
+        found
+        for span in spans.values()
+        if span.kind == RETRIEVER
+        for found in documents_of(span).documents
+        if found.text
+    ]
+    by_text = {content_id(found.text): found for found in before}
+    return [
+        found
+        if found.id or found.metadata or content_id(found.text) not in by_text
+        else by_text[content_id(found.text)]._replace(score=found.score)
+        for found in given
+    ]
+
+
+def _answered(record: Record, one: _Parts, documents: Sequence[Document], rules: Rules) -> set[str]:
+    """Put the answer, or the error, into the record."""
+    failed = [span.status for span in one.top if span.status]
+    said = next((reply for span in reversed(one.calls) if (reply := reply_of(span)) is not None), None)
+    whole = _whole(one.outer)
+    text, other = _chosen(said, whole, rules)
+    if failed:
+        record["error"] = failed[0]
+        return set()
+    if text is None:
+        if one.calls:
+            record["error"] = NO_ANSWER
+        return set()
+    seen = _seen(one.calls, documents)
+    cited = _cited(text, seen, rules)
+    record["answer_json"] = {"claim": cited.claim, "citations": cited.citations}
+    remarks = {"stray"} if cited.outside else set()
+    if other is not None and _evened(_cited(other, seen, rules).claim) != _evened(cited.claim):
+        remarks.add("differs")
+    return remarks
+
+
+def _whole(outer: Span | None) -> str | None:
+    """What the pipeline as a whole gave back."""
+    if outer is None or outer.kind == LLM:
+        return None
+    value = outer.first(OUTPUT)
+    return answer_in(value) if value is not None else None
+
+
+def _chosen(said: Reply | None, whole: str | None, rules: Rules) -> tuple[str | None, str | None]:
+    """The answer, and the other thing that might have been it: a direct reply, else the whole, else what is left."""
+    if said is not None and (whole is None or (said.direct and not rules.root_first)):
+        return said.text, whole
+    return whole, said.text if said is not None and said.direct else None
+
+
+def _evened(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cited(text: str, seen: Sequence[str], rules: Rules) -> Cited:
+    """Claim and citations; an answer that is JSON with a claim names its citations itself."""
+    held = opened(text)
+    if isinstance(held, Mapping) and isinstance(held.get("claim"), str):
+        listed = held.get("citations")
+        names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+        return Cited(held["claim"], names, 0)
+    return rules.marks.read(text, seen)
+
+
+def _seen(calls: Sequence[Span], documents: Sequence[Document]) -> list[str]:
+    """The ids in the order in which the model got them: by the numbers of the prompt where LlamaIndex numbered it."""
+    sources = [source for span in calls for source in numbered_sources(span)]
+    texts = [_evened(found.text) for found in documents] if sources else []
+    numbers: dict[int, str] = {}
+    for number, text in sources:
+        place = _place(_evened(text[: 4 * _BEGINNINGS[0]]), texts)
+        if place is not None:
+            numbers[number] = documents[place].id
+    if sorted(numbers) == list(range(1, len(numbers) + 1)) and numbers:
+        return [numbers[number] for number in sorted(numbers)]
+    return [found.id for found in documents]
+
+
+def _place(source: str, texts: Sequence[str]) -> int | None:
+    """The document that a numbered source begins in."""
+    for length in _BEGINNINGS:
+        start = source[:length]
+        found = next((nth for nth, whole in enumerate(texts) if start and start in whole), None)
+        if found is not None or len(source) < _BEGINNINGS[-1]:
+            return found
+    return None
+
+
+def _measured(one: _Parts) -> Record:
+    """Times and tokens, as the latency suite reads them."""
+    record: Record = {}
+    times = [(span.start, span.end) for span in one.top if span.milliseconds is not None]
+    if times:
+        record["e2e_ms"] = round((max(end or 0 for _, end in times) - min(start or 0 for start, _ in times)) / 1e6, 3)
+    stages: dict[str, float] = {}
+    for stage, kind in (("retrieval", RETRIEVER), ("rerank", RERANKER), ("llm", LLM)):
+        spans = _outermost(one, kind)
+        known = [span.milliseconds for span in spans if span.milliseconds is not None]
+        if known:
+            stages[stage] = round(sum(known), 3)
+    if stages:
+        record["stage_ms"] = stages
+    if usage := _usage(one.spans):
+        record["usage"] = usage
+    return record
+
+
+def _outermost(one: _Parts, kind: str) -> list[Span]:
+    """The steps of a kind that are in no other of these kinds; of model calls those that hold an answer."""
+    marked = {name for name, span in one.spans.items() if span.kind in (RETRIEVER, RERANKER, LLM)}
+    inner = below(one.spans, marked)
+    calls = {span.id for span in one.calls}
+    found = [span for name, span in one.spans.items() if span.kind == kind and name not in inner]
+    return [span for span in found if kind != LLM or span.id in calls] or (found if kind != LLM else list(one.calls))
+
+
+def _usage(spans: Mapping[str, Span]) -> dict[str, Any]:
+    """The tokens of all model calls together; a call inside another is counted once."""
+    counted = {one: usage for one, span in spans.items() if span.kind == LLM and (usage := usage_of(span))}
+    inner = below(spans, set(counted))
+    outer = [usage for one, usage in counted.items() if one not in inner]
+    names = ("prompt_tokens", "completion_tokens", "total_tokens")
+    total: dict[str, Any] = {
+        name: sum(usage[name] for usage in outer) for name in names if outer and all(name in usage for usage in outer)
+    }
+    models = {usage.get("model") for usage in outer}
+    return total | {"model": models.pop()} if total and len(models) == 1 and None not in models else total
