@@ -7,12 +7,14 @@ import sys
 import threading
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 import ragworthy as rw
 from ragworthy import starter
+from ragworthy.given import settings_of
+from ragworthy.suites import SUITES
 
 Row = dict[str, Any]
 
@@ -162,7 +164,7 @@ def test_unknown_suite_and_odd_inputs() -> None:
         rw.score("poetry", gold=GOLD, traces=TRACES)
     with pytest.raises(rw.RagworthyError, match="gold: expected a path, records or a data frame, got int"):
         rw.score("answers", gold=5, traces=TRACES)
-    with pytest.raises(rw.RagworthyError, match="expected records that JSON can hold"):
+    with pytest.raises(rw.RagworthyError, match=r"<gold>:1: qid: expected what JSON can hold, got an object"):
         rw.score("answers", gold=[{"qid": object()}], traces=TRACES)
 
 
@@ -197,6 +199,11 @@ def test_trace_writer_is_safe_across_threads_and_processes(tmp_path: Path) -> No
     assert len({line["qid"] for line in lines}) == 6 * 200
 
 
+class Speechless:
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
 def test_trace_writer_never_raises_into_the_pipeline(tmp_path: Path) -> None:
     writer = rw.TraceWriter(tmp_path)  # a folder: nothing can be written
     with pytest.warns(RuntimeWarning, match="a trace was not written"):
@@ -208,8 +215,8 @@ def test_trace_writer_never_raises_into_the_pipeline(tmp_path: Path) -> None:
     odd = rw.TraceWriter(tmp_path / "t.jsonl")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        odd.write("A1", retrieved_ids=[], claim=object())  # type: ignore[arg-type]
-        odd.write("A2", retrieved_ids=[], score=float("nan"))
+        odd.write(object(), retrieved_ids=[])  # type: ignore[arg-type]
+        odd.write("A2", retrieved_ids=[], error=Speechless())
     assert odd.lost == 2
 
 
@@ -233,8 +240,135 @@ def test_python_dash_m_runs(tmp_path: Path) -> None:
     assert done.stdout == f"ragworthy {rw.__version__}\n"
 
 
-@pytest.mark.parametrize(("name", "what"), [("refusals", "texts"), ("rule_packs", "packs"), ("slices", "fields")])
-def test_one_text_where_several_are_expected_is_not_taken_apart(name: str, what: str) -> None:
+@pytest.mark.parametrize("name", ["refusals", "rule_packs", "slices", "plugins"])
+def test_one_text_where_several_are_expected_is_not_taken_apart(name: str) -> None:
     given: dict[str, Any] = {name: "I don't know."}
-    with pytest.raises(rw.RagworthyError, match=f'{name}: expected several {what}, got the text "I don\'t know."'):
+    with pytest.raises(rw.RagworthyError) as caught:
         rw.score("answers", gold=GOLD, traces=[], **given)
+    assert caught.value.lines() == [
+        f'{name}: expected a list of texts, got a text: write ["I don\'t know."] [RW-U01]',
+        "  usage: The keywords of the call are in docs/python.md.",
+    ]
+
+
+def test_every_setting_that_is_a_list_of_texts_refuses_a_text() -> None:
+    for suite in SUITES.values():
+        for one in suite.fields():
+            if one.kind == tuple[str, ...] and one.key.python and one.key.reads != "limits":
+                with pytest.raises(rw.RagworthyError, match=f"{one.name}: expected a list of texts, got a text: write"):
+                    settings_of(suite, {one.name: "x"})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"k": "5"}, "k: expected a whole number or a list of them, got a text: write 5 [RW-U01]"),
+        ({"refusals": 4}, "refusals: expected a list of texts, got an int [RW-U01]"),
+        ({"refusals": [object()]}, "refusals[0]: expected a text, got an object [RW-U01]"),
+        ({"gates": "precision=x"}, 'gates: precision: expected a number, got "x" [RW-P10]'),
+        ({"gates": "precision"}, 'gates: expected name=value, got "precision" [RW-P10]'),
+        ({"gates": ""}, "gates: expected name=value pairs, got nothing [RW-P10]"),
+        ({"gates": {"nonsense": 1}}, 'gates: nonsense: expected a metric, got "nonsense" [RW-P04]'),
+        ({"traces": 4}, "traces: expected a path, records or a data frame, got int [RW-U01]"),
+        ({"traces": {"qid": "A1"}}, "traces: expected a path, records or a data frame, got dict [RW-U01]"),
+        ({"gold": [GOLD[0] | {"gold_citations": "x"}]},
+         '<gold>:1: gold_citations: expected a list of strings, got "x" [RW-G03]'),
+        ({"traces": [{"qid": "A1", "retrieved_ids": "a"}]},
+         '<traces>:1: retrieved_ids: expected a list of strings, got "a" [RW-T02]'),
+        ({"traces": [{"qid": "A1"}, {"qid": "A2", "retrieved_ids": [object()]}]},
+         "<traces>:2: retrieved_ids[0]: expected what JSON can hold, got an object [RW-U05]"),
+        ({"traces": [{"qid": "A1", "retrieved_ids": {"a"}}]},
+         "<traces>:1: retrieved_ids: expected a list, got a set, which has no order [RW-U05]"),
+        ({"definition": "x"}, "definition: the answers suite has none [RW-U01]"),
+        ({"evidence": "x"}, "evidence: expected point or interval, got 'x' [RW-U01]"),
+    ],
+)  # fmt: skip
+def test_errors_speak_python(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(rw.RagworthyError) as caught:
+        rw.score("answers", **{"gold": GOLD, "traces": [], **given})
+    assert caught.value.lines()[0] == message
+    assert "COMMAND" not in str(caught.value)
+    assert "--" not in str(caught.value)
+
+
+def test_an_alias_is_named_as_it_was_given() -> None:
+    with pytest.raises(rw.RagworthyError, match=r"^traces: expected a path, records or a data frame, got int"):
+        rw.score("stability", gold=GOLD, traces=4)
+    with pytest.raises(rw.RagworthyError, match=r"^runs: expected a path, records or a data frame, got int"):
+        rw.score("stability", gold=GOLD, runs=4)
+
+
+def test_hints_name_keywords_and_whole_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(rw.RagworthyError) as caught:
+        rw.gate()
+    assert caught.value.lines()[1] == "  policy_missing: Run 'ragworthy init', or name one: gate(\"ragworthy.toml\")."
+    gold = [GOLD[0] | {"gold_claim_substr": ["no"]}, GOLD[1]]
+    with pytest.raises(rw.RagworthyError) as caught:
+        rw.score("answers", gold=gold, traces=[], short_substr="reject")
+    assert caught.value.lines()[1].endswith('under [answers] in the policy (short_substr="word").')
+
+
+def test_values_as_pipelines_have_them_score_like_plain_ones() -> None:
+    class TextAccessor(str):
+        __slots__ = ()
+
+    class Reply(NamedTuple):
+        qid: str
+        retrieved_ids: tuple[str, ...]
+        answer_json: dict[str, Any]
+
+    wrapped = [
+        Reply("A1", (TextAccessor("p1#2"),), {"claim": TextAccessor("X rejects null keys."), "citations": ("p1#2",)}),
+        Reply("A2", (), {"claim": TextAccessor("not in context"), "citations": ()}),
+    ]
+    scored = [rw.score("answers", gold=GOLD, traces=traces).report for traces in (TRACES, wrapped)]
+    assert scored[0] == scored[1]
+
+
+def test_trace_writer_reads_values_as_pipelines_have_them(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+
+    class TextAccessor(str):
+        __slots__ = ()
+
+    with rw.TraceWriter(tmp_path / "t.jsonl") as traces:
+        traces.write(
+            "A1",
+            retrieved_ids=numpy.array(["p1#2", "p1#1"]),
+            claim=TextAccessor("X rejects null keys."),
+            citations=(TextAccessor("p1#2"),),
+            stage_ms={"llm": numpy.float32(1.5)},
+        )
+    assert (tmp_path / "t.jsonl").read_text() == (
+        '{"qid": "A1", "stage_ms": {"llm": 1.5}, "retrieved_ids": ["p1#2", "p1#1"], '
+        '"answer_json": {"claim": "X rejects null keys.", "citations": ["p1#2"]}}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"claim": object()}, "answer_json.claim: expected what JSON can hold, got an object"),
+        ({"claim": 4}, "claim: expected a text, got 4"),
+        ({"retrieved_ids": "p1#2"}, 'retrieved_ids: expected a list of texts, got a text: write ["p1#2"]'),
+        ({"retrieved_ids": [1]}, "retrieved_ids[0]: expected a text, got 1"),
+        ({"retrieved_ids": None}, "retrieved_ids: expected a list of texts, got null"),
+        ({"citations": "p1#2"}, 'citations: expected a list of texts, got a text: write ["p1#2"]'),
+        ({"citations": {"p1#2"}}, "answer_json.citations: expected a list, got a set, which has no order"),
+        ({"score": float("nan")}, "score: expected a finite number, got nan"),
+    ],
+)
+def test_a_trace_that_cannot_be_written_as_it_is_says_so_and_is_not_lost(
+    tmp_path: Path, fields: dict[str, Any], error: str
+) -> None:
+    writer = rw.TraceWriter(tmp_path / "t.jsonl")
+    with pytest.warns(RuntimeWarning, match="a trace was written as an error"):
+        writer.write("A1", **{"retrieved_ids": [], **fields})
+    writer.write("A2", retrieved_ids=[], claim="not in context")
+    writer.write("A3", **{"retrieved_ids": [], **fields})  # the warning comes once
+    assert (writer.written, writer.lost, writer.last_error) == (3, 0, f"A3: {error}")
+    lines = [json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines()]
+    assert lines[0] == {"qid": "A1", "retrieved_ids": [], "answer_json": None, "error": f"bad trace: {error}"}
+    result = rw.score("answers", gold=GOLD, traces=tmp_path / "t.jsonl")
+    assert result.report["suites"]["answers"]["counts"]["errored"] == 1

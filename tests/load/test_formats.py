@@ -229,7 +229,7 @@ def test_many_records(form: str, tmp_path: Path) -> None:
         ({"qid": "A1"}, "gold: expected a path, records or a data frame, got dict [RW-U01]"),
         (None, "gold: expected a path, records or a data frame, got NoneType [RW-U01]"),
         (5, "gold: expected a path, records or a data frame, got int [RW-U01]"),
-        ([{"qid": object()}], "expected records that JSON can hold, got: a value of type object [RW-U01]"),
+        ([{"qid": object()}], "<gold>:1: qid: expected what JSON can hold, got an object [RW-U05]"),
     ],
 )
 def test_what_is_no_input(given: Any, message: str) -> None:

@@ -76,8 +76,8 @@ EXACT = {
     "RW-P05": (
         SUITE + '[[gate]]\nmetric = "answers.precision"\nmin = 0\n',
         "ragworthy.toml: gate[0].min: min = 0 can never fail: the metric is never below 0 [RW-P05]\n"
-        "  threshold_idle: Choose a threshold inside the metric's range, on its scale: a gate that cannot fail is no "
-        "gate, and one that cannot pass stops every release.\n",
+        "  threshold_idle: Choose a threshold inside the metric's range: a gate that can only pass, or "
+        "only fail, decides nothing.\n",
     ),
     "RW-P06": (
         WAIVER + "expires = 2001-02-03\n",

@@ -142,9 +142,9 @@ def test_stability_end_to_end(tmp_path: Path, server: Served, cli: Cli) -> None:
         "ws: leaves 2 of 3 wordings unchanged (noop)",
         "punct: leaves 0 of 3 wordings unchanged (noop)",
         "syn: leaves 2 of 3 wordings unchanged (noop)",
-        f"next: ragworthy score stability --gold {path} --runs {out / 'traces.jsonl'}",
         "asked 24 = answered 24 + refused 0 + errored 0",
         f"traces: {out / 'traces.jsonl'}",
+        f"next: ragworthy score stability --gold {path} --runs {out / 'traces.jsonl'}",
         "run: 24 replies (exit 0)",
     ]
     assert len(server.asked()) == 24

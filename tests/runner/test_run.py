@@ -88,6 +88,7 @@ def test_the_ledger_the_reasons_and_the_exit_code(tmp_path: Path, cli: Cli) -> N
         "errors: bad reply 1, no recorded trace 1",
         "the first: bad reply: retrieved_ids: expected array, got int",
         f"traces: {out / 'traces.jsonl'}",
+        f"next: ragworthy score answers --gold {gold} --trace {out / 'traces.jsonl'}",
         "run: 2 of 4 replies are errors (exit 1)",
     ]
     assert (done.code, done.err) == (1, "")

@@ -27,7 +27,7 @@ def check(given: argparse.Namespace) -> int:
         return int(Exit.INTERRUPTED)
     wrong = checks.problems(checked, target.name)
     if not given.quiet:
-        _print(checked)
+        _print(checked, alone=getattr(target, "alone", False))
     if wrong is not None:
         print(f"check: the reply cannot be used (exit {int(Exit.USAGE)})", flush=True)
         raise wrong
@@ -35,9 +35,11 @@ def check(given: argparse.Namespace) -> int:
     return int(Exit.SHIP)
 
 
-def _print(checked: checks.Checked) -> None:
+def _print(checked: checks.Checked, *, alone: bool) -> None:
+    """What was asked, what came back, how it was read; `alone`: the target takes the question and nothing else."""
     reply = checked.reply
-    print(f"asked: {clip(msgspec.json.encode(checked.ask.request()).decode(), 400)}")
+    asked = checked.ask.q if alone else checked.ask.request()
+    print(f"asked: {clip(msgspec.json.encode(asked).decode(), 400)}")
     if reply.raw:
         print(f"{'raised at' if (reply.error or '').startswith('raised') else 'got'}: {checked.raw}")
     if reply.error is not None:

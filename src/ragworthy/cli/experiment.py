@@ -49,13 +49,14 @@ def run(given: argparse.Namespace) -> int:
         knobs = running.knobs_of(file, given.knob)
         running.check_knobs(given.target, knobs, file, given.knob)
         plan = running.plan(Path(given.gold), seeds=(given.seed,), knobs=knobs, limit=given.limit)
+        following = "" if given.limit else driven.next_of(given)
         target = driven.open_given(given)
         shown = driven.Shown(quiet=given.quiet)
         try:
             ran = running.run(plan, target, driven.options_of(given, out, shown))
         finally:
             shown.end()
-    return driven.told(ran, given, "" if given.limit else driven.next_of(given))
+    return driven.told(ran, given, following)
 
 
 def stability(given: argparse.Namespace) -> int:
@@ -106,7 +107,9 @@ def latency(given: argparse.Namespace) -> int:
         target = driven.open_given(given)
         sweep = sweeping.of_target(sweep, target)
         shown = _Shown(sweep, quiet=given.quiet)
-        options = sweeping.Options(out, given.resume, given.timeout, starts=shown.starts, told=shown.told)
+        options = sweeping.Options(
+            out, given.resume, given.timeout, starts=shown.starts, told=shown.told, keep_going=given.keep_going
+        )
         try:
             swept = sweeping.run(sweep, target, options)
         finally:

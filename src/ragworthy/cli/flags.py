@@ -31,7 +31,8 @@ class Parser(argparse.ArgumentParser):
 def command(
     group: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str, run: str | None
 ) -> argparse.ArgumentParser:
-    made = group.add_parser(name, help=summary, description=summary[:1].upper() + summary[1:] + ".", allow_abbrev=False)
+    sentence = summary[:1].upper() + summary[1:] + ("" if summary.endswith("?") else ".")
+    made = group.add_parser(name, help=summary, description=sentence, allow_abbrev=False)
     if run is not None:
         made.set_defaults(handler=run)
     return made
@@ -242,7 +243,6 @@ def _closed(one: argparse.ArgumentParser) -> None:
     one.add_argument("-c", "--config", metavar="FILE", help="a policy whose [answers] says what a refusal is")
     for key in (REFUSED, REFUSAL_PACK, REFUSAL_START, REFUSAL_PATTERN):
         one.add_argument(key.flag, **SEVERAL, metavar=key.metavar, help=f"{key.help}; only counted")
-    one.add_argument("--keep-going", action="store_true", help="do not stop after ten replies with the same mistake")
 
 
 def _driven(one: argparse.ArgumentParser, *, retries: int = 2, needs_out: bool = True) -> None:
@@ -251,6 +251,7 @@ def _driven(one: argparse.ArgumentParser, *, retries: int = 2, needs_out: bool =
     one.add_argument("--gold", required=True, metavar="FILE", help="the gold set")
     one.add_argument("--out", required=needs_out, metavar="DIR", help="where the journal and the results go")
     one.add_argument("--resume", action="store_true", help="go on where an earlier run stopped")
+    one.add_argument("--keep-going", action="store_true", help="do not stop after ten replies with the same mistake")
     one.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="for one question (default: 60)")
     one.add_argument("--retries", type=count, default=retries, metavar="N",
                      help=f"after connection errors, 429 and 5xx (default: {retries})")  # fmt: skip

@@ -23,7 +23,7 @@ from ragworthy.ids import config_id
 from ragworthy.runner import run as running
 from ragworthy.runner.contract import Ask, Target, about, reason_of
 from ragworthy.runner.drive import on_signals
-from ragworthy.runner.faults import give_up
+from ragworthy.runner.faults import SURE, give_up
 from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, Kind, check_free, clear
 from ragworthy.runner.openloop import Fired, Shot, fire
 from ragworthy.runner.results import kept
@@ -128,6 +128,8 @@ class Options(NamedTuple):
     starts: Callable[[Sequence[Cell]], None] | None = None
     """Hears which cells are left, before the first question."""
     told: Callable[[Step], None] | None = None
+    keep_going: bool = False
+    """Whether everything is asked, even when nothing can be reached or all replies make the same mistake."""
 
 
 class Swept(NamedTuple):
@@ -299,9 +301,10 @@ async def _one(sweep: Sweep, n: int, cell: Cell, target: Target, options: Option
         warmup=sweep.warmup,
         poisson=0 if sweep.poisson else None,
         told=told,
+        keep_going=options.keep_going,
     )
     if fired.hopeless:
-        raise give_up(target.name, [(shot.ask, shot.reply) for shot in fired.shots], others=False)
+        raise give_up(target.name, [(shot.ask, shot.reply) for shot in fired.shots[:SURE]], others=False)
     records = [_record(cell, place, shot) for place, shot in enumerate(fired.shots)]
     took = max(shot.at * 1000 + shot.e2e_ms for shot in fired.shots) - fired.shots[0].at * 1000
     kept = _Kept(_summed(cell, fired), records)

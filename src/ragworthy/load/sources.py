@@ -8,12 +8,13 @@ import hashlib
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import data_error, missing_extra, usage_error
+from ragworthy.errors import Problem, UsageError, data_error, missing_extra, usage_error
 from ragworthy.files import check_readable, open_input, sha256_of, shown_path
 from ragworthy.load import unpack
 from ragworthy.load.values import Refused, is_plain, plain
@@ -21,6 +22,8 @@ from ragworthy.load.values import Refused, is_plain, plain
 BLOCK = 1 << 17
 LONGEST_LINE = 32 << 20
 BOM = b"\xef\xbb\xbf"
+_AT_ONCE = 1000
+"""So many records in memory are looked at together."""
 _LOOKED_AT = 16_384
 _ROWS = 2048
 _MOST_ROWS = 64 << 20
@@ -286,18 +289,37 @@ class Memory(Source):
 
 def as_lines(records: Iterable[Any], where: str) -> bytes:
     """Records as JSON lines; `where` names them in a message."""
-    encode = msgspec.json.Encoder().encode
+    encoder = msgspec.json.Encoder()
+    rest = iter(records)
+    pieces: list[bytes] = []
+    count = 0
+    while some := list(islice(rest, _AT_ONCE)):
+        pieces.append(_lines_at_once(encoder, some) or _lines_one_by_one(encoder, some, where, count))
+        count += len(some)
+    return b"".join(pieces)
+
+
+def _lines_at_once(encoder: msgspec.json.Encoder, records: list[Any]) -> bytes:
+    """The lines of records that are plain; nothing where some are not."""
+    try:
+        return encoder.encode_lines(records) if is_plain(records) else b""
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return b""
+
+
+def _lines_one_by_one(encoder: msgspec.json.Encoder, records: list[Any], where: str, before: int) -> bytes:
+    """The lines of records; what JSON cannot hold is refused by its record and its field."""
     lines: list[bytes] = []
     try:
         for record in records:
-            lines.append(encode(record if is_plain(record) else plain(record)) + b"\n")
+            lines.append(encoder.encode(plain(record)) + b"\n")
     except Refused as refused:
-        raise data_error("RW-U05", refused.reason, where=f"{where}:{len(lines) + 1}", field=refused.field) from None
+        place = f"{where}:{before + len(lines) + 1}"
+        raise UsageError([Problem("RW-U05", refused.reason, place, refused.field)]) from None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         told = "records nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise data_error(
-            "RW-U05", f"expected what JSON can hold, got: {told}", where=f"{where}:{len(lines) + 1}"
-        ) from None
+        place = f"{where}:{before + len(lines) + 1}"
+        raise UsageError([Problem("RW-U05", f"expected what JSON can hold, got: {told}", place)]) from None
     return b"".join(lines)
 
 

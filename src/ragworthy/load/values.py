@@ -6,13 +6,17 @@ What pipelines and notebooks hand over is rarely made of plain dicts and lists: 
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ragworthy.text import clip, visible
 
 _LEAVES = frozenset((str, int, float, bool, type(None)))
+_PLAIN = _LEAVES | {dict, list}
+_DEEP = 100
+"""What has more levels is looked at one by one: it may be a circle."""
 _WANTED = "expected what JSON can hold"
 
 
@@ -29,6 +33,9 @@ _FRAMEWORKS = (
     _Framework(("page_content", "metadata"), "", "its id, or its text (page_content)"),
     _Framework(("content", "meta"), "Document", "its id, or its text (content)"),
     _Framework(("node", "score"), "NodeWithScore", "its id (node_id), or its text"),
+    _Framework(("node_id", "metadata"), "", "its id (node_id), or its text"),
+    _Framework(("response", "source_nodes"), "", "its text, str(response), and ids of source_nodes"),
+    _Framework(("data", "query", "documents"), "", "its text (data), and the ids of its documents"),
     _Framework(("content", "response_metadata"), "", "its text (content)"),
 )
 
@@ -54,17 +61,27 @@ class Refused(Exception):
         return f"{self.field}: {self.reason}" if self.place else self.reason
 
 
-def is_plain(value: Any) -> bool:
-    """Whether a value is made of what JSON has and of nothing else; keys are not looked at.
+def is_plain(values: Sequence[Any]) -> bool:
+    """Whether values are made of what JSON has and of nothing else; keys are not looked at.
 
-    >>> is_plain({"a": [1, {"b": None}]}), is_plain({"a": (1, 2)})
+    They are looked at level by level and not one by one: there may be a million of them.
+
+    >>> is_plain([{"a": [1, {"b": None}]}]), is_plain([{"a": 1}, {"a": (1, 2)}])
     (True, False)
     """
-    kind = type(value)
-    if kind is not dict and kind is not list:
-        return kind in _LEAVES
-    inner = value.values() if kind is dict else value
-    return _LEAVES.issuperset(map(type, inner)) or all(map(is_plain, inner))
+    for _ in range(_DEEP):
+        kinds = set(map(type, values))
+        if not kinds <= _PLAIN:
+            return False
+        inner: list[Any] = []
+        if dict in kinds:
+            inner += chain.from_iterable(map(dict.values, [one for one in values if type(one) is dict]))
+        if list in kinds:
+            inner += chain.from_iterable([one for one in values if type(one) is list])
+        if not inner:
+            return True
+        values = inner
+    return False
 
 
 def plain(value: Any) -> Any:
@@ -140,34 +157,36 @@ def _check_frameworks(value: Any) -> None:
 
 
 def _leaf(value: Any) -> Any:
-    """Times, decimals, UUIDs and the like, as texts; the missing value of pandas."""
+    """Times, decimals, UUIDs and the like, as texts; the missing values of pandas."""
     import msgspec
 
     name = type(value).__name__
-    if name == "NAType" or value is msgspec.UNSET:
+    if name in ("NAType", "NaTType") or value is msgspec.UNSET:
         return None
     try:
         return msgspec.to_builtins(value)
     except TypeError:
+        if callable(getattr(value, "isoformat", None)):  # times of pandas
+            return plain(value.isoformat())
         raise Refused(f"{_WANTED}, got {a(name)}") from None
 
 
-def _object(items: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    made: dict[Any, Any] = {}
+def _object(items: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
     for key, value in items:
         name = key if type(key) is str else _key(key)
         try:
             made[name] = plain(value)
         except Refused as refused:
-            raise refused.inside(f".{clip(str(name), 80)}") from None
+            raise refused.inside(f".{clip(name, 80)}") from None
     return made
 
 
-def _key(key: Any) -> Any:
+def _key(key: Any) -> str:
     name = plain(key)
-    if not isinstance(name, (str, int, float)):
+    if type(name) not in (str, int):
         raise Refused(f"expected keys that are texts, got {a(type(key).__name__)}")
-    return name
+    return str(name)
 
 
 def _list(values: Iterable[Any]) -> list[Any]:

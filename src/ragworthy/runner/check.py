@@ -6,6 +6,7 @@ from ragworthy.errors import DataError, Problem, usage_error
 from ragworthy.names import REFUSAL
 from ragworthy.runner.contract import Ask, Reply, Target, reason_of
 from ragworthy.runner.drive import Asked, Driver
+from ragworthy.runner.faults import hint_of
 from ragworthy.runner.plan import Plan, Planned
 from ragworthy.text import clip, looks_like_refusal, trim_fold
 from ragworthy.wire.secret import in_environment
@@ -56,7 +57,7 @@ def problems(checked: Checked, name: str) -> DataError | None:
         misfits = reply.misfits or (("", error.partition(": ")[2]),)
         return DataError([Problem("RW-J10", clip(why, 300), name, field) for field, why in misfits])
     code = "RW-J06" if reply.unreachable else "RW-J12"
-    return DataError([Problem(code, f"expected a reply, got {clip(error, 300)}", name)])
+    return DataError([Problem(code, f"expected a reply, got {clip(error, 300)}", name)], advice=hint_of(error))
 
 
 def reading(checked: Checked) -> list[tuple[str, str]]:

@@ -149,7 +149,7 @@ def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
         decoded = msgspec.json.decode(encoded)
         wrong = (_endless(built) if b"null" in encoded else "") or _text_for_list(decoded)
         if wrong:
-            return Reply({}, f"bad reply: {wrong}", attempts)
+            return Reply({}, f"bad reply: {wrong}", attempts, misfits=misfits_of(decoded))
         msgspec.convert(decoded, Replied)
     except msgspec.ValidationError as error:
         return Reply({}, f"bad reply: {_said(error)}", attempts, misfits=misfits_of(decoded))

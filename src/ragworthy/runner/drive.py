@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from ragworthy.errors import DataError
 from ragworthy.runner.contract import Ask, Reply, Target
 from ragworthy.runner.faults import SURE, give_up, same_fault
 from ragworthy.runner.targets.callables import Called
@@ -53,6 +54,7 @@ class Driver:
         """What all replies that are held have in common."""
         self._others = False
         """Whether a reply of another kind came before those that are held."""
+        self._given_up: DataError | None = None
         self._sure = SURE
         self._on_stop = stopping
         self._stopping = 0
@@ -82,13 +84,13 @@ class Driver:
         try:
             with MainThread(self.stop) as here:
                 for n, ask in asks:
-                    if self._stopping:
+                    if self._stopping or self._given_up:
                         break
                     started, begun = _now(), time.perf_counter()
                     reply = target.ask_here(ask, self._timeout, here)
                     if self._stopping < 2:  # else it was cut short
                         self._take(Asked(n, ask, reply, _ms_since(begun), started))
-            self._record_held()
+            self._end()
         finally:
             asyncio.run(target.close())
 
@@ -118,10 +120,15 @@ class Driver:
         for error in errors:
             if error is not None:
                 raise error
+        self._end()
+
+    def _end(self) -> None:
+        if self._given_up is not None:
+            raise self._given_up
         self._record_held()
 
     async def _work(self, queue: Iterator[tuple[int, Ask]]) -> None:
-        while not self._stopping and (following := next(queue, None)) is not None:
+        while not (self._stopping or self._given_up) and (following := next(queue, None)) is not None:
             n, ask = following
             started, begun = _now(), time.perf_counter()
             reply = await self._target.ask(ask, self._timeout)
@@ -136,12 +143,18 @@ class Driver:
         self._fault = fault
         if fault is None:
             self._record(asked)
-            return
+        elif self._given_up is None:
+            self._hold(asked)
+
+    def _hold(self, asked: Asked) -> None:
+        """Hold a reply back; when there are enough of them, ask no more, and let what is in flight finish."""
         self._held.append(asked)
         enough = self._sure if asked.reply.unreachable and not self._others else SURE
         if len(self._held) >= enough:
             held, self._held = self._held, []
-            raise give_up(self._target.name, [(one.ask, one.reply) for one in held], others=self._others)
+            self._given_up = give_up(self._target.name, [(one.ask, one.reply) for one in held], others=self._others)
+            if asked.reply.unreachable:
+                raise self._given_up
 
     def _record_held(self, *, all_of_them: bool = False) -> None:
         """Record what is held; what reached nothing is asked again by the next run where somebody stopped this one."""

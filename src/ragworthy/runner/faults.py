@@ -64,8 +64,12 @@ def _shown(ask: Ask, reply: Reply) -> list[str]:
         lines.append(f"  got: {raw}")
     if reason == "bad reply":
         lines.append(f"  wanted: {SHAPE}")
-    hint = next((hint for sign, hint in _HINTS.items() if sign in error), "")
-    return [*lines, f"  {hint}"] if hint else lines
+    return [*lines, f"  {hint}"] if (hint := hint_of(error)) else lines
+
+
+def hint_of(error: str) -> str:
+    """What helps with an error that many meet; nothing for others."""
+    return next((hint for sign, hint in _HINTS.items() if sign in error), "")
 
 
 _HINTS = {

@@ -104,10 +104,12 @@ async def fire(
     warmup: int = 0,
     poisson: int | None = None,
     told: Told | None = None,
+    keep_going: bool = False,
 ) -> Fired:
     """Ask everything at `rate` questions a second, after `warmup` questions at the same rate.
 
-    The target is open. With `poisson`, a seed, the gaps are drawn like those between independent users.
+    The target is open. With `poisson`, a seed, the gaps are drawn like those between independent users. Unless it is to
+    `keep_going`, it ends when the first questions reach nothing, or all get the same useless reply.
     """
     head = list(islice(cycle(asks), warmup)) if asks else []
     planned = [(ask, True) for ask in head] + [(ask, False) for ask in asks]
@@ -119,7 +121,7 @@ async def fire(
     try:
         for place, ((ask, warm), offset) in enumerate(zip(planned, offsets, strict=True)):
             await _until(start + offset)
-            if loop.hopeless(len(planned)):
+            if not keep_going and loop.hopeless(len(planned)):
                 break
             tasks.append(asyncio.create_task(loop.shoot(place, ask, warm, start + offset, wall + offset)))
         await asyncio.gather(*tasks)
@@ -129,7 +131,7 @@ async def fire(
         await asyncio.gather(*tasks, return_exceptions=True)
     shots = tuple(loop.shots[place] for place in sorted(loop.shots))
     sent = [loop.sent[place] for place in sorted(loop.sent) if place >= len(head)]
-    hopeless = bool(planned) and loop.hopeless(len(planned))
+    hopeless = bool(planned) and not keep_going and loop.hopeless(len(planned))
     return Fired(shots, rate, held(sent), loop.most, loop.overloaded, hopeless)
 
 

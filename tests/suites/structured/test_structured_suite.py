@@ -950,7 +950,7 @@ def test_python_gates_slices_and_mistakes() -> None:
     assert rw.score("structured", **given, evidence="interval").verdict is Verdict.INCONCLUSIVE
     sliced = rw.score("structured", **given, slices=("id",)).report["suites"]["structured"]["slices"]
     assert sliced["id=Q2"]["structured.score"]["value"] == 90
-    with pytest.raises(UsageError, match="gold: expected a path, records or a data frame, got NoneType"):
+    with pytest.raises(UsageError, match="questions: expected a path, records or a data frame, got NoneType"):
         rw.score("structured", outputs=outputs)
     with pytest.raises(UsageError, match="profile: expected default or reference, got 'repo'"):
         rw.score("structured", **given, profile="repo")
@@ -962,7 +962,7 @@ def test_python_gates_slices_and_mistakes() -> None:
         ({"definition": {"version": 1}}, "definition: expected a path, got dict"),
         ({"subset": {"questions": []}}, "subset: expected a path, got dict"),
         ({"provenance": META}, "provenance: expected a path, got dict"),
-        ({"slices": "region"}, 'slices: expected several fields, got the text "region"'),
+        ({"slices": "region"}, 'slices: expected a list of texts, got a text: write ["region"]'),
         ({"k": 5}, "k: the structured suite has none"),
     ],
 )
@@ -970,7 +970,10 @@ def test_python_refuses_what_it_would_misread(given: Row, message: str) -> None:
     questions, outputs = both(1)
     with pytest.raises(UsageError) as caught:
         rw.score("structured", questions=questions, outputs=outputs, **given)
-    assert str(caught.value) + "\n" == said("RW-U01", message)
+    assert caught.value.lines() == [
+        f"{message} [RW-U01]",
+        "  usage: The keywords of the call are in docs/python.md.",
+    ]
     listed = rw.score("structured", questions=questions, outputs=outputs, slices=["id"])
     assert "id=Q1" in listed.report["suites"]["structured"]["slices"]
 

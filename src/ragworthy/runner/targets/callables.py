@@ -97,13 +97,14 @@ class Called:
         self._call = call
         self._is_async = inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
         self._loop: asyncio.AbstractEventLoop
-        self._alone = False
+        self.alone = False
+        """Whether it is called with the question alone; known once it is open."""
         self._streams: guard.Streams
         self._closing = threading.Event()
 
     async def open(self) -> None:
         """See that it takes a question, and start the loop for what has to be awaited."""
-        self._alone = _takes_the_question_alone(self._call, self.name)
+        self.alone = _takes_the_question_alone(self._call, self.name)
         self._streams = guard.Streams()
         self._closing.clear()
         self._loop = asyncio.new_event_loop()
@@ -149,7 +150,7 @@ class Called:
 
     def _given(self, ask: Ask) -> Any:
         """What it gives back: called with the question, or with copies of everything."""
-        return self._call(ask.q) if self._alone else self._call(**ask.request())
+        return self._call(ask.q) if self.alone else self._call(**ask.request())
 
     def _called(self, ask: Ask) -> Reply:
         """The reply of a sync callable."""

@@ -50,7 +50,7 @@ class MainThread:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for one, before in self._before.items():
-            signal.signal(one, before)
+            signal.signal(one, signal.SIG_DFL if before is None else before)
 
     def within(self, timeout: float, work: Callable[[], Reply]) -> Reply:
         """What the work gives, or that it took too long."""
