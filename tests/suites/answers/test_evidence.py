@@ -38,7 +38,7 @@ def trace(qid: str, claim: str, retrieved: list[str], cited: list[str] | None = 
 
 
 def score(gold: list[Row], traces: list[Row], corpus: list[Row] | None = None, **more: Any) -> Result:
-    given = {} if corpus is None else {"corpus": corpus}
+    given: dict[str, Any] = {} if corpus is None else {"corpus": corpus}
     return ragworthy.score("answers", gold=gold, traces=traces, short_substr="word", **given, **more)
 
 
