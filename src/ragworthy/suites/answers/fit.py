@@ -12,6 +12,7 @@ import msgspec
 
 from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source
+from ragworthy.metrics.facts.tops import MANY
 from ragworthy.records import Gold
 from ragworthy.report.part import Note
 from ragworthy.report.show import plural
@@ -200,7 +201,8 @@ class _Cited:
             return
         names, retrieved = _ids(trace.citations), trace.retrieved_ids or []
         self.all += len(names)
-        odd = [name for name in names if name not in retrieved]
+        known = retrieved if len(names) < MANY else frozenset(retrieved)
+        odd = [name for name in names if name not in known]
         if not odd:
             return
         from ragworthy.suites.id_forms import Forms, Pair
