@@ -111,6 +111,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-A10": Code("spans_damaged", "A span lost attributes while it was recorded, so what was retrieved or said is not known.", "Record again with OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=100000 in the pipeline's environment (the SDK keeps 128 attributes a span and drops the oldest: the first documents); --skip-damaged leaves these traces out."),
     "RW-A11": Code("document_without_id", "A retrieved document has no id by the rule of --doc-id.", "Name metadata keys that every document has, or use --doc-id content."),
     "RW-A12": Code("span_shape", "A span, a run or a record does not have the shape of its format.", "Check that the file is of this format and whole; 'ragworthy import --help' lists the formats."),
+    "RW-A13": Code("values_cut", "Values of a span were cut off while it was recorded, so what was retrieved or said is not known.", "Record again without OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT (and OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT) in the pipeline's environment; --skip-damaged leaves these traces out."),
     # documents
     "RW-D01": Code("document_not_text", "The file is binary or not UTF-8.", "Give Markdown, HTML, plain text or block records; convert other formats first."),
     "RW-D02": Code("document_repeated", "Two documents have the same id.", "Give every document its own path."),
