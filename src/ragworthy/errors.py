@@ -48,7 +48,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-F19": Code("too_large", "The file is larger than anything of its kind should be.", "Check that it is the file you mean; the line says the limit."),
     "RW-F20": Code("unpacks_to_too_much", "A packed file holds far more than a file of its size should.", "It is padding or damaged; unpack it yourself and look."),
     "RW-F21": Code("out_of_memory", "The machine has no more memory.", "Score a smaller input, use fewer processes (--jobs 1), or a larger machine."),
-    "RW-F22": Code("foreign_file", "The file is of another kind: a table, a JSON array, or what another tool writes.", "Read it with the import named, and give what that writes; docs/troubleshooting.md has every case."),
+    "RW-F22": Code("foreign_file", "The file is of another kind: a table, a JSON array, or what another tool writes.", "Do as the line says, and give what comes of it; docs/troubleshooting.md has every case."),
     "RW-F23": Code("other_kind", "The file is one of ours, but of another kind than the one expected here.", "Check which file is which; docs/formats.md shows every kind."),
     "RW-F24": Code("no_known_field", "No record has a field that every record of this kind needs.", "Say which field is which, as the line shows; docs/formats.md has the names."),
     # gold

@@ -446,7 +446,8 @@ def haystack(*steps: Row, output: Row | None) -> list[Row]:
 
 
 def test_a_prompt_is_never_the_answer(tmp_path: Path) -> None:
-    for output in ({"pb": {"prompt": "[1] A [2] B Q: How long?"}}, {"ret": {"documents": []}}, None):
+    outputs: list[Row | None] = [{"pb": {"prompt": "[1] A [2] B Q: How long?"}}, {"ret": {"documents": []}}, None]
+    for output in outputs:
         trace = one(tmp_path, haystack(output=output))
         assert "answer_json" not in trace
         assert trace["error"] == "no answer in the spans of the trace"
@@ -684,9 +685,8 @@ def test_any_damage_ends_in_an_orderly_way(tmp_path: Path, data: st.DataObject) 
             place = data.draw(st.sampled_from(place["attributes"])) if place["attributes"] else place
         key = data.draw(st.sampled_from(sorted(place)))
         place[key] = data.draw(JSON)
-        if not isinstance(spans[0].get("attributes"), list) or not all(
-            isinstance(s["attributes"], list) for s in spans
-        ):
+        held = [s["attributes"] for s in spans]
+        if not all(isinstance(each, list) and all(isinstance(one, dict) for one in each) for each in held):
             break
     path = tmp_path / "s.jsonl"
     path.write_text(
@@ -731,7 +731,7 @@ def test_a_span_lasts_as_long_in_both_forms(start: int, took: int) -> None:
     """The SDK writes `datetime.fromtimestamp(nanoseconds / 1e9)`, OTLP the nanoseconds."""
     told = [datetime.fromtimestamp(time / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") for time in (start, start + took)]
     otlp_form = Span("t", "1", "", "", "", nanoseconds(str(start)), nanoseconds(str(start + took)))
-    sdk_form = Span("t", "1", "", "", "", *map(nanoseconds, told))
+    sdk_form = Span("t", "1", "", "", "", nanoseconds(told[0]), nanoseconds(told[1]))
     assert otlp_form.milliseconds == sdk_form.milliseconds
     assert abs((otlp_form.milliseconds or 0) - took / 1e6) <= 0.0015
 

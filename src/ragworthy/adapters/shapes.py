@@ -136,7 +136,9 @@ def last_answer_in(value: Any) -> str | None:
     value = opened(value)
     if not isinstance(value, Mapping) or not value or not all(isinstance(one, Mapping) for one in value.values()):
         return None
-    found = (answer_in({key: one for key, one in part.items() if key != "meta"}) for part in reversed(value.values()))
+    found = (
+        answer_in({key: one for key, one in part.items() if key != "meta"}) for part in reversed([*value.values()])
+    )
     return next((one for one in found if one is not None), None)
 
 

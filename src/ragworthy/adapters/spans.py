@@ -119,7 +119,7 @@ class Span:
 
     @property
     def replies(self) -> bool:
-        """Whether it gave `replies`, as generators of Haystack do; to its recorder one of somebody's own is no model."""
+        """Whether it gave `replies`, as generators of Haystack do; recorders take one of somebody's own for a chain."""
         held = self.first(OUTPUT)
         if not isinstance(held, str) or '"replies"' not in held:
             return False
