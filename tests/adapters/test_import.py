@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ragworthy as rw
@@ -232,6 +232,7 @@ def test_calls_from_python_that_cannot_be_meant(call: object, message: str) -> N
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(cells, cells, cells), max_size=12))
 def test_every_row_is_written_or_skipped_and_survives_as_it_was(rows: list[tuple[str, str, str]]) -> None:
     import tempfile

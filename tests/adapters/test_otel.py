@@ -726,6 +726,7 @@ def test_times_however_they_are_written(given_time: object, expected: int | None
     assert nanoseconds(given_time) == expected
 
 
+@settings(deadline=None)
 @given(start=st.integers(1_600_000_000_000_000_000, 1_900_000_000_000_000_000), took=st.integers(0, 10**11))
 def test_a_span_lasts_as_long_in_both_forms(start: int, took: int) -> None:
     """The SDK writes `datetime.fromtimestamp(nanoseconds / 1e9)`, OTLP the nanoseconds."""

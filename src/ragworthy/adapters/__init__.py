@@ -83,13 +83,14 @@ def read(adapter: Adapter, paths: Sequence[Path], options: Mapping[str, Any]) ->
 
     with remembering():
         different, notes = once(paths)
-        if adapter.name == "jsonl" and not options.get("map"):
+        mapped = bool(options.get("map"))  # whoever names the fields knows the file
+        if adapter.name == "jsonl" and not mapped:
             other_format(adapter.name, different, surely=True)
         try:
             found = adapter.read(different, options)
             check(adapter.name, paths, found)
         except DataError as error:
-            if not any(one.code in _TOLD for one in error.problems):
+            if not mapped and not any(one.code in _TOLD for one in error.problems):
                 other_format(adapter.name, different)
             raise
     return found._replace(notes=[*notes, *found.notes, *remarks(found)])
