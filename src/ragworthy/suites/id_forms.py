@@ -13,6 +13,8 @@ MOST_IDS = 200_000
 """Among more ids than this no pair is looked for."""
 LEAST_IDS = 5
 """From so many gold ids on, not one of them in any trace is no chance: they belong to another chunking."""
+MOST_PIECES = 40
+"""An id of more pieces than this is compared as a whole, not by its ends."""
 _PIECE = re.compile(r"[^\W\d_]+|\d+")
 _ENDINGS = frozenset(("md", "markdown", "html", "htm", "txt", "pdf", "json", "jsonl", "rst", "docx"))
 Pieces = tuple[str, ...]
@@ -50,6 +52,8 @@ class Forms:
         for name in names:
             pieces = pieces_of(name)
             self._whole.setdefault(pieces, set()).add(name)
+            if len(pieces) > MOST_PIECES:
+                continue
             for cut in range(1, len(pieces)):  # a path or a prefix before it
                 self._ends.setdefault(pieces[cut:], set()).add(name)
             for cut in range(1, len(pieces)):  # a suffix without a number: a number may name another chunk
@@ -71,6 +75,8 @@ class Forms:
 
     def _longer(self, pieces: Pieces) -> set[str]:
         """Ids of which this one has more before or after them."""
+        if len(pieces) > MOST_PIECES:
+            return set()
         for cut in range(1, len(pieces)):
             if (found := self._whole.get(pieces[cut:])) and _telling(pieces[cut:]):
                 return found

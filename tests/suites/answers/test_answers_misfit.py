@@ -291,3 +291,11 @@ def test_forms_of_one_id(name: str, other: str) -> None:
 def test_what_is_no_other_form(name: str, others: list[str]) -> None:
     """Another number, a document instead of a chunk, several that it could be, or the very same id."""
     assert Forms(others).meant(name) is None
+
+
+def test_an_id_of_very_many_pieces_is_compared_as_a_whole() -> None:
+    """By its ends, 200,000 pieces would be 20,000,000,000 in all."""
+    long = "/".join(["part"] * 200_000)
+    forms = Forms([long, "part"])
+    assert forms.meant(long.upper()) == long
+    assert forms.meant(f"{long}/more") is None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 UP_TO = 32 << 20
 _SHOWN = 60
+_FEW = 32  # up to here a list is searched sooner than a set is built
 
 
 class Glimpse(msgspec.Struct, frozen=True, gc=False):
@@ -200,7 +201,8 @@ class _Cited:
             return
         names, retrieved = _ids(trace.citations), trace.retrieved_ids or []
         self.all += len(names)
-        odd = [name for name in names if name not in retrieved]
+        known = retrieved if len(retrieved) <= _FEW else frozenset(retrieved)
+        odd = [name for name in names if name not in known]
         if not odd:
             return
         from ragworthy.suites.id_forms import Forms, Pair
