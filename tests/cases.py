@@ -18,6 +18,9 @@ FLAGS = {
     "refusals": "--refusal",
     "rule_packs": "--rule-pack",
     "scu": "--scu-enforced",
+    "refusal_packs": "--refusal-pack",
+    "refusal_starts": "--refusal-start",
+    "refusal_patterns": "--refusal-pattern",
 }
 """Flags that are not named like the key of the policy."""
 REFUSAL = "not in context"
@@ -393,10 +396,15 @@ def write_policy(case: Case, gates: str = "", /, **options: Any) -> Path:
     return path
 
 
-def score(way: str, case: Case, gates: str = "", **options: Any) -> Said:
-    """Score in one of the ways, in the working folder; `gates` are [[gate]] tables, in a file where needed."""
+def score(way: str, case: Case, gates: str = "", *, alone: bool = False, **options: Any) -> Said:
+    """Score in one of the ways, in the working folder; `gates` are [[gate]] tables, in a file where needed.
+
+    Where they stand `alone`, the default gates of the suite are left out.
+    """
     report = Path("report.json")
     report.unlink(missing_ok=True)
+    if alone:
+        options |= {"no_default_gates": True} if way == COMMAND else {"defaults": False}
     if way == PYTHON:
         return _in_python(case, gates, options)
     if way == POLICY:

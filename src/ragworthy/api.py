@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 from ragworthy import flow
-from ragworthy.errors import usage_error
+from ragworthy.errors import policy_error, usage_error
 from ragworthy.files import Read, note_paths, remembering
 from ragworthy.gates import Gate
 from ragworthy.given import Given, check_names, choice, flag, in_python, inputs_of, names, paths_of, settings_of
@@ -14,7 +14,7 @@ from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import Verdict
 from ragworthy.policy.declare import Declared
 from ragworthy.policy.gate_checks import EVIDENCE
-from ragworthy.policy.gate_text import parse_gate_text
+from ragworthy.policy.gate_text import Named, parse_gate_text
 from ragworthy.policy.read import find_policy
 from ragworthy.suites import SUITES
 
@@ -88,6 +88,7 @@ def score(
     suite: str,
     *,
     gates: str | Path | Mapping[str, float | str] | None = None,
+    defaults: bool = True,
     evidence: str = "point",
     baseline: str | Path | None = None,
     lock: str | Path | None = None,
@@ -104,6 +105,7 @@ def score(
     `gold` and `traces` are other names for questions and outputs, in stability and latency `traces` is another name for
     runs; `profile="reference"` is for the structured and the latency suite. Agreement takes pairs, or scholar and
     auditor, or gold and traces (and corpus), or raters, or operators; retrieval also takes TREC files as qrels and run.
+    The default gates of the suite hold beside those that `gates` names, unless `defaults=False`.
     `plugins` are metrics of your own: paths of Python files or names of installed plugins, whose code is run.
 
     >>> gold = [{"qid": "A1", "question": "Null keys?", "answerable": True,
@@ -139,7 +141,7 @@ def score(
         note_paths(read, (*inputs.values(), baseline, lock))
         loaded = tuple(load_metrics(name, Path()) for name in paths_of("plugins", plugins))
         with using_metrics(loaded):
-            asked = _gates(declared, settings, inputs, gates, evidence)
+            asked = _gates(declared, settings, inputs, gates, (flag("defaults", defaults), evidence))
         request = flow.Request(
             suite=suite,
             given=inputs,
@@ -160,7 +162,7 @@ def _known(suite: Declared, given: Mapping[str, Any], profile: str) -> dict[str,
     """The settings that follow from something else: the profile, and the form of votes."""
     follows = "profile" in suite.settings._fields
     choice("profile", profile, ("default", "reference") if follows else ("default",))
-    known: dict[str, Any] = {"profile": profile} if follows else {}
+    known: dict[str, Any] = {"profile": profile, **suite.of_profile(profile)} if follows else {}
     if suite.forms:
         known["form"] = suite.form_of(given)
         if known["form"] is None:
@@ -168,12 +170,20 @@ def _known(suite: Declared, given: Mapping[str, Any], profile: str) -> dict[str,
     return known
 
 
-def _gates(suite: Declared, settings: Any, inputs: Mapping[str, Any], given: Any, evidence: str) -> tuple[Gate, ...]:
-    if given is None:
-        return tuple(gate._replace(evidence=evidence) for gate in suite.default_gates(settings, inputs))
-    known = suite.metrics_of(inputs)
-    texts = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else [str(given)]
-    return parse_gate_text(texts, default_k=suite.k_of(settings), evidence=evidence, suite=suite.name, known=known)
+def _gates(
+    suite: Declared, settings: Any, inputs: Mapping[str, Any], given: Any, how: tuple[bool, str]
+) -> tuple[Gate, ...]:
+    """The gates that hold. `how`: whether the default ones do beside those given, and what decides."""
+    defaults, evidence = how
+    named = Named(())
+    if given is not None:
+        known = suite.metrics_of(inputs)
+        texts = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else [str(given)]
+        k = suite.k_of(settings)
+        named = parse_gate_text(texts, default_k=k, evidence=evidence, suite=suite.name, known=known)
+    elif not defaults and "qrels" not in inputs:
+        raise policy_error("RW-P16", "expected gates besides defaults=False, got none", where="score")
+    return named.beside(suite.default_gates(settings, inputs) if defaults else (), evidence)
 
 
 def gate(

@@ -32,6 +32,7 @@ POLICY = f"""\
 # May the index of the new handbook take traffic, with the built-in pipeline on it?
 version = 1
 baseline = "live.report.json"       # the same pipeline on the index in use
+defaults = false                    # only the gates below
 
 [answers]
 gold = "shadow/gold.scored.jsonl"

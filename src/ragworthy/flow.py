@@ -91,7 +91,7 @@ def score_suite(suite: Suite, request: Request, progress: Progress | None = None
     bound = suite.bind(request, evidence, summary, suite.baseline(opened, evidence))
     each = must_pass(suite, request, evidence)
     judged = g.judge(bound.gates, summary.values, baseline=bound.baseline, waivers=bound.waivers, each=each)
-    judged = suite.settle(judged, bound, evidence)
+    judged = g.excuse(suite.settle(judged, bound, evidence))
     return describe(suite, Found(request, opened, evidence, summary, judged, suite.frozen(opened, evidence)))
 
 

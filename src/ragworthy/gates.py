@@ -1,6 +1,6 @@
 """Gates and the verdict: a small pure judgement of numbers against rules."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -65,6 +65,8 @@ class Gate(NamedTuple):
     """The suite that is judged, where it is not the metric's own."""
     usual: bool = False
     """Whether nobody wrote it: a rule of the suite, which may give way where the evidence cannot show its metric."""
+    kept: bool = False
+    """Whether nobody named it: a default gate that stays beside the ones that were named."""
 
 
 MIN, MAX, DROP, WORSE, EACH = ">=", "<=", "drop<=", "worse<=", "each"
@@ -95,6 +97,13 @@ class Judged(NamedTuple):
     previous: str | None = None
     waiver: Waiver | None = None
     failing: tuple[str, ...] = ()
+    excused: bool = False
+    """Whether it is only listed: a default gate that nobody named and that this evidence cannot measure."""
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether a number is lacking without which there is no verdict."""
+        return self.outcome is Outcome.NOT_MEASURED and not self.gate.optional and not self.excused
 
     @property
     def margin(self) -> Fraction | None:
@@ -142,6 +151,36 @@ def judge(
             one = one._replace(waiver=waived.get(name_of(gate)))
         judged.append(one)
     return judged
+
+
+def with_defaults(named: tuple[Gate, ...], usual: Iterable[Gate], evidence: str) -> tuple[Gate, ...]:
+    """The gates that were named, and the default ones of the suite that none of them replaces.
+
+    A limit on the same number (all questions, no slice) replaces a default gate; `must_pass` and slices say something
+    else. Where nobody named a gate, the default ones are as good as named.
+
+    >>> usual = [Gate("answers.precision", MIN, "0.80"), Gate("answers.chr", MIN, "0.75")]
+    >>> gates = with_defaults((usual[0]._replace(threshold="0.9"),), usual, "point")
+    >>> [(one.metric, one.threshold, one.kept) for one in gates]
+    [('answers.precision', '0.9', False), ('answers.chr', '0.75', True)]
+    """
+    said = {(gate.metric, gate.suite) for gate in named if gate.slice is None and gate.op != EACH}
+    stays = bool(named)
+    return named + tuple(
+        gate._replace(evidence=evidence, kept=stays) for gate in usual if (gate.metric, gate.suite) not in said
+    )
+
+
+def excuse(judged: list[Judged]) -> list[Judged]:
+    """The outcomes of one suite, in which default gates that could not be measured are only listed.
+
+    That is so where a gate that somebody named was judged; else nothing at all would have been.
+    """
+    if not any(decides(one) and not one.gate.kept for one in judged):
+        return judged
+    return [
+        one._replace(excused=True) if one.gate.kept and one.outcome is Outcome.NOT_MEASURED else one for one in judged
+    ]
 
 
 def name_of(gate: Gate) -> str:
@@ -279,8 +318,7 @@ def verdict(judged: list[Judged], invalid: list[str]) -> Verdict:
     if not judged and not invalid:
         return Verdict.INCONCLUSIVE
     counted = [one for one in judged if one.waiver is None]
-    unmeasured = any(one.outcome is Outcome.NOT_MEASURED and not one.gate.optional for one in counted)
-    if invalid or unmeasured or not any(map(decides, judged)):
+    if invalid or any(one.unmeasured for one in counted) or not any(map(decides, judged)):
         return Verdict.INVALID
     if any(one.outcome is Outcome.FAIL for one in counted):
         return Verdict.NO_SHIP

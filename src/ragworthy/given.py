@@ -44,6 +44,9 @@ class Given(TypedDict, total=False):
     k: int | Sequence[int] | None
     short_substr: str
     refusals: Sequence[str]
+    refusal_packs: Sequence[str]
+    refusal_starts: Sequence[str]
+    refusal_patterns: Sequence[str]
     scu: bool
     rule_packs: Sequence[str]
     slices: Sequence[str]
@@ -124,7 +127,7 @@ def settings_of(suite: Declared, given: Mapping[str, Any], **known: Any) -> Any:
     own = {
         one.field: _setting(one, given[name], suite) for name, one in settings_by_name(suite).items() if name in given
     }
-    return suite.settings(**own, **known)
+    return suite.settings(**known | own)
 
 
 def _setting(one: Setting, value: Any, suite: Declared) -> Any:

@@ -9,6 +9,17 @@ REPORT_SCHEMA = "ragworthy.report/1"
 LOCK_SCHEMA = "ragworthy.lock/1"
 SUBSET_SCHEMA = "ragworthy.subset/1"
 REFUSAL = "not in context"
+REFUSAL_PACKS = {
+    "en": ("en",),
+    "zh": ("zh-Hans", "zh-Hant"),
+    "zh-Hans": ("zh-Hans",),
+    "zh-Hant": ("zh-Hant",),
+    "ja": ("ja",),
+    "es": ("es",),
+    "de": ("de",),
+    "fr": ("fr",),
+}
+"""The refusal packs that a name stands for."""
 DEFAULT_MODEL = "wordllama"
 """The model behind distances and dense search, unless another one is named."""
 SMOKE, RELEASE = 10, 30

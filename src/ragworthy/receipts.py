@@ -95,9 +95,9 @@ def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
 
 
 def _written(gate: Gate) -> dict[str, Any]:
-    """A gate as a receipt keeps it; that nobody wrote it is said only where it is so."""
+    """A gate as a receipt keeps it; that nobody wrote it, or named it, is said only where it is so."""
     fields = {**gate._asdict(), "must_pass": list(gate.must_pass)}
-    return fields if gate.usual else {key: value for key, value in fields.items() if key != "usual"}
+    return {key: value for key, value in fields.items() if key not in ("usual", "kept") or value}
 
 
 def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:

@@ -67,7 +67,7 @@ def trace_lines(path: Path) -> list[str]:
     ]
     if errors:
         lines += ["", "Errors", *(f"  {count:>6,} ×  {visible(text)}" for text, count in errors.most_common(SHOWN))]
-    lines += _recurring(recurring_among(_claims(records), ()))
+    lines += _recurring(recurring_among(_claims(records)))
     return [*lines, "", f"next: ragworthy init --gold GOLD.jsonl --trace {visible(str(path))}"]
 
 

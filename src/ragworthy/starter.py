@@ -41,7 +41,7 @@ evidence = "point"                  # or "interval": the 95 % interval decides
 gold = "{gold}"
 traces = "{traces}"
 k = 5
-short_substr = "reject"             # or "word": answers under 5 characters count as whole words
+short_substr = "word"               # answers under 5 characters count as whole words; or "reject"
 refusals = ["not in context"]       # texts that count as a refusal (trimmed, any case)
 scu = {scu}
 
@@ -50,6 +50,7 @@ scu = {scu}
 SHADOW_POLICY = """\
 # What a new index must hold before it takes traffic. The questions, wordings and seeds are those of the live one.
 version = 1
+defaults = false                    # only the gates below: the canary's are shown beside them
 
 [retrieval]
 gold = "retrieval_gold.jsonl"

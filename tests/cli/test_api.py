@@ -48,8 +48,15 @@ def test_gates_as_text_mapping_and_file(tmp_path: Path) -> None:
         result = rw.score("answers", gold=GOLD, traces=TRACES, gates=gates)
         assert [(g["metric"], g["threshold"]) for g in result.gates] == [
             ("answers.precision", "0.9"),
+            ("answers.chr", "0.75"),
+            ("answers.under_refusal", "0.05"),
+            ("answers.over_refusal", "0.10"),
             ("answers.missing", "0"),
         ]
+        result = rw.score("answers", gold=GOLD, traces=TRACES, gates=gates, defaults=False)
+        assert [g["metric"] for g in result.gates] == ["answers.precision", "answers.missing"]
+    with pytest.raises(rw.RagworthyError, match="expected gates besides defaults=False, got none"):
+        rw.score("answers", gold=GOLD, traces=TRACES, defaults=False)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +100,7 @@ SCORED: dict[str, dict[str, Any]] = {
         ("answers", "live", TRACES),
         ("answers", "repair", True),
         ("retrieval", "rule_packs", ("dates",)),
-        ("retrieval", "short_substr", "word"),
+        ("retrieval", "short_substr", "reject"),
         ("retrieval", "definition", "mine.toml"),
         ("structured", "k", [1, 5]),
         ("structured", "refusals", ("no",)),
@@ -259,7 +266,7 @@ def test_every_setting_that_is_a_list_of_texts_refuses_a_text() -> None:
         ({"refusals": 4}, "refusals: expected a list of texts, got an int [RW-U01]"),
         ({"refusals": [object()]}, "refusals[0]: expected a text, got an object [RW-U01]"),
         ({"gates": "precision=x"}, 'gates: precision: expected a number, got "x" [RW-P10]'),
-        ({"gates": "precision"}, 'gates: expected name=value, got "precision" [RW-P10]'),
+        ({"gates": "precision"}, 'gates: expected a threshold, e.g. precision=0.80, got "precision" alone [RW-P10]'),
         ({"gates": ""}, "gates: expected name=value pairs, got nothing [RW-P10]"),
         ({"gates": {"nonsense": 1}}, 'gates: nonsense: expected a metric, got "nonsense" [RW-P04]'),
         ({"traces": 4}, "traces: expected a path, records or a data frame, got int [RW-U01]"),
@@ -299,7 +306,7 @@ def test_hints_name_keywords_and_whole_commands(tmp_path: Path, monkeypatch: pyt
     gold = [GOLD[0] | {"gold_claim_substr": ["no"]}, GOLD[1]]
     with pytest.raises(rw.RagworthyError) as caught:
         rw.score("answers", gold=gold, traces=[], short_substr="reject")
-    assert caught.value.lines()[1].endswith('under [answers] in the policy (short_substr="word").')
+    assert caught.value.lines()[1].endswith("under which short pieces count as whole words.")
 
 
 def test_values_as_pipelines_have_them_score_like_plain_ones() -> None:

@@ -149,6 +149,7 @@ def test_other_recurring_claims_are_shown_but_not_proposed() -> None:
 
 def test_gold_items_that_cannot_be_scored_and_how_many_the_key_would_rescue() -> None:
     lay(["It was 1990."] * 2, answerable=True, pieces=("1990",))
+    Path("ragworthy.toml").write_text(SUITE + 'short_substr = "reject"\n')
     title = "Gold items that cannot be scored as they are ('ragworthy gold lint' names them)"
     assert section(doctor(), title) == [
         "  RW-G07: 2 items",

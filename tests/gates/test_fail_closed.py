@@ -415,8 +415,8 @@ def test_gates_given_twice_add_up() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("g.toml", f'evidence = "interval"\n{LOOSE}', "evidence: expected nothing but version and [[gate]]"),
-        ("g.toml", f'freeze = {{signers = ["Z"]}}\n{LOOSE}', "freeze: expected nothing but version and [[gate]]"),
+        ("g.toml", f'evidence = "interval"\n{LOOSE}', "evidence: expected nothing but version, defaults and [[gate]]"),
+        ("g.toml", f'freeze = {{signers = ["Z"]}}\n{LOOSE}', "freeze: expected nothing but version, defaults and"),
         ("g.json", '{"precision": 0.8, "precision": 0.3}', 'the key "precision" twice'),
         ("g.json", '{"gate": [{"metric": "precision", "min": 0.8, "min": 0.3}]}', 'the key "min" twice'),
         ("g.json", '{"gate": [], "gate": [{"metric": "precision", "min": 0.3}]}', 'the key "gate" twice'),

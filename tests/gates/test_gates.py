@@ -199,7 +199,7 @@ DROP = '[[gate]]\nmetric = "precision"\nmax_drop = 0.02\n'
 )
 def test_a_baseline_that_cannot_be_compared_makes_the_verdict_invalid(change: str, reason: str) -> None:
     lay(right=5)
-    more = {"gold": "", "settings": 'short_substr = "word"\n', "unfrozen": "", "broken": ""}[change]
+    more = {"gold": "", "settings": 'short_substr = "reject"\n', "unfrozen": "", "broken": ""}[change]
     if change in ("unfrozen", "broken"):
         assert ragworthy("gold", "freeze", "gold.jsonl", "--signer", "Ada", "--reason", "first").code == 0
         Path("gold.jsonl").write_text(Path("gold.jsonl").read_text() + "\n")
@@ -220,7 +220,7 @@ def test_a_baseline_that_was_not_valid_itself_cannot_be_compared() -> None:
     assert (code, report["verdict"], report["gates"][0]["outcome"]) == (4, "INVALID", "not_measured")
     reason = "the baseline is not comparable: its own evidence was not valid"
     assert report["gates"][0]["reason"] == reason
-    assert report["invalid"] == [f"answers.precision was not measured: {reason}"]
+    assert report["invalid"][0] == f"answers.precision was not measured: {reason}"
 
 
 def test_a_baseline_that_did_not_ship_is_compared_and_told() -> None:
@@ -407,3 +407,62 @@ def test_without_unanswerable_questions_the_gate_on_them_must_be_optional() -> N
     assert (code, report["verdict"]) == (0, "SHIP")
     cases = ElementTree.fromstring(ragworthy("gate", "--format", "junit").out).iter("testcase")
     assert [child.tag for case in cases for child in case] == ["skipped"]
+
+
+# default gates beside those that are named
+
+
+CHR = '[[gate]]\nmetric = "chr"\nmin = 0.5\n'
+
+
+def test_a_default_gate_that_cannot_be_measured_is_listed_and_lets_the_verdict_stand() -> None:
+    lay(right=20)  # no question is unanswerable
+    code, report = gated(SUITE + CHR)
+    assert (code, report["verdict"], report["invalid"]) == (0, "SHIP", [])
+    under = next(gate for gate in report["gates"] if gate["metric"] == "answers.under_refusal")
+    assert (under["outcome"], under["kept"], under["judged"]) == ("not_measured", True, False)
+    text = ragworthy("gate").out.splitlines()
+    assert text[0] == "SHIP: 4 gates hold, 1 not judged"
+    line = "not judged (default gates that nobody named): answers.under_refusal: no unanswerable question"
+    assert f"  {line}" in text
+    assert "not judged (default gates that nobody named)" in ragworthy("gate", "--format", "markdown").out
+    root = ElementTree.fromstring(ragworthy("gate", "--format", "junit").out)
+    assert [root.get(key) for key in ("failures", "errors", "skipped")] == ["0", "0", "1"]
+
+
+def test_without_a_named_gate_it_still_makes_the_verdict_invalid() -> None:
+    lay(right=20)
+    for policy in (SUITE, SUITE + CHR.replace("0.5", '0.5\noptional = true\nslice = "half=z"')):
+        code, report = gated(policy)
+        assert (code, report["verdict"]) == (4, "INVALID")
+        assert "answers.under_refusal was not measured: no unanswerable question" in report["invalid"]
+
+
+def test_a_default_gate_that_nobody_named_can_stop_a_release_and_says_how_to_leave_it_out() -> None:
+    lay(right=8, over=8, refused=4)
+    code, report = gated(SUITE + CHR)
+    failing = [gate["metric"] for gate in report["gates"] if gate["outcome"] == "fail"]
+    assert (code, failing) == (1, ["answers.over_refusal"])
+    assert (
+        "  nobody named answers.over_refusal: default gates hold beside yours unless the policy says defaults = false "
+        "(--no-default-gates, defaults=False)"
+    ) in ragworthy("gate").out.splitlines()
+    assert gated("defaults = false\n" + SUITE + CHR)[0] == 0
+
+
+def test_a_receipt_with_default_gates_verifies() -> None:
+    lay(right=20)
+    files = ("--gold", "gold.jsonl", "--trace", "traces.jsonl")
+    assert ragworthy("score", "answers", *files, "--gates", "chr=0.5", "--receipt", "r.json").code == 0
+    asked = json.loads(Path("r.json").read_text())["request"]["gates"]
+    assert [(gate["metric"], gate.get("kept", False)) for gate in asked] == [
+        ("answers.chr", False),
+        ("answers.precision", True),
+        ("answers.under_refusal", True),
+        ("answers.over_refusal", True),
+    ]
+    done = ragworthy("verify", "r.json")
+    assert done.code == 0
+    assert "gate: answers.precision >= 0.80: pass (1.0), by default" in done.out.splitlines()
+    gated(SUITE + CHR)
+    assert ragworthy("verify", ".ragworthy/receipt.json").code == 0

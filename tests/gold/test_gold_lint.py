@@ -77,7 +77,7 @@ def test_a_sound_set_has_no_findings() -> None:
     ],
 )  # fmt: skip
 def test_errors(row: Row | str, finding: str) -> None:
-    code, findings = lint(item("ok"), closed("no"), row)
+    code, findings = lint(item("ok"), closed("no"), row, args=("--short-substr", "reject"))
     assert (code, [line for line in findings if line.startswith("error")]) == (1, [f"error: gold.jsonl:3: {finding}"])
 
 
@@ -99,7 +99,8 @@ def test_an_empty_set_is_an_error() -> None:
     ],
 )  # fmt: skip
 def test_warnings(row: Row, finding: str) -> None:
-    assert lint(item("ok"), closed("no"), row) == (0, [f"warning: gold.jsonl:3: {finding}"])
+    args = ("--short-substr", "reject")
+    assert lint(item("ok"), closed("no"), row, args=args) == (0, [f"warning: gold.jsonl:3: {finding}"])
 
 
 def test_a_set_without_unanswerable_questions() -> None:
@@ -133,10 +134,12 @@ def test_thin_slices_are_notes() -> None:
 
 def test_short_answers_name_the_key_that_rescues_them() -> None:
     rows = [item("a", gold_claim_substr=["1990"]), item("b", gold_claim_substr=["北京"]), closed("c")]
-    code, findings = lint(*rows)
+    reject = ("--short-substr", "reject")
+    code, findings = lint(*rows, args=reject)
     assert (code, len(findings)) == (1, 2)
-    assert 'short_substr = "word" would make 2 items scorable\n' in ragworthy("gold", "lint", "gold.jsonl").out
-    assert lint(*rows, args=("--short-substr", "word")) == (0, [])
+    said = ragworthy("gold", "lint", "gold.jsonl", *reject).out
+    assert 'short_substr = "word" would make 2 items scorable\n' in said
+    assert lint(*rows) == (0, [])
 
 
 def test_the_summary_counts_items_and_explains_each_code_once() -> None:
@@ -144,7 +147,9 @@ def test_the_summary_counts_items_and_explains_each_code_once() -> None:
     lint(item("a", **bare), item("b", **bare), item("c", gold_citations=[1, 2]), closed("d"))
     out = ragworthy("gold", "lint", "gold.jsonl").out
     lines = out.splitlines()
-    place = lines.index("RW-G03 gold_type: 2 times. Change the value to the type named.")
+    place = lines.index(
+        'RW-G03 gold_type: 2 times. Change the value to the type named; ids are texts, so quote numbers: "4", not 4.'
+    )
     assert [line.endswith("[RW-G03]") for line in lines[place - 2 : place]] == [True, True]  # below its examples
     assert sum(line.startswith("RW-G06 answerable_without_citations: 2 times. ") for line in lines) == 1
     assert lines[-1] == "lint: 4 items, 4 errors, 0 warnings, 0 notes (exit 1)"
@@ -168,7 +173,8 @@ def test_errors_are_cut_with_a_count_and_come_first(broken: str) -> None:
 
 def test_json_lists_every_finding() -> None:
     lint(item("a", gold_citations=[], gold_claim_substr=[]), item("b", gold_claim_substr=["1990"]), closed("c"))
-    done = ragworthy("gold", "lint", "gold.jsonl", "--format", "json", "-o", "lint.json")
+    flags = ("--format", "json", "-o", "lint.json", "--short-substr", "reject")
+    done = ragworthy("gold", "lint", "gold.jsonl", *flags)
     assert (done.code, done.out) == (1, "")
     body = json.loads(Path("lint.json").read_text())
     assert {key: body[key] for key in body if key != "findings"} == {

@@ -541,7 +541,7 @@ def test_a_model_that_does_not_separate_leaves_its_gates_unmeasured(world: World
     assert "this model does not tell relevant from unrelated text here: ΔS gates will not be measured" in lock["said"]
     assert run_cli("retrieve", "--index", world.corpus, "--gold", gold, "-o", tmp_path / "t.jsonl").code == 0
     given = Set(gold, tmp_path / "t.jsonl", lock)
-    done, report = score(given, "--corpus", world.corpus, "--gates", "delta_s_median=0.40")
+    done, report = score(given, "--corpus", world.corpus, "--gates", "delta_s_median=0.40", "--no-default-gates")
     gate = report["gates"][0]
     reason = "wordllama does not tell relevant from unrelated text here (r90 ≥ n10)"
     assert (done.code, gate["outcome"], gate["reason"]) == (4, "not_measured", reason)

@@ -62,7 +62,7 @@ ADVICE = {
     "RW-G02": (
         "  gold_qid_repeated: Make every qid unique; clone an item under a new qid instead of changing its meaning."
     ),
-    "RW-G03": "  gold_type: Change the value to the type named.",
+    "RW-G03": '  gold_type: Change the value to the type named; ids are texts, so quote numbers: "4", not 4.',
     "RW-G04": "  gold_answerable: Set answerable to true or false (a JSON boolean).",
     "RW-G05": "  gold_empty: An empty gold set can show nothing: add questions.",
     "RW-G06": (
@@ -70,12 +70,13 @@ ADVICE = {
         "its text (gold_evidence), where it stands (gold_source) or the ids of its chunks (gold_citations)."
     ),
     "RW-G07": (
-        '  only_short_substr: Give a longer piece, or set short_substr = "word" under [answers] in '
-        "the policy (--short-substr word)."
+        '  only_short_substr: Give a longer piece, or leave short_substr at "word" (the default), under which short '
+        "pieces count as whole words."
     ),
     "RW-G08": "  unanswerable_with_gold: Empty both lists, or set answerable to true.",
     "RW-T01": "  trace_qid: Write the qid of the gold item as a string in qid (or q_id).",
-    "RW-T02": "  trace_type: Change what the pipeline writes; see the trace contract in docs/formats.md.",
+    "RW-T02": '  trace_type: Change what the pipeline writes (ids are texts, so quote numbers: "4", not 4); '
+    "see the trace contract in docs/formats.md.",
     "RW-C01": "  chunk_record: Chunks need chunk_id and text, both strings.",
     "RW-K01": "  pack: A pack has an id and [[rule]] tables with locked and claim, both regular expressions.",
     "RW-B01": "  baseline_unreadable: Name a JSON report written with -o FILE.json by an accepted run.",
@@ -507,6 +508,8 @@ def command(name: str) -> list[str]:
     else:
         flag = {"chunks": "--corpus", "pack": "--rule-pack", "baseline": "--baseline", "lock": "--lock"}[role]
         more = [flag, name]
+    if any("RW-G07" in line for line in EXACT.get(name, ())):
+        more = ["--short-substr", "reject"]
     return ["score", "answers", "--gold", gold, "--trace", trace, *more]
 
 

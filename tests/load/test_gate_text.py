@@ -20,10 +20,10 @@ class Ran(NamedTuple):
 
 def scored(*gates: str, k: int = 5, form: str = "text") -> Ran:
     """The tiny example of `init`, which is all right, scored with these gates."""
-    command = f"score answers --gold gold.jsonl --trace traces.jsonl --k {k} --format {form} --gates".split()
+    command = f"score answers --gold gold.jsonl --trace traces.jsonl --k {k} --format {form} --no-default-gates".split()
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*command, *gates])
+        code = main([*command, "--gates", *gates])
     return Ran(code, out.getvalue(), err.getvalue())
 
 
@@ -103,7 +103,7 @@ def test_names_of_gates(text: str, metric: str, op: str) -> None:
         (["chr=0,8"], '--gates: expected name=value, got "8" [RW-P10]'),
         (["chr=80%"], '--gates: chr: expected a number, got "80%" [RW-P10]'),
         (["chr=nan"], "--gates: chr: expected a number, got NaN [RW-P03]"),
-        (["chr=80"], "--gates: chr: min = 80 can never pass: the metric is never above 1 [RW-P05]"),
+        (["chr=80"], "--gates: chr: min = 80 can never pass: the metric is never above 1 (80 % is 0.8) [RW-P05]"),
         ([""], "--gates: expected name=value pairs, got nothing [RW-P10]"),
     ],
 )

@@ -137,7 +137,7 @@ def test_no_policy_is_p08() -> None:
         (SUITE + '[[waiver]]\nuntil = 1\n', "waiver[0].until: expected a known key, got an unknown one "
          "(one of: gate, reason, owner, expires)"),
         (SUITE + "[poetry]\n", "poetry: expected a known key, got an unknown one "
-         "(one of: version, evidence, plugins, baseline, answers, retrieval, structured, stability, latency, "
+         "(one of: version, evidence, defaults, plugins, baseline, answers, retrieval, structured, stability, latency, "
          "agreement, regression, freeze, gate, waiver)"),
     ],
 )  # fmt: skip
@@ -244,7 +244,7 @@ def test_thresholds_that_never_fail_or_never_pass(metric: str, rule: str, why: s
     ],
 )
 def test_thresholds_at_the_edge_that_can_do_both(metric: str, rule: str) -> None:
-    assert len(loaded(f'{SUITE}[[gate]]\nmetric = "{metric}"\n{rule}\n').gates) == 1
+    assert not loaded(f'{SUITE}[[gate]]\nmetric = "{metric}"\n{rule}\n').gates[0].kept
 
 
 @pytest.mark.parametrize(
@@ -269,8 +269,9 @@ def test_a_policy_with_an_empty_list_of_gates_is_an_error() -> None:
 
 @pytest.mark.parametrize("written", ["0.80", "0.8", "0.05", "0.123456789012345678901234567890", "1"])
 def test_decimals_are_kept_as_written(written: str) -> None:
-    [gate] = loaded(f'{SUITE}[[gate]]\nmetric = "chr"\nmin = {written}\n').gates
-    assert gate.threshold == written
+    gate, *kept = loaded(f'{SUITE}[[gate]]\nmetric = "chr"\nmin = {written}\n').gates
+    assert (gate.metric, gate.threshold) == ("answers.chr", written)
+    assert [one.metric for one in kept] == ["answers.precision", "answers.under_refusal", "answers.over_refusal"]
     assert json.loads(ragworthy("gate", "--format", "json").out)["gates"][0]["threshold"] == written
 
 
@@ -305,19 +306,20 @@ OWN_ANSWERS, OWN_STRUCTURED = [("answers.precision", ">=", "0.80")], [("structur
     ("text", "gates"),
     [
         (STRUCTURED, OF_ANSWERS + OF_STRUCTURED),
-        (STRUCTURED + PRECISION, OWN_ANSWERS + OF_STRUCTURED),
-        (STRUCTURED + '[[gate]]\nmetric = "structured.grounding"\nmin = 0.5\n', OWN_STRUCTURED + OF_ANSWERS),
+        (STRUCTURED + PRECISION, OF_ANSWERS + OF_STRUCTURED),
+        (STRUCTURED + '[[gate]]\nmetric = "structured.grounding"\nmin = 0.5\n',
+         OWN_STRUCTURED + OF_ANSWERS + OF_STRUCTURED),
         (STRUCTURED + PRECISION + '[[gate]]\nmetric = "structured.grounding"\nmin = 0.5\n',
-         OWN_ANSWERS + OWN_STRUCTURED),
-        (RETRIEVAL + PRECISION, OWN_ANSWERS + OF_RETRIEVAL),
+         OWN_ANSWERS + OWN_STRUCTURED + OF_ANSWERS[1:] + OF_STRUCTURED),
+        (RETRIEVAL + PRECISION, OF_ANSWERS + OF_RETRIEVAL),
         (RETRIEVAL + 'live = "l.jsonl"\n' + PRECISION,
-         OWN_ANSWERS + OF_RETRIEVAL + [("retrieval.recall@5", "drop<=", "0.02")]),
+         OF_ANSWERS + OF_RETRIEVAL + [("retrieval.recall@5", "drop<=", "0.02")]),
         (RETRIEVAL + '[[gate]]\nmetric = "retrieval.coverage"\nmin = 0.5\n',
-         [("retrieval.coverage", ">=", "0.5"), *OF_ANSWERS]),
-        (RETRIEVAL + STRUCTURED + PRECISION, OWN_ANSWERS + OF_RETRIEVAL + OF_STRUCTURED),
+         [("retrieval.coverage", ">=", "0.5"), *OF_ANSWERS, *OF_RETRIEVAL[1:]]),
+        (RETRIEVAL + STRUCTURED + PRECISION, OF_ANSWERS + OF_RETRIEVAL + OF_STRUCTURED),
     ],
 )  # fmt: skip
-def test_a_suite_without_a_gate_of_its_own_is_held_to_the_usual_ones(
+def test_the_usual_gates_hold_beside_those_that_are_named_in_every_suite(
     text: str, gates: list[tuple[str, str, str]]
 ) -> None:
     policy = loaded(f'evidence = "interval"\n{SUITE}{text}')
@@ -343,11 +345,75 @@ def test_the_usual_gates_of_a_second_suite_decide_the_verdict() -> None:
     assert (done.code, failing) == (1, ["structured.score", "structured.schema_pass_rate"])
 
 
-def test_gates_of_the_command_line_stand_instead_of_the_usual_ones() -> None:
-    done = ragworthy("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "--gates", "chr=0.5",
-                     "--format", "json")  # fmt: skip
-    gates = [(one["metric"], one["op"], one["threshold"]) for one in json.loads(done.out)["gates"]]
-    assert gates == [("answers.chr", ">=", "0.5"), ("answers.missing", "<=", "0")]
+GRAPH = '[[gate]]\nmetric = "structured.grounding"\nmin = 0.5\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "gates"),
+    [
+        ("defaults = false\n" + SUITE + PRECISION, OWN_ANSWERS),
+        (SUITE + "defaults = false\n" + PRECISION, OWN_ANSWERS),
+        ("defaults = false\n" + SUITE + "defaults = true\n" + PRECISION, OF_ANSWERS),
+        (SUITE + "defaults = false\n" + STRUCTURED + PRECISION, OWN_ANSWERS + OF_STRUCTURED),
+        ("defaults = false\n" + SUITE + STRUCTURED + PRECISION + GRAPH, OWN_ANSWERS + OWN_STRUCTURED),
+        ("defaults = true\n" + SUITE, OF_ANSWERS),
+    ],
+)
+def test_a_policy_can_do_without_the_usual_gates(text: str, gates: list[tuple[str, str, str]]) -> None:
+    assert briefly(loaded(text).gates) == gates
+
+
+@pytest.mark.parametrize(
+    ("rule", "replaced"),
+    [
+        ("min = 0.5", True),
+        ("max_drop = 0.02", True),
+        ("max_worse = 0.02", True),
+        ('min = 0.5\nslice = "topic=x"', False),
+        ('must_pass = ["A1"]', False),
+        ("min = 0.5\noptional = true", True),
+    ],
+)
+def test_a_limit_on_the_same_number_replaces_a_usual_gate(rule: str, replaced: bool) -> None:
+    gates = loaded(f'{SUITE}[[gate]]\nmetric = "chr"\n{rule}\n').gates
+    kept = ["answers.precision", "answers.chr", "answers.under_refusal", "answers.over_refusal"]
+    assert [gate.metric for gate in gates if gate.kept] == [
+        name for name in kept if name != "answers.chr" or not replaced
+    ]
+
+
+def test_nothing_is_left_without_a_gate() -> None:
+    line = "  no_gate_left: Name a gate ([[gate]], --gates, gates=), or leave the default ones in.\n"
+    message = "expected a gate for {} besides defaults = false, got none [RW-P16]\n"
+    assert refused("defaults = false\n" + SUITE) == f"ragworthy.toml: defaults: {message.format('answers')}{line}"
+    text = f"{SUITE}{STRUCTURED}defaults = false\n{PRECISION}"
+    assert refused(text) == f"ragworthy.toml: structured.defaults: {message.format('structured')}{line}"
+    done = ragworthy("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "--no-default-gates")
+    assert (done.code, done.err) == (2, f"--no-default-gates: expected --gates besides it, got none [RW-P16]\n{line}")
+
+
+def test_the_usual_gates_hold_beside_those_of_the_command_line() -> None:
+    command = ("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "--format", "json", "--gates")
+    for more, kept in (((), ["precision", "under_refusal", "over_refusal"]), (("--no-default-gates",), [])):
+        found = json.loads(ragworthy(*command, "chr=0.5", *more).out)["gates"]
+        assert [one["metric"] for one in found if one.get("kept")] == [f"answers.{name}" for name in kept]
+        assert [one["metric"] for one in found if not one.get("kept")] == ["answers.chr", "answers.missing"]
+        assert found[0]["threshold"] == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("g.toml", "defaults = false\nchr = 0.5\n"),
+        ("g.toml", 'defaults = false\n[[gate]]\nmetric = "chr"\nmin = 0.5\n'),
+        ("g.json", '{"defaults": false, "chr": 0.5}'),
+    ],
+)
+def test_a_file_of_gates_can_do_without_the_usual_ones(name: str, text: str) -> None:
+    Path(name).write_text(text)
+    command = ("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "--format", "json")
+    found = json.loads(ragworthy(*command, "--gates", name).out)["gates"]
+    assert [one["metric"] for one in found] == ["answers.chr", "answers.missing"]
 
 
 def test_numbers_that_python_refuses_are_no_toml() -> None:
@@ -361,6 +427,7 @@ def test_every_key_is_read() -> None:
         'evidence = "interval"\nbaseline = "b.json"\n'
         + SUITE
         + 'corpus = "c.jsonl"\nlock = "l.lock"\nk = [3, 10]\nshort_substr = "word"\nrefusals = ["No."]\nscu = true\n'
+        'refusal_packs = ["en", "zh"]\nrefusal_starts = ["Sorry"]\nrefusal_patterns = ["^no"]\n'
         'rule_packs = ["wfgy-neg-4"]\nslices = ["topic"]\n[freeze]\nsigners = ["Ada"]\n'
         '[[gate]]\nmetric = "recall@k"\nmin = 0.7\nmax_drop = 0.02\nslice = "topic=a=b"\nmin_n = 4\n'
         'evidence = "point"\noptional = true\nreview = [0.6, 0.7]\nwhy = "because"\nmust_pass = ["q1"]\n'
@@ -371,11 +438,12 @@ def test_every_key_is_read() -> None:
     assert (section.suite, section.lock) == ("answers", "l.lock")
     assert section.settings._asdict() == {
         "ks": (3, 10), "short_substr": "word", "refusals": ("No.",), "scu": True, "rule_packs": ("wfgy-neg-4",),
-        "slices": ("topic",),
+        "refusal_packs": ("en", "zh"), "refusal_starts": ("Sorry",), "refusal_patterns": ("^no",), "slices": ("topic",),
     }  # fmt: skip
     assert (policy.baseline, policy.signers) == ("b.json", ("Ada",))
     assert briefly(policy.gates) == [
         ("answers.recall@3", ">=", "0.7"), ("answers.recall@3", "drop<=", "0.02"), ("answers.recall@3", "each", "1"),
+        *OF_ANSWERS,
     ]  # fmt: skip
     assert policy.gates[0] == Gate(
         "answers.recall@3", ">=", "0.7", "topic=a=b", 4, "point", (), True, ("0.6", "0.7"), "because"
@@ -437,7 +505,7 @@ evidence = "point"
 gold = "gold/answers.jsonl"
 traces = "runs/latest/traces.jsonl"
 k = 5
-short_substr = "reject"
+short_substr = "word"
 refusals = ["not in context"]
 scu = false
 
@@ -470,6 +538,8 @@ expires = 2026-12-31
     assert [(gate.metric, gate.op, gate.slice) for gate in policy.gates] == [
         ("answers.precision", ">=", None),
         ("retrieval.recall@5", "drop<=", "type=table"),
+        *((name, op, None) for name, op, _ in (*OF_ANSWERS[1:], *OF_RETRIEVAL)),
+        ("retrieval.recall@5", "drop<=", None),
     ]
     assert (retrieval.settings.delta_s, retrieval.given["live"]) == ("calibrated", "runs/live/retrieval.jsonl")
     assert [waiver.gate for waiver in policy.waivers] == ["answers.over_refusal"]
@@ -492,7 +562,7 @@ def waived(waiver: str, *gates: str) -> list[tuple[str, str | None, str, bool]]:
     write_jsonl(Path("traces.jsonl"), traces)
     tables = "".join(f"[[gate]]\n{gate}\n" for gate in gates)
     waivers = f'[[waiver]]\ngate = "{waiver}"\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n'
-    Path("ragworthy.toml").write_text(SUITE + tables + waivers)
+    Path("ragworthy.toml").write_text("defaults = false\n" + SUITE + tables + waivers)
     done = ragworthy("gate", "--format", "json")
     assert done.err == ""
     report = json.loads(done.out)

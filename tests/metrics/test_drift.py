@@ -251,7 +251,7 @@ def test_reports_of_different_gold_sets_or_settings_are_not_put_beside_each_othe
     second = str(tmp_path / "b.json")
     run_cli(
         "score", "answers", "--gold", str(tmp_path / "gold2.jsonl"), "--trace", str(tmp_path / "traces.jsonl"),
-        "--gates", "chr=0.5", "--short-substr", "word", "-o", second,
+        "--gates", "chr=0.5", "--short-substr", "reject", "-o", second,
     )  # fmt: skip
     done = run_cli("history", "trend", first, second)
     assert done.code == 4

@@ -288,7 +288,7 @@ def test_junit_has_an_error_for_evidence_that_is_not_valid() -> None:
     root = ElementTree.fromstring(ragworthy("gate", "--format", "junit").out)
     [error] = root.iter("error")
     assert error.get("message") == "the gold set is not the frozen one (its SHA-256 differs from the lock)"
-    assert [root.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["3", "0", "1", "0"]
+    assert [root.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["6", "0", "1", "1"]
 
 
 # Markdown has a limit

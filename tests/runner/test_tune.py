@@ -248,14 +248,15 @@ def test_gold_that_no_answer_can_get_right_is_refused_as_scoring_does(index: Pat
     gold, trace = tmp_path / "gold.jsonl", tmp_path / "trace.jsonl"
     gold.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     trace.write_text(json.dumps({"qid": rows[0]["qid"]}) + "\n", encoding="utf-8")
-    scoring = run_cli("score", "answers", "--gold", gold, "--trace", trace)
+    reject = ("--short-substr", "reject")
+    scoring = run_cli("score", "answers", "--gold", gold, "--trace", trace, *reject)
     args = ("experiment", "tune", "--index", index, "--gold", gold, "--out")
-    done = run_cli(*args, tmp_path / "o")
+    done = run_cli(*args, tmp_path / "o", *reject)
     assert (done.code, done.err.splitlines()[0]) == (2, scoring.err.splitlines()[0])
     assert done.err.splitlines()[0].endswith("[RW-G07]")
     assert not (tmp_path / "o").exists()
-    for flags, kept in (((), "reject"), (("--short-substr", "word"), "word")):
-        given = gold if flags else GOLD
+    for flags, kept in ((reject, "reject"), ((), "word")):
+        given = GOLD if flags else gold
         done = run_cli("experiment", "tune", "--index", index, "--gold", given, "--out", tmp_path / kept, *flags)
         assert (done.code, done.err) == (0, "")
         made = tomllib.loads((tmp_path / kept / "pipeline.toml").read_text(encoding="utf-8"))

@@ -99,7 +99,7 @@ def test_a_gate_on_a_slice_by_a_field_that_no_gold_item_has_is_refused_alike(nam
 @pytest.mark.parametrize(("name", "way"), params(GOLDS))
 def test_a_gate_on_a_value_that_no_gold_item_has_is_not_measured(name: str, way: str) -> None:
     case = c.EVERY[name](Path())
-    said = c.score(way, case, c.gate(case, min=case.least, slice="topic=nosuch"))
+    said = c.score(way, case, c.gate(case, min=case.least, slice="topic=nosuch"), alone=True)
     (reason,) = said.report["invalid"]
     assert said.code == 4
     assert reason.endswith("[topic=nosuch] was not measured: no such number was measured in slice topic=nosuch")
@@ -127,7 +127,7 @@ def test_must_pass_names_a_vote_where_there_is_no_gold_set(name: str, way: str) 
 @pytest.mark.parametrize(("name", "way"), params([*WITH_TREC, *each(c.VOTES)]))
 def test_must_pass_with_known_questions_is_judged(name: str, way: str) -> None:
     case = c.EVERY[name](Path())
-    said = c.score(way, case, c.gate(case, must_pass=["q1", "q2"]))
+    said = c.score(way, case, c.gate(case, must_pass=["q1", "q2"]), alone=True)
     assert (said.code, said.line, said.report["verdict"]) == (0, "", "SHIP")
 
 
@@ -463,6 +463,9 @@ NAMED: dict[str, Any] = {
     "configuration": "first",
     "fixes": ["rerank", "rewrite"],
     "refusals": [c.REFUSAL, "no idea"],
+    "refusal_packs": ["en"],
+    "refusal_starts": ["it is"],
+    "refusal_patterns": ["^(it|he) is"],
     "slices": ["topic"],
 }
 """Values that the data know."""
@@ -475,7 +478,7 @@ def other_than_usual(one: Setting) -> Any:
     if one.kind is bool:
         return not one.default
     if one.key.choices:
-        return one.key.choices[-1]
+        return [choice for choice in one.key.choices if choice != one.default][-1]
     if one.key.reads == "ks":
         return [1, 2]
     if one.key.reads == "limits":
@@ -508,7 +511,7 @@ def policy_keys() -> dict[str, list[str]]:
 def optional_keys(name: str) -> list[str]:
     """The keys that a case can have besides the files that it needs."""
     votes = {key for one in c.VOTES for key in FILES[one]}
-    keys = [key for key in policy_keys()[suite_of(name)] if key not in OUTPUT_KEYS[suite_of(name)]]
+    keys = [key for key in policy_keys()[suite_of(name)] if key not in {*OUTPUT_KEYS[suite_of(name)], "defaults"}]
     if name in c.VOTES:
         return [key for key in keys if key in settings_for(name)]
     there = {"gold", "traces", "questions", "outputs", "runs", "definition"}
@@ -556,7 +559,7 @@ def keys_of_every_suite() -> list[Key]:
 def test_every_key_of_the_policy_is_tried(suite: str) -> None:
     forms = [name for name in FILES if suite_of(name) == suite and name != "trec"]
     files = {key for name in forms for key in c.EVERY[name](Path()).files}
-    tried = {key for name in forms for key in optional_keys(name)} | files | OUTPUT_KEYS[suite]
+    tried = {key for name in forms for key in optional_keys(name)} | files | OUTPUT_KEYS[suite] | {"defaults"}
     assert tried == set(policy_keys()[suite])
 
 
@@ -600,8 +603,24 @@ def test_command_and_python_take_the_same_flags(name: str, key: str) -> None:
 def test_every_declared_setting_is_told_in_a_report_or_said_not_to_be(name: str) -> None:
     case = c.EVERY[name](Path())
     settings = c.score(c.COMMAND, case).report["suites"][case.suite]["settings"]
-    told = {one.name for one in SUITES[case.suite].fields() if one.key.told}
-    assert told - settings.keys() == set()
+    fields = list(SUITES[case.suite].fields())
+    assert {one.name for one in fields if one.key.told and not one.key.quiet} - settings.keys() == set()
+    quiet = {one.name: NAMED[one.name] for one in fields if one.key.quiet} if name != "operators" else {}
+    assert not quiet.keys() & settings.keys()
+    assert quiet.keys() <= c.score(c.COMMAND, case, **quiet).report["suites"][case.suite]["settings"].keys()
+
+
+@pytest.mark.parametrize(("name", "way"), params((name, way) for name in c.EVERY for way in c.WAYS if name != "trec"))
+def test_default_gates_hold_beside_one_that_is_named_unless_somebody_says_no(name: str, way: str) -> None:
+    case = c.EVERY[name](Path())
+    gate = c.gate(case, min=case.least) + "optional = true\n"
+    both, alone = (c.score(way, case, gate, alone=alone).report["gates"] for alone in (False, True))
+    usual = c.score(way, case).report["gates"]
+    kept = [one["metric"] for one in both if one.get("kept")]
+    assert bool(kept) == (len(usual) > 1)  # raters have one default gate, which the one named replaces
+    assert not [one for one in alone if one.get("kept")]
+    assert {one["metric"] for one in usual} <= {one["metric"] for one in both}
+    assert case.metric not in [one["metric"] for one in both if one.get("kept") and one["slice"] is None]
 
 
 # g. nothing is written unasked

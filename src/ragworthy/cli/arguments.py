@@ -134,7 +134,7 @@ def _gold(group: argparse.ArgumentParser) -> None:
     one = command(verbs, "lint", "what is wrong or doubtful about a gold set", "gold:lint")
     one.add_argument("gold", metavar="GOLD", help="the gold set")
     one.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="format of stdout")
-    one.add_argument("--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters")
+    one.add_argument("--short-substr", choices=("reject", "word"), default="word", help="entries under 5 characters")
     one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks: are ids and evidence in it?")
     one.add_argument("--definition", metavar="FILE", help="what a structured answer looks like (default: bundled)")
     one.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of stdout")

@@ -6,12 +6,15 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.load.sources import open_source
 from ragworthy.names import Exit
+from ragworthy.policy.read import load_policy
+from ragworthy.policy.sections import check_settings
 from ragworthy.report.show import counted, plural
 from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options, Target
@@ -19,6 +22,8 @@ from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.journal import FILE as JOURNAL
 from ragworthy.runner.results import TRACES
 from ragworthy.runner.run import Progress, Ran
+from ragworthy.suites import SUITES
+from ragworthy.suites.refusing import refuses_of
 from ragworthy.text import clip
 
 _EVERY = 0.2
@@ -57,7 +62,25 @@ def options_of(given: argparse.Namespace, out: Path, shown: "Shown") -> running.
         shown.told,
         retry_errors=given.retry_errors,
         keep_going=given.keep_going,
+        refuses=refuses_of(settings_of(given)),
     )
+
+
+def settings_of(given: argparse.Namespace) -> Any:
+    """What a refusal is, by the policy and the flags."""
+    answers = SUITES["answers"]
+    settings = answers.settings()
+    if given.config:
+        sections = load_policy(Path(given.config), SUITES, today=None).suites
+        settings = next((one.settings for one in sections if one.suite == "answers"), settings)
+    settings = settings._replace(
+        refusals=(*settings.refusals, *given.refusal),
+        refusal_packs=(*settings.refusal_packs, *given.refusal_pack),
+        refusal_starts=(*settings.refusal_starts, *given.refusal_start),
+        refusal_patterns=(*settings.refusal_patterns, *given.refusal_pattern),
+    )
+    check_settings(settings, answers, given.config or "")
+    return settings
 
 
 def traces(given: argparse.Namespace) -> Path:
@@ -92,6 +115,9 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
     if not given.quiet:
         sums = f"answered {counts.answered:,} + refused {counts.refused:,} + errored {counts.errored:,}"
         print(f"asked {counts.asked:,} = {sums}")
+        if counts.near:
+            near = plural(counts.near, "answer reads", "answers read")
+            print(f"{near} like a refusal: --refusal, --refusal-pack and others say what one is (docs/refusals.md)")
         if counts.reasons:
             print(f"errors: {counted(counts.reasons)}")
             print(f"the first: {clip(counts.first or '', 300)}")

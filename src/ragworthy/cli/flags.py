@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from ragworthy.policy.declare import Declared
+from ragworthy.policy.declare import REFUSAL_PACK, REFUSAL_PATTERN, REFUSAL_START, REFUSED, Declared
 from ragworthy.safe import terminal
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
         own[name].add(one)
     one.add_argument("--gates", nargs="+", action="extend", metavar="NAME=VALUE",
                      help=f"gates, e.g. {suite.example}, or a TOML file")  # fmt: skip
+    one.add_argument("--no-default-gates", action="store_true", help="only the gates named by --gates")
     one.add_argument("--profile", choices=("default", "reference"), default="default",
                      help="reference: print what the sources' own scorer prints")  # fmt: skip
     one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run")
@@ -107,7 +108,7 @@ class Flag(NamedTuple):
         one.add_argument(*self.names, **self.how)
 
 
-AFTER = ("--refusal", "--slice")
+AFTER = ("--refusal", "--refusal-pack", "--refusal-start", "--refusal-pattern", "--slice")
 """Settings that stand among what every suite takes."""
 SEVERAL: dict[str, Any] = {"action": "append", "default": []}
 
@@ -140,7 +141,7 @@ def _settings(suite: Declared) -> Iterator[Flag]:
         if one.kind is bool:
             how["action"] = "store_true"
         elif key.choices:
-            how |= {"choices": key.choices, "default": one.default}
+            how |= {"choices": key.choices, "default": None if key.reference else one.default}
         elif key.reads == "ks":
             how |= {"metavar": key.metavar, "default": ",".join(map(str, one.default))}
         elif key.reads == "limits":
@@ -249,7 +250,7 @@ def experiments(group: argparse.ArgumentParser) -> None:
     one.add_argument("--share", default="0.3", metavar="SHARE", help="how much is tuned on (default: 0.3)")
     one.add_argument("--seed", type=count, default=0, metavar="N", help="which split (default: 0)")
     one.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="a knob (repeatable)")
-    one.add_argument("--short-substr", choices=("reject", "word"), default="reject", help="entries under 5 characters")
+    one.add_argument("--short-substr", choices=("reject", "word"), default="word", help="entries under 5 characters")
     quiet(one)
 
 
@@ -258,6 +259,9 @@ def _closed(one: argparse.ArgumentParser) -> None:
     one.add_argument("--concurrency", type=whole, default=4, metavar="N",
                      help="how many at a time (default: 4); 1 calls Python in the main thread")  # fmt: skip
     one.add_argument("--retry-errors", action="store_true", help="with --resume: ask what was an error again")
+    one.add_argument("-c", "--config", metavar="FILE", help="a policy whose [answers] says what a refusal is")
+    for key in (REFUSED, REFUSAL_PACK, REFUSAL_START, REFUSAL_PATTERN):
+        one.add_argument(key.flag, **SEVERAL, metavar=key.metavar, help=f"{key.help}; only counted")
 
 
 def _driven(one: argparse.ArgumentParser, *, retries: int = 2, needs_out: bool = True) -> None:

@@ -111,7 +111,8 @@ def _waived(checked: "receipts.Checked") -> list[Judged]:
 def _gate(one: Judged, value: str) -> str:
     gate = one.gate
     rule = "each must pass" if gate.op == EACH else f"{gate.op} {gate.threshold}"
-    marks = [mark for mark, there in (("optional", gate.optional), ("waived", one.waiver is not None)) if there]
+    said = (("optional", gate.optional), ("by default", gate.kept), ("waived", one.waiver is not None))
+    marks = [mark for mark, there in said if there]
     return f"gate: {name_of(gate)} {rule}: {one.outcome} ({value}){''.join(f', {mark}' for mark in marks)}"
 
 

@@ -220,7 +220,6 @@ def diff(given: argparse.Namespace) -> int:
     gates: tuple[Gate, ...] = default_gates(settings, {"live": given.live})
     if given.gates:
         named = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval")
-        said = {one.metric for one in named if one.slice is None}
-        gates = (*named, *(one for one in gates if one.metric not in said))
+        gates = named.beside(gates, "point")
     asked: dict[str, Any] = {"how": how, "gates": gates, "settings": settings, "queries": queries}
     return publish(given, diffing.compare(pair, Path(given.gold), **asked, **options(given)))

@@ -124,7 +124,7 @@ def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, byt
 
         form.write(*receipt)
     _summary(report)
-    if given.quiet:
+    if given.quiet and given.format == "text":  # another format is asked for by whoever reads it
         print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
     else:
         show(flow.render(report, given.format, colour=coloured(given)))

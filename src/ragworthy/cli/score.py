@@ -10,14 +10,14 @@ from ragworthy import flow
 from ragworthy.cli.flags import depths, number_of, value_of
 from ragworthy.cli.outputs import besides_of, coloured, finish, guard, keep_inputs, options
 from ragworthy.cli.say import print, show
-from ragworthy.errors import usage_error
+from ragworthy.errors import policy_error, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gates import Gate
 from ragworthy.load.checker import Checker
 from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.policy.declare import Declared, Setting
-from ragworthy.policy.gate_text import parse_gate_text
+from ragworthy.policy.gate_text import Named, parse_gate_text
 from ragworthy.policy.sections import NUMBERS, parse_limits
 from ragworthy.report import write as writing
 from ragworthy.suites import SUITES
@@ -33,7 +33,7 @@ def score(given: argparse.Namespace) -> int:
         return printed(given, suite, inputs)
     known = {"form": form} if form is not None else {}
     if "profile" in suite.settings._fields:
-        known["profile"] = given.profile
+        known |= {"profile": given.profile, **suite.of_profile(given.profile)}
     settings = settings_of(given, suite, **known)
     plugins = tuple(load_metrics(name, Path()) for name in given.plugin)
     with using_metrics(plugins):
@@ -86,11 +86,14 @@ def _spelled(suite: Declared) -> dict[str, str]:
 
 
 def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: dict[str, Any]) -> tuple[Gate, ...]:
-    if not given.gates:
-        usual = suite.default_gates(settings, inputs)
-        return tuple(one._replace(evidence=given.evidence) for one in usual)
-    known, k = suite.metrics_of(inputs), suite.k_of(settings)
-    return parse_gate_text(given.gates, default_k=k, evidence=given.evidence, suite=suite.name, known=known)
+    named = Named(())
+    if given.gates:
+        known, k = suite.metrics_of(inputs), suite.k_of(settings)
+        named = parse_gate_text(given.gates, default_k=k, evidence=given.evidence, suite=suite.name, known=known)
+    elif given.no_default_gates and "qrels" not in inputs:
+        raise policy_error("RW-P16", "expected --gates besides it, got none", where="--no-default-gates")
+    usual = () if given.no_default_gates else suite.default_gates(settings, inputs)
+    return named.beside(usual, given.evidence)
 
 
 def _items(given: argparse.Namespace, request: flow.Request) -> int:
@@ -130,8 +133,13 @@ def inputs_of(given: argparse.Namespace, suite: Declared) -> dict[str, Any]:
 
 def settings_of(given: argparse.Namespace, suite: Declared, **known: Any) -> Any:
     """The settings that were given; `known` are those that follow from something else."""
-    own = {one.field: _setting(given, one, suite) for one in suite.fields() if one.key.flag}
-    return suite.settings(**own, **known)
+    said = [one for one in suite.fields() if one.key.flag and not _unsaid(given, one)]
+    return suite.settings(**known | {one.field: _setting(given, one, suite) for one in said})
+
+
+def _unsaid(given: argparse.Namespace, one: Setting) -> bool:
+    """Whether nobody gave a setting whose default depends on the profile."""
+    return bool(one.key.reference) and value_of(given, one.key.flag) is None
 
 
 def _setting(given: argparse.Namespace, one: Setting, suite: Declared) -> Any:

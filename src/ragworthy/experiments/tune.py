@@ -87,7 +87,7 @@ def tune(
     share: Fraction = SHARE,
     seed: int = 0,
     knobs: Mapping[str, Any] | None = None,
-    short_words: bool = False,
+    short_words: bool = True,
 ) -> Tuned:
     """Split the gold set, choose the threshold on one part, and write both parts and the pipeline's settings."""
     chosen_knobs = _tunable(knobs or {})

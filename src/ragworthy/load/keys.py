@@ -6,6 +6,7 @@ KEYS: dict[str, dict[str, str]] = {
     "": {
         "version": "the policy format; 1",
         "evidence": '"point" (the value decides) or "interval" (the 95 % interval decides)',
+        "defaults": "whether the default gates of a suite hold beside those that are named; default true",
         "plugins": "metrics of your own: paths of Python files, or names of installed plugins; their code is run",
         "baseline": "path of the JSON report of an accepted run, for max_drop",
         "regression": "whether the usual rules against the baseline are added",

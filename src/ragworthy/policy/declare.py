@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ragworthy.names import REFUSAL
+from ragworthy.names import REFUSAL, REFUSAL_PACKS
 
 if TYPE_CHECKING:
     from ragworthy.gates import Gate
@@ -92,11 +92,15 @@ class Key(NamedTuple):
     name: str = ""
     """Its key in a policy and in Python, where the field has another name."""
     choices: tuple[str, ...] = ()
-    reads: Literal["", "ks", "limits", "positive", "refusals", "share"] = ""
+    reads: Literal["", "ks", "limits", "positive", "refusals", "share", "packs", "starts", "patterns"] = ""
     """How it is read, where the type does not say: depths, limits by name, a number above 0, texts of refusals, a share
-    from 0 to below 1."""
+    from 0 to below 1, names of refusal packs, beginnings, regular expressions."""
     python: bool = True
     """Whether Python takes it."""
+    reference: str = ""
+    """Its default under the profile reference, where that is another one."""
+    quiet: bool = False
+    """Whether a report names it only where it is set, so that reports made before it was there stay comparable."""
     told: bool = True
     """Whether a report names it among the settings that two runs must share to be compared."""
 
@@ -192,6 +196,11 @@ class Declared(NamedTuple):
             if refuse is not None:
                 refuse(given, spelled)
 
+    def of_profile(self, profile: str) -> dict[str, Any]:
+        """The settings whose default follows from the profile."""
+        follows = profile == "reference" and "profile" in self.settings._fields
+        return {one.field: one.key.reference for one in self.fields() if follows and one.key.reference}
+
     def fields(self) -> Iterator[Setting]:
         """Every setting, in the order of the policy's page."""
         defaults = self.settings._field_defaults
@@ -235,10 +244,11 @@ class Declared(NamedTuple):
 REFUSALS = (REFUSAL,)
 
 SHORT = Key(
-    '"reject" (entries under 5 characters never count) or "word" (they count as whole words)',
+    '"word" (entries under 5 characters count as whole words) or "reject" (they never count); default "word"',
     flag="--short-substr",
-    help="entries under 5 characters",
+    help="entries under 5 characters: as whole words (default), or not at all",
     choices=("reject", "word"),
+    reference="reject",
 )
 REFUSED = Key(
     "texts that count as a refusal (trimmed, any case)",
@@ -246,6 +256,30 @@ REFUSED = Key(
     help="another refusal text (repeatable)",
     metavar="TEXT",
     reads="refusals",
+)
+REFUSAL_PACK = Key(
+    f"languages in which refusals are known by rule: {', '.join(REFUSAL_PACKS)}; default none",
+    flag="--refusal-pack",
+    help="know refusals of a language by rule, e.g. en (repeatable)",
+    metavar="LANGUAGE",
+    reads="packs",
+    quiet=True,
+)
+REFUSAL_START = Key(
+    "beginnings of refusals (any case)",
+    flag="--refusal-start",
+    help="a claim that begins so is a refusal (repeatable)",
+    metavar="TEXT",
+    reads="starts",
+    quiet=True,
+)
+REFUSAL_PATTERN = Key(
+    "regular expressions: a claim in which one is found is a refusal (any case)",
+    flag="--refusal-pattern",
+    help="a claim in which this is found is a refusal (repeatable)",
+    metavar="REGEX",
+    reads="patterns",
+    quiet=True,
 )
 SCU = Key(
     "whether locked constraints are checked",

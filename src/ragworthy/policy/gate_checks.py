@@ -109,7 +109,8 @@ def idle_threshold(metric: registry.Metric, op: str, number: str) -> str | None:
         if limit <= lowest:
             return f"min = {number} can never fail: the metric is never below 0"
         if highest is not None and limit > highest:
-            return f"min = {number} can never pass: the metric is never above {highest}"
+            share = f" ({number} % is {float(limit / 100):g})" if highest == 1 and 10 <= limit <= 100 else ""
+            return f"min = {number} can never pass: the metric is never above {highest}{share}"
     else:
         if highest is not None and limit >= highest:
             return f"max = {number} can never fail: the metric is never above {highest}"

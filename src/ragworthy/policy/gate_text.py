@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragworthy.errors import data_error, policy_error
 from ragworthy.files import read_text
-from ragworthy.gates import EACH, MAX, MIN, Gate
+from ragworthy.gates import EACH, MAX, MIN, Gate, with_defaults
 from ragworthy.load.checker import Checker, load_toml, shown, written
 from ragworthy.load.keys import KEYS
 from ragworthy.metrics import registry
@@ -25,6 +25,7 @@ from ragworthy.policy.gate_checks import (
 )
 
 MOST_KS = 8
+DEFAULTS = "defaults"
 
 
 def parse_ks(check: Checker, given: Any, field: str) -> tuple[int, ...]:
@@ -158,10 +159,21 @@ def _slice(check: Checker, table: dict[str, Any], here: str) -> str | None:
     return str(text) if text is not None else None
 
 
+class Named(NamedTuple):
+    """Gates that somebody named, and whether the default ones hold beside them."""
+
+    gates: tuple[Gate, ...]
+    defaults: bool = True
+
+    def beside(self, usual: Iterable[Gate], evidence: str) -> tuple[Gate, ...]:
+        """The gates that hold, of a suite with these default ones."""
+        return with_defaults(self.gates, usual if self.defaults else (), evidence)
+
+
 def load_gate_file(
     path: Path, *, default_k: int, evidence: str, suite: str | None = None, known: Known = None
-) -> tuple[Gate, ...]:
-    """Gates from a TOML or JSON file: [[gate]] tables, or plain `name = threshold` lines."""
+) -> Named:
+    """Gates from a TOML or JSON file: [[gate]] tables, or plain `name = threshold` lines; `defaults` in either."""
     where = path.as_posix()
     if path.suffix == ".json":
         import json
@@ -175,9 +187,12 @@ def load_gate_file(
     else:
         table = load_toml(path)
     check = Checker(where)
+    defaults = check.take(table, DEFAULTS, bool, "", "true or false")
+    table = {key: value for key, value in table.items() if key != DEFAULTS}
     if "gate" in table:
         for key in table.keys() - {"version", "gate"}:  # a policy read as gates would lose all that it says besides
-            check.say("RW-P02", key, "expected nothing but version and [[gate]] in a file of gates, got another key")
+            message = f"expected nothing but version, {DEFAULTS} and [[gate]] in a file of gates, got another key"
+            check.say("RW-P02", key, message)
         gates = parse_gates(
             check, table["gate"], "gate", default_k=default_k, evidence=evidence, suite=suite, known=known
         )
@@ -186,7 +201,7 @@ def load_gate_file(
     check.stop()
     if not gates:
         raise policy_error("RW-P10", "expected at least one gate, got none", where=where)
-    return gates
+    return Named(gates, defaults is not False)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -229,22 +244,18 @@ def named_gates(
     return tuple(gates)
 
 
-def _bare_name(text: str, default_k: int, suite: str | None, known: Known) -> bool:
-    """Whether a text is the name of a metric without a value, and no file."""
-    return registry.find(text, default_k=default_k, suite=suite, known=known) is not None and not Path(text).exists()
-
-
 def parse_gate_text(
     given: list[str], *, default_k: int, evidence: str = "point", suite: str | None = None, known: Known = None
-) -> tuple[Gate, ...]:
+) -> Named:
     """Gates as the command line takes them: `precision=0.80,chr=0.75`, blanks for commas, or a TOML or JSON file.
 
-    >>> [(gate.metric, gate.op, gate.threshold) for gate in parse_gate_text(["chr=0.75", "under=0.05"], default_k=5)]
+    >>> named = parse_gate_text(["chr=0.75", "under=0.05"], default_k=5)
+    >>> [(gate.metric, gate.op, gate.threshold) for gate in named.gates]
     [('answers.chr', '>=', '0.75'), ('answers.under_refusal', '<=', '0.05')]
     """
-    alone = given[0] if len(given) == 1 and "=" not in given[0] else ""
-    if alone.strip() and not _bare_name(alone, default_k, suite, known):
-        return load_gate_file(Path(alone), default_k=default_k, evidence=evidence, suite=suite, known=known)
+    if len(given) == 1 and "=" not in given[0] and given[0].strip():
+        _bare_name(given[0], default_k, suite, known)
+        return load_gate_file(Path(given[0]), default_k=default_k, evidence=evidence, suite=suite, known=known)
     check = Checker("--gates")
     pairs: dict[str, Any] = {}
     for item in " ".join(given).replace(",", " ").split():
@@ -268,4 +279,24 @@ def parse_gate_text(
     check.stop()
     if not gates:
         raise policy_error("RW-P10", "expected name=value pairs, got nothing", where="--gates")
-    return gates
+    return Named(gates)
+
+
+def _bare_name(given: str, default_k: int, suite: str | None, known: Known) -> None:
+    """Refuse metrics without a threshold, where a file could be meant and none is there."""
+    names = given.replace(",", " ").split()
+    found = [registry.find(name, default_k=default_k, suite=suite, known=known) for name in names]
+    if all(found) and not Path(given).exists():
+        check = Checker("--gates")
+        for name, one in zip(names, found, strict=True):
+            if one is not None:
+                check.say("RW-P10", "", f'expected a threshold, e.g. {name}={_example(one.metric)}, got "{name}" alone')
+        check.stop()
+
+
+def _example(metric: registry.Metric) -> str:
+    """A threshold that somebody could mean."""
+    if metric.highest is None or metric.kind == "count":
+        return "0" if metric.better == "lower" else "1"
+    share = Decimal("0.80") if metric.better == "higher" else Decimal("0.05")
+    return str(share if metric.highest == 1 else (share * int(metric.highest)).normalize())

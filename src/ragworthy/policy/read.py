@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from ragworthy.errors import policy_error
 from ragworthy.files import read_text
-from ragworthy.gates import Gate, Waiver, name_of
+from ragworthy.gates import Gate, Waiver, name_of, with_defaults
 from ragworthy.load.checker import Checker, load_toml, shown
 from ragworthy.load.keys import KEYS
 from ragworthy.load.plugins import Plugin, load_metrics, using_metrics
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, SUITES
 from ragworthy.policy.gate_checks import EVIDENCE, Known
-from ragworthy.policy.gate_text import parse_gates
+from ragworthy.policy.gate_text import DEFAULTS, parse_gates
 from ragworthy.policy.sections import Section, Suites, every_key, paths_of, sections
 
 VERSION = 1
@@ -94,11 +94,9 @@ def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | N
     gates = parse_gates(check, table.get("gate", []), "gate", default_k=k, evidence=evidence, suite=only, known=known)
     if table.get("gate") == []:
         check.say("RW-P11", "gate", "expected at least one gate, got an empty list")
-    gated = {suite_of(gate) for gate in gates}
-    idle = [one for one in there if one.suite not in gated and table.get("gate") != []]
-    if not check.problems:  # a suite that nothing is said about is held to the usual gates, never to none
-        usual = [gate for one in idle for gate in suites[one.suite].default_gates(one.settings, one.there)]
-        gates += tuple(gate._replace(evidence=evidence) for gate in usual)
+    defaults = check.take(table, DEFAULTS, bool, "", "true or false")
+    if not check.problems:
+        gates = _with_defaults(check, gates, there, suites, evidence, (defaults, regression))
         rules = [gate for one in there if regression for gate in suites[one.suite].regression]
         gates += _regression(gates, rules, evidence)
     _suites_of_gates(check, gates, there)
@@ -109,6 +107,30 @@ def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | N
     baseline = check.take(table, "baseline", str, "", "a path")
     check.stop()
     return Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today)
+
+
+def _with_defaults(
+    check: Checker,
+    named: tuple[Gate, ...],
+    there: tuple[Section, ...],
+    suites: Suites,
+    evidence: str,
+    said: tuple[bool | None, bool],
+) -> tuple[Gate, ...]:
+    """The gates that were named, and the default ones of every suite, where the policy does not do without them.
+
+    `said`: what the policy as a whole says of default gates, and whether it asks for the rules against a baseline.
+    """
+    usual: tuple[Gate, ...] = ()
+    for one in there:
+        mine = tuple(gate for gate in named if suite_of(gate) == one.suite)
+        if one.defaults if one.defaults is not None else said[0] is not False:
+            gates = suites[one.suite].default_gates(one.settings, one.there)
+            usual += with_defaults(mine, gates, evidence)[len(mine) :]
+        elif not mine and not said[1]:
+            key = DEFAULTS if one.defaults is None else f"{one.suite}.{DEFAULTS}"
+            check.say("RW-P16", key, f"expected a gate for {one.suite} besides defaults = false, got none")
+    return named + usual
 
 
 def suite_of(gate: Gate) -> str | None:

@@ -12,8 +12,9 @@ from ragworthy.errors import policy_error
 from ragworthy.load.checker import Checker, shown, written
 from ragworthy.load.keys import KEYS
 from ragworthy.metrics.registry import all_metrics
+from ragworthy.names import REFUSAL_PACKS
 from ragworthy.policy.declare import Declared, Setting
-from ragworthy.policy.gate_text import parse_ks
+from ragworthy.policy.gate_text import DEFAULTS, parse_ks
 from ragworthy.records import explained
 from ragworthy.stats import exact
 
@@ -38,6 +39,8 @@ class Section(NamedTuple):
     given: Mapping[str, Any]
     """The paths of its inputs, as they were written."""
     lock: str | None = None
+    defaults: bool | None = None
+    """Whether the default gates hold beside those that are named; None where only the policy as a whole says so."""
 
     @property
     def there(self) -> dict[str, Any]:
@@ -67,11 +70,12 @@ def every_key(suites: Suites) -> dict[str, dict[str, str]]:
 
 
 def keys_of(suite: Declared) -> dict[str, str]:
-    """The keys of a suite's section: its files, the lock, its settings."""
+    """The keys of a suite's section: its files, the lock, its settings, whether its default gates hold."""
     files = {one.key: one.meaning for one in suite.inputs if one.meaning}
     for one in [one for one in suite.inputs if one.receipt_role == "gold"][:1]:
         files |= {LOCK: f"path of the lock file; default: beside the {one.key.removesuffix('s')} set"}
-    return files | {one.name: one.key.meaning for one in suite.fields() if one.key.meaning}
+    settings = {one.name: one.key.meaning for one in suite.fields() if one.key.meaning}
+    return files | settings | {DEFAULTS: "the same as at the top, for the gates of this suite"}
 
 
 # reading
@@ -93,7 +97,8 @@ def _section(check: Checker, table: dict[str, Any], suite: Declared) -> Section:
     given = {one.key: check.take(table, one.key, str, path, "a path") for one in inputs if not one.several}
     lock = check.take(table, LOCK, str, path, "a path")
     given |= {one.key: check.strings(table, one.key, path) for one in inputs if one.several}
-    found = Section(suite.name, None, {key: paths for key, paths in given.items() if paths is not None}, lock)
+    defaults = check.take(table, DEFAULTS, bool, path, "true or false")
+    found = Section(suite.name, None, {key: paths for key, paths in given.items() if paths is not None}, lock, defaults)
     settings = {"form": _form(check, found.there, suite)} if suite.forms else {}
     settings |= {one.field: _setting(check, table, one, suite) for one in suite.fields() if one.key.meaning}
     return found._replace(settings=suite.settings(**settings))
@@ -196,6 +201,21 @@ def _check_setting(check: Checker, one: Setting, value: Any, suite: Declared) ->
         number, (expected, fits) = exact(value), NUMBERS[reads]
         if number is None or not fits(number):
             check.say("RW-P03", name, f"expected {expected}, got {value}")
+    elif reads in ("packs", "starts", "patterns") and value:
+        _check_refusing(check, name, reads, value)
+
+
+def _check_refusing(check: Checker, name: str, reads: str, given: tuple[str, ...]) -> None:
+    """What must hold for the rules by which a claim is a refusal."""
+    from ragworthy.metrics.facts.refusals import wrong_pattern  # few settings have any
+
+    for text in given:
+        if reads == "packs" and text not in REFUSAL_PACKS:
+            check.say("RW-P18", name, f'expected one of {", ".join(REFUSAL_PACKS)}, got "{text}"')
+        elif reads == "starts" and not text.strip():
+            check.say("RW-P03", name, "expected texts, got an empty one, with which every claim begins")
+        elif reads == "patterns" and (bad := wrong_pattern(text)):
+            check.say("RW-P17", name, f"{bad}: {text}")
 
 
 def _check_limits(check: Checker, one: Setting, given: tuple[str, ...], suite: str) -> None:

@@ -57,7 +57,7 @@ def _judged(gate: dict[str, Any], report: dict[str, Any], voices: Voices) -> tup
             "failure",
             f'<failure type="gate" message="{xml(detail)}">{_offenders(report, gate, voices)}</failure>',
         )
-    if outcome == "not_measured" and gate["optional"]:
+    if outcome == "not_measured" and (gate["optional"] or not gate.get("judged", True)):
         return "skipped", f'<skipped message="{xml(detail)}"/>'
     if outcome != "pass":
         return "error", f'<error type="{"missing" if outcome == "fail" else outcome}" message="{xml(detail)}"/>'

@@ -8,6 +8,7 @@ from ragworthy.report.part import Voice, Voices, partial_notes
 from ragworthy.report.show import (
     cases,
     counted,
+    default_notes,
     gate_name,
     gate_notes,
     grid,
@@ -93,11 +94,13 @@ def _head(report: dict[str, Any], voices: Voices) -> list[str]:
     for gate in report["gates"]:
         shown = gate["shown"]
         name = gate_name(gate).replace("[", " [")
-        outcome = "⏸ waived" if "waiver" in gate else _OUTCOME[gate["outcome"]]
+        outcome = _OUTCOME[gate["outcome"]] if gate.get("judged", True) else "not judged"
+        outcome = "⏸ waived" if "waiver" in gate else outcome
         rows.append((name, outcome, *(shown[key] for key in ("value", "cases", "interval", "rule", "margin"))))
     lines += [*_table(("gate", "outcome", "value", "cases", "95 % interval", "threshold", "margin"), rows), ""]
     for gate in report["gates"]:
         lines += [fill("- {}: {}", _named(gate), note) for note in gate_notes(gate)]
+    lines += [fill("- {}", note) for note in default_notes(report["gates"])]
     if report["next"]:
         lines += ["", "**What to do next**", ""]
         lines += [fill("- **{}**: {}", step["pattern"], step["do"]) for step in report["next"]]

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.names import REPORT_SCHEMA, VERSION, Outcome, exit_code
+from ragworthy.names import REPORT_SCHEMA, VERSION, exit_code
 from ragworthy.report import show
 from ragworthy.report.part import Part
 from ragworthy.stats import cases_needed
@@ -48,11 +48,7 @@ def mostly_errors(errored: int, total: int, what: str) -> list[str]:
 
 def unmeasured(judged: Sequence[g.Judged]) -> list[str]:
     """The gates that were not measured, in words, and that none was where that is so."""
-    reasons = [
-        f"{g.name_of(one.gate)} was not measured: {one.reason}"
-        for one in judged
-        if one.outcome is Outcome.NOT_MEASURED and not one.gate.optional
-    ]
+    reasons = [f"{g.name_of(one.gate)} was not measured: {one.reason}" for one in judged if one.unmeasured]
     if not reasons and not any(map(g.decides, judged)):
         reasons.append("no gate was measured, so whatever was answered would ship")
     return reasons
@@ -110,6 +106,8 @@ def _gate(one: g.Judged) -> dict[str, Any]:
         entry["failing"] = list(one.failing)
     if gate.suite is not None:
         entry["suite"] = gate.suite
+    if gate.kept:
+        entry |= {"kept": True, "judged": not one.excused}
     if gate.review is not None:
         entry["review"] = list(gate.review)
     if one.previous is not None and one.previous != gate.threshold:
@@ -152,7 +150,7 @@ def too_small(one: g.Judged) -> str | None:
 
     >>> gate = g.Gate("answers.under_refusal", "<=", "0.05")
     >>> value = g.Value(0, 20, None, (0.0, 0.16113), "lower", "unanswerable questions", "answered")
-    >>> too_small(g.Judged(gate, Outcome.PASS, "", value))
+    >>> too_small(g.Judged(gate, g.Outcome.PASS, "", value))
     '0 of 20 unanswerable questions answered: the true rate may still be 16 %; 73 clean cases are needed to show 5 %'
     """
     gate, value = one.gate, one.value

@@ -132,6 +132,8 @@ class AskedGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     why: str | None
     suite: str | None
     usual: bool = False
+    kept: bool = False
+    """Whether nobody named it; what an earlier version wrote does not say."""
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):

@@ -207,13 +207,40 @@ def gate_name(gate: dict[str, Any]) -> str:
     return f"{metric}[{gate['slice']}]" if gate["slice"] else metric
 
 
+def default_notes(gates: list[dict[str, Any]]) -> list[str]:
+    """What became of default gates that nobody named, where there is something to say: one line each."""
+    kept = [gate for gate in gates if gate.get("kept")]
+    idle: dict[str, list[str]] = {}
+    for gate in kept:
+        if not gate["judged"]:
+            idle.setdefault(gate["reason"] or "", []).append(gate_name(gate))
+    stop = [gate_name(gate) for gate in kept if gate["judged"] and gate["outcome"] != "pass" and "waiver" not in gate]
+    notes = []
+    if idle:
+        told = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in idle.items())
+        notes.append(f"not judged (default gates that nobody named): {told}")
+    if stop:
+        notes.append(f"nobody named {', '.join(stop)}: default gates hold beside yours unless {WITHOUT}")
+    return notes
+
+
+WITHOUT = "the policy says defaults = false (--no-default-gates, defaults=False)"
+
+
+def _tells(gate: dict[str, Any]) -> bool:
+    """Whether the reason says more than the table; of gates that were not judged one line says it for all."""
+    if gate["outcome"] == "pass" or not gate.get("judged", True):
+        return False
+    return bool(gate["reason"]) and not gate["reason"].endswith(" the threshold")
+
+
 def gate_notes(gate: dict[str, Any]) -> list[str]:
     """What a table of gates has no room for."""
     notes: list[str] = []
     if "waiver" in gate:
         waiver = gate["waiver"]
         notes.append(f"waived until {waiver['expires']} by {waiver['owner']}: {waiver['reason']}")
-    elif gate["outcome"] != "pass" and gate["reason"] and not gate["reason"].endswith(" the threshold"):
+    elif _tells(gate):
         notes.append(gate["reason"])
     if "previous" in gate:
         notes.append(f"the baseline's threshold was {gate['previous']}")

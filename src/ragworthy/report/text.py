@@ -7,6 +7,7 @@ from ragworthy.report.part import Table, Voice, Voices, partial_notes
 from ragworthy.report.show import (
     cases,
     counted,
+    default_notes,
     gate_name,
     gate_notes,
     grid,
@@ -73,8 +74,10 @@ def _decided(report: dict[str, Any]) -> str:
     undecided = [gate_name(gate) for gate in report["gates"] if gate["outcome"] == "undecided" and "waiver" not in gate]
     if report["verdict"] == "SHIP":
         waived = sum("waiver" in gate for gate in report["gates"])
-        held = plural(len(report["gates"]) - waived, "gate holds", "gates hold")
-        return f": {held}, {waived} waived" if waived else f": all {held}"
+        idle = sum(not gate.get("judged", True) for gate in report["gates"])
+        held = plural(len(report["gates"]) - waived - idle, "gate holds", "gates hold")
+        rest = [f"{count} {what}" for count, what in ((waived, "waived"), (idle, "not judged")) if count]
+        return f": {', '.join([held, *rest])}" if rest else f": all {held}"
     if report["verdict"] == "NO-SHIP":
         return f": {', '.join(dict.fromkeys(failing))} {'fails' if len(set(failing)) == 1 else 'fail'}"
     if report["verdict"] == "INCONCLUSIVE" and not undecided:
@@ -92,7 +95,9 @@ def _painted(line: str, word: str, code: str) -> str:
 
 
 def _outcome(gate: dict[str, Any]) -> str:
-    return "waived" if "waiver" in gate else str(gate["outcome"])
+    if "waiver" in gate:
+        return "waived"
+    return str(gate["outcome"]) if gate.get("judged", True) else "not judged"
 
 
 def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
@@ -114,6 +119,7 @@ def _gates(gates: list[dict[str, Any]]) -> list[str]:
         rows.append((gate_name(gate), _outcome(gate), *numbers))
     lines = [*_table(header, rows), ""]
     notes = [f"  {gate_name(gate)}: {note}" for gate in gates for note in gate_notes(gate)]
+    notes += [f"  {note}" for note in default_notes(gates)]
     return [*lines, *notes, ""] if notes else lines
 
 

@@ -17,7 +17,7 @@ from ragworthy.names import REFUSAL
 from ragworthy.runner.contract import Target, about, reason_of
 from ragworthy.runner.journal import FILE, Entry, Header, Journal
 from ragworthy.runner.plan import Plan, Planned
-from ragworthy.text import trim_fold
+from ragworthy.text import looks_like_refusal, trim_fold
 
 SCHEMA = "ragworthy.run/1"
 TRACES, TIMINGS, SUMMARY = "traces.jsonl", "timings.jsonl", "run.json"
@@ -35,11 +35,22 @@ class Counts(NamedTuple):
     """How often each kind of error came, by its stable word."""
     first: str | None = None
     """The first error, in full."""
+    near: int = 0
+    """How many of the answers read like a refusal."""
 
 
-def counted(journal: Journal) -> Counts:
+Refuses = Callable[[str], bool]
+"""Whether a claim is a refusal."""
+
+
+def is_token(claim: str) -> bool:
+    """Whether a claim is the refusal text that everybody has."""
+    return trim_fold(claim) == REFUSAL
+
+
+def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
     """What became of the questions that are done."""
-    refused = 0
+    refused = near = 0
     reasons: Counter[str] = Counter()
     first: str | None = None
     for n in sorted(journal.done):
@@ -47,10 +58,12 @@ def counted(journal: Journal) -> Counts:
         if one.error is not None:
             reasons[reason_of(one.error)] += 1
             first = first or one.error
-        elif trim_fold(one.fields["answer_json"]["claim"]) == REFUSAL:
+        elif refuses(one.fields["answer_json"]["claim"]):
             refused += 1
+        else:
+            near += looks_like_refusal(trim_fold(one.fields["answer_json"]["claim"]))
     asked, errored = len(journal.done), reasons.total()
-    return Counts(asked, asked - refused - errored, refused, errored, dict(sorted(reasons.items())), first)
+    return Counts(asked, asked - refused - errored, refused, errored, dict(sorted(reasons.items())), first, near)
 
 
 def trace(one: Planned, config_id: str, fields: dict[str, Any], error: str | None) -> dict[str, Any]:
@@ -72,7 +85,7 @@ def trace(one: Planned, config_id: str, fields: dict[str, Any], error: str | Non
     return told | fields
 
 
-def write(folder: Path, plan: Plan, target: Target, journal: Journal) -> Counts:
+def write(folder: Path, plan: Plan, target: Target, journal: Journal, refuses: Refuses = is_token) -> Counts:
     """Write every result of a run whose questions are all done."""
 
     def traces(one: Planned, entry: Entry) -> dict[str, Any]:
@@ -82,7 +95,7 @@ def write(folder: Path, plan: Plan, target: Target, journal: Journal) -> Counts:
         times = {"started": entry.started, "e2e_ms": entry.e2e_ms, "attempts": entry.attempts}
         return {"run_id": one.run_id, "qid": one.ask.qid, **times}
 
-    counts = counted(journal)
+    counts = counted(journal, refuses)
     _write_lines(folder / TRACES, plan, journal, traces)
     _write_lines(folder / TIMINGS, plan, journal, timings)
     summary = {

@@ -55,6 +55,8 @@ class RunOptions(NamedTuple):
     """Whether what the journal has as an error is asked again; the error stays until there is a reply."""
     keep_going: bool = False
     """Whether everything is asked, even when all replies make the same mistake."""
+    refuses: results.Refuses = results.is_token
+    """What counts as a refusal; for the numbers that are told, not for the traces."""
 
 
 class Ran(NamedTuple):
@@ -199,8 +201,8 @@ def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
         try:
             finished = _drive(plan, target, options, journal)
             if not finished:
-                return Ran(len(plan.asks), False, results.counted(journal))
-            return Ran(len(plan.asks), True, _written(plan, target, out, journal))
+                return Ran(len(plan.asks), False, results.counted(journal, options.refuses))
+            return Ran(len(plan.asks), True, _written(plan, target, out, journal, options.refuses))
         finally:
             journal.close()
 
@@ -243,9 +245,9 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
     return done == len(left)
 
 
-def _written(plan: Plan, target: Target, out: Path, journal: Journal) -> results.Counts:
+def _written(plan: Plan, target: Target, out: Path, journal: Journal, refuses: results.Refuses) -> results.Counts:
     try:
-        return results.write(out, plan, target, journal)
+        return results.write(out, plan, target, journal, refuses)
     except DataError as error:
         advice = f"{journal.safe()} in {journal.path}: {AGAIN}"
         raise DataError(error.problems, error.total, advice) from None

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import Label, Outcome, Stage
+from ragworthy.names import Label, Stage
 from ragworthy.report.part import Content, Frozen
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
@@ -115,7 +115,7 @@ class Found(NamedTuple):
 
     def unmeasured_step(self) -> list[tuple[str, str]]:
         """What to do about gates that were not measured."""
-        if not any(one.outcome is Outcome.NOT_MEASURED and not one.gate.optional for one in self.judged):
+        if not any(one.unmeasured for one in self.judged):
             return []
         return [("a gate was not measured", "give it cases (see the reason beside it), or mark the gate optional")]
 

@@ -152,7 +152,8 @@ def unlike_run(earlier: Earlier, settings: dict[str, Any]) -> str | None:
     if earlier.verdict == "INVALID":
         return "its own evidence was not valid"
     theirs = earlier.suite.settings
-    moved = [key for key in settings if settings[key] != theirs.get(key) and key not in FREE_SETTINGS]
+    every = {**settings, **theirs}
+    moved = [key for key in every if settings.get(key) != theirs.get(key) and key not in FREE_SETTINGS]
     return f"it was scored with another setting of {', '.join(moved)}" if moved else None
 
 

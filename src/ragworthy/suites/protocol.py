@@ -18,7 +18,7 @@ from ragworthy.metrics.facts.distance import ACCEPT
 from ragworthy.metrics.fold import as_number, joined, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import HARMLESS, Label
-from ragworthy.policy.declare import Declared, Input
+from ragworthy.policy.declare import Declared, Input, Setting
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen, Table
 from ragworthy.suites.damage import Damage
@@ -74,10 +74,18 @@ class Suite(ABC):
         unsaid = {
             one.name: getattr(request.settings, one.field)
             for one in self.declared.fields()
-            if one.key.told and one.name not in evidence.settings
+            if one.key.told and one.name not in evidence.settings and not self._unset(one, request)
         }
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in unsaid.items()}
+        if packs := plain.get("refusal_packs"):
+            from ragworthy.load.refusal_packs import told
+
+            plain["refusal_packs"] = told(tuple(packs))
         return evidence._replace(settings=evidence.settings | plain)
+
+    def _unset(self, one: Setting, request: Request) -> bool:
+        """Whether a setting is not worth a word: nobody set it, and earlier reports do not have it."""
+        return one.key.quiet and getattr(request.settings, one.field) == one.default
 
     def steps(self, request: Request, score: Callable[[Request], Any]) -> Any:
         """Score in one step, or in several where one depends on another."""

@@ -271,7 +271,7 @@ def test_rows_say_what_became_of_every_pair() -> None:
 def test_must_pass_items_have_to_agree() -> None:
     policy = '[[gate]]\nmetric = "agreement.percent"\nmust_pass = ["q9", "q0"]\n'
     write_jsonl(Path("pairs.jsonl"), pairs(*W41))
-    Path("ragworthy.toml").write_text(f'version = 1\n[agreement]\npairs = "pairs.jsonl"\n{policy}')
+    Path("ragworthy.toml").write_text(f'version = 1\ndefaults = false\n[agreement]\npairs = "pairs.jsonl"\n{policy}')
     done = run_cli("gate", "--format", "json")
     (gate,) = json.loads(done.out)["gates"]
     assert (done.code, gate["outcome"], gate["failing"]) == (1, "fail", ["q9"])
@@ -287,7 +287,7 @@ def test_a_baseline_is_compared_only_over_the_same_items() -> None:
     score(pairs(*W41), "-o", "before.json")
     drop = '[[gate]]\nmetric = "agreement.percent"\nmax_drop = 0.05\n'
     Path("ragworthy.toml").write_text(
-        f'version = 1\nbaseline = "before.json"\n[agreement]\npairs = "pairs.jsonl"\n{drop}'
+        f'version = 1\ndefaults = false\nbaseline = "before.json"\n[agreement]\npairs = "pairs.jsonl"\n{drop}'
     )
     write_jsonl(Path("pairs.jsonl"), pairs(*W41[:-2], (V, R), (V, R)))
     (gate,) = json.loads(run_cli("gate", "--format", "json").out)["gates"]

@@ -126,7 +126,7 @@ def test_unbound_evidence_is_listed_and_decides_nothing() -> None:
         {"qid": "lost", "text": "A volume holds at most 7 GB in all of its parts.", "why": "no chunk holds it"}
     ]
     assert body(done)["stages"] == {"index": 1}
-    refusals = score(gold, traces, CHUNKS, gates={"over": 0.1})
+    refusals = score(gold, traces, CHUNKS, gates={"over": 0.1}, defaults=False)
     assert not [reason for reason in refusals.report["invalid"] if "RW-G17" in reason]
     assert "RW-G17" in warned(refusals)
 

@@ -351,7 +351,7 @@ def test_w08_number_stops_the_reference(bench: Bench) -> None:
     ],
 )
 def test_w08_containment_default(bench: Bench, gold: list[Row], warning: str | None) -> None:
-    scored = bench.score(gold, [T1()])
+    scored = bench.score(gold, [T1()], "--short-substr", "reject")
     assert (scored.ratio("precision"), scored.ratio("chr")) == ((1, 1), (1, 1))
     assert scored.warned() & {"short_entries", "vacuous_containment"} == ({warning} if warning else set())
 
@@ -365,7 +365,16 @@ def test_w08_containment_default(bench: Bench, gold: list[Row], warning: str | N
     ],
 )
 def test_w08_containment_lint(bench: Bench, value: Any, code: str) -> None:
-    assert code in bench.refused(pieces(value), [T1()])
+    assert code in bench.refused(pieces(value), [T1()], "--short-substr", "reject")
+
+
+def test_w08_short_entries_count_as_words_by_default(bench: Bench) -> None:
+    scored = bench.score(pieces(["null"]), [T1()])
+    assert (scored.ratio("precision"), scored.report["suites"]["answers"]["settings"]["short_substr"]) == (
+        (1, 1),
+        "word",
+    )
+    assert bench.score(pieces(["ull"]), [T1()]).ratio("precision") == (0, 1)  # not a word of the claim
 
 
 # W-09

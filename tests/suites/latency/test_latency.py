@@ -527,7 +527,7 @@ def waived(*waivers: str, gates: str) -> dict[str, bool]:
         f'[[waiver]]\ngate = "{one}"\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n' for one in waivers
     )
     Path("ragworthy.toml").write_text(
-        f'version = 1\n[latency]\ngold = "gold.jsonl"\nruns = "runs.jsonl"\n{gates}{tables}'
+        f'version = 1\ndefaults = false\n[latency]\ngold = "gold.jsonl"\nruns = "runs.jsonl"\n{gates}{tables}'
     )
     done = run_cli("gate", "--format", "json")
     assert done.err == ""
@@ -1055,7 +1055,7 @@ def test_borrowed_metrics_are_named_by_the_suite_that_borrows_them() -> None:
     sweep()
     done = run_cli(
         "score", "latency", "--gold", "gold.jsonl", "--runs", "runs.jsonl", "--gates", "precision=0.5",
-        "-o", "report.xml", "-o", "report.md",
+        "--no-default-gates", "-o", "report.xml", "-o", "report.md",
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
     names = [f"latency:answers.precision[load={load}]" for load in (1, 5)]
@@ -1076,7 +1076,7 @@ def test_a_failing_gate_on_a_metric_of_another_name_is_written_as_junit(gate: st
     priced("[[price]]\nper_1k = 1\n")
     done = run_cli(
         "score", "latency", "--gold", "gold.jsonl", "--runs", "runs.jsonl", "--gates", gate,
-        "--prices", "prices.toml", "-o", "report.xml",
+        "--no-default-gates", "--prices", "prices.toml", "-o", "report.xml",
     )  # fmt: skip
     assert (done.code, done.err) == (1, "")
     failing = {

@@ -750,7 +750,7 @@ def lay(pair: Pair, folder: Path, *, live_corpus: bool = False) -> Path:
     extra = 'live_corpus = "live"\n' if live_corpus else ""
     policy = folder / "ragworthy.toml"
     policy.write_text(
-        "version = 1\n"
+        "version = 1\ndefaults = false\n"
         '[answers]\ngold = "answers.gold.jsonl"\ntraces = "answers.jsonl"\n'
         '[retrieval]\ngold = "gold.jsonl"\ntraces = "shadow.jsonl"\nlive = "live.jsonl"\n'
         f'corpus = "shadow"\nredirects = ["table.json"]\n{extra}'

@@ -974,6 +974,11 @@ def test_gates_on_fields_of_ones_own(tmp_path: Path) -> None:
     result = rw.score(
         "structured", questions=questions, outputs=outputs, definition=flags[1], gates={"structured.total": 0.5}
     )
+    assert result.verdict is Verdict.NO_SHIP  # the default gate on the score holds too
+    result = rw.score(
+        "structured", questions=questions, outputs=outputs, definition=flags[1], gates={"structured.total": 0.5},
+        defaults=False,
+    )  # fmt: skip
     assert result.verdict is Verdict.SHIP
 
 

@@ -307,6 +307,7 @@ def test_gates_of_the_command_line(tmp_path: Path) -> None:
         assert ran.outcomes == {
             "structured.score": "pass",
             "structured.grounding": "pass",
+            "structured.schema_pass_rate": "pass",
             "structured.missing": "pass",
         }
     strict = scored(tmp_path, questions, outputs, "--gates", "grounding=0.51,eval_score_avg=95")
@@ -466,7 +467,9 @@ def test_must_pass_asks_each_metric_of_each_question(metric: str, failing: list[
     outputs[2]["raw"] = f"```\n{outputs[2]['raw']}\n```"
     write_jsonl(six / "outputs.jsonl", outputs)
     names = '"Q1", "Q2"' if metric != "schema_pass_rate" else '"Q1", "Q2", "Q3"'
-    ran = gated(six, f'repair = true\n[[gate]]\nmetric = "structured.{metric}"\nmust_pass = [{names}]\n')
+    ran = gated(
+        six, f'repair = true\ndefaults = false\n[[gate]]\nmetric = "structured.{metric}"\nmust_pass = [{names}]\n'
+    )
     assert ran.report["gates"][0]["failing"] == failing
     assert ran.done.code == (1 if failing else 4 if metric == "missing" else 0)  # that alone decides nothing
 
@@ -569,7 +572,7 @@ def test_selftest_shows_that_each_gate_can_fail(six: Path) -> None:
     rules += '[[gate]]\nmetric = "structured.score_median"\nmin = 50\nslice = "region=north"\n'
     done = run_cli("gate", "-c", policy(six, rules), "--selftest")
     assert done.code == 0, done.out
-    assert done.out.endswith("selftest: 11 of 11 gates can fail (exit 0)\n")
+    assert done.out.endswith("selftest: 12 of 12 gates can fail (exit 0)\n")
     assert "structured.missing ≤ 0: every output dropped → fail" in done.out
     assert "structured.grounding ≥ 0.5: every answer emptied → fail" in done.out
     idle = '[[gate]]\nmetric = "structured.score"\nmin = 99\n[[waiver]]\ngate = "structured.score"\nreason = "r"\n'
@@ -778,7 +781,7 @@ def test_the_headline_says_what_the_verdict_rests_on(tmp_path: Path) -> None:
         (("--subset", subset), fails, [SUBSET_ONLY]),
         (("--profile", "reference"), one_fails, [REFERENCE]),
         (("--profile", "reference", "--subset", subset), one_fails, [SUBSET_ONLY, REFERENCE]),
-        (("--subset", subset, "--gates", "score=50"), "SHIP: all 2 gates hold", []),
+        (("--subset", subset, "--gates", "score=50", "--no-default-gates"), "SHIP: all 2 gates hold", []),
     ]
     for flags, decided, notes in cases:
         first = cli(tmp_path, questions, outputs, *flags).out.splitlines()[0]

@@ -18,12 +18,14 @@ from ragworthy.text import can_count_when_short, clip, fold, is_nfc, looks_like_
 
 if TYPE_CHECKING:
     from ragworthy.metrics.facts.compared import Compared
+    from ragworthy.metrics.facts.refusals import Refusals
 
 # One number holds everything that is known of a question: a million of them fit into eight megabytes, two of them are
 # joined by `|`, and a Counter of them is the tally. Its bits, from the lowest:
 #    0-15  what metrics count, in the order of the fields of `Facts`, which `unpack` fills by position
 #   16-31  what is only worth a warning or a lint error
-#   32-63  two for each k: all gold citations among the first k, any of them; so 16 different k have room
+#   32-47  two for each k: all gold citations among the first k, any of them; so 8 different k have room
+#   48     a refusal by rule, a word in a row
 # Receipts keep these numbers: a bit that is given another meaning makes every earlier receipt disagree.
 
 # What the metrics count.
@@ -60,6 +62,8 @@ STRAY_GOLD = 1 << 28
 NO_QUESTION = 1 << 29
 NESTED_CITATION = 1 << 30
 NOTHING = 1 << 31
+BY_RULE = 1 << 48
+"""A refusal by a pack, a beginning or a pattern, not by an exact text."""
 
 LINT = {
     NOTHING: (
@@ -90,6 +94,8 @@ class Rules(NamedTuple):
     scu: bool = False
     contradictions: Contradictions = ()
     chunks: Mapping[str, str] | None = None
+    by_rule: "Refusals | None" = None
+    """What else is a refusal, besides the exact texts."""
 
 
 class Facts(NamedTuple):
@@ -239,7 +245,8 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
     refusals = frozenset(trim_fold(text) for text in rules.refusals)
     longest = max(map(len, refusals), default=0)
     short_words, scu, contradictions, chunks = rules.short_words, rules.scu, rules.contradictions, rules.chunks
-    plain = not scu and chunks is None
+    refuses = None if rules.by_rule is None else rules.by_rule.rule
+    plain = not scu and chunks is None and refuses is None
     errored = PRESENT | ERRORED | SUPPORTABLE
     least = MIN_SUBSTR  # a variable of this function is found faster than one of the module
 
@@ -297,6 +304,8 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             text = fold(text)
         if len(text) <= longest and text in refusals:
             return flags | REFUSED | NOT_EXACT | REFUSED_CITING if cited else flags | REFUSED | NOT_EXACT
+        if refuses is not None and text and refuses(claim or "", pieces, short_words=short_words):
+            return flags | REFUSED | BY_RULE | REFUSED_CITING if cited else flags | REFUSED | BY_RULE
         if text:
             if not pieces:
                 flags |= contained

@@ -112,7 +112,7 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     """Establish the facts of one run."""
     given = [one.id for one in trace.topk] if trace.topk is not None else trace.retrieved_ids or []
     names = [_meant(name, None, trace, rules)[0] for name in given]
-    citations = citations_of(trace, rules.refusals)
+    citations = citations_of(trace, rules)
     if trace.error is not None:
         # Whatever came before an error is no evidence: nothing of it was returned to anybody.
         facts = missing(wanted, answers=citations is not None)._replace(present=True, errored=True)
@@ -173,7 +173,7 @@ def _ranked(wanted: Wanted, names: Sequence[str], trace: RetrievalTrace, rules: 
     )
 
 
-def citations_of(trace: RetrievalTrace, refusals: frozenset[str]) -> list[Citation] | None:
+def citations_of(trace: RetrievalTrace, rules: Rules) -> list[Citation] | None:
     """What the answer cites, in order; None where the trace says nothing about an answer."""
     given = trace.answer_citations
     claims: list[str] = []
@@ -185,7 +185,9 @@ def citations_of(trace: RetrievalTrace, refusals: frozenset[str]) -> list[Citati
         given = given if given is not None else [] if isinstance(answer, str) else answer.citations or []
     if given is None:
         return None
-    if any(trim_fold(claim) in refusals for claim in claims):
+    if any(trim_fold(claim) in rules.refusals for claim in claims):
+        return []
+    if rules.by_rule is not None and any(map(rules.by_rule.rule, claims)):
         return []
     return [Citation(one) if isinstance(one, str) else one for one in given]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from zlib import crc32
 
 from ragworthy.ids import TYPE_TAGS, parse, section_key, stable
@@ -10,6 +10,9 @@ from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.redirects import Redirects
 from ragworthy.records import RetrievalGold
 from ragworthy.text import fold, squeeze
+
+if TYPE_CHECKING:
+    from ragworthy.metrics.facts.refusals import Refusals
 
 Span: TypeAlias = tuple[int, int] | None
 GONE = "gone:"
@@ -133,6 +136,8 @@ class Rules(NamedTuple):
     ks: tuple[int, ...] = (1, 3, 5, 10)
     subtree: bool = False
     refusals: frozenset[str] = frozenset()
+    by_rule: "Refusals | None" = None
+    """What else is a refusal, besides the exact texts."""
     place: Callable[[str], Place] = place_of
     moves: Moves | None = None
     groups: Callable[[RetrievalGold], Sequence[Group]] | None = None

@@ -2,7 +2,19 @@
 
 from typing import Annotated, NamedTuple
 
-from ragworthy.policy.declare import REFUSALS, REFUSED, SCU, SHORT, SLICES, Declared, Input, Key
+from ragworthy.policy.declare import (
+    REFUSAL_PACK,
+    REFUSAL_PATTERN,
+    REFUSAL_START,
+    REFUSALS,
+    REFUSED,
+    SCU,
+    SHORT,
+    SLICES,
+    Declared,
+    Input,
+    Key,
+)
 
 FORMS = {
     "pairs": ("pairs",),
@@ -20,8 +32,11 @@ class Agreement(NamedTuple):
     """
 
     form: Annotated[str, Key("", choices=tuple(FORMS), python=False, told=False)] = "pairs"
-    short_substr: Annotated[str, SHORT._replace(told=False)] = "reject"
+    short_substr: Annotated[str, SHORT._replace(told=False)] = "word"
     refusals: Annotated[tuple[str, ...], REFUSED._replace(told=False)] = REFUSALS
+    refusal_packs: Annotated[tuple[str, ...], REFUSAL_PACK] = ()
+    refusal_starts: Annotated[tuple[str, ...], REFUSAL_START] = ()
+    refusal_patterns: Annotated[tuple[str, ...], REFUSAL_PATTERN] = ()
     scu: Annotated[bool, SCU._replace(told=False)] = False
     release: Annotated[
         bool,

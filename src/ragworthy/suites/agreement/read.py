@@ -19,6 +19,7 @@ from ragworthy.records import Gold, LabelRow, Mark, Pair, Rating, Trace, Vote
 from ragworthy.suites.agreement import Agreement
 from ragworthy.suites.agreement.validators import validators
 from ragworthy.suites.reading import NAMELESS, nameless
+from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.slices import Slice, slices_of
 from ragworthy.text import described
 
@@ -296,6 +297,7 @@ def rules_of(settings: Agreement, corpus: Corpus | None) -> f.Rules:
         refusals=settings.refusals,
         short_words=settings.short_substr == "word",
         scu=settings.scu,
+        by_rule=by_rule_of(settings),
         chunks=corpus.texts if corpus is not None else None,
     )
 

@@ -3,7 +3,19 @@
 from typing import Annotated, NamedTuple
 
 from ragworthy.names import DEFAULT_K
-from ragworthy.policy.declare import REFUSALS, REFUSED, SCU, SHORT, SLICES, Declared, Input, Key
+from ragworthy.policy.declare import (
+    REFUSAL_PACK,
+    REFUSAL_PATTERN,
+    REFUSAL_START,
+    REFUSALS,
+    REFUSED,
+    SCU,
+    SHORT,
+    SLICES,
+    Declared,
+    Input,
+    Key,
+)
 
 
 class Answers(NamedTuple):
@@ -20,8 +32,11 @@ class Answers(NamedTuple):
             reads="ks",
         ),
     ] = (DEFAULT_K,)
-    short_substr: Annotated[str, SHORT] = "reject"
+    short_substr: Annotated[str, SHORT] = "word"
     refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
+    refusal_packs: Annotated[tuple[str, ...], REFUSAL_PACK] = ()
+    refusal_starts: Annotated[tuple[str, ...], REFUSAL_START] = ()
+    refusal_patterns: Annotated[tuple[str, ...], REFUSAL_PATTERN] = ()
     scu: Annotated[bool, SCU] = False
     rule_packs: Annotated[
         tuple[str, ...],

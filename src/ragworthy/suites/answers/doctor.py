@@ -11,13 +11,17 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.policy.declare import REFUSALS
 from ragworthy.records import Trace
 from ragworthy.report.show import number_of, percent, plural, shown_metrics
+from ragworthy.suites.answers import DECLARED
+from ragworthy.suites.answers.near import paste
 from ragworthy.suites.examine import Seen
+from ragworthy.suites.refusing import refuses_of
 from ragworthy.suites.request import Request
 from ragworthy.text import clip, looks_like_refusal, trim_fold, visible
 
 SHORT_CLAIM = 160
 MANY = 3
 SHOWN = 10
+FEW = 5
 
 
 class Recurring(NamedTuple):
@@ -28,24 +32,35 @@ class Recurring(NamedTuple):
     refusal_like: bool
 
 
-def recurring_claims(traces: Source, refusals: tuple[str, ...]) -> list[Recurring]:
-    """Short shipped claims that recur over several questions, most frequent first."""
+class Claims(NamedTuple):
+    """What stands out among the claims."""
+
+    recurring: list[Recurring]
+    """Most frequent first."""
+    near: list[str]
+    """Every claim that reads like a refusal and counts as an answer, in the order of the traces."""
+
+
+def claims_of(traces: Source, settings: Any) -> Claims:
+    """Short shipped claims that recur over several questions, and those that read like a refusal."""
+    refuses = refuses_of(settings)
     claims: dict[str, str] = {}
     decoder = Decoder(Trace)
     for block in traces.blocks():
         for trace in decoder.records(block):
             qid = trace.qid or trace.q_id or ""
             claim = trace.answer_json.claim if trace.answer_json else None
-            claims[qid] = claim or ""
-    return recurring_among(claims.values(), refusals)
+            claims[qid] = claim.strip() if claim else ""
+    shipped = [claim for claim in claims.values() if claim and not refuses(claim)]
+    near = [claim for claim in shipped if looks_like_refusal(trim_fold(claim))]
+    return Claims(recurring_among(shipped), near)
 
 
-def recurring_among(claims: Iterable[str], refusals: tuple[str, ...]) -> list[Recurring]:
-    """The short ones among some claims that recur."""
-    known = {trim_fold(text) for text in refusals}
+def recurring_among(claims: Iterable[str]) -> list[Recurring]:
+    """The short ones among some claims that recur, most frequent first."""
     folded: dict[str, Counter[str]] = {}
     for claim in (one.strip() for one in claims if len(one) <= SHORT_CLAIM):
-        if claim and trim_fold(claim) not in known:
+        if claim:
             folded.setdefault(trim_fold(claim), Counter())[claim] += 1
     found = [
         Recurring(min(spellings, key=lambda text: (-spellings[text], text)), total, looks_like_refusal(text))
@@ -111,7 +126,7 @@ def _gold_errors(seen: Seen, request: Request) -> list[str]:
 
 
 def _refusals(request: Request) -> list[str]:
-    found = recurring_claims(open_source("trace", request.get("traces")), request.settings.refusals)
+    found, near = claims_of(open_source("trace", request.get("traces")), request.settings)
     refusing = [one for one in found if one.refusal_like][:SHOWN]
     others = [one for one in found if not one.refusal_like][:3]
     lines: list[str] = []
@@ -120,15 +135,38 @@ def _refusals(request: Request) -> list[str]:
         lines += [f"  {one.questions:>6,} ×  {visible(clip(one.claim, 100))}" for one in refusing]
         texts = ", ".join(_toml(text) for text in (*request.settings.refusals, *(one.claim for one in refusing)))
         lines += ["  add to [answers] in the policy if they are refusals:", f"    refusals = [{texts}]"]
+    lines += _near(near, {trim_fold(one.claim) for one in refusing})
     if others:
         lines += ["", "Other claims that recur over several questions (is one of them a refusal?)"]
         lines += [f"  {one.questions:>6,} ×  {visible(clip(one.claim, 100))}" for one in others]
     return lines
 
 
+def _near(claims: list[str], shown: set[str]) -> list[str]:
+    """Claims that read like a refusal, each in words of its own, and the pack that knows them."""
+    singles = [claim for claim in claims if trim_fold(claim) not in shown]
+    line = paste(claims)
+    lines: list[str] = []
+    if singles:
+        told = (
+            plural(len(singles), "more claim reads", "more claims read")
+            if shown
+            else plural(len(singles), "claim reads", "claims read")
+        )
+        lines += ["", f"{told} like a refusal (counted as answers)"]
+        lines += [f"          {visible(clip(claim, 100))}" for claim in singles[:FEW]]
+    if line is not None:
+        caught = f"{line.caught:,} of {len(claims):,}"
+        lines += [f"  a refusal pack knows {caught}; add to [answers] in the policy:", f"    {line.text}"]
+    elif singles:
+        lines.append("  if they are refusals, refusal_starts or refusal_patterns can say so (docs/refusals.md)")
+    return lines
+
+
 def suggested(traces: Path) -> dict[str, tuple[Any, str]]:
     """Refusals in the pipeline's own words, for a first policy."""
-    found = [one for one in recurring_claims(open_source("trace", traces), REFUSALS) if one.refusal_like][:SHOWN]
+    claims = claims_of(open_source("trace", traces), DECLARED.settings())
+    found = [one for one in claims.recurring if one.refusal_like][:SHOWN]
     if not found:
         return {}
     said = f"{sum(one.questions for one in found):,} answers are one of these"

@@ -41,7 +41,7 @@ class Place(NamedTuple):
     where: str
     """File and line."""
     said: str
-    """What an errored trace says went wrong."""
+    """What an errored trace says went wrong, or a claim that reads like a refusal."""
 
 
 class Repeated(NamedTuple):
@@ -71,6 +71,8 @@ class Kept(NamedTuple):
     repeated: list[Repeated]
     fit: Fit
     """What a second look over small files shows."""
+    rules: Mapping[str, str] = MappingProxyType({})
+    """The rule by which each question that no exact text refuses is a refusal."""
     bindings: Bindings | None = None
     """How evidence was bound, where a corpus is given."""
 
@@ -100,7 +102,7 @@ def measured(
         allow_gold_errors=request.allow_gold_errors,
         slice_fields=fields,
         watch=frozenset(qid for gate in request.gates for qid in gate.must_pass),
-        keep_rows=request.keep_rows,
+        keep_rows=request.keep_rows or rules.by_rule is not None,
         most_offenders=request.most_offenders,
         damage=request.damage,
     )
@@ -122,12 +124,25 @@ def _stop_on_flaws(found: Measured, opened: Opened) -> None:
         stop_if_bare(opened["trace"], "Trace", ("answer_json",), "RW-T14")
 
 
+def refusing_rules(found: Measured, traces: Source, rules: f.Rules) -> dict[str, str]:
+    """The rule by which each question is refused, where no exact text says so; traces are gone through once more."""
+    wanted = {qid for qid, flags in zip(found.qids, found.flags, strict=True) if flags & f.BY_RULE}
+    told: dict[str, str] = {}
+    decoder = Decoder(Trace)
+    for block in traces.blocks() if wanted and rules.by_rule is not None else ():
+        for trace in decoder.records(block):
+            qid = trace.qid or trace.q_id or ""
+            if qid in wanted and rules.by_rule is not None:
+                claim = trace.answer_json.claim if trace.answer_json is not None else None
+                told[qid] = rules.by_rule.rule(claim or "") or ""
+    return told
+
+
 def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
     """What was kept of single questions, with places as people read them."""
-    ks = rules.ks
     golds = _golds(opened["gold"])
     return Kept(
-        ks=ks,
+        ks=rules.ks,
         tally=found.tally,
         qids=found.qids,
         flags=found.flags,
@@ -138,6 +153,7 @@ def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
         orphans=found.orphan_ids,
         repeated=_repeated(golds),
         fit=fit_of(golds, opened["trace"], known_corpus=rules.chunks is not None),
+        rules=refusing_rules(found, opened["trace"], rules),
     )
 
 

@@ -15,6 +15,7 @@ from ragworthy.names import HARMLESS, Label, Outcome, Stage
 from ragworthy.report.show import plural
 from ragworthy.suites.answers.read import Kept
 from ragworthy.suites.evidence import Case, Found
+from ragworthy.text import clip
 
 Step = tuple[str, str]
 """What was seen, and what to do."""
@@ -230,12 +231,7 @@ def _of_gates(found: Found, failed: set[str], stages: Sequence[Step]) -> Iterato
         yield "answers of the wrong shape", "emit a non-empty claim and a list of citation ids"
     near = sum(case.weight for case in found.cases if case.own.flags & f.NEAR_REFUSAL)
     if near and failed & {"answers.under_refusal", "answers.precision"}:
-        alike = plural(near, "claim reads", "claims read")
-        yield (
-            "near-refusals",
-            f"{alike} like a refusal, in other words than the refusal texts: 'ragworthy doctor' lists those that "
-            "recur, with the line for the policy",
-        )
+        yield "near-refusals", near_refusals(near, [one.said for one in own.places.get(f.NEAR_REFUSAL, ())])
     if any(one.gate.op == g.EACH for one in found.outcomes(Outcome.FAIL)):
         yield "questions that must pass do not", "look at each of them by its qid in the rows (--rows FILE)"
     if found.outcomes(Outcome.UNDECIDED):
@@ -262,3 +258,14 @@ def _of_references(found: Found) -> list[Step]:
 def _below(value: float) -> str:
     """A threshold that a value passes: cut to two places, never below 0."""
     return f"{int(100 * value) / 100:.2f}"
+
+
+def near_refusals(count: int, claims: list[str]) -> str:
+    """What to do about claims that read like a refusal and count as answers; some of them are shown."""
+    from ragworthy.suites.answers.near import paste
+
+    alike = plural(count, "claim reads", "claims read")
+    shown = "; ".join(f'"{clip(claim, 80)}"' for claim in claims)
+    line = paste(claims)
+    add = f"if that is what they are, add {line.text} to [answers]" if line is not None else "see docs/refusals.md"
+    return f"{alike} like a refusal: {shown}; {add}"

@@ -11,7 +11,8 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import HARMLESS
-from ragworthy.report.show import answered_line
+from ragworthy.report.part import Column
+from ragworthy.report.show import answered_line, counted
 from ragworthy.stats import wilson
 from ragworthy.suites.answers import DECLARED
 from ragworthy.suites.answers.advice import warnings
@@ -38,6 +39,7 @@ from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found,
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
+from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import Slice
 
@@ -59,6 +61,7 @@ class Answers(Suite):
     always = ALWAYS
     shows_undefined = True
     claims_always = True
+    columns = (Column("refusal_rule", "text"),)
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """A tally: how many questions there are of each set of flags and slices."""
@@ -70,6 +73,7 @@ class Answers(Suite):
             scu=_uses_scu(request),
             contradictions=tuple(rule for pack in packs for rule in pack.rules),
             chunks=corpus.texts,
+            by_rule=by_rule_of(settings),
         )
         found = measured(opened, request, rules, self.slice_fields(request), progress, corpus.bindings)
         cases = _cases(found.tally, rules.ks)
@@ -231,6 +235,7 @@ class Answers(Suite):
     def rows(self, found: Found) -> Iterator[Row]:
         """Every question's row, in gold order. What the same flags say is worked out once."""
         own: Kept = found.own
+        by_rule = by_rule_of(found.request.settings) is not None
         alike: dict[Any, tuple[Any, ...]] = {}
         for nth, (qid, flags) in enumerate(zip(own.qids, own.flags, strict=True)):
             compared = own.compared.get(nth)
@@ -240,13 +245,14 @@ class Answers(Suite):
                 case = _case(Alike(flags, compared=compared), own.ks)
                 words = {name.id: self.word(name, case.facts) for name in found.summary.names}
                 rest = alike[known] = self.row(case, words, found)[1:]
-            yield Row._make((qid, *rest))
+            row = Row._make((qid, *rest))
+            yield row._replace(own={"refusal_rule": own.rules.get(qid)}) if by_rule else row
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""
         own: Kept = found.own
         return [
-            _offender(one, _case(Alike(one.flags, compared=one.compared), own.ks, one.qid))
+            _offender(one, _case(Alike(one.flags, compared=one.compared), own.ks, one.qid), own.rules.get(one.qid))
             for one in own.offenders[:most]
         ]
 
@@ -254,8 +260,9 @@ class Answers(Suite):
         """A receipt keeps the tally: from it every number can be had again."""
         own: Kept = found.own
         tally = [_entry(*known, count) for known, count in sorted(own.tally.items(), key=_in_order)]
+        rules = dict(sorted(Counter(own.rules.values()).items()))
         return Extra(
-            body={"metrics": told(own.bindings)},
+            body={"metrics": told(own.bindings), "labels": {"refusal_rules": rules} if rules else {}},
             warnings=[*warnings(found), *evidence_warnings(found, own.bindings)],
             steps=[*evidence_steps(own.bindings), *steps(found)],
             invalid=invalid(found, own.bindings),
@@ -269,8 +276,9 @@ class Answers(Suite):
         return answered_line(counts)
 
     def lines(self, body: dict[str, Any]) -> list[str]:
-        """How the evidence of the gold set was bound."""
-        return evidence_lines(body)
+        """How the evidence of the gold set was bound, and the rules by which claims are refusals."""
+        rules = body.get("refusal_rules")
+        return [*evidence_lines(body), *([f"refused by rule: {counted(rules)}"] if rules else [])]
 
 
 SUITE = Answers()
@@ -348,8 +356,10 @@ def _counts(cases: Sequence[Case], found: Measured) -> dict[str, int]:
     }
 
 
-def _offender(one: Worst, case: Case) -> Offender:
+def _offender(one: Worst, case: Case, rule: str | None) -> Offender:
     why, own = case.why, dict[str, Any]()
+    if rule is not None:
+        why, own = f"{why}, by the rule {rule}", {"refusal_rule": rule}
     if one.error is not None:
         why, own = f"an error instead of an answer: {one.error}", {"error": one.error}
     return Offender(

@@ -3,7 +3,20 @@
 from typing import Annotated, NamedTuple
 
 from ragworthy.names import DEFAULT_K
-from ragworthy.policy.declare import PROFILE, REFUSALS, REFUSED, SCU, SHORT, SLICES, Declared, Input, Key
+from ragworthy.policy.declare import (
+    PROFILE,
+    REFUSAL_PACK,
+    REFUSAL_PATTERN,
+    REFUSAL_START,
+    REFUSALS,
+    REFUSED,
+    SCU,
+    SHORT,
+    SLICES,
+    Declared,
+    Input,
+    Key,
+)
 
 
 class Latency(NamedTuple):
@@ -53,8 +66,11 @@ class Latency(NamedTuple):
             told=False,
         ),
     ] = "2500"
-    short_substr: Annotated[str, SHORT] = "reject"
+    short_substr: Annotated[str, SHORT] = "word"
     refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
+    refusal_packs: Annotated[tuple[str, ...], REFUSAL_PACK] = ()
+    refusal_starts: Annotated[tuple[str, ...], REFUSAL_START] = ()
+    refusal_patterns: Annotated[tuple[str, ...], REFUSAL_PATTERN] = ()
     scu: Annotated[bool, SCU] = False
     slices: Annotated[tuple[str, ...], SLICES] = ()
 

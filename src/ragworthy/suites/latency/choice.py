@@ -163,7 +163,9 @@ def _interactive(request: Request, gates: tuple[g.Gate, ...]) -> tuple[g.Gate, .
     batch = default_gates(request.settings._replace(use="batch"), request.given)[0]
     usual = LATENCY_GATES[0]
     return tuple(
-        usual._replace(evidence=gate.evidence) if gate == batch._replace(evidence=gate.evidence) else gate
+        usual._replace(evidence=gate.evidence, kept=gate.kept)
+        if gate == batch._replace(evidence=gate.evidence, kept=gate.kept)
+        else gate
         for gate in gates
     )
 
@@ -177,12 +179,12 @@ def _failing(gates: Sequence[g.Gate], cell: Cell, values: Mapping[str, g.Value])
         mine = spot.load == here or (spot.load is None and not replaced_at(gates, gate, here))
         if gate.op in (g.MIN, g.MAX) and spot.questions is None and mine:
             own.append(gate._replace(slice=None))
-    judged = g.judge(tuple(own), {(None, name): value for name, value in values.items()})
+    judged = g.excuse(g.judge(tuple(own), {(None, name): value for name, value in values.items()}))
     return [one.gate.metric for one in judged if not _holds(one)]
 
 
 def _holds(one: g.Judged) -> bool:
-    unmeasured = one.outcome is Outcome.NOT_MEASURED and one.gate.optional
+    unmeasured = one.outcome is Outcome.NOT_MEASURED and not one.unmeasured
     return unmeasured or one.outcome is Outcome.PASS
 
 

@@ -36,6 +36,7 @@ from ragworthy.suites.latency.sweep import (
     word_of,
 )
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Request
 from ragworthy.suites.slices import slices_of
 from ragworthy.text import fold
@@ -111,6 +112,7 @@ def job_of(opened: Opened, request: Request, ks: tuple[int, ...], fields: Iterab
         refusals=settings.refusals,
         short_words=settings.short_substr == "word",
         scu=settings.scu,
+        by_rule=by_rule_of(settings),
         chunks=None if corpus is None else {name: fold(text) for name, text in corpus.texts.items()},
     )
     flags_of = f.gold_flags(rules)

@@ -3,7 +3,17 @@
 from typing import Annotated, NamedTuple
 
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K
-from ragworthy.policy.declare import REFUSALS, REFUSED, SLICES, Declared, Input, Key
+from ragworthy.policy.declare import (
+    REFUSAL_PACK,
+    REFUSAL_PATTERN,
+    REFUSAL_START,
+    REFUSALS,
+    REFUSED,
+    SLICES,
+    Declared,
+    Input,
+    Key,
+)
 
 
 class Retrieval(NamedTuple):
@@ -39,6 +49,9 @@ class Retrieval(NamedTuple):
         ),
     ] = "section"
     refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
+    refusal_packs: Annotated[tuple[str, ...], REFUSAL_PACK] = ()
+    refusal_starts: Annotated[tuple[str, ...], REFUSAL_START] = ()
+    refusal_patterns: Annotated[tuple[str, ...], REFUSAL_PATTERN] = ()
     max_drop: Annotated[
         str,
         Key(

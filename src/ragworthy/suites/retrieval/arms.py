@@ -16,6 +16,7 @@ from ragworthy.records import RetrievalGold, RetrievalTrace
 from ragworthy.report.show import lost_ids, plural
 from ragworthy.suites.opened import Listed, Opened
 from ragworthy.suites.reading import Flaws, reader
+from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Request
 from ragworthy.suites.retrieval import distances
 from ragworthy.suites.retrieval.fit import Fit, fit_of
@@ -84,6 +85,7 @@ def open_sides(opened: Opened, request: Request, ks: tuple[int, ...]) -> Sides:
         ks=ks,
         subtree=settings.anchor_scope == "subtree",
         refusals=frozenset(trim_fold(text) for text in settings.refusals),
+        by_rule=by_rule_of(settings),
     )
     shadow = _side(usual, request.get("corpus"), request.get("redirects"), opened.lock)
     live = shadow._replace(its_own=False)

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy.errors import PolicyError, Problem, data_error
-from ragworthy.gates import MAX
+from ragworthy.gates import MAX, Gate
 from ragworthy.index.blocks import Corpus
 from ragworthy.load.lock import Lock
 from ragworthy.metrics.facts.convergence import Arm, RunKey, with_distances
@@ -146,23 +146,35 @@ def wording(wordings: Sequence[str], paraphrase: int) -> str:
 
 
 def check_reachable(request: Request, source: Source) -> None:
-    """Refuse a gate on a distance that a perfect retriever could not pass."""
-    calibration = source.calibration
-    if calibration is None or source.mode == "recorded" or source.missing is not None:
-        return
-    problems = []
-    for gate in request.gates:
-        field = GATED.get(gate.metric)
-        if field is None or gate.op != MAX or gate.slice is not None:
-            continue
-        best: Fraction = getattr(calibration.perfect if source.mode == "calibrated" else calibration.perfect_raw, field)
-        if best > Fraction(gate.threshold):
-            message = (
-                f"max = {gate.threshold} can never pass: perfect retrieval scores {float(best):.4f} ({source.mode})"
-            )
-            problems.append(Problem("RW-P13", message, str(request.policy or ""), gate.metric))
+    """Refuse a gate on a distance that a perfect retriever could not pass; one that nobody named is not judged."""
+    where = str(request.policy or "")
+    problems = [
+        Problem("RW-P13", message, where, gate.metric)
+        for gate in request.gates
+        if not gate.kept and (message := _unreachable(gate, source))
+    ]
     if problems:
         raise PolicyError(problems)
+
+
+def _unreachable(gate: Gate, source: Source) -> str | None:
+    """Why no retriever could pass a gate on a distance."""
+    calibration, field = source.calibration, GATED.get(gate.metric)
+    if calibration is None or source.mode == "recorded" or source.missing is not None:
+        return None
+    if field is None or gate.op != MAX or gate.slice is not None:
+        return None
+    best: Fraction = getattr(calibration.perfect if source.mode == "calibrated" else calibration.perfect_raw, field)
+    if best <= Fraction(gate.threshold):
+        return None
+    return f"max = {gate.threshold} can never pass: perfect retrieval scores {float(best):.4f} ({source.mode})"
+
+
+def meaningless(gate: Gate, source: Source, *, unasked: bool) -> str | None:
+    """Why a default gate on a distance, which nobody named, says nothing about this index."""
+    if not (gate.kept or unasked) or gate.metric not in GATED or source.missing is not None:
+        return None
+    return _unreachable(gate, source) or (None if source.scaled else RAW)
 
 
 def described(filled: Filled, values: Iterable[Fraction]) -> dict[str, Any]:

@@ -137,10 +137,10 @@ class Retrieval(Suite):
     def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
         """A default gate on distances is not judged where its threshold means nothing for the model."""
         source = evidence.own.source
-        if source.scaled or source.missing is not None:
-            return judged
         return [
-            one._replace(outcome=Outcome.NOT_MEASURED, reason=distances.RAW) if _unasked(one.gate) else one
+            one._replace(outcome=Outcome.NOT_MEASURED, reason=why)
+            if (why := distances.meaningless(one.gate, source, unasked=_unasked(one.gate)))
+            else one
             for one in judged
         ]
 

@@ -2,7 +2,18 @@
 
 from typing import Annotated, NamedTuple
 
-from ragworthy.policy.declare import REFUSALS, REFUSED, SHORT, SLICES, Declared, Input, Key
+from ragworthy.policy.declare import (
+    REFUSAL_PACK,
+    REFUSAL_PATTERN,
+    REFUSAL_START,
+    REFUSALS,
+    REFUSED,
+    SHORT,
+    SLICES,
+    Declared,
+    Input,
+    Key,
+)
 
 LIMITS = ("acr=0.95", "cghc=0.95", "css=0.70", "ned50=0.20", "refusal_rate=0.98")
 """What each question must hold over its runs."""
@@ -21,8 +32,11 @@ class Stability(NamedTuple):
             reads="limits",
         ),
     ] = LIMITS
-    short_substr: Annotated[str, SHORT] = "reject"
+    short_substr: Annotated[str, SHORT] = "word"
     refusals: Annotated[tuple[str, ...], REFUSED] = REFUSALS
+    refusal_packs: Annotated[tuple[str, ...], REFUSAL_PACK] = ()
+    refusal_starts: Annotated[tuple[str, ...], REFUSAL_START] = ()
+    refusal_patterns: Annotated[tuple[str, ...], REFUSAL_PATTERN] = ()
     slices: Annotated[tuple[str, ...], SLICES] = ()
 
 

@@ -19,6 +19,7 @@ from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
+from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.stability import DECLARED
 from ragworthy.suites.stability.advice import SHOWN, lines, steps, warnings
@@ -46,7 +47,12 @@ class Stability(Suite):
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Every gold question with its runs."""
         gold, runs = opened["gold"], opened["trace"]
-        rules = f.Rules(refusals=request.settings.refusals, short_words=request.settings.short_substr == "word")
+        settings = request.settings
+        rules = f.Rules(
+            refusals=settings.refusals,
+            short_words=settings.short_substr == "word",
+            by_rule=by_rule_of(settings),
+        )
         items = read_gold(gold, rules, allow_errors=request.allow_gold_errors)
         read = read_runs(request, runs, {name_of(item.record) for item in items})
         limits = dict(one.split("=", 1) for one in request.settings.limits)

@@ -18,6 +18,8 @@ from ragworthy.suites.reading import Table
 
 PLACES = 3
 """How many places are shown for each kind of mark."""
+MOST = {f.NEAR_REFUSAL: 5}
+"""Kinds of marks of which more are kept: their texts are shown."""
 GOLD_MARKS = f.VACUOUS | f.SHORT_ENTRY | f.NOT_NFC
 TRACE_MARKS = (
     f.NOT_EXACT | f.REFUSED_CITING | f.NEAR_REFUSAL | f.REPEATED | f.NO_RETRIEVED | f.UNKNOWN_CHUNK | f.ERRORED
@@ -116,14 +118,14 @@ def _examples(shard: Shard, distinct: set[int], tables: list[Table]) -> dict[int
             mark = left & -left
             left ^= mark
             kept = marked.setdefault(mark, [])
-            if len(kept) < PLACES:
+            if len(kept) < MOST.get(mark, PLACES):
                 kept.append(row)
     qids = shard.qids
     return {
         mark: [
             Example(qids[row], "gold", _gold_place(shard, row))
             if mark & GOLD_MARKS
-            else Example(qids[row], "trace", _trace_place(shard, row, tables), _error(shard, row, tables))
+            else Example(qids[row], "trace", _trace_place(shard, row, tables), _said(shard, row, mark, tables))
             for row in kept
         ]
         for mark, kept in marked.items()
@@ -145,9 +147,12 @@ def _trace(shard: Shard, row: int, tables: list[Table]) -> Trace:
     return found
 
 
-def _error(shard: Shard, row: int, tables: list[Table]) -> str:
-    """What an errored trace says went wrong; nothing for others."""
-    return said_error(_trace(shard, row, tables)) if shard.flags[row] & f.ERRORED else ""
+def _said(shard: Shard, row: int, mark: int, tables: list[Table]) -> str:
+    """What an errored trace says went wrong, and the claim of one that reads like a refusal; nothing for others."""
+    if shard.flags[row] & f.ERRORED:
+        return said_error(_trace(shard, row, tables))
+    answer = _trace(shard, row, tables).answer_json if mark == f.NEAR_REFUSAL else None
+    return (answer.claim or "") if answer is not None else ""
 
 
 def _offenders(shard: Shard, worst: list[tuple[int, str, int]], tables: list[Table]) -> list[Offender]:

@@ -73,7 +73,7 @@ class Example(NamedTuple):
     role: str
     offset: int
     said: str = ""
-    """What an errored trace says went wrong."""
+    """What an errored trace says went wrong, or a claim that reads like a refusal."""
 
 
 class Offender(NamedTuple):

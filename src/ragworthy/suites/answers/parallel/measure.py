@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ragworthy.records import Ints
-from ragworthy.suites.answers.parallel.digest import PLACES, digest
+from ragworthy.suites.answers.parallel.digest import MOST, PLACES, digest
 from ragworthy.suites.answers.parallel.job import Example, Job, Joined, Measured, Partial, Strays, Tally, Watched
 from ragworthy.suites.answers.parallel.shard import OutOfOrderError, Shard
 from ragworthy.suites.fork import UnexpectedError, answer, tell, workers
@@ -132,7 +132,7 @@ def _merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured
         compared.update((len(qids) + row, one) for row, one in partial.compared.items())
         tally.update(partial.tally)
         for mark, some in partial.examples.items():
-            examples[mark] = (examples.get(mark, []) + some)[:PLACES]
+            examples[mark] = (examples.get(mark, []) + some)[: MOST.get(mark, PLACES)]
         flags.extend(partial.flags)
         qids.extend(partial.qids)
         watched.update(partial.watched)

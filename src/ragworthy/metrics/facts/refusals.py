@@ -1,0 +1,187 @@
+"""Refusals by rule: packs for a language, beginnings and patterns of your own. Each rule has a name that reports show.
+
+A pack looks at a claim clause by clause, with what stands in quotation marks left out. The first clause of substance
+must say that the documents do not hold the answer, and nothing after it may be an answer: other clauses refuse too,
+tell what the documents are about instead, or give advice. Whatever else is said counts as an answer, and so does a gold
+piece outside of the refusing sentences.
+"""
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+from ragworthy.errors import policy_error
+from ragworthy.metrics.facts.constraints import PATIENCE, Pattern
+from ragworthy.text import compiled, fold, piece_occurs
+
+LONGEST = 2000
+"""A longer claim is never a refusal by a pack: it says something."""
+BARE = "bare"
+"""The rule of claims that are nothing but a word for no answer."""
+
+_QUOTED = (
+    r"\"[^\"\n]{1,400}\"|“[^“”\n]{1,400}”|„[^„“”\n]{1,400}[“”]|«[^«»\n]{1,400}»|‹[^‹›\n]{1,400}›|「[^「」\n]{1,400}」"
+    r"|『[^『』\n]{1,400}』|《[^《》\n]{1,400}》|(?<!\w)['‘‚][^'‘’‚\n]{1,400}['’](?!\w)"
+)
+_WHOLE = r"^[\"“„«‹「『'‘]([^\"“”„«»‹›「」『』]+)[\"”“»›」』'’][.。]?$"
+_SENTENCE = r"[.!?]+(?=\s|$)|[。！？]+|\n+"
+_MARKS = r"[*_`#>\[\](){}\"“”„«»‹›「」『』]+"
+_EDGES = " ,;:.!?–—-、，。；：！？"
+
+
+class Rule(NamedTuple):
+    """What a refusing clause says; a verbose pattern."""
+
+    name: str
+    pattern: str
+
+
+class Pack(NamedTuple):
+    """The rules of one language; the files in `packs/` say what each part is for."""
+
+    id: str
+    sha256: str
+    hints: tuple[str, ...]
+    lead: str
+    turns: str
+    concedes: str
+    harmless: str
+    rules: tuple[Rule, ...]
+
+
+class Refusing(NamedTuple):
+    """What refuses in a claim."""
+
+    rule: str
+    rest: str
+    """The folded claim without what refuses; a piece of the gold answer in here is an answer."""
+
+
+class Refusals(NamedTuple):
+    """Every rule in force besides exact texts."""
+
+    packs: tuple[Pack, ...] = ()
+    starts: tuple[str, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+
+    def rule(self, claim: str, pieces: Iterable[str] | None = None, *, short_words: bool = True) -> str | None:
+        """The name of the rule that makes a claim a refusal; None for an answer.
+
+        Beginnings and patterns are yours and decide alone. A pack gives way to a gold piece that the claim states.
+
+        >>> Refusals(starts=("i'm sorry, i",)).rule("I'm sorry, I can't say.")
+        'start 1'
+        """
+        text = fold(claim.strip())
+        for nth, start in enumerate(self.starts, 1):
+            if text.startswith(start):
+                return f"start {nth}"
+        for nth, pattern in enumerate(self.patterns, 1):
+            if _found(pattern, claim):
+                return f"pattern {nth}"
+        for pack in self.packs:
+            found = refusing(text, pack)
+            if found is not None and not (pieces and piece_occurs(pieces, found.rest, short_words=short_words)):
+                return f"{pack.id}:{found.rule}"
+        return None
+
+
+def pattern_of(text: str) -> Pattern:
+    """A pattern as it is run: any case, by an engine that knows a time limit."""
+    import regex
+
+    made: Pattern = regex.compile(text, regex.IGNORECASE)
+    return made
+
+
+def wrong_pattern(text: str) -> str | None:
+    """Why a text is no pattern that can be used."""
+    import regex
+
+    try:
+        re.compile(text)  # says best what is wrong
+        made = regex.compile(text, regex.IGNORECASE)
+    except (re.error, regex.error, RecursionError, OverflowError) as error:
+        return f"expected a regular expression, got one that fails: {error}"
+    return "expected a pattern that can fail, got one that matches an empty text" if made.search("") else None
+
+
+def _found(pattern: Pattern, claim: str) -> bool:
+    try:
+        return pattern.search(claim, timeout=PATIENCE) is not None
+    except TimeoutError:
+        message = f"expected a pattern that ends within {PATIENCE:g} s, got {pattern.pattern}"
+        raise policy_error("RW-P17", message, field="refusal_patterns") from None
+
+
+# a pack
+
+
+def _verbose(pattern: str) -> re.Pattern[str]:
+    return compiled(pattern, re.VERBOSE)
+
+
+def refusing(folded: str, pack: Pack) -> Refusing | None:
+    """What refuses in a folded claim by the rules of a pack; None where something in it is an answer."""
+    if not 0 < len(folded) <= LONGEST or not any(hint in folded for hint in pack.hints):
+        return None
+    first: str | None = None
+    rest = list[str]()
+    for sentence in sentences(folded):
+        rules = dict[str, None]()
+        beside = list[str]()
+        for clause in _clauses(sentence.said, pack):
+            rule = _rule_of(clause, pack)
+            if rule is not None:
+                first = first or rule
+                rules[rule] = None
+            elif first is None or not _verbose(pack.harmless).match(clause):
+                return None  # the first clause of substance says something, or an answer follows
+            else:
+                beside.append(clause)
+        rest.append(" \n ".join(beside) if rules and BARE not in rules else sentence.whole)
+    return None if first is None else Refusing(first, "".join(rest))
+
+
+class Sentence(NamedTuple):
+    """A sentence of a claim, as it stands there and with what is in quotation marks left out."""
+
+    whole: str
+    said: str
+
+
+def sentences(folded: str) -> list[Sentence]:
+    """The sentences of a claim; joined as they stand there they are the claim.
+
+    >>> [one.said for one in sentences('it says "no. never." twice. why?')]
+    ['it says ………………… twice.', ' why?']
+    """
+    whole = compiled(_WHOLE).match(folded)
+    said = folded if whole else compiled(_QUOTED).sub(lambda found: "…" * len(found[0]), folded)
+    ends = [found.end() for found in compiled(_SENTENCE).finditer(said)]
+    bounds = [0, *ends] if ends and ends[-1] == len(said) else [0, *ends, len(said)]
+    return [Sentence(folded[start:end], said[start:end]) for start, end in pairwise(bounds)]
+
+
+def _rule_of(clause: str, pack: Pack) -> str | None:
+    return next((rule.name for rule in pack.rules if _verbose(rule.pattern).search(clause)), None)
+
+
+def _clauses(said: str, pack: Pack) -> list[str]:
+    """The clauses of substance of a sentence; a concession comes after what it concedes to."""
+    text = _without_lead(" ".join(compiled(_MARKS).sub(" ", said).split()), pack)
+    conceded = _verbose(pack.concedes).match(text)
+    if conceded:
+        text = text[conceded.end() :].replace(",", ";", 1)
+    bare = [clause for part in _verbose(pack.turns).split(text) if part and (clause := _without_lead(part, pack))]
+    return [*bare[1:], *bare[:1]] if conceded and len(bare) > 1 else bare
+
+
+def _without_lead(part: str, pack: Pack) -> str:
+    """A clause without apologies and headings before it; empty where it is nothing else."""
+    lead = _verbose(pack.lead)
+    part = part.strip(_EDGES)
+    while (found := lead.match(part)) and found.end():
+        part = part[found.end() :].strip(_EDGES)
+    return part

@@ -1,0 +1,279 @@
+"""Refusals by rule: what each pack takes for a refusal and what not, beginnings, patterns, and that an answer wins."""
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from ragworthy.errors import PolicyError
+from ragworthy.load.refusal_packs import load_refusal_pack, names_of, refusals_of
+from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.refusals import LONGEST, Refusals, refusing, sentences, wrong_pattern
+from ragworthy.names import REFUSAL_PACKS
+from ragworthy.records import Answer, Gold, Trace
+from ragworthy.text import fold, piece_occurs
+
+
+def rules(*packs: str, starts: tuple[str, ...] = (), patterns: tuple[str, ...] = ()) -> Refusals:
+    given = SimpleNamespace(refusal_packs=packs, refusal_starts=starts, refusal_patterns=patterns)
+    made = refusals_of(given)
+    assert made is not None
+    return made
+
+
+REFUSALS = {
+    "en": {
+        "I'm sorry, I couldn't find that in our documentation.": "cannot",
+        "I don't know.": "cannot",
+        "None": "bare",
+        "Evidence: [none]": "bare",
+        "Not in context.": "not in",
+        "It is not mentioned in the provided context.": "not in",
+        "The provided context does not contain information about the merger.": "absent",
+        "**The context does not mention** the founder. It only discusses the products.": "absent",
+        "Unfortunately, the documents do not mention who founded it. Please contact support.": "absent",
+        "Based on the provided context, I cannot determine the date.": "cannot",
+        "I am unable to answer this question based on the given passages.": "cannot",
+        "The answer cannot be determined from the text.": "unanswerable",
+        "There is no information about this in the documents.": "nothing",
+        "No information available.": "nothing",
+        "Although the article covers the war, it is not possible to determine who began it.": "unanswerable",
+        '"I don\'t know."': "cannot",
+    },
+    "zh-Hans": {
+        "抱歉，我无法根据提供的文档回答该问题。": "cannot",
+        "文档信息不足，因此我无法基于提供的文档回答该问题。": "absent",
+        "上下文中没有提到他的出生日期。": "absent",
+        "根据所提供的资料，无法确定具体日期。": "cannot",
+        "不知道。": "bare",
+        "文中未提及该公司的创始人，只介绍了其产品。": "absent",
+        "对不起，我不知道答案。": "cannot",
+        "没有找到相关信息。": "cannot",
+    },
+    "zh-Hant": {
+        "抱歉，我無法根據提供的文件回答該問題。": "cannot",
+        "文件資訊不足，因此我無法回答該問題。": "absent",
+        "上下文中沒有提到他的出生日期。": "absent",
+        "根據所提供的資料，無法確定具體日期。": "cannot",
+        "不知道。": "bare",
+        "文中未提及該公司的創始人，只介紹了其產品。": "absent",
+    },
+    "ja": {
+        "申し訳ありませんが、提供された文書にはその情報が含まれていません。": "absent",
+        "わかりません。": "cannot",
+        "文書には記載されていません。": "absent",
+        "提供された情報からは判断できません。": "cannot",
+        "コンテキストには創業者についての言及がありません。": "absent",
+    },
+    "es": {
+        "Lo siento, no puedo responder a esa pregunta con la información proporcionada.": "cannot",
+        "El contexto no menciona la fecha.": "absent",
+        "No lo sé.": "cannot",
+        "No hay información sobre eso en los documentos.": "nothing",
+        "La respuesta no se encuentra en el documento.": "not in",
+    },
+    "de": {
+        "Es tut mir leid, dazu gibt es keine Informationen im Kontext.": "nothing",
+        "Der Kontext enthält keine Informationen über das Datum.": "absent",
+        "Ich weiß es nicht.": "cannot",
+        "Die Frage kann anhand des Textes nicht beantwortet werden.": "cannot",
+        "Das Datum wird im bereitgestellten Dokument nicht erwähnt.": "not in",
+        "Leider kann ich diese Frage nicht beantworten.": "cannot",
+    },
+    "fr": {
+        "Désolé, je ne trouve pas cette information dans les documents.": "cannot",
+        "Le contexte ne mentionne pas la date.": "absent",
+        "Je ne sais pas.": "cannot",
+        "Il n'y a pas d'information à ce sujet dans le texte.": "nothing",
+        "La réponse n'est pas mentionnée dans le document fourni.": "not in",
+    },
+}
+ANSWERS = {
+    "en": [
+        "I don't know the exact date, but it was 1990.",
+        "The handbook says: 'not in context'.",
+        'The handbook says: "not in context"',
+        "“The context does not mention it” is what the guard prints.",
+        "The company could not find a buyer.",
+        "Scientists do not know why whales sing.",
+        "Although the context does not give the year, it was 1990.",
+        "There is no evidence that aspirin cures cancer.",
+        "He could not answer the question in court.",
+        "The treaty was not mentioned in the will.",
+        "The context does not say when. It happened in 1990.",
+        "No.",
+        "None of the three kings signed it.",
+        "The plan does not include support.",
+        "The documents do not mention any river other than the Epte.",
+        "You cannot delete a bucket that is not empty.",
+        "The function returns None.",
+        "Users cannot find the button.",
+        "The Normans signed it in Deabolis. Evidence: [none]",
+    ],
+    "zh-Hans": [
+        "他无法回答记者的问题。",
+        "文档没有提到具体日期，但应该是1990年。",
+        "手册写道：“不知道”。",
+        "该公司没有找到买家。",
+        "信息技术没有边界。",
+        "虽然文中没有提到日期，但那是1990年。",
+        "他不知道答案。",
+    ],
+    "zh-Hant": ["他無法回答記者的問題。", "文件沒有提到具體日期，但應該是1990年。", "手冊寫道：「不知道」。"],
+    "ja": ["警察は犯人を特定できませんでした。", "文書には「わかりません」と書かれています。", "1990年です。"],
+    "es": [
+        "La empresa no encontró comprador.",
+        "No sé la fecha exacta, pero fue en 1990.",
+        "El manual dice: «no lo sé».",
+    ],
+    "de": [
+        "Die Firma fand keinen Käufer.",
+        "Ich weiß das genaue Datum nicht, aber es war 1990.",
+        "Es heißt: „unbekannt“.",
+    ],
+    "fr": [
+        "L'entreprise n'a pas trouvé d'acheteur.",
+        "Je ne sais pas la date exacte, mais c'était en 1990.",
+        "Le manuel dit : « je ne sais pas ».",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("pack", "claim", "rule"), [(pack, claim, rule) for pack, some in REFUSALS.items() for claim, rule in some.items()]
+)
+def test_refusals_are_known_by_their_rule(pack: str, claim: str, rule: str) -> None:
+    assert rules(pack).rule(claim) == f"{pack}:{rule}"
+    assert rules(pack).rule(f"  {claim.title()}\n") == f"{pack}:{rule}"
+
+
+@pytest.mark.parametrize(("pack", "claim"), [(pack, claim) for pack, some in ANSWERS.items() for claim in some])
+def test_answers_are_left_alone(pack: str, claim: str) -> None:
+    assert rules(pack).rule(claim) is None
+
+
+def test_zh_stands_for_both_scripts() -> None:
+    assert names_of(("zh",)) == ("zh-Hans", "zh-Hant")
+    assert [rules("zh").rule(claim) for claim in ("不知道。", "上下文中沒有提到。")] == [
+        "zh-Hans:bare",
+        "zh-Hant:absent",
+    ]
+
+
+def test_every_pack_is_there_and_every_rule_compiles_and_is_tried() -> None:
+    for pack in {one for names in REFUSAL_PACKS.values() for one in names}:
+        loaded = load_refusal_pack(pack)
+        assert loaded.id == pack
+        assert len(loaded.sha256) == 64
+        assert set(REFUSALS[pack].values()) <= {rule.name for rule in loaded.rules}
+        for claim in REFUSALS[pack]:
+            assert any(hint in fold(claim) for hint in loaded.hints)
+
+
+def test_a_long_claim_says_something() -> None:
+    assert rules("en").rule("I don't know." + " " * LONGEST + "x") is None
+
+
+# an answer wins
+
+
+PIECES = ["Denver Broncos", "1990", "北京", "St. Louis", "42.5"]
+HEADS = [claim for claims in REFUSALS.values() for claim in claims]
+TAILS = ["It only mentions {}.", "Please see {}.", "The context only discusses {}.", "文中只介绍了{}。", "({})", "{}"]
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    head=st.sampled_from(HEADS),
+    tail=st.sampled_from(TAILS),
+    piece=st.sampled_from(PIECES),
+    packs=st.lists(st.sampled_from(list(REFUSAL_PACKS)), min_size=1, unique=True),
+    first=st.booleans(),
+)
+def test_a_gold_piece_outside_of_the_refusing_sentences_is_an_answer(
+    head: str, tail: str, piece: str, packs: list[str], first: bool
+) -> None:
+    said = tail.format(piece)
+    assume(piece_occurs([piece], fold(said), short_words=True))  # a year inside a word is no answer anywhere
+    claim = f"{said}\n{head}" if first else f"{head}\n{said}"
+    assert rules(*packs).rule(claim, [piece]) is None
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    parts=st.lists(
+        st.sampled_from([*HEADS, *(text for some in ANSWERS.values() for text in some)]), min_size=1, max_size=4
+    ),
+    pack=st.sampled_from([one for names in REFUSAL_PACKS.values() for one in names]),
+)
+def test_the_rest_holds_every_sentence_that_does_not_refuse(parts: list[str], pack: str) -> None:
+    """Whatever is put together: a sentence is in the rest, word for word, unless it refuses by itself."""
+    text = fold("\n".join(parts).strip())
+    assert "".join(one.whole for one in sentences(text)) == text
+    found = refusing(text, load_refusal_pack(pack))
+    if found is None:
+        return
+    for one in sentences(text):
+        alone = refusing(one.whole.strip(), load_refusal_pack(pack))
+        if alone is None and one.whole.strip(" \n.。"):
+            assert one.whole.strip() in found.rest
+    assert not piece_occurs(["zebra stripes"], found.rest, short_words=True)
+
+
+def test_a_word_for_no_answer_can_be_the_answer() -> None:
+    assert rules("en").rule("None", ["none"]) is None
+    assert rules("en").rule("None", ["1990"]) == "en:bare"
+    assert rules("en").rule("The context does not mention the Denver Broncos.", ["Denver Broncos"]) == "en:absent"
+
+
+# beginnings and patterns
+
+
+def test_beginnings_and_patterns_decide_alone() -> None:
+    own = rules(starts=("Sorry, I",), patterns=(r"\bcannot\b.*\bhelp\b",))
+    assert own.rule("SORRY, I know: 1990", ["1990"]) == "start 1"
+    assert own.rule("We Cannot, alas, help.") == "pattern 1"
+    assert own.rule("I am sorry, I") is None
+
+
+def test_a_pattern_that_takes_for_ever_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragworthy.metrics.facts.refusals.PATIENCE", 0.05)
+    own = rules(patterns=("(a|aa)+$",))
+    with pytest.raises(PolicyError) as caught:
+        own.rule("a" * 60 + "b")
+    said = "refusal_patterns: expected a pattern that ends within 0.05 s, got (a|aa)+$ [RW-P17]"
+    assert str(caught.value).splitlines()[0] == said
+
+
+def test_patterns_that_cannot_be_used() -> None:
+    assert wrong_pattern("sorry") is None
+    assert wrong_pattern("x*") == "expected a pattern that can fail, got one that matches an empty text"
+    failing = "expected a regular expression, got one that fails: missing ), unterminated subpattern at position 0"
+    assert wrong_pattern("(") == failing
+
+
+# flags
+
+
+def flags_of(claim: str, *, answerable: bool = True, by_rule: Refusals | None) -> int:
+    gold = Gold(qid="q", question="?", answerable=answerable, gold_claim_substr=["1990"], gold_citations=["d#1"])
+    trace = Trace(qid="q", retrieved_ids=["d#1"], answer_json=Answer(claim=claim, citations=["d#1"]))
+    return f.trace_flags(f.Rules(short_words=True, by_rule=by_rule))(gold, trace)
+
+
+def test_a_refusal_by_rule_is_a_refusal_and_says_so() -> None:
+    claim = "The context does not mention the year."
+    by_rule = flags_of(claim, by_rule=rules("en"))
+    assert by_rule & f.REFUSED
+    assert by_rule & f.BY_RULE
+    assert not flags_of(claim, by_rule=None) & f.REFUSED
+    assert flags_of(claim, by_rule=None) & f.NEAR_REFUSAL
+    exact = flags_of("not in context", by_rule=rules("en"))
+    assert exact & f.REFUSED
+    assert not exact & f.BY_RULE
+
+
+def test_a_right_answer_is_never_swallowed() -> None:
+    claim = "The context does not mention the month. The text only discusses 1990."
+    assert flags_of(claim, by_rule=rules("en")) & (f.REFUSED | f.CONTAINS) == f.CONTAINS
