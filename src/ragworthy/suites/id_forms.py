@@ -11,6 +11,8 @@ from ragworthy.report.show import plural
 
 MOST_IDS = 200_000
 """Among more ids than this no pair is looked for."""
+LONGEST = 300
+"""Longer ids are texts: their forms are not looked at, which would take the square of their length."""
 LEAST_IDS = 5
 """From so many gold ids on, not one of them in any trace is no chance: they belong to another chunking."""
 MOST_PIECES = 40
@@ -49,7 +51,7 @@ class Forms:
     def __init__(self, names: Iterable[str]) -> None:
         self._whole: dict[Pieces, set[str]] = {}
         self._ends: dict[Pieces, set[str]] = {}
-        for name in names:
+        for name in (one for one in names if len(one) <= LONGEST):
             pieces = pieces_of(name)
             self._whole.setdefault(pieces, set()).add(name)
             if len(pieces) > MOST_PIECES:
@@ -67,7 +69,7 @@ class Forms:
         >>> ids.meant("bucket-2"), ids.meant("buckets"), ids.meant("limits.md#1"), ids.meant("2")
         ('docs/buckets.md#2', None, 'limits#1', None)
         """
-        pieces = pieces_of(name)
+        pieces = pieces_of(name) if len(name) <= LONGEST else ()
         if not pieces or not any(len(piece) > 1 and not piece.isdigit() for piece in pieces):
             return None
         found = self._whole.get(pieces) or self._ends.get(pieces) or self._longer(pieces)

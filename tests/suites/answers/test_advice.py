@@ -170,14 +170,21 @@ def test_answers_to_what_has_none_and_claims_that_read_like_refusals() -> None:
     sorry = "I'm sorry, I couldn't find that in our documentation."
     told = steps(score(questions, [right(n) for n in range(6)] + [answer(n, sorry) for n in range(6, 9)]))
     assert told[0] == (
+        "near-refusals",
+        f'3 claims that count as answers read like a refusal: "{sorry}"; if that is what they are, add '
+        "refusal_packs = [\"en\"] to [answers] ('ragworthy doctor' shows more)",
+    )
+    assert told[1] == (
         "refusal, 3 of 9 questions",
         "3 answering what the corpus has no answer to: strengthen refusals",
     )
-    assert told[1] == (
-        "near-refusals",
-        "3 claims read like a refusal, in other words than the refusal texts: 'ragworthy doctor' lists those that "
-        "recur, with the line for the policy",
-    )
+
+
+def test_a_few_claims_that_read_like_refusals_come_last() -> None:
+    questions = [gold(n) for n in range(6)] + [gold(n, answerable=False) for n in range(6, 9)]
+    made_up = [answer(7, "It is 12."), answer(8, "It is 13.")]
+    told = steps(score(questions, [right(n) for n in range(6)] + [answer(6, "I could not find this."), *made_up]))
+    assert [pattern for pattern, _ in told] == ["refusal, 3 of 9 questions", "near-refusals"]
 
 
 def test_a_run_that_ships_needs_no_advice() -> None:

@@ -166,11 +166,17 @@ def _near(claims: list[str], shown: set[str]) -> list[str]:
 def suggested(traces: Path) -> dict[str, tuple[Any, str]]:
     """Refusals in the pipeline's own words, for a first policy."""
     claims = claims_of(open_source("trace", traces), DECLARED.settings())
-    found = [one for one in claims.recurring if one.refusal_like][:SHOWN]
-    if not found:
-        return {}
-    said = f"{sum(one.questions for one in found):,} answers are one of these"
-    return {"refusals": ((*REFUSALS, *(one.claim for one in found)), said)}
+    recurring = [one for one in claims.recurring if one.refusal_like][:SHOWN]
+    found: dict[str, tuple[Any, str]] = {}
+    if recurring:
+        said = f"{sum(one.questions for one in recurring):,} answers are one of these"
+        found["refusals"] = ((*REFUSALS, *(one.claim for one in recurring)), said)
+    known = {trim_fold(one.claim) for one in recurring}
+    line = paste([claim for claim in claims.near if trim_fold(claim) not in known])
+    if line is not None:
+        reads = plural(line.caught, "answer reads", "answers read")
+        found["refusal_packs"] = (line.packs, f"{reads} like a refusal in other words: docs/refusals.md")
+    return found
 
 
 def _toml(text: str) -> str:

@@ -12,6 +12,7 @@ import msgspec
 
 from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source
+from ragworthy.metrics.facts.tops import MANY
 from ragworthy.records import Gold
 from ragworthy.report.part import Note
 from ragworthy.report.show import plural
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 UP_TO = 32 << 20
 _SHOWN = 60
-_FEW = 32  # up to here a list is searched sooner than a set is built
 
 
 class Glimpse(msgspec.Struct, frozen=True, gc=False):
@@ -201,7 +201,7 @@ class _Cited:
             return
         names, retrieved = _ids(trace.citations), trace.retrieved_ids or []
         self.all += len(names)
-        known = retrieved if len(retrieved) <= _FEW else frozenset(retrieved)
+        known = retrieved if len(names) < MANY else frozenset(retrieved)
         odd = [name for name in names if name not in known]
         if not odd:
             return

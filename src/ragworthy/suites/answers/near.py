@@ -12,15 +12,21 @@ from ragworthy.text import trim_fold
 class Paste(NamedTuple):
     """A line of a policy, and how many claims it would make refusals."""
 
-    text: str
+    packs: tuple[str, ...]
     caught: int
+
+    @property
+    def text(self) -> str:
+        """The line itself."""
+        listed = ", ".join(f'"{name}"' for name in self.packs)
+        return f"refusal_packs = [{listed}]"
 
 
 def paste(claims: Sequence[str]) -> Paste | None:
     """The packs that know these claims, as few as do; None where none knows any.
 
     >>> paste(["I could not find this in the documentation.", "42"])
-    Paste(text='refusal_packs = ["en"]', caught=1)
+    Paste(packs=('en',), caught=1)
     """
     left = list(claims)
     names: list[str] = []
@@ -31,5 +37,4 @@ def paste(claims: Sequence[str]) -> Paste | None:
         rest = [claim for claim in left if refusing(trim_fold(claim), pack) is None]
         names += [name] if len(rest) < len(left) else []
         left = rest
-    listed = ", ".join(f'"{name}"' for name in names)
-    return Paste(f"refusal_packs = [{listed}]", len(claims) - len(left)) if names else None
+    return Paste(tuple(names), len(claims) - len(left)) if names else None

@@ -45,6 +45,9 @@ _REMEDIES = {
     "gold evidence was retrieved but not cited": _Remedy(
         "not citing the gold evidence that was retrieved", "look at how citations are chosen"
     ),
+    "states nothing of what the reference says": _Remedy(
+        "with a claim that shares nothing with the reference", "look at the offenders"
+    ),
     "the claim is empty": _Remedy("with an empty claim", "look at what the pipeline writes to answer_json.claim"),
     "cites the right evidence, but the claim lacks the gold text": _Remedy(
         "citing the right evidence in a claim without the gold text", _TEXT
@@ -62,6 +65,8 @@ _REMEDIES = {
     ),
 }
 """By the reason that offenders show."""
+_SHOWN = 3
+_NEAR = "near-refusals"
 _ONE_FORM = "write ids in one form, in answers and in results"
 
 
@@ -126,6 +131,7 @@ def _symptoms(found: Found) -> Iterator[_Symptom]:
     """What every answer of a run shows."""
     shipped = [case for case in found.cases if case.facts.shipped]
     answers = sum(case.weight for case in shipped)
+    yield from _of_near(found)
     told = [case for case in found.cases if case.facts.present and not case.facts.errored]
     if answers and not any(case.facts.claim for case in shipped):
         yield _Symptom(("all answers are empty", f"none of {plural(answers, 'answer')} has a claim: write the text of "
@@ -141,6 +147,14 @@ def _symptoms(found: Found) -> Iterator[_Symptom]:
     else:
         yield from _of_citations(found, answers)
     yield from _of_refusals(found)
+
+
+def _of_near(found: Found) -> Iterator[_Symptom]:
+    """Refusals in the pipeline's own words, where they are what most of the failures are."""
+    blamed = [case for case in found.cases if case.stage is not None]
+    near = sum(case.weight for case in blamed if case.own.flags & f.NEAR_REFUSAL)
+    if 2 * near > sum(case.weight for case in blamed):
+        yield _Symptom((_NEAR, near_refusals(near, found)))
 
 
 def _of_citations(found: Found, answers: int) -> Iterator[_Symptom]:
@@ -230,8 +244,8 @@ def _of_gates(found: Found, failed: set[str], stages: Sequence[Step]) -> Iterato
     if "answers.compliance" in failed:
         yield "answers of the wrong shape", "emit a non-empty claim and a list of citation ids"
     near = sum(case.weight for case in found.cases if case.own.flags & f.NEAR_REFUSAL)
-    if near and failed & {"answers.under_refusal", "answers.precision"}:
-        yield "near-refusals", near_refusals(near, [one.said for one in own.places.get(f.NEAR_REFUSAL, ())])
+    if near and failed & {"answers.under_refusal", "answers.precision"} and not any(_of_near(found)):
+        yield _NEAR, near_refusals(near, found)
     if any(one.gate.op == g.EACH for one in found.outcomes(Outcome.FAIL)):
         yield "questions that must pass do not", "look at each of them by its qid in the rows (--rows FILE)"
     if found.outcomes(Outcome.UNDECIDED):
@@ -260,12 +274,14 @@ def _below(value: float) -> str:
     return f"{int(100 * value) / 100:.2f}"
 
 
-def near_refusals(count: int, claims: list[str]) -> str:
+def near_refusals(count: int, found: Found) -> str:
     """What to do about claims that read like a refusal and count as answers; some of them are shown."""
     from ragworthy.suites.answers.near import paste
 
-    alike = plural(count, "claim reads", "claims read")
-    shown = "; ".join(f'"{clip(claim, 80)}"' for claim in claims)
+    own: Kept = found.own
+    claims = list(dict.fromkeys(one.said for one in own.places.get(f.NEAR_REFUSAL, ())))
+    alike = plural(count, "claim that counts as an answer reads", "claims that count as answers read")
+    shown = "; ".join(f'"{clip(claim, 80)}"' for claim in claims[:_SHOWN])
     line = paste(claims)
     add = f"if that is what they are, add {line.text} to [answers]" if line is not None else "see docs/refusals.md"
-    return f"{alike} like a refusal: {shown}; {add}"
+    return f"{alike} like a refusal: {shown}; {add} ('ragworthy doctor' shows more)"
