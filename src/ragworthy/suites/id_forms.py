@@ -15,8 +15,6 @@ LONGEST = 300
 """Longer ids are texts: their forms are not looked at, which would take the square of their length."""
 LEAST_IDS = 5
 """From so many gold ids on, not one of them in any trace is no chance: they belong to another chunking."""
-MOST_PIECES = 40
-"""An id of more pieces than this is compared as a whole, not by its ends."""
 _PIECE = re.compile(r"[^\W\d_]+|\d+")
 _ENDINGS = frozenset(("md", "markdown", "html", "htm", "txt", "pdf", "json", "jsonl", "rst", "docx"))
 Pieces = tuple[str, ...]
@@ -54,8 +52,6 @@ class Forms:
         for name in (one for one in names if len(one) <= LONGEST):
             pieces = pieces_of(name)
             self._whole.setdefault(pieces, set()).add(name)
-            if len(pieces) > MOST_PIECES:
-                continue
             for cut in range(1, len(pieces)):  # a path or a prefix before it
                 self._ends.setdefault(pieces[cut:], set()).add(name)
             for cut in range(1, len(pieces)):  # a suffix without a number: a number may name another chunk
@@ -77,8 +73,6 @@ class Forms:
 
     def _longer(self, pieces: Pieces) -> set[str]:
         """Ids of which this one has more before or after them."""
-        if len(pieces) > MOST_PIECES:
-            return set()
         for cut in range(1, len(pieces)):
             if (found := self._whole.get(pieces[cut:])) and _telling(pieces[cut:]):
                 return found
