@@ -241,7 +241,7 @@ def _look(text: bytes) -> Look | None:
     whole = len(text) <= WHOLE
     if text.startswith(b"["):
         elements = _decoded(text) if whole else _first(text)
-        if not isinstance(elements, list):
+        if not isinstance(elements, list) or not elements:
             return None
         records = [one for one in elements if isinstance(one, dict)]
         return Look("array", records, len(elements) if whole else 0)
