@@ -218,7 +218,7 @@ def diff(given: argparse.Namespace) -> int:
         print("no gold set: nothing was judged (exit 0)")
         return int(Exit.SHIP)
     drop = number_of("--max-drop", given.max_drop, "share")
-    settings = Retrieval(ks=depths(given.k), delta_s=given.delta_s, max_drop=drop, canary=given.canary)
+    settings = Retrieval(ks=depths(given.k), delta_s=given.delta_s, max_drop=drop, against_live=not given.canary)
     gates: tuple[Gate, ...] = default_gates(settings, {"live": given.live})
     if given.gates:
         named = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval")
