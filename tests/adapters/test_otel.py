@@ -273,8 +273,8 @@ def test_a_trace_without_a_question_is_left_out(tmp_path: Path) -> None:
 
 
 def test_spans_that_come_twice_are_read_once(tmp_path: Path) -> None:
-    path = otlp(tmp_path / "s.jsonl", pipeline())
-    done, traces = imported("otel", path, path, out=tmp_path / "t.jsonl")
+    first, second = (otlp(tmp_path / name, spans) for name, spans in (("a", pipeline()), ("b", pipeline()[::-1])))
+    done, traces = imported("otel", first, second, out=tmp_path / "t.jsonl")
     assert len(traces) == 1
     assert "note: 3 spans stand in the files several times and were read once\n" in done.out
 
