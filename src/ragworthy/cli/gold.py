@@ -36,7 +36,7 @@ def lint(given: argparse.Namespace) -> int:
         linted = lint_text.linted(Path(given.gold), corpus=corpus, definition=definition, short_words=short_words)
     except BrokenArray as error:
         source = open_source("gold", given.gold)
-        if elsewhere(source, "") is not None:
+        if elsewhere(source, "lint") is not None:
             check(source, "Gold", strict=False)
         linted = commands.Linted(commands.unreadable(error.problems), 0, given.gold)
     if given.format == "sarif":
