@@ -13,7 +13,7 @@ import pytest
 import ragworthy as rw
 from conftest import Done, run_cli, write_jsonl
 from ragworthy.adapters.columns import recognise
-from ragworthy.adapters.rows import is_sentence
+from ragworthy.adapters.habits import is_sentence
 from ragworthy.errors import CATALOGUE, RagworthyError
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragworthy.adapters.columns import NAMES, plain
+from ragworthy.adapters.columns import ANSWERS, NAMES, plain
 from ragworthy.adapters.model import Adapter, Imported, Option
 from ragworthy.errors import DataError, data_error
 
@@ -141,7 +141,7 @@ def _delimiter(text: str, given: str | None, path: Path) -> str:
 
 def _fit(text: str, delimiter: str) -> tuple[int, int, int]:
     """How well a delimiter fits: columns that are recognised, rows as wide as the header, the width."""
-    known = {name for names in NAMES.values() for name in names} | {"answer"}
+    known = {name for names in NAMES.values() for name in names} | {*ANSWERS}
     widths: list[int] = []
     names: list[str] = []
     reader = csv.reader(io.StringIO(text[:_FEW], newline=""), delimiter=delimiter)

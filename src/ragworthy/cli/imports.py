@@ -18,6 +18,9 @@ from ragworthy.files import check_writable, write_whole
 from ragworthy.names import Exit
 from ragworthy.report.show import plural
 
+_UNNAMED = "GOLD"
+"""What stands for a gold set that was not named."""
+
 
 def run(given: argparse.Namespace) -> int:
     """Import one format; exit 1 only where rows were skipped and `--strict` was given."""
@@ -33,7 +36,7 @@ def run(given: argparse.Namespace) -> int:
     for name in outputs.values():
         plain_lines(name)
         check_writable(Path(name))
-    found = adapters.read(adapter, paths, options)
+    found = adapters.read(adapter, paths, {**options, "asked": tuple(outputs)})
     for line in (*preview(found), *ledger(found)):
         print(line)
     strict = bool(given.strict and found.skipped)
@@ -43,7 +46,7 @@ def run(given: argparse.Namespace) -> int:
     if given.dry_run:
         print("dry run: nothing written")
         return int(Exit.SHIP)
-    _write(found, outputs, str(options.get("gold") or "GOLD"))
+    _write(found, outputs, str(options.get("gold") or _UNNAMED))
     return int(Exit.SHIP)
 
 
@@ -83,8 +86,8 @@ def _write(found: Imported, outputs: Mapping[Output, str], asked: str) -> None:
 def _next(found: Imported, outputs: Mapping[Output, str], asked: str) -> str:
     """The command that goes on from here; `asked` is the gold set that traces were matched with."""
     gold, traces, chunks = (shlex.quote(outputs[name]) if name in outputs else "" for name in OUTPUTS)
-    bound = any(item.get(key) for item in found.gold for key in ("gold_evidence", "gold_source"))
-    corpus = f" --corpus {chunks or 'CHUNKS'}" if found.suite == "answers" and (chunks or bound) else ""
+    bound = _needs_corpus(found, "" if gold else asked)
+    corpus = f" --corpus {chunks or 'CHUNKS.jsonl'}" if bound or (chunks and found.suite == "answers") else ""
     if traces:
         return f"ragworthy score {found.suite} --gold {gold or shlex.quote(asked)} --trace {traces}{corpus}"
     if gold and found.suite == "answers":
@@ -92,3 +95,13 @@ def _next(found: Imported, outputs: Mapping[Output, str], asked: str) -> str:
     if chunks:
         return f"ragworthy index build --docs {chunks} --out index"
     return f"ragworthy retrieve --index INDEX --gold {gold} -o traces.jsonl"
+
+
+def _needs_corpus(found: Imported, asked: str) -> bool:
+    """Whether the gold set, the one that was read or the one that was named, has to be bound to chunks."""
+    from ragworthy.gold.commands import names_only_evidence, needs_corpus
+    from ragworthy.load.sources import open_source
+
+    if asked and asked != _UNNAMED:
+        return needs_corpus(open_source("gold", Path(asked)))
+    return any(map(names_only_evidence, found.gold))
