@@ -120,7 +120,9 @@ _BLANKS = 4
 def as_told(source: Source, record: str, first: dict[str, Any]) -> str:
     """How records with other names become ours: the import with its mapping, or the lines of Python."""
     if not isinstance(source, Memory):
-        return f"read them with '{command(source, 'jsonl', role_of(record), mapping(record, first))}'"
+        mapped = mapping(record, first)
+        texts = " --chunks-out chunks.jsonl" if "retrieved=" in mapped else ""
+        return f"read them with '{command(source, 'jsonl', role_of(record), mapped)}{texts}'"
     found = {"qid": "qid"} | _as_values(guessed(_MAPPED.get(record, ()), list(first)), first)
     taken = {ours: f'one["{theirs}"]' for ours, theirs in found.items()}
     if "retrieved" in taken:

@@ -97,6 +97,8 @@ class Part(NamedTuple):
     """What the receipt keeps of the facts."""
     files: Mapping[str, Content] = {}
     """What can be written besides the report, by the key of the output that is declared for it."""
+    texts: Callable[[], Mapping[str, Mapping[str, Any]]] | None = None
+    """Texts of each question, for rows as a table that people read."""
 
     def content(self, key: str, path: Path) -> bytes:
         """What stands in a file that is written besides the report."""
