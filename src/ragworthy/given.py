@@ -53,7 +53,7 @@ class Given(TypedDict, total=False):
     delta_s: str
     anchor_scope: str
     max_drop: float | str
-    canary: bool
+    against_live: bool
     repair: bool
     limits: Mapping[str, float | str] | None
     configuration: str | None

@@ -37,7 +37,7 @@ def gold_lines(path: Path) -> list[str]:
     source = open_gold(path)
     suite = suite_of(source)
     records = _records(path, "Gold") if suite != "structured" else []
-    linted = lint_text.linted(path, suite)
+    linted = lint_text.linted(path, suite, short_words=True)
     lines = [f"{source.given}: a gold set for the suite {suite}, {plural(linted.items, 'question')}"]
     if records:
         lines += ["", "What the items say", *_fields(records)]
@@ -160,7 +160,9 @@ def _power(suite: str, records: Records) -> list[str]:
         needed = cases_needed(gate.op, Fraction(gate.threshold)) if gate.op in (MIN, MAX) else None
         if needed is None:
             continue
-        most = closed if gate.metric == "answers.under_refusal" else len(records) - closed
+        most = {"answers.under_refusal": closed, "answers.over_refusal": len(records) - closed}.get(
+            gate.metric, len(records)
+        )
         sign = "≥" if gate.op == MIN else "≤"
         lines.append(
             f"  {'yes' if most >= needed.to_pass else 'no '}  {gate.metric} {sign} {gate.threshold}: at most "

@@ -481,7 +481,7 @@ def test_texts_are_embedded_when_the_traces_carry_no_distances(world: World, fro
     done, report = score(given)  # neither corpus nor distances: default gates on them are not judged
     outcomes = {gate["metric"]: gate["outcome"] for gate in report["gates"]}
     assert (done.code, outcomes["retrieval.delta_s_median"]) == (0, "not_measured")
-    assert score(given, "--canary")[0].code == 4
+    assert score(given)[0].code == 4
     assert report["suites"]["retrieval"]["metrics"]["retrieval.delta_s_median"]["value"] is None
 
 

@@ -758,6 +758,7 @@ from ragworthy.cli.main import main
 files = ["--gold", "gold.jsonl", "--trace", "trace.jsonl", "--corpus", "chunks.jsonl", "--rule-pack", "wfgy-neg-4"]
 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
     main(["score", "answers", *files])  # now everything is imported: root's Python may be closed to others
+    main(["score", "answers", "--gold", "gold-not-json.jsonl", "--trace", "trace.jsonl"])  # what looks at misfits, too
     main(["gold", "lint", "gold.jsonl"])
     main(["verify", "receipt-edited.json"])
 if os.geteuid() == 0:

@@ -45,6 +45,28 @@ def stop_if_bare(source: Source, record: str, fields: Sequence[str], code: str, 
     raise data_error(code, message, where=source.given)
 
 
+def stop_if_claimless(source: Source) -> None:
+    """Raise when no answer of a source has a claim, and all have the same other fields; called when none was found."""
+    count = 0
+    shared: set[str] = set()
+    for block in source.blocks():
+        for line in block.data.split(b"\n"):
+            one = _decoded(line)
+            answer = one.get("answer_json") if isinstance(one, dict) else None
+            if not isinstance(answer, dict):
+                continue
+            if "claim" in answer:
+                return
+            shared = set(answer) if not count else shared & set(answer)
+            count += 1
+    other = guessed(("claim",), sorted(shared - {"citations", "constraints_echo"})).get("claim")
+    if count < _LEAST and other is None:
+        return  # a few answers that just say nothing
+    have = f"; {count:,} of {count:,} have {other}" if other is not None else ""
+    message = f"no answer_json has claim{have}: write the text of the answer to answer_json.claim"
+    raise data_error("RW-T14", message, where=source.given)
+
+
 def _ours(record: str) -> set[str]:
     """The fields that a trace of this kind may have."""
     kinds = (RetrievalTrace, Run) if record == "RetrievalTrace" else (Trace, Run)

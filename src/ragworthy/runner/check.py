@@ -3,12 +3,13 @@
 from typing import Any, NamedTuple
 
 from ragworthy.errors import DataError, Problem, usage_error
+from ragworthy.metrics.facts.near import reads_like_refusal
 from ragworthy.names import REFUSAL
 from ragworthy.runner.contract import Ask, Reply, Target, reason_of
 from ragworthy.runner.drive import Asked, Driver
 from ragworthy.runner.faults import hint_of
 from ragworthy.runner.plan import Plan, Planned
-from ragworthy.text import clip, looks_like_refusal, trim_fold
+from ragworthy.text import clip, trim_fold
 from ragworthy.wire.secret import in_environment
 
 _SHOWN = 200
@@ -84,7 +85,7 @@ def _ids(given: list[str]) -> str:
 def _refused(claim: str) -> str:
     if trim_fold(claim) == REFUSAL:
         return "yes"
-    if looks_like_refusal(trim_fold(claim)):
+    if reads_like_refusal(trim_fold(claim)):
         return "no, though it reads like a refusal: add its text to refusals in the policy if it is one"
     return "no"
 

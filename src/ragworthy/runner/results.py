@@ -13,11 +13,12 @@ import msgspec
 
 from ragworthy.errors import DataError, RagworthyError, data_error
 from ragworthy.files import open_input, read_bytes, sha256_of, write_whole, write_with
+from ragworthy.metrics.facts.near import reads_like_refusal
 from ragworthy.names import REFUSAL
 from ragworthy.runner.contract import Target, about, reason_of
 from ragworthy.runner.journal import FILE, Entry, Header, Journal
 from ragworthy.runner.plan import Plan, Planned
-from ragworthy.text import looks_like_refusal, trim_fold
+from ragworthy.text import trim_fold
 
 SCHEMA = "ragworthy.run/1"
 TRACES, TIMINGS, SUMMARY = "traces.jsonl", "timings.jsonl", "run.json"
@@ -61,7 +62,7 @@ def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
         elif refuses(one.fields["answer_json"]["claim"]):
             refused += 1
         else:
-            near += looks_like_refusal(trim_fold(one.fields["answer_json"]["claim"]))
+            near += reads_like_refusal(trim_fold(one.fields["answer_json"]["claim"]))
     asked, errored = len(journal.done), reasons.total()
     return Counts(asked, asked - refused - errored, refused, errored, dict(sorted(reasons.items())), first, near)
 

@@ -195,7 +195,7 @@ def test_a_perfect_shadow_is_eligible_for_canary() -> None:
 @pytest.mark.parametrize("metric", BROKEN)
 def test_one_broken_check_makes_it_not_eligible(metric: str) -> None:
     damage, value = BROKEN[metric]
-    result = compare(questions(20), perfect(20, "a"), damage(perfect(20, "b")), canary=True)
+    result = compare(questions(20), perfect(20, "a"), damage(perfect(20, "b")))
     canary = against_live(result)["canary"]
     assert canary["judged"] is True
     check = next(one for one in canary["checks"] if one["metric"] == metric)
@@ -219,7 +219,7 @@ def test_collapsed_and_a_drop_of_recall_make_it_not_eligible() -> None:
 
 def test_the_canary_is_shown_whatever_the_gates_are() -> None:
     shadow = changed(perfect(20, "b"), "Q1", topk=[{"id": block(99)}], ΔS=[0.3])
-    result = compare(questions(20), perfect(20, "a"), shadow, gates="recall@5=0.5")
+    result = compare(questions(20), perfect(20, "a"), shadow, gates="recall@5=0.5", defaults=False)
     assert result.verdict is Verdict.SHIP and against_live(result)["canary"]["eligible"] is False
 
 
@@ -325,7 +325,7 @@ def score(folder: Path, gold: list[Row], shadow: list[Row], live: list[Row] | No
 def test_the_report_for_people_shows_the_comparison(tmp_path: Path) -> None:
     late = [*({"id": block(99, n)} for n in range(5)), {"id": block(2)}]
     shadow = changed(perfect(4, "b"), "Q2", topk=late, ΔS=[0.7] * 5 + [0.3])
-    done = score(tmp_path, questions(4), shadow, perfect(4, "a"), "-o", tmp_path / "r.md", "--canary")
+    done = score(tmp_path, questions(4), shadow, perfect(4, "a"), "-o", tmp_path / "r.md")
     assert done.code == 1
     for text in (done.out, (tmp_path / "r.md").read_text()):
         for wanted in (

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from ragworthy.metrics.facts.constraints import Contradictions, kept
+from ragworthy.metrics.facts.near import reads_like_refusal
 from ragworthy.metrics.facts.tops import MANY, TOP, grouped_tops, several_tops
 from ragworthy.metrics.facts.tops import RETRIEVED as RETRIEVED
 from ragworthy.names import MIN_SUBSTR, REFUSAL
 from ragworthy.records import Gold, Trace
-from ragworthy.text import can_count_when_short, clip, fold, is_nfc, looks_like_refusal, piece_occurs, trim_fold
+from ragworthy.text import can_count_when_short, clip, fold, is_nfc, piece_occurs, trim_fold
 
 if TYPE_CHECKING:
     from ragworthy.metrics.facts.compared import Compared
@@ -326,7 +327,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             flags |= KEPT
         if chunks is not None:
             flags |= _support(gold, cited, chunks, short_words)
-        if (flags & both != both or not gold.answerable) and looks_like_refusal(text):
+        if (flags & both != both or not gold.answerable) and reads_like_refusal(text):
             flags |= NEAR_REFUSAL
         return flags
 

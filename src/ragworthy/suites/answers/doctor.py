@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.near import reads_like_refusal
 from ragworthy.policy.declare import REFUSALS
 from ragworthy.records import Trace
 from ragworthy.report.show import number_of, percent, plural, shown_metrics
@@ -16,7 +17,7 @@ from ragworthy.suites.answers.near import paste
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.refusing import refuses_of
 from ragworthy.suites.request import Request
-from ragworthy.text import clip, looks_like_refusal, trim_fold, visible
+from ragworthy.text import clip, trim_fold, visible
 
 SHORT_CLAIM = 160
 MANY = 3
@@ -52,7 +53,7 @@ def claims_of(traces: Source, settings: Any) -> Claims:
             claim = trace.answer_json.claim if trace.answer_json else None
             claims[qid] = claim.strip() if claim else ""
     shipped = [claim for claim in claims.values() if claim and not refuses(claim)]
-    near = [claim for claim in shipped if looks_like_refusal(trim_fold(claim))]
+    near = [claim for claim in shipped if reads_like_refusal(trim_fold(claim))]
     return Claims(recurring_among(shipped), near)
 
 
@@ -63,7 +64,7 @@ def recurring_among(claims: Iterable[str]) -> list[Recurring]:
         if claim:
             folded.setdefault(trim_fold(claim), Counter())[claim] += 1
     found = [
-        Recurring(min(spellings, key=lambda text: (-spellings[text], text)), total, looks_like_refusal(text))
+        Recurring(min(spellings, key=lambda text: (-spellings[text], text)), total, reads_like_refusal(text))
         for text, spellings in folded.items()
         if (total := sum(spellings.values())) >= MANY
     ]

@@ -17,13 +17,15 @@ from ragworthy.records import Gold
 from ragworthy.report.part import Note
 from ragworthy.report.show import plural
 from ragworthy.suites.fork import without_gc
-from ragworthy.text import clip, fold, squeeze
+from ragworthy.text import clip, fold, letters, squeeze
 
 if TYPE_CHECKING:
     from ragworthy.suites.id_forms import Pair, Unseen
 
 UP_TO = 32 << 20
 _SHOWN = 60
+FEW, DECIDING = 3, 10
+"""From so many traces on, and from more than a tenth of all, other questions than the gold set's decide the numbers."""
 
 
 class Glimpse(msgspec.Struct, frozen=True, gc=False):
@@ -75,8 +77,9 @@ class Fit(NamedTuple):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether most traces that can be compared answer something else, and enough can be to say so."""
-        return 2 * len(self.others) > self.compared and 2 * self.compared >= self.traced
+        """Whether so many traces answer something else that the numbers rest on it, and enough can be compared."""
+        few = len(self.others) < FEW or DECIDING * len(self.others) <= self.compared
+        return (not few or 2 * len(self.others) > self.compared) and 2 * self.compared >= self.traced
 
     @property
     def invalid(self) -> tuple[str, ...]:
@@ -160,7 +163,7 @@ def _glimpses(source: Source) -> Iterator[Glimpse]:
 
 
 def _plain(text: str) -> str:
-    return squeeze(fold(text))
+    return letters(text) or squeeze(fold(text))
 
 
 def _ids(given: Any) -> list[str]:

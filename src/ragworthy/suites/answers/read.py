@@ -122,6 +122,10 @@ def _stop_on_flaws(found: Measured, opened: Opened) -> None:
         from ragworthy.load.bare import stop_if_bare
 
         stop_if_bare(opened["trace"], "Trace", ("answer_json",), "RW-T14")
+    elif found.traces and not any(flags & (f.CLAIM | f.REFUSED) for flags, *_ in found.tally):
+        from ragworthy.load.bare import stop_if_claimless
+
+        stop_if_claimless(opened["trace"])
 
 
 def refusing_rules(found: Measured, traces: Source, rules: f.Rules) -> dict[str, str]:

@@ -107,10 +107,16 @@ def _blocking(found: Found) -> list[_Symptom]:
     if fit.elsewhere:
         do = "score the traces against the gold set that they were made for, or run the pipeline again"
         told.append(_Symptom(("the traces answer other questions", do)))
+    elif fit.others:
+        many = plural(len(fit.others), "trace answers", "traces answer")
+        told.append(_Symptom(("other questions under the same ids", f"{many} another question than the gold set asks "
+                              "under its id: run the pipeline over this gold set again")))  # fmt: skip
     if found.evidence.counts["errored"] * 2 > found.evidence.counts["gold"]:
         told.append(_Symptom(_errors(found)))
     if found.value("answers.missing").num:
         do = "run the pipeline over the whole gold set and score again"
+        if found.evidence.counts["missing"] == found.evidence.counts["gold"] and found.evidence.counts["orphan_traces"]:
+            do = "no trace has an id of the gold set: are these traces of another one, or are ids made in another way?"
         told.append(_Symptom(("questions without a trace", do)))
     if fit.unseen is not None and fit.unseen.all:
         told.append(_Symptom(("gold ids are in no trace", _of_ids(found)), (Stage.RETRIEVAL,)))
@@ -294,5 +300,10 @@ def near_refusals(count: int, found: Found) -> str:
     alike = plural(count, "claim that counts as an answer reads", "claims that count as answers read")
     shown = "; ".join(f'"{clip(claim, 80)}"' for claim in claims[:_SHOWN])
     line = paste(claims)
-    add = f"if that is what they are, add {line.text} to [answers]" if line is not None else "see docs/refusals.md"
+    flags = " ".join(f"--refusal-pack {name}" for name in line.packs) if line is not None else ""
+    add = (
+        f"if that is what they are, {flags} or {line.text} under [answers]"
+        if line is not None
+        else "see docs/refusals.md"
+    )
     return f"{alike} like a refusal: {shown}; {add} ('ragworthy doctor' shows more)"

@@ -63,12 +63,12 @@ class Retrieval(NamedTuple):
             told=False,
         ),
     ] = "0.02"
-    canary: Annotated[
+    against_live: Annotated[
         bool,
         Key(
-            "whether the gates of the canary hold by default, in the place of the comparison with the index in use",
-            flag="--canary",
-            help="judge by the gates of the canary",
+            "whether the index in use is the only yardstick by default, in the place of the gates of the canary",
+            flag="--against-live",
+            help="judge by the index in use alone, not by the gates of the canary",
             told=False,
         ),
     ] = False
@@ -149,7 +149,7 @@ DECLARED = Declared(
         "--live-run",
         "--live",
         "--max-drop",
-        "--canary",
+        "--against-live",
         "--k",
         "--corpus",
         "--live-corpus",

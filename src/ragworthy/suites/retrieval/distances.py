@@ -170,9 +170,9 @@ def _unreachable(gate: Gate, source: Source) -> str | None:
     return f"max = {gate.threshold} can never pass: perfect retrieval scores {float(best):.4f} ({source.mode})"
 
 
-def meaningless(gate: Gate, source: Source, *, unasked: bool) -> str | None:
+def meaningless(gate: Gate, source: Source) -> str | None:
     """Why a default gate on a distance, which nobody named, says nothing about this index."""
-    if not (gate.kept or unasked) or gate.metric not in GATED or source.missing is not None:
+    if not gate.kept or gate.metric not in GATED or source.missing is not None:
         return None
     return _unreachable(gate, source) or (None if source.scaled else RAW)
 

@@ -19,9 +19,6 @@ RETRIEVAL_GATES = (
 """What a new index must reach before it takes any traffic."""
 LIVE_GATE = Gate("retrieval.recall@5", DROP, "0.02")
 """And what it must not lose against the index in use."""
-DEMANDING = ("delta_s_median", "delta_s_p90", "triplet_rate", "collapsed")
-"""Of these, those that take more than traces: a calibration, or three wordings under two seeds. Where nobody asks for
-them, they are judged only if they can be."""
 COMPARED = ("recall", "hit", "ndcg")
 """What a new index is compared by, where nobody says otherwise: it must find as much, as high up."""
 ALWAYS = (Gate("retrieval.missing", MAX, "0"),)
@@ -59,16 +56,16 @@ def check_given(given: Mapping[str, Any], spelled: Mapping[str, str]) -> None:
 
 
 def default_gates(settings: Retrieval, given: Mapping[str, Any]) -> tuple[Gate, ...]:
-    """What holds when nobody says otherwise: not worse than the index in use; the canary's gates where it is asked
-    for or there is no such index. A TREC run alone has no gates.
+    """What holds when nobody says otherwise: the gates of the canary, and not worse than the index in use; or the
+    latter alone where that is asked for. A TREC run alone has no gates.
     """
     if any(given.get(key) is not None for key in TREC):
         return against_live(settings) if given.get(LIVE_RUN) is not None else ()
-    if settings.canary:
-        return (*RETRIEVAL_GATES, LIVE_GATE) if given.get("live") is not None else RETRIEVAL_GATES
-    if given.get("live") is not None:
+    if given.get("live") is None:
+        return RETRIEVAL_GATES
+    if settings.against_live:
         return against_live(settings)
-    return tuple(one._replace(optional=one.metric.partition(".")[2] in DEMANDING) for one in RETRIEVAL_GATES)
+    return (*RETRIEVAL_GATES, LIVE_GATE._replace(threshold=settings.max_drop))
 
 
 def depth_of(ks: Sequence[int]) -> int:

@@ -22,7 +22,7 @@ from ragworthy.suites.retrieval import DECLARED, TREC, advice, compared, distanc
 from ragworthy.suites.retrieval.arms import Arms, invalid, open_sides, read_arms
 from ragworthy.suites.retrieval.numbers import completed, types_of
 from ragworthy.suites.retrieval.read import case_of, counts_of, established, incomplete, offender_of
-from ragworthy.suites.retrieval.rules import ALWAYS, RETRIEVAL_GATES
+from ragworthy.suites.retrieval.rules import ALWAYS
 from ragworthy.suites.retrieval.shadow import Live
 from ragworthy.suites.retrieval.steps import next_steps
 from ragworthy.suites.summarise import values_of, words_of
@@ -139,7 +139,7 @@ class Retrieval(Suite):
         source = evidence.own.source
         return [
             one._replace(outcome=Outcome.NOT_MEASURED, reason=why)
-            if (why := distances.meaningless(one.gate, source, unasked=_unasked(one.gate)))
+            if (why := distances.meaningless(one.gate, source))
             else one
             for one in judged
         ]
@@ -223,12 +223,6 @@ class Retrieval(Suite):
 
 
 SUITE = Retrieval()
-
-
-def _unasked(gate: g.Gate) -> bool:
-    """Whether a gate on distances is a default one that nobody asked for."""
-    usual = {(one.metric, one.threshold) for one in RETRIEVAL_GATES if one.metric in distances.GATED}
-    return gate.optional and gate.slice is None and (gate.metric, gate.threshold) in usual
 
 
 def _distances(found: Found) -> list[Any]:

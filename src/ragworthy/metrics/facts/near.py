@@ -1,0 +1,59 @@
+"""Claims that read like a refusal, in a few languages. Wide on purpose: a hint for people, never a score."""
+
+import re
+
+from ragworthy.text import compiled, looks_like_refusal
+
+OPENING = 200
+"""Characters of a claim that are looked at."""
+_HINTS = ("nothing", "nicht", "kein", "aucun", "ne ", " pas", "no ", "ningun")
+_WIDE_HINTS = (
+    *_HINTS,
+    "weiß",
+    "n'",
+    "n’",
+    "désol",
+    "ningún",
+    "抱歉",
+    "不",
+    "没",
+    "沒",
+    "无",
+    "無",
+    "未",
+    "ません",
+    "ない",
+)
+_LIKE = r"""
+    \b(?:dazu|hierzu|darüber|leider|ich|wir|mir|uns)\b.{0,60}\b(?:nichts?|keine[nr]?)\b.{0,60}
+        \b(?:gefunden|finden|find|finde|sagen|wei(?:ß|ss)|wissen|beantworten|vor|auskunft|informationen?|angaben?|antwort)\b
+    | \b(?:finde|wei(?:ß|ss)|habe|kann|konnte|liegen)\b.{0,40}\b(?:nichts?|keine[nr]?)\b
+    | \bkeine[nr]?\ (?:\w+\ )?(?:informationen?|angaben?|antwort|auskunft|hinweise?|daten)\b
+    | \bnicht\ (?:im|in|aus)\ (?:dem\ |den\ |der\ )?(?:kontext|dokument|text|unterlagen|quellen)
+    | \bje\ (?:n[e'’]\ ?|suis\ désolé).{0,40}(?:\bpas\b|\baucune?\b|\brien\b|\btrouv|\bsa[iv])
+    | \baucune?\ (?:information|réponse|mention|donnée|résultat)
+    | \bn[e'’]\ ?(?:est|sont|figure|contien|mentionn|trouv|précis).{0,40}\b(?:pas|aucune?)\b
+    | \bno\ (?:sé|se\ (?:menciona|indica|encuentra|especifica|proporciona)|lo\ sé|encontr\w*|encuentro|tengo|hay|puedo
+        |dispongo|aparece)\b | \bning[uú]na?\ (?:información|respuesta|mención|referencia|dato)
+    | \b(?:i|we)\b.{0,12}\b(?:found|find|have)\ (?:nothing|no\ (?:information|answer|mention|details?|data))\b
+    | 抱歉 | 不(?:知道|清楚|确定|確定|能回答) | (?:没|沒)有?(?:找到|提到|提及|相关|相關|说明|說明|足够|足夠|给出|給出)
+    | (?:无|無)法(?:回答|确定|確定|找到|得知|判断|判斷) | 未(?:提及|提到|找到|说明|說明|给出|給出)
+    | (?:わか|分か|解か|見つか|あ|答え|含まれてい|記載されてい|書かれてい|でき)(?:り|られ)?ません
+    | (?:情報|記載|記述|回答|答え)(?:が|は)(?:ない|なく|ありません)
+    | 不明です
+"""
+
+
+def reads_like_refusal(folded: str) -> bool:
+    """Whether a folded claim that counts as an answer reads like a refusal.
+
+    >>> reads_like_refusal("dazu habe ich leider nichts gefunden."), reads_like_refusal("die grenze ist 5 gb.")
+    (True, False)
+    """
+    if looks_like_refusal(folded):
+        return True
+    opening = folded[:OPENING]
+    for hint in _HINTS if opening.isascii() else _WIDE_HINTS:
+        if hint in opening:
+            return compiled(_LIKE, re.VERBOSE).search(opening) is not None
+    return False
