@@ -90,12 +90,12 @@ def traces(given: argparse.Namespace) -> Path:
 
 def next_of(given: argparse.Namespace) -> str:
     """The command line that scores the traces of a run, by what the gold set is for."""
-    from ragworthy.gold.commands import needs_corpus, suite_of
+    from ragworthy.gold.commands import suite_of
+    from ragworthy.gold.following import flags, items_of
 
     source = open_source("gold", Path(given.gold))
     suite = "retrieval" if suite_of(source) == "retrieval" else "answers"
-    corpus = " --corpus CHUNKS.jsonl" if needs_corpus(source) else ""
-    return next_line(suite, given.gold, traces(given), "--trace") + corpus
+    return next_line(suite, given.gold, traces(given), "--trace") + flags(items_of(source), suite)
 
 
 def next_line(suite: str, gold: str, runs: Path, flag: str = "--runs") -> str:

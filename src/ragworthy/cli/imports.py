@@ -18,6 +18,7 @@ from ragworthy.files import check_writable, write_whole
 from ragworthy.names import Exit
 from ragworthy.report.show import plural
 
+_CALLED = {"gold": "gold", "trace": "traces", "chunks": "chunks"}
 _UNNAMED = "GOLD"
 """What stands for a gold set that was not named."""
 
@@ -37,6 +38,8 @@ def run(given: argparse.Namespace) -> int:
         plain_lines(name)
         check_writable(Path(name))
     found = adapters.read(adapter, paths, {**options, "asked": tuple(outputs)})
+    if not given.dry_run:
+        _check_found(found, outputs)
     for line in (*preview(found), *ledger(found)):
         print(line)
     strict = bool(given.strict and found.skipped)
@@ -53,12 +56,25 @@ def run(given: argparse.Namespace) -> int:
 def _check(
     adapter: Adapter, given: argparse.Namespace, outputs: Mapping[Output, str], options: Mapping[str, object]
 ) -> None:
+    for name in outputs:
+        if name not in adapter.gives:
+            flags = " and ".join(f"--{one}-out" for one in adapter.gives)
+            raise usage_error(f"--{name}-out: import {adapter.name} gives {flags}, and no {_CALLED[name]}")
     if not outputs and not given.dry_run:
         flags = " or ".join(f"--{name}-out" for name in adapter.gives)
         raise usage_error(f"expected {flags}, or --dry-run to look first")
     for one in adapter.options:
         if one.goes_with and bool(options[one.key]) != (one.goes_with in outputs) and not given.dry_run:
             raise usage_error(f"expected {one.name} and --{one.goes_with}-out together")
+
+
+def _check_found(found: Imported, outputs: Mapping[Output, str]) -> None:
+    """Raise where an output would be empty, before anything is shown as written."""
+    there = {"gold": found.gold, "trace": found.traces, "chunks": found.chunks}
+    for name in outputs:
+        if not there[name]:
+            others = " and ".join(f"{len(records)} {_CALLED[one]}" for one, records in there.items() if records)
+            raise usage_error(f"--{name}-out: expected {_CALLED[name]} in the data, got {others}")
 
 
 def _write(found: Imported, outputs: Mapping[Output, str], asked: str) -> None:
@@ -70,38 +86,29 @@ def _write(found: Imported, outputs: Mapping[Output, str], asked: str) -> None:
         "chunks": (found.chunks, plural(len(found.chunks), "chunk")),
     }  # fmt: skip
     for name, (records, counted) in kinds.items():
-        called = "traces" if name == "trace" else name
-        if name in outputs and not records:
-            raise usage_error(f"--{name}-out: expected {called} in the data, got none")
         if name not in outputs and records:
             print(f"note: {counted} found and not written: add --{name}-out FILE")
     encode = msgspec.json.Encoder().encode
     for name, (records, counted) in kinds.items():
         if name in outputs:
             write_whole(Path(outputs[name]), b"".join([encode(record) + b"\n" for record in records]))
-            print(f"{'traces' if name == 'trace' else name}: {counted}: {outputs[name]}")
+            print(f"{_CALLED[name]}: {counted}: {outputs[name]}")
     print(f"next: {_next(found, outputs, asked)}")
 
 
 def _next(found: Imported, outputs: Mapping[Output, str], asked: str) -> str:
     """The command that goes on from here; `asked` is the gold set that traces were matched with."""
     gold, traces, chunks = (shlex.quote(outputs[name]) if name in outputs else "" for name in OUTPUTS)
-    bound = _needs_corpus(found, "" if gold else asked)
-    corpus = f" --corpus {chunks or 'CHUNKS.jsonl'}" if bound or (chunks and found.suite == "answers") else ""
     if traces:
-        return f"ragworthy score {found.suite} --gold {gold or shlex.quote(asked)} --trace {traces}{corpus}"
+        from ragworthy.gold.following import flags, items_of
+        from ragworthy.load.sources import open_source
+
+        named = not gold and asked != _UNNAMED
+        items = items_of(open_source("gold", Path(asked))) if named else found.gold
+        more = flags(items, found.suite, chunks)
+        return f"ragworthy score {found.suite} --gold {gold or shlex.quote(asked)} --trace {traces}{more}"
     if gold and found.suite == "answers":
         return f"ragworthy run --target YOURS --gold {gold} --out runs/1"
     if chunks:
         return f"ragworthy index build --docs {chunks} --out index"
     return f"ragworthy retrieve --index INDEX --gold {gold} -o traces.jsonl"
-
-
-def _needs_corpus(found: Imported, asked: str) -> bool:
-    """Whether the gold set, the one that was read or the one that was named, has to be bound to chunks."""
-    from ragworthy.gold.commands import names_only_evidence, needs_corpus
-    from ragworthy.load.sources import open_source
-
-    if asked and asked != _UNNAMED:
-        return needs_corpus(open_source("gold", Path(asked)))
-    return any(map(names_only_evidence, found.gold))

@@ -73,25 +73,6 @@ def _suite(line: bytes) -> str | None:
     return _TELLING[telling] if telling is not None else None
 
 
-def needs_corpus(source: Source) -> bool:
-    """Whether a gold set has items that name evidence or sources and no ids, so that chunks have to be given."""
-    decoded = (_item(line) for block in source.blocks() for line in lines_of(block.data))
-    return any(item is not None and names_only_evidence(item) for item in decoded)
-
-
-def names_only_evidence(item: dict[str, Any]) -> bool:
-    """Whether an item names evidence or sources and no ids."""
-    return any(item.get(key) for key in _NAMED) and not any(item.get(key) for key in ("gold_citations", "relevant"))
-
-
-def _item(line: bytes) -> dict[str, Any] | None:
-    try:
-        item = msgspec.json.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return item if isinstance(item, dict) else None
-
-
 def open_gold(path: Path) -> Source:
     """A gold file of any suite; only questions with structured answers may be an array."""
     source = open_questions("gold", path)
