@@ -190,12 +190,18 @@ def test_the_next_command_names_the_corpus_where_evidence_has_no_ids() -> None:
     with_chunks = run_cli("import", "jsonl", "mine.jsonl", "--gold", "gold.jsonl", "--trace-out", "t.jsonl",
                           "--chunks-out", "c.jsonl")  # fmt: skip
     scoring = "next: ragworthy score answers --gold gold.jsonl --trace t.jsonl --corpus"
-    assert with_chunks.out.splitlines()[-1] == f"{scoring} c.jsonl"
+    gate = "--gates containment=0.80"  # no question is unanswerable: that gate is not measured
+    assert with_chunks.out.splitlines()[-1] == f"{scoring} c.jsonl {gate}"
     without = run_cli("import", "jsonl", "mine.jsonl", "--gold", "gold.jsonl", "--trace-out", "t.jsonl")
-    assert without.out.splitlines()[-1] == f"{scoring} CHUNKS.jsonl"
+    assert without.out.splitlines()[-1] == f"{scoring} CHUNKS.jsonl {gate}"
     write_jsonl(Path("ids.jsonl"), [{**one, "gold_citations": ["c"]} for one in GOLD])
     with_ids = run_cli("import", "jsonl", "mine.jsonl", "--gold", "ids.jsonl", "--trace-out", "t.jsonl")
-    assert with_ids.out.splitlines()[-1] == "next: ragworthy score answers --gold ids.jsonl --trace t.jsonl"
+    assert with_ids.out.splitlines()[-1] == f"next: ragworthy score answers --gold ids.jsonl --trace t.jsonl {gate}"
+    assert run_cli(*with_chunks.out.splitlines()[-1].split()[2:]).code == 0
+    unknown = {"qid": "U", "question": "Who?", "answerable": False, "gold_claim_substr": [], "gold_citations": []}
+    write_jsonl(Path("both.jsonl"), [*GOLD, unknown])
+    both = run_cli("import", "jsonl", "mine.jsonl", "--gold", "both.jsonl", "--trace-out", "t.jsonl")
+    assert "--gates" not in both.out.splitlines()[-1]
 
 
 def test_so_does_a_run_and_the_advice_of_a_score_without_it() -> None:
@@ -205,8 +211,8 @@ def test_so_does_a_run_and_the_advice_of_a_score_without_it() -> None:
     )
     ran = run_cli("run", "--target", "bot:answer", "--gold", "gold.jsonl", "--out", "runs")
     assert (
-        "next: ragworthy score answers --gold gold.jsonl --trace runs/traces.jsonl --corpus CHUNKS.jsonl"
-        in ran.out.splitlines()
+        "next: ragworthy score answers --gold gold.jsonl --trace runs/traces.jsonl --corpus CHUNKS.jsonl "
+        "--gates containment=0.80" in ran.out.splitlines()
     )
     scored = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "runs/traces.jsonl",
                      "--gates", "precision=0.5")  # fmt: skip

@@ -18,7 +18,7 @@ LARGEST = 512 << 20
 LONGEST_CELL = 32 << 20
 _LOOKED_AT = 20
 _FEW = 1 << 16
-_ERRORS = frozenset({"#REF!", "#N/A", "#DIV/0!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#BEZUG!", "#NV", "#WERT!"})
+ERRORS = frozenset({"#REF!", "#N/A", "#DIV/0!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#BEZUG!", "#NV", "#WERT!"})
 _FORMULA = r"=[-+(]*(?:[A-Z][A-Z.]*\(|\$?[A-Z]{1,3}\$?[0-9]|[0-9])"
 
 
@@ -58,7 +58,7 @@ def table(path: Path, options: Mapping[str, Any]) -> Any:
 
 def _error_in(names: Sequence[str], cells: Sequence[str]) -> str:
     """The first error of a spreadsheet in a row."""
-    found = next(((name, cell) for name, cell in zip(names, cells, strict=False) if cell.strip() in _ERRORS), None)
+    found = next(((name, cell) for name, cell in zip(names, cells, strict=False) if cell.strip() in ERRORS), None)
     return f"the error {found[1].strip()} in the column {found[0]}" if found else ""
 
 

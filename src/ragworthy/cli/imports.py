@@ -73,8 +73,10 @@ def _check_found(found: Imported, outputs: Mapping[Output, str]) -> None:
     there = {"gold": found.gold, "trace": found.traces, "chunks": found.chunks}
     for name in outputs:
         if not there[name]:
-            others = " and ".join(f"{len(records)} {_CALLED[one]}" for one, records in there.items() if records)
-            raise usage_error(f"--{name}-out: expected {_CALLED[name]} in the data, got {others}")
+            for line in ledger(found)[1:]:  # why there is none, and nothing that sounds as if it were written
+                print(line)
+            others = " and ".join(_CALLED[one] for one, records in there.items() if records)
+            raise usage_error(f"--{name}-out: expected {_CALLED[name]} in the data, got only {others}")
 
 
 def _write(found: Imported, outputs: Mapping[Output, str], asked: str) -> None:
