@@ -107,9 +107,7 @@ class Moves(NamedTuple):
     gold_hash: str | None = None
     """The index that the gold set was frozen on."""
     recut: frozenset[str] = frozenset()
-    """Ids of blocks of unchanged documents that were cut differently."""
-    parted: frozenset[str] = frozenset()
-    """Ids of blocks that were cut up or merged, whatever became of their document."""
+    """Ids of blocks that became others because the cuts moved, and not the text."""
 
     def gold(self, name: str, index_hash: str | None = None) -> tuple[str, ...]:
         """Every id that a gold id stands for now; none when its text is gone."""

@@ -10,7 +10,7 @@ from ragworthy.errors import data_error
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
 from ragworthy.load.lock import Lock
 from ragworthy.metrics.facts.convergence import Arm
-from ragworthy.metrics.facts.redirects import Redirects, Table, parted, recut
+from ragworthy.metrics.facts.redirects import Redirects, Table, recut
 from ragworthy.metrics.facts.wanted import Group, Moves, Place, Rules, Section
 from ragworthy.records import RetrievalGold, RetrievalTrace
 from ragworthy.report.show import lost_ids, plural
@@ -123,7 +123,6 @@ def load_moves(given: Sequence[Path | Table], lock: Lock | None) -> Moves | None
         live=frozenset().union(*(table.live for table in newest)),
         gold_hash=frozen_on(lock),
         recut=frozenset().union(*map(recut, tables)),
-        parted=frozenset().union(*map(parted, tables)),
     )
 
 

@@ -16,16 +16,11 @@ INSTEAD = "say what answers each question as gold_evidence and check it with 'ra
 
 
 def cut_otherwise(arm: Arm, moves: Moves | None) -> tuple[list[str], int]:
-    """Gold ids whose block is another on the side that redirects lead to, and how many gold ids there are.
-
-    In documents that did not change that is each block of other bytes; where most ids were cut up or merged, all these.
-    """
+    """Gold ids whose block is another on the side that redirects lead to, and how many gold ids there are."""
     names = [name for one in arm.asked for name, number in one.wanted.names.items() if number not in one.wanted.named]
     if moves is None or moves.gold_hash == moves.redirects.versions[-1]:
         return [], len(names)
-    found = [name for name in names if stable(name) in moves.recut]
-    either = [name for name in names if stable(name) in moves.recut | moves.parted]
-    return either if 2 * len(either) > len(names) else found, len(names)
+    return [name for name in names if stable(name) in moves.recut], len(names)
 
 
 def cannot_compare(found: tuple[list[str], int], own: str, other: str) -> list[str]:
