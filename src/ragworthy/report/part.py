@@ -75,7 +75,12 @@ def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
             notes.append("the dev subset only: the whole set was not scored")
         if body["profile"] == "reference":
             notes.append(voices(suite).reference_note)
+        notes += [one["message"] for one in body.get("warnings", ()) if one["code"] in LEADING]
     return notes
+
+
+LEADING = ("RW-W93",)
+"""Warnings that stand beside the verdict: what the numbers rest on."""
 
 
 Content = Callable[[dict[str, Any], str], bytes]
