@@ -48,7 +48,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-F19": Code("too_large", "The file is larger than anything of its kind should be.", "Check that it is the file you mean; the line says the limit."),
     "RW-F20": Code("unpacks_to_too_much", "A packed file holds far more than a file of its size should.", "It is padding or damaged; unpack it yourself and look."),
     "RW-F21": Code("out_of_memory", "The machine has no more memory.", "Score a smaller input, use fewer processes (--jobs 1), or a larger machine."),
-    "RW-F22": Code("foreign_file", "The file is of another kind: a table, a JSON array, or what another tool writes.", "Read it with the import named, and give what that writes; docs/troubleshooting.md has every case."),
+    "RW-F22": Code("foreign_file", "The file is of another kind: a table, a JSON array, or what another tool writes.", "Do as the line says, and give what comes of it; docs/troubleshooting.md has every case."),
     "RW-F23": Code("other_kind", "The file is one of ours, but of another kind than the one expected here.", "Check which file is which; docs/formats.md shows every kind."),
     "RW-F24": Code("no_known_field", "No record has a field that every record of this kind needs.", "Say which field is which, as the line shows; docs/formats.md has the names."),
     # gold
@@ -115,6 +115,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-A10": Code("spans_damaged", "A span lost attributes while it was recorded, so what was retrieved or said is not known.", "Record again with OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=100000 in the pipeline's environment (the SDK keeps 128 attributes a span and drops the oldest: the first documents); --skip-damaged leaves these traces out."),
     "RW-A11": Code("document_without_id", "A retrieved document has no id by the rule of --doc-id.", "Name metadata keys that every document has, or use --doc-id content."),
     "RW-A12": Code("span_shape", "A span, a run or a record does not have the shape of its format.", "Check that the file is of this format and whole; 'ragworthy import --help' lists the formats."),
+    "RW-A13": Code("values_cut", "Values of a span were cut off while it was recorded, so what was retrieved or said is not known.", "Record again without OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT (and OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT) in the pipeline's environment; --skip-damaged leaves these traces out."),
     # documents
     "RW-D01": Code("document_not_text", "The file is binary or not UTF-8.", "Give Markdown, HTML, plain text or block records; convert other formats first."),
     "RW-D02": Code("document_repeated", "Two documents have the same id.", "Give every document its own path."),

@@ -1,9 +1,10 @@
 """`import FORMAT`: read files of another tool, show how they were read, write what was asked for."""
 
 import argparse
+import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -40,17 +41,29 @@ def run(given: argparse.Namespace) -> int:
     found = adapters.read(adapter, paths, {**options, "asked": tuple(outputs)})
     if not given.dry_run:
         _check_found(found, outputs)
-    for line in (*preview(found), *ledger(found)):
-        print(line)
-    strict = bool(given.strict and found.skipped)
-    if strict:
+    lines = [*preview(found), *ledger(found)]
+    if given.strict and found.skipped:
+        _say(lines)
         print(f"nothing written: --strict, and {plural(len(found.skipped), found.unit)} skipped", file=sys.stderr)
         return int(Exit.NO_SHIP)
     if given.dry_run:
-        print("dry run: nothing written")
+        _say([*lines, "dry run: nothing written"])
         return int(Exit.SHIP)
-    _write(found, outputs, str(options.get("gold") or _UNNAMED))
+    try:
+        lines += _write(found, outputs, str(options.get("gold") or _UNNAMED))
+    finally:
+        _say(lines)
     return int(Exit.SHIP)
+
+
+def _say(lines: Iterable[str]) -> None:
+    """Print after all is written; whoever reads only the head of it has the files all the same."""
+    try:
+        for line in lines:
+            print(line)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _check(
@@ -79,7 +92,7 @@ def _check_found(found: Imported, outputs: Mapping[Output, str]) -> None:
             raise usage_error(f"--{name}-out: expected {_CALLED[name]} in the data, got only {others}")
 
 
-def _write(found: Imported, outputs: Mapping[Output, str], asked: str) -> None:
+def _write(found: Imported, outputs: Mapping[Output, str], asked: str) -> Iterator[str]:
     """The files that were asked for, each whole or not at all; what was found and not asked for is said."""
     kinds: dict[Output, tuple[list[Record], str]] = {
         "gold": (found.gold, plural(len(found.gold), "question")),
@@ -89,13 +102,13 @@ def _write(found: Imported, outputs: Mapping[Output, str], asked: str) -> None:
     }  # fmt: skip
     for name, (records, counted) in kinds.items():
         if name not in outputs and records:
-            print(f"note: {counted} found and not written: add --{name}-out FILE")
+            yield f"note: {counted} found and not written: add --{name}-out FILE"
     encode = msgspec.json.Encoder().encode
     for name, (records, counted) in kinds.items():
         if name in outputs:
             write_whole(Path(outputs[name]), b"".join([encode(record) + b"\n" for record in records]))
-            print(f"{_CALLED[name]}: {counted}: {outputs[name]}")
-    print(f"next: {_next(found, outputs, asked)}")
+            yield f"{_CALLED[name]}: {counted}: {outputs[name]}"
+    yield f"next: {_next(found, outputs, asked)}"
 
 
 def _next(found: Imported, outputs: Mapping[Output, str], asked: str) -> str:

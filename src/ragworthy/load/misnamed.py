@@ -58,15 +58,15 @@ def role_of(record: str) -> str:
     return "trace" if record in ("Trace", "RetrievalTrace", "Run", "StructuredOutput", "TrecRun") else "vote"
 
 
-def command(source: Source, name: str, role: str, more: str = "") -> str:
+_OUT = {"gold": "gold.jsonl", "trace": "traces.jsonl", "chunks": "chunks.jsonl"}
+
+
+def command(source: Source, name: str, roles: str | Sequence[str], more: str = "") -> str:
     """An import as it is typed; what it writes never has the name of what it reads."""
-    out = {"gold": "gold.jsonl", "trace": "traces.jsonl"}[role]
-    given = source.given
-    if isinstance(source, Memory):
-        given = "FILE"
-    elif Path(given).name == out:
-        out = f"new-{out}"
-    return f"ragworthy import {name} {shlex.quote(given)}{more} --{role}-out {out}"
+    given = "FILE" if isinstance(source, Memory) else source.given
+    outs = [(role, _OUT[role]) for role in ([roles] if isinstance(roles, str) else roles)]
+    flags = [f"--{role}-out {f'new-{out}' if Path(given).name == out else out}" for role, out in outs]
+    return f"ragworthy import {name} {shlex.quote(given)}{more} {' '.join(flags)}"
 
 
 def fields_of(record: dict[str, Any], most: int = _FIELDS) -> str:
