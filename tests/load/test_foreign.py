@@ -127,7 +127,19 @@ GIVEN_AS_GOLD: dict[str, tuple[str, Write, str]] = {
         "gold.txt",
         lambda path: path.write_bytes("Frage\tAntwort\nWer?\tBöb\n".encode("utf-16")),
         "gold.txt: this is a TSV file (columns Frage, Antwort): read it with "
-        "'ragworthy import csv gold.txt --gold-out gold.jsonl' [RW-F22]",
+        "'ragworthy import csv gold.txt --encoding utf-16 --gold-out gold.jsonl' [RW-F22]",
+    ),
+    "csv in UTF-16 without a mark of it": (
+        "gold.csv",
+        lambda path: path.write_bytes("Frage,Antwort\nWer?,Böb\n".encode("utf-16-le")),
+        "gold.csv: this is a CSV file (columns Frage, Antwort): read it with "
+        "'ragworthy import csv gold.csv --encoding utf-16-le --gold-out gold.jsonl' [RW-F22]",
+    ),
+    "csv as Excel saves it in Europe": (
+        "gold.csv",
+        lambda path: path.write_bytes("Frage;Antwort\nWer?;Böb\n".encode("cp1252")),
+        "gold.csv: this is a CSV file (columns Frage, Antwort): read it with "
+        "'ragworthy import csv gold.csv --encoding cp1252 --gold-out gold.jsonl' [RW-F22]",
     ),
     "one column": (
         "gold.csv",

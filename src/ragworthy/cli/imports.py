@@ -19,6 +19,10 @@ from ragworthy.files import check_writable, write_whole
 from ragworthy.names import Exit
 from ragworthy.report.show import plural
 
+_CALLED = {"gold": "gold", "trace": "traces", "chunks": "chunks"}
+_UNNAMED = "GOLD"
+"""What stands for a gold set that was not named."""
+
 
 def run(given: argparse.Namespace) -> int:
     """Import one format; exit 1 only where rows were skipped and `--strict` was given."""
@@ -34,7 +38,9 @@ def run(given: argparse.Namespace) -> int:
     for name in outputs.values():
         plain_lines(name)
         check_writable(Path(name))
-    found = adapters.read(adapter, paths, options)
+    found = adapters.read(adapter, paths, {**options, "asked": tuple(outputs)})
+    if not given.dry_run:
+        _check_found(found, outputs)
     lines = [*preview(found), *ledger(found)]
     if given.strict and found.skipped:
         _say(lines)
@@ -44,7 +50,7 @@ def run(given: argparse.Namespace) -> int:
         _say([*lines, "dry run: nothing written"])
         return int(Exit.SHIP)
     try:
-        lines += _write(found, outputs, str(options.get("gold") or "GOLD"))
+        lines += _write(found, outputs, str(options.get("gold") or _UNNAMED))
     finally:
         _say(lines)
     return int(Exit.SHIP)
@@ -63,12 +69,27 @@ def _say(lines: Iterable[str]) -> None:
 def _check(
     adapter: Adapter, given: argparse.Namespace, outputs: Mapping[Output, str], options: Mapping[str, object]
 ) -> None:
+    for name in outputs:
+        if name not in adapter.gives:
+            flags = " and ".join(f"--{one}-out" for one in adapter.gives)
+            raise usage_error(f"--{name}-out: import {adapter.name} gives {flags}, and no {_CALLED[name]}")
     if not outputs and not given.dry_run:
         flags = " or ".join(f"--{name}-out" for name in adapter.gives)
         raise usage_error(f"expected {flags}, or --dry-run to look first")
     for one in adapter.options:
         if one.goes_with and bool(options[one.key]) != (one.goes_with in outputs) and not given.dry_run:
             raise usage_error(f"expected {one.name} and --{one.goes_with}-out together")
+
+
+def _check_found(found: Imported, outputs: Mapping[Output, str]) -> None:
+    """Raise where an output would be empty, before anything is shown as written."""
+    there = {"gold": found.gold, "trace": found.traces, "chunks": found.chunks}
+    for name in outputs:
+        if not there[name]:
+            for line in ledger(found)[1:]:  # why there is none, and nothing that sounds as if it were written
+                print(line)
+            others = " and ".join(_CALLED[one] for one, records in there.items() if records)
+            raise usage_error(f"--{name}-out: expected {_CALLED[name]} in the data, got only {others}")
 
 
 def _write(found: Imported, outputs: Mapping[Output, str], asked: str) -> Iterator[str]:
@@ -80,26 +101,27 @@ def _write(found: Imported, outputs: Mapping[Output, str], asked: str) -> Iterat
         "chunks": (found.chunks, plural(len(found.chunks), "chunk")),
     }  # fmt: skip
     for name, (records, counted) in kinds.items():
-        called = "traces" if name == "trace" else name
-        if name in outputs and not records:
-            raise usage_error(f"--{name}-out: expected {called} in the data, got none")
         if name not in outputs and records:
             yield f"note: {counted} found and not written: add --{name}-out FILE"
     encode = msgspec.json.Encoder().encode
     for name, (records, counted) in kinds.items():
         if name in outputs:
             write_whole(Path(outputs[name]), b"".join([encode(record) + b"\n" for record in records]))
-            yield f"{'traces' if name == 'trace' else name}: {counted}: {outputs[name]}"
+            yield f"{_CALLED[name]}: {counted}: {outputs[name]}"
     yield f"next: {_next(found, outputs, asked)}"
 
 
 def _next(found: Imported, outputs: Mapping[Output, str], asked: str) -> str:
     """The command that goes on from here; `asked` is the gold set that traces were matched with."""
     gold, traces, chunks = (shlex.quote(outputs[name]) if name in outputs else "" for name in OUTPUTS)
-    bound = any(item.get(key) for item in found.gold for key in ("gold_evidence", "gold_source"))
-    corpus = f" --corpus {chunks or 'CHUNKS'}" if found.suite == "answers" and (chunks or bound) else ""
     if traces:
-        return f"ragworthy score {found.suite} --gold {gold or shlex.quote(asked)} --trace {traces}{corpus}"
+        from ragworthy.gold.following import flags, items_of
+        from ragworthy.load.sources import open_source
+
+        named = not gold and asked != _UNNAMED
+        items = items_of(open_source("gold", Path(asked))) if named else found.gold
+        more = flags(items, found.suite, chunks)
+        return f"ragworthy score {found.suite} --gold {gold or shlex.quote(asked)} --trace {traces}{more}"
     if gold and found.suite == "answers":
         return f"ragworthy run --target YOURS --gold {gold} --out runs/1"
     if chunks:

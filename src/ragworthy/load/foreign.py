@@ -18,6 +18,7 @@ import msgspec
 
 from ragworthy.errors import DataError, Problem, RagworthyError
 from ragworthy.load import unpack
+from ragworthy.load.encoding import likely_encoding
 from ragworthy.load.misnamed import as_told, command, fields_of, have, mapping, role_of
 from ragworthy.load.shapes import KINDS, Shape, held_by, kinds_of, own_file, shape_of
 from ragworthy.load.sources import BOM, FileSource, ParquetFile, Source
@@ -33,7 +34,6 @@ _NAMED = (
 )  # fmt: skip
 """Codes of errors that say already what is the matter with a file as a whole."""
 _COLUMNS = 6
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _TRACES = ("traces",)
 _FAMILIES = {
     "Gold": ("gold",),
@@ -187,7 +187,8 @@ def _read_with(
 def _of_table(source: Source, record: str, data: bytes) -> Problem | None:
     """Files of lines that are no JSON: tables, and the files of TREC."""
     head = data[:HEAD]
-    text = head.decode("utf-16", "replace") if head[:2] in _UTF16 else head.decode("utf-8-sig", "replace")
+    encoding = likely_encoding(data)
+    text = head.decode(encoding or "utf-8-sig", "replace")
     lines = [line for line in text.splitlines()[:_LINES] if line.strip()]
     if len(data) > HEAD:
         lines = lines[:-1]
@@ -204,20 +205,20 @@ def _of_table(source: Source, record: str, data: bytes) -> Problem | None:
     header = _header(text, source.given)
     if not header or record == "StructuredOutput":
         return None if not header else _told(source, f"{_columns('CSV', header)}: expected one JSON object a line")
-    return _csv(source, record, header, "\t" in lines[0] and "," not in lines[0])
+    more = f" --encoding {encoding}" if encoding else ""
+    return _csv(source, record, header, "\t" in lines[0] and "," not in lines[0], more)
 
 
-def _csv(source: Source, record: str, header: list[str], tabs: bool) -> Problem:
+def _csv(source: Source, record: str, header: list[str], tabs: bool, more: str = "") -> Problem:
     what = _columns("TSV" if tabs else "CSV", header)
     if role_of(record) == "vote":
         return _told(source, f"{what}: write the votes as one JSON object a line (docs/formats.md)")
     named = dict[str, Any].fromkeys(header, "")
     shape = shape_of(named)
     if shape is not None and shape.reads in ("ragas", "deepeval"):
-        return _told(
-            source, f"{what} with {shape.what}: {_read_with(source, shape.reads, record, shape.gives, first=named)}"
-        )
-    return _told(source, f"{what}: {_read_with(source, 'csv', record, ('gold', 'trace'))}")
+        reads = _read_with(source, shape.reads, record, shape.gives, first=named)
+        return _told(source, f"{what} with {shape.what}: {reads}")
+    return _told(source, f"{what}: {_read_with(source, 'csv', record, ('gold', 'trace'), more)}")
 
 
 def _folder(source: Source) -> str:
