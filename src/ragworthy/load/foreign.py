@@ -241,7 +241,7 @@ def _look(text: bytes) -> Look | None:
     whole = len(text) <= WHOLE
     if text.startswith(b"["):
         elements = _decoded(text) if whole else _first(text)
-        if not isinstance(elements, list):
+        if not isinstance(elements, list) or not elements:
             return None
         records = [one for one in elements if isinstance(one, dict)]
         return Look("array", records, len(elements) if whole else 0)
@@ -289,7 +289,7 @@ def _of_records(source: Source, record: str, look: Look, strict: bool) -> Proble
     if not strict and role_of(record) == "gold":
         families = ("gold", "retrieval gold", "questions")
     kinds = [kinds_of(one) for one in look.records]
-    as_lines = look.form == "lines" or record in _ARRAYS
+    as_lines = look.form == "lines" or (look.form == "array" and record in _ARRAYS)
     ours = 2 * sum(not one.isdisjoint(families) for one in kinds) >= len(kinds) > 0
     if ours and as_lines:
         return _unnamed(source, record, look)
@@ -299,7 +299,7 @@ def _of_records(source: Source, record: str, look: Look, strict: bool) -> Proble
     shape = shape_of(first)
     if shape is not None and not ours:
         return _told(source, _of_shape(source, record, shape, first), _these(shape))
-    if look.form != "lines" and role_of(record) != "vote":
+    if not as_lines and role_of(record) != "vote":
         what = "a JSON array" if look.form == "array" else "one JSON object over several lines"
         mapped = mapping(record, first) if not ours else ""
         rest = f"{what}, and not one object a line: {_read_with(source, 'jsonl', record, ('gold', 'trace'), mapped)}"

@@ -291,3 +291,12 @@ def test_forms_of_one_id(name: str, other: str) -> None:
 def test_what_is_no_other_form(name: str, others: list[str]) -> None:
     """Another number, a document instead of a chunk, several that it could be, or the very same id."""
     assert Forms(others).meant(name) is None
+
+
+def test_a_text_in_the_place_of_an_id_has_no_forms() -> None:
+    """By its ends, 200,000 pieces would be 20,000,000,000 in all."""
+    long = "/".join(["part"] * 200_000)
+    forms = Forms([long, "limits#1"])
+    assert forms.meant(long.upper()) is None
+    assert forms.meant(f"{long}/limits#1") is None
+    assert forms.meant("Limit-1") == "limits#1"

@@ -219,7 +219,7 @@ def test_collapsed_and_a_drop_of_recall_make_it_not_eligible() -> None:
 
 def test_the_canary_is_shown_whatever_the_gates_are() -> None:
     shadow = changed(perfect(20, "b"), "Q1", topk=[{"id": block(99)}], ΔS=[0.3])
-    result = compare(questions(20), perfect(20, "a"), shadow, gates="recall@5=0.5")
+    result = compare(questions(20), perfect(20, "a"), shadow, gates="recall@5=0.5", defaults=False)
     assert result.verdict is Verdict.SHIP and against_live(result)["canary"]["eligible"] is False
 
 

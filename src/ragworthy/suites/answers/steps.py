@@ -289,5 +289,10 @@ def near_refusals(count: int, found: Found) -> str:
     alike = plural(count, "claim that counts as an answer reads", "claims that count as answers read")
     shown = "; ".join(f'"{clip(claim, 80)}"' for claim in claims[:_SHOWN])
     line = paste(claims)
-    add = f"if that is what they are, add {line.text} to [answers]" if line is not None else "see docs/refusals.md"
+    flags = " ".join(f"--refusal-pack {name}" for name in line.packs) if line is not None else ""
+    add = (
+        f"if that is what they are, {flags} or {line.text} under [answers]"
+        if line is not None
+        else "see docs/refusals.md"
+    )
     return f"{alike} like a refusal: {shown}; {add} ('ragworthy doctor' shows more)"
