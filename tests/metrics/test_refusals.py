@@ -1,5 +1,6 @@
 """Refusals by rule: what each pack takes for a refusal and what not, beginnings, patterns, and that an answer wins."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -288,6 +289,25 @@ def test_every_pack_is_there_and_every_rule_compiles_and_is_tried() -> None:
 
 def test_a_long_claim_says_something() -> None:
     assert rules("en").rule("I don't know." + " " * LONGEST + "x") is None
+
+
+@pytest.mark.parametrize("pack", sorted(REFUSALS))
+@pytest.mark.parametrize("tail", ["x" * 1900, "x " * 900, "(" * 1900, ", as x" * 300, "不" * 1900, "ない、" * 600])
+def test_hostile_claims_take_no_time(pack: str, tail: str) -> None:
+    heads = (
+        "The context mentions ",
+        "Der Kontext erwähnt ",
+        "El texto menciona ",
+        "Le texte mentionne ",
+        "文章提到了",
+        "",
+    )
+    own = rules(pack)
+    own.rule("None")  # patterns are compiled
+    started = time.perf_counter()
+    for head in heads:
+        own.rule(f"{head}{tail} not nicht no pas"[:LONGEST])
+    assert time.perf_counter() - started < 2
 
 
 # an answer wins
