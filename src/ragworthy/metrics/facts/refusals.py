@@ -27,7 +27,7 @@ _QUOTED = (
 )
 _WHOLE = r"^[\"“„«‹「『'‘]([^\"“”„«»‹›「」『』]+)[\"”“»›」』'’][.。]?$"
 _SENTENCE = r"[.!?]+(?=\s|$)|[。！？]+|\n+"
-_ASIDE = r"[(（]([^()（）]*)(?:[)）]|$)"
+_ASIDE = r"[(（]([^()（）]*)(?:[)）]|$)|\[([^\[\]\s]+(?:\s+[^\[\]\s]+){2,})\]"
 _MARKER = (
     r"^(?:\d{1,2}|e?s|[\w./-]*#[\w-]+|(?:see\s+)?(?:context|document|doc|source|passage|quelle|dokument|fuente|文档|文件|资料"
     r"|資料)s?\s*\d{1,3}|\[[\d,\s]+\])?$"
@@ -186,7 +186,7 @@ def _rule_of(clause: str, pack: Pack, *, after: bool) -> str | None:
 def _clauses(said: str, pack: Pack) -> list[str]:
     """The clauses of substance of a sentence; a concession comes behind what it concedes to, brackets last."""
     asides = list[str]()
-    said = compiled(_ASIDE).sub(lambda found: _aside(said[: found.start()], found[1], asides), said)
+    said = compiled(_ASIDE).sub(lambda found: _aside(said[: found.start()], found[1] or found[2] or "", asides), said)
     return [*_main_clauses(said, pack), *(clause for aside in asides for clause in _main_clauses(aside, pack))]
 
 
