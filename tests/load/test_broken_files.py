@@ -54,8 +54,7 @@ ADVICE = {
     "RW-F15": "  extra_missing: Install it with the pip line shown.",
     "RW-F16": "  changed_meanwhile: Let the writer finish, then run again.",
     "RW-F22": (
-        "  foreign_file: Read it with the import named, and give what that writes; docs/troubleshooting.md has every "
-        "case."
+        "  foreign_file: Do as the line says, and give what comes of it; docs/troubleshooting.md has every case."
     ),
     "RW-F17": "  unknown_format: Use .json .md .xml .txt, or .jsonl .parquet .csv for rows.",
     "RW-G01": "  gold_qid: Give every item a non-empty string as qid.",

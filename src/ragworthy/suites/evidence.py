@@ -220,5 +220,7 @@ class Extra(NamedTuple):
     """More reasons why there is no verdict, which come last."""
     files: Mapping[str, Content] = {}
     """What can be written besides a report, by the key of the output that is declared for it."""
+    texts: Callable[[], Mapping[str, Mapping[str, Any]]] | None = None
+    """Texts of each question, by its id and the name of a column, for rows as a table that people read."""
     kept: Mapping[str, Any] | None = None
     """What the receipt keeps of the facts; the hash of all rows where nothing else is said."""
