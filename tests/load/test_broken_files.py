@@ -72,7 +72,8 @@ ADVICE = {
         '  only_short_substr: Give a longer piece, or leave short_substr at "word" (the default), under which short '
         "pieces count as whole words."
     ),
-    "RW-G08": "  unanswerable_with_gold: Empty both lists, or set answerable to true.",
+    "RW-G08": "  unanswerable_with_gold: Empty gold_claim_substr and gold_citations (in gold of retrieval: relevant), "
+    "remove gold_reference and gold_evidence, or set answerable to true.",
     "RW-T01": "  trace_qid: Write the qid of the gold item as a string in qid (or q_id).",
     "RW-T02": '  trace_type: Change what the pipeline writes (ids are texts, so quote numbers: "4", not 4); '
     "see the trace contract in docs/formats.md.",

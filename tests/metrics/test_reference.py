@@ -154,6 +154,7 @@ def share(reference: str, claim: str) -> tuple[int, int, bool]:
         ("It was on 3 May 2021.", "2021-05-03"),
         ("It was on 3 May 2021.", "May 3rd, 2021"),
         ("It was on 3 May 2021.", "am 3. Mai 2021"),
+        ("Es war am 3.5.2021.", "am 3. Mai 2021"),
         ("It was on 3 May 2021.", "于2021年5月3日"),
         ("It was in 2021.", "on 3 May 2021"),
         ("It takes 24 hours.", "one day"),
@@ -175,6 +176,18 @@ def share(reference: str, claim: str) -> tuple[int, int, bool]:
         ("片名为《长津湖》。", "长津湖"),
         ("使用ChatGPT回答。", "chatgpt"),
         ("We met Acme's founder.", "the founder of Acme"),
+        ("Es kostet 20 Euro.", "20 €"),
+        ("Es kostet 20 Euros.", "20 EUR"),
+        ("Es kostet 20 eur.", "20 euro"),
+        ("增长了百分之三点五。", "3.5%"),
+        ("增长了百分之十二点五。", "12.5%"),
+        ("全长三点五公里。", "3.5 km"),
+        ("下午3点开始。", "15:00"),
+        ("下午三点半开始。", "3:30 pm"),
+        ("重2公斤。", "重4斤"),  # 1 斤 is 500 g
+        ("Version 2.10 is needed.", "v. 2.10"),
+        ("Der Saal hat 1.500 Plätze.", "1500"),
+        ("Der Saal hat 1.500 Plätze.", "1,500 seats"),
     ],
 )  # fmt: skip
 def test_the_same_detail_in_another_spelling(reference: str, claim: str) -> None:
@@ -190,6 +203,10 @@ def test_the_same_detail_in_another_spelling(reference: str, claim: str) -> None
         ("It began in 1990.", "It began in 1991."),
         ("It costs $5.", "It costs 6 dollars."),
         ("共有三百人。", "共有五百人。"),
+        ("Es kostet 20 Euro.", "Es kostet 90 Euro."),
+        ("It costs 20 Euros.", "It costs 90 euros."),
+        ("增长了百分之三点五。", "增长了百分之三。"),
+        ("Es kostet 1.500 Euro im Jahr für den Platz.", "Der Platz kostet 1,5 Euro im Jahr."),
     ],
 )
 def test_another_value_in_the_same_unit_contradicts(reference: str, claim: str) -> None:
@@ -202,6 +219,15 @@ def test_another_value_in_the_same_unit_contradicts(reference: str, claim: str) 
         ("Kept for 30 days.", "30 days, not 60 days", (1, 1, False)),  # the value of the reference is there too
         ("Kept for 30 days.", "for 30 hours", (0, 1, False)),  # another unit is not stated, and no contradiction
         ("Kept for 30 days.", "for a while", (0, 1, False)),
+        ("重2公斤。", "重4磅", (0, 1, False)),  # pounds are not converted
+        ("Version 2.10 is needed.", "Version 2.1 is needed.", (0, 1, False)),  # text, not a value
+        ("It needs Python 3.10.", "It needs Python 3.1.", (1, 2, False)),  # the name is there
+        ("It needs Python 3.10.", "It needs Python 3.10.2 or 3.10.", (2, 2, False)),
+        ("Der Saal hat 1.500 Plätze.", "Der Saal hat 1,5 Plätze.", (0, 1, False)),
+        ("1.500 Plätze", "1,5 Plätze", (1, 2, False)),  # too short to tell that Plätze is no name
+        ("In Berlin 3.5 million live.", "3,500,000 in Berlin", (2, 2, False)),  # a count behind a name
+        ("About 2.50 were left.", "2.5", (1, 1, False)),
+        ("有一点一滴的进步。", "进步", (0, 0, False)),
         ("It was 30 days.", "on the 20th day", (0, 1, False)),  # the 20th day is not 20 days
         ("The flow is 2,290 m3/s.", "2,290 m3/s, 400 m wide", (2, 2, False)),  # m3 is a code, not metres
     ],
@@ -215,6 +241,12 @@ def test_names_are_not_the_words_that_start_sentences() -> None:
     assert share("Backups are at Acme. Then 30 days in Dublin.", "Acme keeps them in Dublin") == (2, 3, False)
     # in German every noun has a capital: only BASF and the quantity are details
     assert share("Die Frist für den Antrag bei der BASF ist 14 Tage.", "BASF") == (1, 2, False)
+    # short German: only the quantity
+    assert share("Die Kündigungsfrist beträgt drei Monate.", "drei Monate") == (1, 1, False)
+    assert share("Kündigungsfrist: drei Monate zum Quartalsende.", "3 Monate") == (1, 1, False)
+    # nobody can tell the language, but nouns stand behind articles: no detail
+    assert share("Es gewinnt die Frist.", "?") == (0, 0, False)
+    assert share("Gerhard Schröder met Angela Merkel.", "Merkel") == (1, 3, False)  # Gerhard starts the sentence
 
 
 def test_a_term_is_not_found_inside_another_word() -> None:

@@ -1,5 +1,6 @@
 """Refusals by rule: what each pack takes for a refusal and what not, beginnings, patterns, and that an answer wins."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -40,6 +41,20 @@ REFUSALS = {
         "No information available.": "nothing",
         "Although the article covers the war, it is not possible to determine who began it.": "unanswerable",
         '"I don\'t know."': "cannot",
+        "None of the documents mention the salary.": "absent",
+        "Nothing in the context says who signed the treaty.": "absent",
+        "That's not covered in the documents.": "not in",
+        "The context mentions Normandy, but it does not say when the Normans came.": "absent",
+        "The Fleet Reserve Association (FRA) is not mentioned in the provided documents.": "not in",
+        "The context (ops#3) does not mention the fee, as the documents only cover backups.": "absent",
+        "I cannot answer this because the documents do not mention it.": "cannot",
+        "There is no information on the founder in the documents.": "nothing",
+        "There is no information about the founder.": "nothing",
+        "No information is available.": "nothing",
+        "There is no reference to a treaty.": "nothing",
+        "The context mentions Bob but does not say when he was born.": "absent",
+        "I don't know what the answer is, sorry.": "cannot",
+        "I cannot help with that, as I only have access to the documentation.": "cannot",
     },
     "zh-Hans": {
         "抱歉，我无法根据提供的文档回答该问题。": "cannot",
@@ -50,6 +65,9 @@ REFUSALS = {
         "文中未提及该公司的创始人，只介绍了其产品。": "absent",
         "对不起，我不知道答案。": "cannot",
         "没有找到相关信息。": "cannot",
+        "该问题在材料中没有答案。": "unanswerable",
+        "文章提到了战争，但没有说明开始的年份。": "absent",
+        "文档没有说明会议在何时。": "absent",
     },
     "zh-Hant": {
         "抱歉，我無法根據提供的文件回答該問題。": "cannot",
@@ -58,6 +76,9 @@ REFUSALS = {
         "根據所提供的資料，無法確定具體日期。": "cannot",
         "不知道。": "bare",
         "文中未提及該公司的創始人，只介紹了其產品。": "absent",
+        "根據所給內容，無法得知答案。": "cannot",
+        "文章提到了戰爭，但沒有說明開始的年份。": "absent",
+        "基於提供的文件，無法確定日期。": "cannot",
     },
     "ja": {
         "申し訳ありませんが、提供された文書にはその情報が含まれていません。": "absent",
@@ -65,6 +86,8 @@ REFUSALS = {
         "文書には記載されていません。": "absent",
         "提供された情報からは判断できません。": "cannot",
         "コンテキストには創業者についての言及がありません。": "absent",
+        "資料には記載がないため、お答えできません。": "absent",
+        "文書には記載されていませんでした。": "absent",
     },
     "es": {
         "Lo siento, no puedo responder a esa pregunta con la información proporcionada.": "cannot",
@@ -72,6 +95,9 @@ REFUSALS = {
         "No lo sé.": "cannot",
         "No hay información sobre eso en los documentos.": "nothing",
         "La respuesta no se encuentra en el documento.": "not in",
+        "El texto no lo menciona.": "absent",
+        "El documento no contiene información sobre la firma.": "absent",
+        "El texto menciona Normandía, pero no dice cuándo llegaron.": "absent",
     },
     "de": {
         "Es tut mir leid, dazu gibt es keine Informationen im Kontext.": "nothing",
@@ -80,6 +106,18 @@ REFUSALS = {
         "Die Frage kann anhand des Textes nicht beantwortet werden.": "cannot",
         "Das Datum wird im bereitgestellten Dokument nicht erwähnt.": "not in",
         "Leider kann ich diese Frage nicht beantworten.": "cannot",
+        "Das steht nicht im Kontext.": "not in",
+        "Das steht nicht im Text.": "not in",
+        "Das steht nicht in den Dokumenten.": "not in",
+        "Die Antwort steht nicht im Kontext.": "not in",
+        "Die Information ist nicht im Kontext enthalten.": "not in",
+        "Leider enthalten die Dokumente keine Informationen dazu.": "absent",
+        "Mir liegen keine Informationen dazu vor.": "found nothing",
+        "Dazu habe ich keine Informationen gefunden.": "found nothing",
+        "Darüber steht nichts im Text.": "not in",
+        "Laut Kontext ist das nicht angegeben.": "not in",
+        "Der Kontext erwähnt nicht, wer der Chef ist.": "absent",
+        "Der Text erwähnt die Normandie, aber er sagt nicht, wann die Normannen kamen.": "absent",
     },
     "fr": {
         "Désolé, je ne trouve pas cette information dans les documents.": "cannot",
@@ -87,6 +125,9 @@ REFUSALS = {
         "Je ne sais pas.": "cannot",
         "Il n'y a pas d'information à ce sujet dans le texte.": "nothing",
         "La réponse n'est pas mentionnée dans le document fourni.": "not in",
+        "Le document ne contient aucune information sur la signature.": "absent",
+        "Le texte ne permet pas de répondre à la question.": "absent",
+        "Le texte parle de la Normandie, mais il ne précise pas la date.": "absent",
     },
 }
 ANSWERS = {
@@ -110,6 +151,29 @@ ANSWERS = {
         "The function returns None.",
         "Users cannot find the button.",
         "The Normans signed it in Deabolis. Evidence: [none]",
+        "I could not find it in the documents, it's probably Bob.",
+        "The context does not mention it (the CEO is Bob).",
+        "The context does not mention the CEO (Bob).",
+        "The context does not mention it [the CEO is Bob].",
+        "The context does not mention it given that Bob resigned.",
+        "The context does not mention it, as the fee was abolished in 2019.",
+        "The context does not mention it as the fee was abolished in 2019.",
+        "The context does not mention it, since Bob resigned in 2019.",
+        "The context does not mention it because Bob resigned in 2019.",
+        "The context does not mention the CEO Bob Miller, who took over in 2019.",
+        "I don't know, maybe Bob.",
+        "I could not find it in the documents, Bob is the CEO.",
+        "I don't know, Bob.",
+        "I don't know. I think it is Bob.",
+        "The context does not say so and the CEO is Bob.",
+        "The context mentions that Bob is the CEO, but it does not say when he came.",
+        "The context mentions 20 euros, but it does not say when.",
+        "It does not say when.",
+        "There is no information desk at the airport.",
+        "There is no information on the label.",
+        "No information is stored on the device.",
+        "No information on the label is binding.",
+        "The passage does not mention him because he was already dead in 1066.",
     ],
     "zh-Hans": [
         "他无法回答记者的问题。",
@@ -119,23 +183,78 @@ ANSWERS = {
         "信息技术没有边界。",
         "虽然文中没有提到日期，但那是1990年。",
         "他不知道答案。",
+        "该文档未提供英文版。",
+        "资料不足时请致电客服。",
+        "无法确定时，请选择默认值。",
+        "我不知道，可能是鲍勃。",
+        "我不知道是鲍勃。",
+        "我不知道大概是鲍勃",
+        "上下文中没有提到（总裁是鲍勃）。",
+        "文中没有提到他因为他死于1990年。",
+        "文章提到了1990年，但没有说明月份。",
     ],
-    "zh-Hant": ["他無法回答記者的問題。", "文件沒有提到具體日期，但應該是1990年。", "手冊寫道：「不知道」。"],
-    "ja": ["警察は犯人を特定できませんでした。", "文書には「わかりません」と書かれています。", "1990年です。"],
+    "zh-Hant": [
+        "他無法回答記者的問題。",
+        "文件沒有提到具體日期，但應該是1990年。",
+        "手冊寫道：「不知道」。",
+        "該文件未提供英文版。",
+        "資料不足時請致電客服。",
+        "無法確定時，請選擇預設值。",
+        "我不知道，可能是鮑勃。",
+        "我不知道也許是鮑勃",
+    ],
+    "ja": [
+        "警察は犯人を特定できませんでした。",
+        "文書には「わかりません」と書かれています。",
+        "1990年です。",
+        "資料には記載がないが、実際は1990年である。",
+        "資料には記載がないものの、1990年である。",
+        "資料には記載がないが、1990年である。",
+        "資料には記載がありませんが、1990年です。",
+        "わかりません。おそらく1990年です。",
+        "資料には記載がなく、1990年である。",
+        "文書に記載がないので1990年です。",
+        "資料には記載がないけど1990年です。",
+        "資料には記載がありません（1990年）。",
+    ],
     "es": [
         "La empresa no encontró comprador.",
         "No sé la fecha exacta, pero fue en 1990.",
         "El manual dice: «no lo sé».",
+        "No lo sé, quizás Bob.",
+        "El contexto no lo menciona, Bob es el jefe.",
+        "No lo sé, Bob.",
+        "El contexto no menciona la fecha porque Bob murió en 1990.",
+        "El contexto no menciona al jefe, que desde 2019 es Bob.",
+        "El contexto no lo menciona (es Bob).",
+        "El documento no incluye firma.",
+        "El contexto no lo menciona, tal vez 1990.",
     ],
     "de": [
         "Die Firma fand keinen Käufer.",
         "Ich weiß das genaue Datum nicht, aber es war 1990.",
         "Es heißt: „unbekannt“.",
+        "Ich weiß es nicht, vermutlich Bob.",
+        "Der Kontext erwähnt das Datum nicht und es war 1990.",
+        "Ich weiß es nicht, Bob.",
+        "Der Kontext erwähnt es nicht, weil Bob 2019 zurücktrat.",
+        "Der Kontext erwähnt den Chef nicht, der seit 2019 Bob heißt.",
+        "Der Kontext erwähnt es nicht (der Chef ist Bob).",
+        "Das Dokument enthält keine Unterschrift.",
+        "Ich weiß es nicht. Wahrscheinlich ist es Bob.",
+        "Der Kontext erwähnt es nicht, es ist Bob.",
     ],
     "fr": [
         "L'entreprise n'a pas trouvé d'acheteur.",
         "Je ne sais pas la date exacte, mais c'était en 1990.",
         "Le manuel dit : « je ne sais pas ».",
+        "Je ne sais pas, peut-être Bob.",
+        "Je ne sais pas, Bob.",
+        "Le contexte ne mentionne pas la date, probablement 1990.",
+        "Le contexte ne mentionne pas la date car Bob est mort en 1990.",
+        "Le contexte ne le mentionne pas (c'est Bob).",
+        "Le contexte ne mentionne pas le chef, qui est Bob depuis 2019.",
+        "Le document ne contient pas de signature.",
     ],
 }
 
@@ -173,6 +292,25 @@ def test_every_pack_is_there_and_every_rule_compiles_and_is_tried() -> None:
 
 def test_a_long_claim_says_something() -> None:
     assert rules("en").rule("I don't know." + " " * LONGEST + "x") is None
+
+
+@pytest.mark.parametrize("pack", sorted(REFUSALS))
+@pytest.mark.parametrize("tail", ["x" * 1900, "x " * 900, "(" * 1900, ", as x" * 300, "不" * 1900, "ない、" * 600])
+def test_hostile_claims_take_no_time(pack: str, tail: str) -> None:
+    heads = (
+        "The context mentions ",
+        "Der Kontext erwähnt ",
+        "El texto menciona ",
+        "Le texte mentionne ",
+        "文章提到了",
+        "",
+    )
+    own = rules(pack)
+    own.rule("None")  # patterns are compiled
+    started = time.perf_counter()
+    for head in heads:
+        own.rule(f"{head}{tail} not nicht no pas"[:LONGEST])
+    assert time.perf_counter() - started < 2
 
 
 # an answer wins

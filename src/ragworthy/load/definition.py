@@ -49,7 +49,9 @@ def bundled_text() -> str:
 
 def new_text() -> str:
     """The bundled definition as the start of one's own: of the newest version, which treats full-width signs kindly."""
-    said = "version = 2                                    # texts are compared under NFKC; version = 1: as written"
+    said = (
+        "version = 2      # label, list and grounding compare under NFKC, keywords as written; version = 1: as written"
+    )
     return bundled_text().replace("version = 1", said, 1).replace(f'"{BUNDLED}"', '"my-answers"', 1)
 
 

@@ -41,7 +41,9 @@ def load_refusal_pack(name: str) -> Pack:
         turns=filled(table["turns"]),
         concedes=filled(table["concedes"]),
         harmless=filled(table["harmless"]),
-        rules=tuple(Rule(one["name"], filled(one["pattern"])) for one in table["rule"]),
+        about=filled(table["about"]),
+        guesses=filled(table["guesses"]),
+        rules=tuple(Rule(one["name"], filled(one["pattern"]), one.get("after", False)) for one in table["rule"]),
     )
 
 

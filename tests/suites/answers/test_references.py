@@ -256,7 +256,11 @@ def test_what_is_wrong_with_a_reference(reference: Any, message: str, tmp_path: 
 
 def test_an_unanswerable_question_has_no_reference(tmp_path: Path, cli: Cli) -> None:
     gold = write_jsonl(tmp_path / "g.jsonl", [question("a", answerable=False, gold_citations=[])])
-    assert "RW-G08" in cli("gold", "lint", gold).out
+    traces = write_jsonl(tmp_path / "t.jsonl", [answer("a", "x")])
+    for command in (("gold", "lint", gold), ("score", "answers", "--gold", gold, "--trace", traces)):
+        done = cli(*command)
+        assert "RW-G08" in done.out + done.err
+        assert "remove gold_reference" in done.out + done.err
 
 
 def test_lint_names_sentences_among_the_pieces_in_one_line(tmp_path: Path, cli: Cli) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from places import SHARED
 from ragworthy.load.definition import bundled_text, new_text
-from structured_case import answer, cli, expecting, output, question
+from structured_case import answer, cli, expecting, output, question, refs
 
 TOPIC = "求職應徵 (求職者)"
 WIDE = "求職應徵 （求職者）"
@@ -20,7 +20,28 @@ def test_the_report_says_what_they_cost_and_what_to_write(tmp_path: Path) -> Non
     asked = [expecting(1, sub_topic=TOPIC), question(2)]
     done = cli(tmp_path, asked, [output(1, answer(sub_topic=WIDE)), output(2)])
     said = "10 points in 1 answer are lost to nothing else, e.g. Q1"
+    do = "ragworthy explain definition > mine.toml, then --definition mine.toml"
+    assert f"full-width signs: {said}: {do}" in done.out
+    own = tmp_path / "own.toml"
+    own.write_text(bundled_text() + "# mine\n", encoding="utf-8")
+    done = cli(tmp_path, asked, [output(1, answer(sub_topic=WIDE)), output(2)], "--definition", own)
     assert f'full-width signs: {said}: write version = 2 or form = "nfkc" into the definition' in done.out
+
+
+def test_answers_with_escaped_signs_are_looked_at_as_well(tmp_path: Path) -> None:
+    escaped = json.dumps(answer(sub_topic=WIDE))
+    assert escaped.isascii()
+    asked = [expecting(1, sub_topic=TOPIC)]
+    for given in (answer(sub_topic=WIDE), escaped):
+        assert "full-width signs: 10 points in 1 answer" in cli(tmp_path, asked, [output(1, given)]).out
+
+
+def test_a_wide_passage_of_the_context_is_looked_at_as_well(tmp_path: Path) -> None:
+    # The only ref quotes `A1 button`, the passage has it in full-width signs: the field of weight 0.1 is lost.
+    context = [{"chunk_id": "c1", "score": 0.9, "source_path": "manual.md", "text": "press the Ａ１ button"}]
+    given = answer(source_map=refs({"file": "manual.md", "anchors": ["A1 button"]}))
+    done = cli(tmp_path, [question(1)], [output(1, given, context=context)])
+    assert "full-width signs: 10 points in 1 answer" in done.out
 
 
 def test_an_item_shows_that_two_texts_are_equal_but_for_them(tmp_path: Path) -> None:

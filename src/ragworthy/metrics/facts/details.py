@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from ragworthy.metrics.facts.languages import FUNCTION_WORDS, is_german, normal, without_unspaced
-from ragworthy.metrics.facts.quantities import Dated, Key, Number, dates, numbers, times, with_one
+from ragworthy.metrics.facts.languages import FUNCTION_WORDS, groups_by_dots, is_german, normal, without_unspaced
+from ragworthy.metrics.facts.quantities import Dated, Key, Number, dates, measured, numbers, times, with_one
 from ragworthy.metrics.facts.spelled import spelled_out
 from ragworthy.text import compiled, has_cjk, squeeze
 
@@ -37,12 +37,24 @@ _IDENTIFIER = (
     r"|(?<![A-Za-z0-9_./])(?:~|\.{1,2})?/[\w.-]{1,60}(?:/[\w.-]{1,60})+"
     r"|(?<![A-Za-z0-9_])[A-Za-z]\w{0,60}(?:\.\w{1,60}){0,5}\(\)"
     r"|(?<![A-Za-z0-9_])(?=[A-Za-z0-9]{0,60}_)[A-Za-z0-9_]{3,80}(?![A-Za-z0-9_])"
-    r"|(?<![A-Za-z0-9_.])(?!\d{1,3}(?:\.\d{3})+(?![\d.]\d))v?\d{1,9}(?:\.\d{1,9}){2,}(?:[-+][\w.]{1,30})?(?![A-Za-z0-9_])"
+    r"|(?<![A-Za-z0-9_.])(?!\d{1,3}(?:\.\d{3})+(?![\d.]\d)|\d{1,2}\.\d{1,2}\.[12]\d{3}(?![\d.]\d))"
+    r"v?\d{1,9}(?:\.\d{1,9}){2,}(?:[-+][\w.]{1,30})?(?![A-Za-z0-9_])"
     r"|(?<![A-Za-z0-9_])v\d{1,9}(?:\.\d{1,9})?(?![A-Za-z0-9_])"
     r"|(?<![A-Za-z0-9_-])(?=[A-Za-z-]{0,20}[A-Z])[A-Za-z]{1,20}(?:-[A-Za-z]{1,20})?-?\d{1,12}[A-Za-z0-9]{0,20}(?:-[A-Za-z0-9]{1,20})*"
     r"(?![A-Za-z0-9_-])"
     r"|(?<![A-Za-z0-9_])(?![ckm]?m[23])[a-z]{1,20}\d{1,12}[A-Za-z]?(?![A-Za-z0-9_])"
     r"|(?<!\d)\d{16,100}(?!\d)"
+)
+_NUMBERED = (
+    r"(?:(?i:\b(?:versions?|ver|release|v)\b\.?)\ ?|(?:版本|版)\ ?"
+    r"|\b(?!(?:USD|EUR|GBP|CHF|CNY|RMB|JPY|INR|About|Roughly|Only|Over|Nearly|Some|Around|Approximately|Exactly|Almost"
+    r"|Under|Between|Up|Just|At|Etwa|Rund|Knapp|Circa|Ca|Nur|Fast|Bis|Am|Vom|Mit|Bei|Von|Zu|Im|Um|Es|Der|Die|Das)\b)"
+    r"[A-Z][\w+#]*\ )(?P<nr>\d{1,4}\.(?!\d{3}(?!\d))\d{1,9})(?![\w%])(?!\.\d)"
+)
+"""A number right behind a name or `version` is an identifier: Python 3.10 is not Python 3.1."""
+_ARTICLE = (
+    r"(?:\b(?:der|die|das|den|dem|des|eine?[nmrs]?|keine?[nmrs]?)"
+    r"|(?:^|[.!?:;]\s)(?:D(?:er|ie|as|en|em|es)|Eine?|Keine?))\s+$"
 )
 _WORD = r"[^\W\d_]+(?:['’][^\W\d_]+)*"
 _INITIALS = r"(?<![\w.])(?:[A-Z]\.){2,}"
@@ -75,12 +87,12 @@ def details_of(reference: str) -> Details:
     ["('date', 2021, 5)", "('is', Fraction(5, 1))", "('text', '--fast')", "('word', 'acme')", "('word', 'eu')"]
     """
     text, literals = _literals(normal(reference[:LONGEST]))
-    found = _found(with_one(spelled_out(text, loose=False)))
+    found, german = _found(with_one(spelled_out(text, loose=False))), is_german(text)
     wanted: dict[frozenset[Key], None] = dict.fromkeys(frozenset({("text", one)}) for one in literals)
     wanted |= dict.fromkeys(frozenset(("date", *date) for date in one.readings) for one in found.dates)
     wanted |= dict.fromkeys(frozenset({("time", one)}) for one in found.times)
     wanted |= dict.fromkeys(map(_number_keys, found.numbers))
-    wanted |= dict.fromkeys(frozenset({("word", name)}) for name in _names(found.rest))
+    wanted |= dict.fromkeys(frozenset({("word", name)}) for name in _names(found.rest, german=german))
     return Details(tuple(wanted), _slots(found))
 
 
@@ -98,7 +110,7 @@ def stated_by(claim: str) -> Stated:
     as_reference, freely = with_one(spelled_out(masked, loose=False)), spelled_out(text, loose=True)
     strict = _found(as_reference)
     loose = strict if freely == as_reference else _found(freely)
-    words = (("word", word) for word in (*_words(text), *_names(strict.rest)))
+    words = (("word", word) for word in (*_words(text), *_names(strict.rest, german=is_german(masked))))
     keys = frozenset((*_keys(strict), *_keys(loose), *words, *(("text", one) for one in literals)))
     slots, more = _slots(strict), _slots(loose)
     both = {name: slots.get(name, frozenset()) | more.get(name, frozenset()) for name in slots | more}
@@ -174,8 +186,9 @@ def _found(text: str) -> _Found:
     if compiled(r"\d").search(text) is None:
         return _Found([], [], [], text)
     dated, text = dates(text)
-    clock, text = times(text) if ":" in text else ([], text)
-    return _Found(dated, clock, *numbers(text))
+    clock, text = times(text) if compiled("[:点點时時]").search(text) else ([], text)
+    dotted = compiled(r"\d\.\d{3}(?!\d)").search(text) is not None
+    return _Found(dated, clock, *numbers(text, grouped=dotted and groups_by_dots(text)))
 
 
 def _slots(found: _Found) -> dict[str, frozenset[Key]]:
@@ -213,8 +226,15 @@ def _literals(text: str) -> tuple[str, list[str]]:
         found[whole.lower()] = None
         return f" x{match[0][len(whole) :]} "
 
+    def numbered(match: "re.Match[str]") -> str:
+        found[match["nr"]] = None
+        return f"{match[0][: match.start('nr') - match.start()]} x "
+
     text = compiled(_QUOTED).sub(quoted, text)
-    return compiled(_IDENTIFIER).sub(named, text), list(found)
+    text = compiled(_IDENTIFIER).sub(named, text)
+    if compiled(r"\d\.\d").search(text):
+        text = compiled(f"{_NUMBERED}(?!{measured()})").sub(numbered, text)
+    return text, list(found)
 
 
 def _words(text: str) -> Iterator[str]:
@@ -235,9 +255,9 @@ def _bare(word: str) -> str:
     return compiled(r"['’]s$").sub("", word.lower()).replace("'", "").replace("’", "")
 
 
-def _names(text: str) -> Iterator[str]:
+def _names(text: str, *, german: bool) -> Iterator[str]:
     """Words in capitals, words with a capital that start no sentence; in Chinese and Japanese every Latin word."""
-    cjk, german = has_cjk(text), is_german(text)
+    cjk = has_cjk(text)
     for initials in compiled(_INITIALS).findall(text):
         yield initials.replace(".", "").lower()
     for found in compiled(_WORD).finditer(without_unspaced(compiled(_INITIALS).sub("\0", text))):
@@ -248,7 +268,7 @@ def _names(text: str) -> Iterator[str]:
         if (
             shouted
             or (cjk and word.isascii())
-            or (word[0].isupper() and not german and not _starts_sentence(found.string, found.start()))
+            or (word[0].isupper() and not german and not _no_name(found.string, found.start()))
         ):
             yield _bare(word)
 
@@ -258,6 +278,9 @@ def _is_latin_or_cased(word: str) -> bool:
     return word.lower() != word.upper() and not has_cjk(word)
 
 
-def _starts_sentence(text: str, place: int) -> bool:
+def _no_name(text: str, place: int) -> bool:
+    """Whether a capital says nothing: at the start of a sentence, and behind a German article."""
     nearest = text[max(0, place - 40) : place]
+    if compiled(_ARTICLE).search(nearest):
+        return True
     return compiled(_STARTS).search(nearest) is not None and compiled(_SHORTENED).search(nearest) is None

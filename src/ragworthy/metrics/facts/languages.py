@@ -18,6 +18,12 @@ _GERMAN = _listed(
     "der das und ist nicht ein eine einen einem einer dem den mit für auf von zu zum zur wird sich auch werden bei im "
     "wurde sind nach aus es als oder die hat haben war waren kann am"
 )
+_MORE_GERMAN = _listed(
+    "beträgt betragen drei zwei vier nur über unter bis seit vom beim kein keine keinen sie wir ich ihr sein seine "
+    "dieser diese dieses gilt gelten muss müssen soll können darf noch wenn dass sowie durch gegen ohne pro jede jeder "
+    "alle innerhalb des dort hier bleibt liegt kostet dauert erfolgt endet beginnt um vor wurden mindestens höchstens"
+)
+"""Only to see whether nouns have capitals; which words are articles is told by the shorter list."""
 _OTHERS = _listed(
     "le la les des du un une et est que qui dans pour sur avec au aux ne pas el los las del y en por con para una es "
     "su se al de os um uma não em da dos das il lo gli di che è per della nel het een van niet zijn voor ook och att "
@@ -90,7 +96,27 @@ def is_german(text: str) -> bool:
 
     >>> is_german("Die Frist für den Antrag ist kurz."), is_german("The deadline is short.")
     (True, False)
+    >>> is_german("Die Kündigungsfrist beträgt drei Monate."), is_german("Gerhard Schröder will die.")
+    (True, False)
     """
+    as_written = compiled(r"[^\W\d_]+").findall(text)
+    words = [word.lower() for word in as_written]
+    german = _count(words, _GERMAN | _MORE_GERMAN)
+    if not german or german <= _count(words, _ENGLISH) or german < _count(words, _OTHERS):
+        return False
+    return german + sum(compiled(_GERMAN_WORD).search(word) is not None for word in as_written) >= 2
+
+
+_GERMAN_WORD = r"[äöüß]|^[A-Z]\w{2,}(?:ung|ungen|heit|keit|schaft)$|^[A-Z]\w{2,}(?:ungs|heits|keits|schafts)\w{3}"
+
+
+def groups_by_dots(text: str) -> bool:
+    """Whether 1.500 is one thousand five hundred in a text, as far as its language shows.
+
+    >>> groups_by_dots("1.500 Plätze"), groups_by_dots("1.500 m")
+    (True, False)
+    """
+    if is_german(text):
+        return True
     words = compiled(r"[^\W\d_]+").findall(text.lower())
-    german = _count(words, _GERMAN)
-    return german >= 2 and german > _count(words, _ENGLISH) and german >= _count(words, _OTHERS)
+    return compiled(r"[äöüß]").search(text) is not None and not _count(words, _ENGLISH | _OTHERS)

@@ -5,7 +5,7 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from ragworthy.metrics.facts.spelled import number_of
+from ragworthy.metrics.facts.spelled import PARTS_OF_DAY, number_of
 from ragworthy.text import compiled
 
 Key: TypeAlias = tuple[str | int | Fraction, ...]
@@ -57,6 +57,7 @@ _UNITS = tuple(
         ("milligram", "mass", "1/1000", "mg milligrams? 毫克"),
         ("gram", "mass", "1", "g grams? grammes? Gramm 克"),
         ("kilogram", "mass", "1000", "kg kilograms? kilos? Kilogramm 公斤 千克"),
+        ("jin", "mass", "500", "市斤 斤"),
         ("tonne", "mass", "1000000", "t tonnes? tons? Tonnen? 吨 噸"),
         ("pound", "pound", "1", "pounds? lbs? Pfund £ GBP 英镑"),
         ("litre", "volume", "1", "l lit(?:re|er)s? Litern? 升"),
@@ -115,9 +116,15 @@ def _named_units() -> tuple[str, dict[str, Unit]]:
     spellings = [(text.replace("_", " "), unit) for unit in _UNITS for text in unit.spellings.split()]
     spellings.sort(key=lambda one: (-len(one[0]), one[0]))
     return (
-        "|".join(f"(?P<u{nth}>{text}{_end(text)})" for nth, (text, _) in enumerate(spellings)),
+        "|".join(f"(?P<u{nth}>{_in_any_case(text)}{_end(text)})" for nth, (text, _) in enumerate(spellings)),
         {f"u{nth}": unit for nth, (_, unit) in enumerate(spellings)},
     )
+
+
+def _in_any_case(text: str) -> str:
+    """Words may have capitals (`20 Euro`, `20 eur`); in short signs they mean something (`MW`, `mW`)."""
+    word = compiled(r"[a-z]{4}|^[A-Z]{3}$").search(text) and text not in ("times", "KiB", "MiB", "GiB")
+    return f"(?i:{text})" if word else text
 
 
 def _end(text: str) -> str:
@@ -130,7 +137,7 @@ def _number() -> tuple["re.Pattern[str]", dict[str, Unit]]:
     units, known = _named_units()
     scales = "|".join(sorted(map(re.escape, _SCALE_OF), key=len, reverse=True))
     pattern = (
-        r"(?P<before>US\$|\$|€|£|₹|(?:USD|EUR|GBP|CHF|CNY|RMB|JPY|INR)\ ?)?"
+        r"(?P<before>US\$|\$|€|£|₹|(?<![A-Za-z])(?i:USD|EUR|GBP|CHF|CNY|RMB|JPY|INR)\ ?)?"
         r"(?<![\d.])(?P<sign>(?<![\w)])-)?"
         r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d{1,12})?|\d{1,3}(?:\.\d{3})+,\d{1,12}|\d{1,3}(?:\.\d{3}){2,}"
         r"|\d{1,15}(?:[.,]\d{1,12})?)(?!\d)"
@@ -150,8 +157,8 @@ GONE = "\0"
 """Stands for every character of what was read already: neither a blank nor a word."""
 
 
-def numbers(text: str) -> tuple[list[Number], str]:
-    """The numbers of a text without dates and times, and the text without them.
+def numbers(text: str, *, grouped: bool = False) -> tuple[list[Number], str]:
+    """The numbers of a text without dates and times, and the text without them; `grouped`: 1.500 is no 1.5.
 
     >>> [(one.values[0], one.unit.name) for one in numbers("5 % of $3.5 million in 30-day steps")[0]]
     [(Fraction(5, 1), 'percent'), (Fraction(3500000, 1), 'dollar'), (Fraction(30, 1), 'day')]
@@ -160,7 +167,7 @@ def numbers(text: str) -> tuple[list[Number], str]:
     found: list[Number] = []
 
     def take(match: "re.Match[str]") -> str:
-        found.append(_read(match, known))
+        found.append(_read(match, known, grouped=grouped))
         return _gone(match)
 
     return found, pattern.sub(take, text)
@@ -170,16 +177,26 @@ def _gone(match: "re.Match[str]") -> str:
     return GONE * len(match[0])
 
 
-def _read(found: "re.Match[str]", known: dict[str, Unit]) -> Number:
-    scale, before = found["scale"], (found["before"] or "").strip()
+def _read(found: "re.Match[str]", known: dict[str, Unit], *, grouped: bool) -> Number:
+    scale, before = found["scale"], (found["before"] or "").strip().upper()
     factor = _SCALE_OF[scale] if scale else Fraction(1)
-    values = tuple(factor * (-one if found["sign"] else one) for one in number_of(found["digits"]))
+    values = tuple(
+        factor * (-one if found["sign"] else one) for one in number_of(found["digits"])[-1 if grouped else 0 :]
+    )
     unit = _BY_NAME[_BEFORE[before]] if before else None
     if found["unit"] and unit is None and not found["ordinal"]:  # the 10th day is not 10 days
         unit = next(known[name] for name in known if found[name] is not None)
     bare = unit is None and not scale and found["ordinal"] != "s"
     year = bare and len(found["digits"]) == 4 and found["digits"].isdigit() and 1000 <= values[0] < 2100
     return Number(values, unit, year)
+
+
+@cache
+def measured() -> str:
+    """A pattern of what may stand behind a number that counts or measures something."""
+    units = re.sub("[?]P<u[0-9]+>", "?:", _named_units()[0])
+    scales = "|".join(sorted(map(re.escape, _SCALE_OF), key=len, reverse=True))
+    return rf"[ -]?(?:(?:{scales})(?![A-Za-z])|(?:{units}))"
 
 
 @cache
@@ -222,6 +239,12 @@ _DATES = (
     r"(?<!\d)(?P<m>\d{1,2})\ ?月\ ?(?:(?P<d>\d{1,2})\ ?[日号號])?",
 )
 _TIME = r"(?<![\d:])(?P<h>\d{1,2}):(?P<min>\d{2})(?::\d{2})?(?!\d)(?:\ ?(?P<half>[ap])\.?m\b\.?)?"
+_CLOCK = (
+    rf"(?:(?P<part>{'|'.join(PARTS_OF_DAY)})\ ?(?P<h>\d{{1,2}})\ ?[点點时時]"
+    r"(?:\ ?(?P<min>\d{1,2})\ ?分(?![钟鐘])|(?P<half>半))?)"
+    r"|(?<![\d.])(?P<hour>\d{1,2})[点點时時](?P<minute>\d{1,2})分(?![钟鐘])"
+)
+_LATE = frozenset(("中午", "下午", "傍晚", "晚上", "午後"))
 
 
 class Dated(NamedTuple):
@@ -271,6 +294,8 @@ def times(text: str) -> tuple[list[int], str]:
 
     >>> times("at 3:30 pm or 15:45")[0]
     [930, 945]
+    >>> times("下午3点, 上午9点半, 15点05分")[0]
+    [900, 570, 905]
     """
     found: list[int] = []
 
@@ -283,4 +308,16 @@ def times(text: str) -> tuple[list[int], str]:
         found.append(60 * hour + minute)
         return _gone(match)
 
-    return found, compiled(_TIME).sub(take, text)
+    text = compiled(_TIME).sub(take, text)
+    return found, text if text.isascii() else compiled(_CLOCK).sub(lambda match: _clock(match, found), text)
+
+
+def _clock(match: "re.Match[str]", found: list[int]) -> str:
+    """A Chinese or Japanese time of day; the part of the day says which half it is in."""
+    hour, minute = int(match["h"] or match["hour"]), int(match["min"] or match["minute"] or 30 * bool(match["half"]))
+    if hour > 24 or minute > 59:
+        return match[0]
+    if match["part"] in _LATE and hour < (4 if match["part"] == "中午" else 12):
+        hour += 12
+    found.append(60 * hour + minute)
+    return _gone(match)

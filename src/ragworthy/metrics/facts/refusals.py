@@ -2,7 +2,8 @@
 
 A pack looks at a claim clause by clause, with what stands in quotation marks left out. The first clause of substance
 must say that the documents do not hold the answer, and nothing after it may be an answer: other clauses refuse too,
-tell what the documents are about instead, or give advice. Whatever else is said counts as an answer, and so does a gold
+tell what the documents are about instead, or give advice. What stands in parentheses, reasons and clauses about
+somebody are clauses of their own. Whatever else is said counts as an answer, and so do a guess anywhere and a gold
 piece outside of the refusing sentences.
 """
 
@@ -26,6 +27,11 @@ _QUOTED = (
 )
 _WHOLE = r"^[\"“„«‹「『'‘]([^\"“”„«»‹›「」『』]+)[\"”“»›」』'’][.。]?$"
 _SENTENCE = r"[.!?]+(?=\s|$)|[。！？]+|\n+"
+_ASIDE = r"[(（]([^()（）]*)(?:[)）]|$)|\[([^\[\]\s]+(?:\s+[^\[\]\s]+){2,})\]"
+_MARKER = (
+    r"^(?:\d{1,2}|e?s|[\w./-]*#[\w-]+|(?:see\s+)?(?:context|document|doc|source|passage|quelle|dokument|fuente|文档|文件|资料"
+    r"|資料)s?\s*\d{1,3}|\[[\d,\s]+\])?$"
+)
 _MARKS = r"[*_`#>\[\](){}\"“”„«»‹›「」『』]+"
 _EDGES = " ,;:.!?–—-、，。；：！？"
 
@@ -35,6 +41,8 @@ class Rule(NamedTuple):
 
     name: str
     pattern: str
+    after: bool = False
+    """Whether it holds only after a clause that refuses or tells what the documents are about ("it does not say")."""
 
 
 class Pack(NamedTuple):
@@ -47,6 +55,8 @@ class Pack(NamedTuple):
     turns: str
     concedes: str
     harmless: str
+    about: str
+    guesses: str
     rules: tuple[Rule, ...]
 
 
@@ -127,18 +137,22 @@ def refusing(folded: str, pack: Pack) -> Refusing | None:
     if not 0 < len(folded) <= LONGEST or not any(hint in folded for hint in pack.hints):
         return None
     first: str | None = None
+    about = False
     rest = list[str]()
     for sentence in sentences(folded):
         rules = dict[str, None]()
         beside = list[str]()
         for clause in _clauses(sentence.said, pack):
-            rule = _rule_of(clause, pack)
+            if _verbose(pack.guesses).search(clause):
+                return None
+            rule = _rule_of(clause, pack, after=about or first is not None)
             if rule is not None:
                 first = first or rule
                 rules[rule] = None
-            elif first is None or not _verbose(pack.harmless).match(clause):
+            elif not _verbose(pack.about if first is None else pack.harmless).match(clause):
                 return None  # the first clause of substance says something, or an answer follows
             else:
+                about = True
                 beside.append(clause)
         rest.append(" \n ".join(beside) if rules and BARE not in rules else sentence.whole)
     return None if first is None else Refusing(first, "".join(rest))
@@ -164,12 +178,29 @@ def sentences(folded: str) -> list[Sentence]:
     return [Sentence(folded[start:end], said[start:end]) for start, end in pairwise(bounds)]
 
 
-def _rule_of(clause: str, pack: Pack) -> str | None:
-    return next((rule.name for rule in pack.rules if _verbose(rule.pattern).search(clause)), None)
+def _rule_of(clause: str, pack: Pack, *, after: bool) -> str | None:
+    rules = (rule for rule in pack.rules if after or not rule.after)
+    return next((rule.name for rule in rules if _verbose(rule.pattern).search(clause)), None)
 
 
 def _clauses(said: str, pack: Pack) -> list[str]:
-    """The clauses of substance of a sentence; a concession comes after what it concedes to."""
+    """The clauses of substance of a sentence; a concession comes behind what it concedes to, brackets last."""
+    asides = list[str]()
+    said = compiled(_ASIDE).sub(lambda found: _aside(said[: found.start()], found[1] or found[2] or "", asides), said)
+    return [*_main_clauses(said, pack), *(clause for aside in asides for clause in _main_clauses(aside, pack))]
+
+
+def _aside(before: str, inside: str, asides: list[str]) -> str:
+    """What stays of a pair of brackets where it stands: nothing; markers and short forms are no clauses either."""
+    inside = inside.strip()
+    initials = "".join(word[0] for word in before.split())
+    short = inside.isalpha() and len(inside) > 1 and initials.endswith(inside)
+    if not short and not compiled(_MARKER).match(inside):
+        asides.append(inside)
+    return "" if before[-1:].isalpha() else " "
+
+
+def _main_clauses(said: str, pack: Pack) -> list[str]:
     text = _without_lead(" ".join(compiled(_MARKS).sub(" ", said).split()), pack)
     conceded = _verbose(pack.concedes).match(text)
     if conceded:

@@ -103,20 +103,38 @@ _SMALL = {"十": 10, "百": 100, "千": 1000}
 _LARGE = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _OF = "年月日号號天个個小时分秒元块岁歲人名次倍位家条條座种種米公千度届屆世時間％%"
 """What may stand behind a single numeral for it to count: alone, 一 and 十 are parts of ordinary words."""
+PARTS_OF_DAY = ("凌晨", "清晨", "早上", "早晨", "上午", "中午", "下午", "傍晚", "晚上", "午前", "午後")
 LONGEST = 15
 """A longer run of numerals is no number that people write."""
 _NUMERAL = f"[{''.join(_DIGITS)}{''.join(_SMALL)}]+(?:[{''.join(_LARGE)}][{''.join(_DIGITS)}{''.join(_SMALL)}]*)*"
 
 
 def _chinese_numbers(text: str) -> str:
-    share = compiled(rf"百分之(?:({_NUMERAL})|(\d+(?:\.\d+)?))")
-    text = share.sub(lambda found: f"{found[2] or _chinese(found[1][:LONGEST])}%", text)
+    decimal = compiled(rf"({_NUMERAL})[点點]([{''.join(_DIGITS)}]+)(?![{''.join(_DIGITS)}十百千分刻半钟鐘滴线])")
+    text = decimal.sub(_decimal, text)
+    share = compiled(rf"百分之(?:({_NUMERAL})|(\d+)(?:[.点點](\d+))?)")
+    text = share.sub(_share, text)
     return compiled(_NUMERAL).sub(_numeral, text)
+
+
+def _decimal(found: "re.Match[str]") -> str:
+    """三点五 is 3.5; behind a part of the day it is a time."""
+    if len(found[1]) > LONGEST or found.string[: found.start()].endswith(PARTS_OF_DAY):
+        return found[0]
+    return f"{_chinese(found[1])}.{''.join(str(_DIGITS[sign]) for sign in found[2][:LONGEST])}"
+
+
+def _share(found: "re.Match[str]") -> str:
+    if found[1]:
+        return f"{_chinese(found[1][:LONGEST])}%"
+    return f"{found[2]}{'.' if found[3] else ''}{found[3] or ''}%"
 
 
 def _numeral(found: "re.Match[str]") -> str:
     signs, after = found[0], found.string[found.end() : found.end() + 1]
     before = found.string[: found.start()][-1:]
+    if after in ("点", "點", "时", "時") and found.string[: found.start()].endswith(PARTS_OF_DAY) and len(signs) < 4:
+        return str(_chinese(signs))
     if before.isdigit() or (len(signs) == 1 and after not in _OF) or not any(sign in _DIGITS for sign in signs + "一"):
         return signs
     if (len(signs) == 1 and not after) or len(signs) > LONGEST:

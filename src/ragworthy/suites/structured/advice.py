@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
+from ragworthy.load.definition import bundled
 from ragworthy.metrics.grading import Scored
 from ragworthy.names import Failure, Outcome, Stage
 from ragworthy.report.part import Note, noted, orphan_note, size_note
@@ -137,6 +138,8 @@ def _of_width(found: Found) -> list[tuple[str, str]]:
     points = f"{float(lost.points):.1f}".removesuffix(".0")
     many = f"{plural(len(lost.qids), 'answer')}{of}"
     costs = f"{points} points in {many} are lost to nothing else, e.g. {visible(lost.qids[0])}"
+    if found.own.definition.sha256 == bundled().sha256:
+        return [("full-width signs", f"{costs}: ragworthy explain definition > mine.toml, then --definition mine.toml")]
     return [("full-width signs", f'{costs}: write version = 2 or form = "nfkc" into the definition')]
 
 

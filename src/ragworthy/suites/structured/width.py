@@ -4,9 +4,12 @@ In Chinese and Japanese it is the most common difference there is, and it says n
 version 2 do not see it; for others the report says what it costs.
 """
 
+import json
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
+
+import msgspec
 
 from ragworthy.metrics import grading
 from ragworthy.metrics.context import Context
@@ -38,9 +41,9 @@ def cost(found: Found) -> Cost:
     places = [nth for nth, case in enumerate(found.cases) if case.facts.parts and case.facts.score < 100][:MOST]
     total, qids = Fraction(0), []
     for nth, (gold, output) in zip(places, again(own.job, own.marked, places), strict=True):
-        if output is None or not _wide(gold.expected, output.raw):
-            continue
         known = grading.read(kinder, output, repair=own.job.repair)
+        if output is None or not _wide(gold.expected, known.value, output.context):
+            continue
         wanted = grading.wanted_of(kinder, gold.expected)
         again_scored = grading.score(kinder, wanted, known, Context(output.context or []))
         gained = again_scored.score - found.cases[nth].facts.score
@@ -61,9 +64,9 @@ def _kinder(definition: Definition) -> Definition:
     return definition._replace(fields=fields)
 
 
-def _wide(expected: Any, raw: str | None) -> bool:
+def _wide(*values: Any) -> bool:
     """Whether there is any text that NFKC changes; most have none, and need no second look."""
-    texts = f"{expected}{raw}"
+    texts = json.dumps(values, ensure_ascii=False, default=msgspec.to_builtins)
     return not texts.isascii() and nfkc(texts) != texts
 
 
