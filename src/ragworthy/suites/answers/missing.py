@@ -138,6 +138,10 @@ def evidence_lines(body: dict[str, Any]) -> list[str]:
     steps = ", ".join(f"{count:,} {'by source' if step == 'source' else step}" for step, count in how.items())
     pieces = plural(sum(how.values()), "piece")
     lines = [f"evidence of {plural(binding['items'], 'question')}: {pieces}: {steps}"]
+    guessed = how.get("overlap", 0) + how.get("parts", 0)
+    if guessed:
+        texts = plural(guessed, "text")
+        lines.append(f"  {texts} bound by overlap or in parts: 'ragworthy gold bind --review' lists them to look at")
     lines += [f"  unbound: {one['qid']}: {one['why']}" for one in binding["unbound"][:3]]
     more = len(binding["unbound"]) - 3
     return lines if more <= 0 else [*lines, f"  … and {more:,} more (--format json lists all)"]
