@@ -1,9 +1,9 @@
 """Gold items and traces of an old version of the corpus, rewritten for the new one. Pure: nothing is edited in place.
 
 An id becomes the ids it leads to: one, all parts of a split, or none. The parts of a split are alternatives of each
-other: a group of `gold_groups`. Gold drops what leads nowhere and names it for
-review. Traces keep its rank under the id `gone:OLD`, which no block has: an old id must not stay, because the new
-version may have given it to another text. Results that a merge made the same are kept once, at the better rank.
+other: a group of `gold_groups`. Gold drops what leads nowhere and names it for review. Traces keep its rank under the
+id `gone:OLD`, which no block has: an old id must not stay, because the new version may have given it to another text.
+Results that a merge made the same are kept once, at the better rank.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

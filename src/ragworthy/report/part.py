@@ -156,7 +156,7 @@ def noted(notes: Sequence[Note]) -> list[dict[str, Any]]:
 def unchecked_note(qids: Sequence[str]) -> Note:
     """Questions with evidence and ids, where there is no corpus to hold one against the other."""
     items = plural(len(qids), "gold item names", "gold items name")
-    return Note("RW-G20", len(qids), f"{items} evidence and ids: the ids were not checked against it", qids)
+    return Note("RW-G20", len(qids), f"{items} evidence and ids: the ids were not checked: give --corpus", qids)
 
 
 def again_note(times: int) -> Note:
