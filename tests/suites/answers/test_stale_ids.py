@@ -36,7 +36,8 @@ def scored(rows: list[Row], order: list[int], *args: str, texts: list[str] = TEX
               for n, fact in enumerate(FACTS)]  # fmt: skip
     write_jsonl(Path("trace.jsonl"), traces)
     files = ("--gold", "gold.jsonl", "--trace", "trace.jsonl", "--format", "json")
-    return json.loads(ragworthy("score", "answers", *files, *args).out)
+    report: Row = json.loads(ragworthy("score", "answers", *files, *args).out)
+    return report
 
 
 def messages(report: Row, code: str, suite: str = "answers") -> list[str]:
