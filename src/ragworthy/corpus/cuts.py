@@ -16,6 +16,8 @@ EDITED = (3, 4)
 """A chunk holds an edited text when this share of its words stands in one window: 0.75. Both: docs/gold.md."""
 BORDER = 3
 """From so many words on, a text that runs over the border of a chunk is recognised."""
+LONGEST = 300
+"""Of longer texts that were edited and cut, the sides are not looked for: it would take too long."""
 AROUND = 3
 """So many words around a text must be the same where two chunks overlap; fewer where the overlap has no more."""
 ALONE = (1, 3)
@@ -174,6 +176,8 @@ def _agree(mine: Words, around: Words, *, behind: bool) -> bool:
 def edge(words: Words, chunk: Words) -> Span | None:
     """The part of an edited text with which a chunk ends or begins: most of its words are there in this order."""
     size = len(words)
+    if size > LONGEST:
+        return None
     found: list[tuple[int, Span]] = []
     for part in range(BORDER, min(size - 1, len(chunk)) + 1):
         for span, there in (((0, part), chunk[-part:]), ((size - part, size), chunk[:part])):
