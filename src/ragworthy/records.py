@@ -110,7 +110,6 @@ class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
     gold_source: Sources | None = None
     gold_groups: list[list[str]] | None = None
     gold_claim_substr: list[str] | None = None
-    """What a right answer says: where the border of a chunk cuts the evidence, the side with it counts."""
 
     @property
     def name(self) -> str:
