@@ -48,7 +48,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-F19": Code("too_large", "The file is larger than anything of its kind should be.", "Check that it is the file you mean; the line says the limit."),
     "RW-F20": Code("unpacks_to_too_much", "A packed file holds far more than a file of its size should.", "It is padding or damaged; unpack it yourself and look."),
     "RW-F21": Code("out_of_memory", "The machine has no more memory.", "Score a smaller input, use fewer processes (--jobs 1), or a larger machine."),
-    "RW-F22": Code("foreign_file", "The file is of another kind: a table, a JSON array, or what another tool writes.", "Read it with the import named, and give what that writes; docs/troubleshooting.md has every case."),
+    "RW-F22": Code("foreign_file", "The file is of another kind: a table, a JSON array, or what another tool writes.", "Do as the line says, and give what comes of it; docs/troubleshooting.md has every case."),
     "RW-F23": Code("other_kind", "The file is one of ours, but of another kind than the one expected here.", "Check which file is which; docs/formats.md shows every kind."),
     "RW-F24": Code("no_known_field", "No record has a field that every record of this kind needs.", "Say which field is which, as the line shows; docs/formats.md has the names."),
     # gold
@@ -75,6 +75,8 @@ CATALOGUE: dict[str, Code] = {
     "RW-G21": Code("gold_ids_stale", "The chunks that gold ids name do not hold the gold text, and other chunks do: the ids are of another chunking.", "Say what the evidence is (gold_evidence): that survives any chunking. Or rewrite the ids with 'ragworthy gold rebind'."),
     "RW-G23": Code("evidence_needs_index", "Evidence and sources are bound to the chunks of an index, and none was given.", "Give the index or its chunks with --corpus, or write the ids into the gold set with 'ragworthy gold bind'."),
     "RW-G24": Code("no_evidence_in_index", "Nothing of what answers a question is in the index.", "Compare the names in gold_source with the documents of the index ('ragworthy index check INDEX --gold GOLD'), or correct gold_evidence."),
+    "RW-G25": Code("other_chunking", "The gold ids are blocks of one index, and the other one cuts the same documents differently.", "Say what answers each question as gold_evidence and check it with 'ragworthy gold bind': each index is then held against its own chunks."),
+    "RW-G26": Code("whose_ids", "Both indexes have the ids of the gold set, under other texts.", "Freeze the gold set on the index whose ids it has ('ragworthy gold freeze GOLD --corpus INDEX'), or say what answers each question as gold_evidence."),
     "RW-G29": Code("bad_choice", "A line of suggested evidence was answered in a way that means nothing.", "Write the number of a candidate into accept, a list of numbers, 0 for none of them, or leave null."),
     # questions with structured answers
     "RW-Q01": Code("question_shape", "A question does not have the shape that its definition asks for.", "Give every question an id, a question and the expected fields, each of its kind; name the definition of another schema with --definition."),
@@ -111,9 +113,12 @@ CATALOGUE: dict[str, Code] = {
     "RW-A05": Code("import_encoding", "The file is not in the encoding that was expected.", "Save it as UTF-8 (in a spreadsheet: 'CSV UTF-8'), or name the encoding with --encoding."),
     "RW-A06": Code("import_table", "The table cannot be read.", "Save it again as CSV: one row a record, cells with line breaks or quotes in double quotes."),
     "RW-A07": Code("import_sheet", "The workbook or the sheet cannot be read.", "Save it as .xlsx, and name the sheet with --sheet."),
+    "RW-A08": Code("import_ids", "Texts stand where ids are expected.", "Say which column is which with --map, as the line shows."),
+    "RW-A09": Code("import_map_column", "--map names a column that is not there.", "Write the column as the file has it; in JSON, a path begins with a field of the records."),
     "RW-A10": Code("spans_damaged", "A span lost attributes while it was recorded, so what was retrieved or said is not known.", "Record again with OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=100000 in the pipeline's environment (the SDK keeps 128 attributes a span and drops the oldest: the first documents); --skip-damaged leaves these traces out."),
     "RW-A11": Code("document_without_id", "A retrieved document has no id by the rule of --doc-id.", "Name metadata keys that every document has, or use --doc-id content."),
     "RW-A12": Code("span_shape", "A span, a run or a record does not have the shape of its format.", "Check that the file is of this format and whole; 'ragworthy import --help' lists the formats."),
+    "RW-A13": Code("values_cut", "Values of a span were cut off while it was recorded, so what was retrieved or said is not known.", "Record again without OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT (and OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT) in the pipeline's environment; --skip-damaged leaves these traces out."),
     # documents
     "RW-D01": Code("document_not_text", "The file is binary or not UTF-8.", "Give Markdown, HTML, plain text or block records; convert other formats first."),
     "RW-D02": Code("document_repeated", "Two documents have the same id.", "Give every document its own path."),
@@ -280,6 +285,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-W90": Code("documents_judged", "The relevant ids of some questions are names of documents.", "Nothing, if documents are what you judge; write them as gold_source to say so."),
     "RW-W91": Code("evidence_unbound", "Some sources or evidence texts are in no chunk of the index; they count as not found.", "Correct them, or index the documents they come from; 'ragworthy gold lint --corpus INDEX' lists them all."),
     "RW-W92": Code("few_wordings", "Questions have fewer than three wordings.", "Nothing, unless you want convergence (λ, triplets): that takes three wordings under two seeds."),
+    "RW-W93": Code("other_chunking", "Redirects lead the gold ids to blocks that are cut differently, and any part of a block counts as the block.", "Do not compare these numbers with those of the other chunking; gold_evidence, bound with 'ragworthy gold bind', measures both alike."),
 }  # fmt: skip
 
 

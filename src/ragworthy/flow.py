@@ -49,6 +49,14 @@ class Run(NamedTuple):
             return self.parts[0].rows()
         return ({**row, "suite": part.suite} for part in self.parts for row in part.rows())
 
+    def table(self) -> Iterator[dict[str, Any]]:
+        """The same with the texts of each question, for people."""
+        for part in self.parts:
+            texts = part.texts() if part.texts is not None else {}
+            suite = {"suite": part.suite} if len(self.parts) > 1 else {}
+            for row in part.rows():
+                yield {**row, **suite, **texts.get(row["qid"], {})}
+
 
 def gate(path: Path, *, today: date | None, **options: Any) -> Run:
     """Run every suite of a policy file."""
@@ -207,4 +215,4 @@ def render(report: dict[str, Any], form: str, *, colour: bool = False) -> str:
 
 def write(path: Path, run: "Run") -> None:
     """Write a report, or its rows, in the format of the file's suffix."""
-    writing.write(path, run.report, run.rows, voice_of)
+    writing.write(path, run.report, run.table if path.suffix == ".csv" else run.rows, voice_of)

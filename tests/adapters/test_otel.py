@@ -3,6 +3,7 @@
 import base64
 import json
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conftest import run_cli, write_jsonl
+from ragworthy.adapters.documents import content_id
 from ragworthy.adapters.spans import Span, below, nanoseconds, roots
 from recording import TRACE, Row, docs, imported, otlp, pipeline, rows_of, said, said_by_model, span
 
@@ -316,12 +318,12 @@ def test_a_document_without_an_id_by_the_rule_is_an_error(tmp_path: Path) -> Non
 # loss
 
 
-def refused(tmp_path: Path, spans: list[Row]) -> str:
+def refused(tmp_path: Path, spans: list[Row], code: str = "RW-A10") -> str:
     path = otlp(tmp_path / "s.jsonl", spans)
     done, traces = imported("otel", path, out=tmp_path / "t.jsonl")
     assert (done.code, done.out, traces) == (2, "", [])
     line, _, rest = done.err.partition("\n")
-    assert rest == said("RW-A10", "").partition("\n")[2]
+    assert rest == said(code, "").partition("\n")[2]
     return line.removeprefix(f"{path}: trace {TRACE}: ")
 
 
@@ -367,8 +369,135 @@ def test_output_that_was_cut_off(tmp_path: Path) -> None:
     spans[1] = span(2, 1, "", "search", attributes={
         "traceloop.entity.output": '{"documents": [{"page_content": "Names sta', "gen_ai.operation.name":
         "vector_db_retrieve"})  # fmt: skip
-    loss = "the JSON of its output is cut off (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT)"
-    assert refused(tmp_path, spans) == f'span "search": {loss} [RW-A10]'
+    loss = "the JSON of traceloop.entity.output is cut off after 42 characters (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT)"
+    assert refused(tmp_path, spans, "RW-A13") == f'span "search": {loss} [RW-A13]'
+
+
+def test_json_that_a_model_left_unfinished_is_an_answer(tmp_path: Path) -> None:
+    trace = one(tmp_path, pipeline(answer='{"claim": "45 da'))
+    assert trace["answer_json"]["claim"] == '{"claim": "45 da'
+
+
+def test_values_that_all_end_after_the_same_number_of_characters(tmp_path: Path) -> None:
+    text = "Names stay blocked for 45 days after a bucket is gone for good. "
+    spans = [
+        span(1, 0, "CHAIN", "rag", attributes={"input.value": "How long?", "output.value": ("It is 45. " + text)[:40]}),
+        span(2, 1, "RETRIEVER", "search", attributes={"input.value": "How long?", **docs(text[:40], "B" + text[:39])}),
+        span(3, 1, "LLM", "model", attributes={"input.value": ("Answer: " + text)[:40], **said_by_model("45 days.")}),
+    ]
+    loss = "3 values end after exactly 40 characters (input.value, output.value, retrieval.documents.document.content)"
+    assert refused(tmp_path, spans, "RW-A13") == (
+        f"{loss}: they were cut off (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT) [RW-A13]"
+    )
+    done, _ = imported(
+        "otel", otlp(tmp_path / "s.jsonl", [*spans, *pipeline(trace=OTHER)]), "--skip-damaged", out=tmp_path / "t"
+    )
+    assert "in 2 = written 1 + skipped 1\n  skipped 1: values of its spans were cut off (trace " in done.out
+
+
+def test_pieces_of_one_length_and_an_answer_that_stands_twice_are_not_cut(tmp_path: Path) -> None:
+    pieces = [f"{number:03d} " + "lorem ipsum " * 40 for number in range(5)]
+    answer = "x" * len(pieces[0])
+    spans = [
+        span(1, 0, "CHAIN", "rag", attributes={"input.value": "How long?", "output.value": answer}),
+        span(2, 1, "RETRIEVER", "search", attributes={"input.value": "How long?", **docs(*pieces)}),
+        span(3, 1, "LLM", "model", attributes=said_by_model(answer)),
+    ]
+    assert len(one(tmp_path, spans)["retrieved_ids"]) == 5
+
+
+def test_documents_that_are_missing_at_the_end(tmp_path: Path) -> None:
+    listed = json.dumps({"documents": [{"page_content": text} for text in ("A", "B", "C")]})
+    spans = pipeline()
+    spans[1] = span(2, 1, "RETRIEVER", "search", attributes={"output.value": listed, **docs("A", "B")})
+    loss = "1 of 3 documents of its output are missing in retrieval.documents"
+    assert refused(tmp_path, spans) == f'span "search": {loss} {LIMIT}'
+
+
+# ids that stand in the output only
+
+
+def test_ids_of_the_output_where_the_attributes_have_none(tmp_path: Path) -> None:
+    bare = {f"retrieval.documents.{nth}.document.content": text for nth, text in enumerate(("A", "B", "C"))}
+    kept = [{"id": "d4", "page_content": "A"}, {"id": None, "page_content": "B"}, {"id": "d6", "page_content": "other"}]
+    spans = pipeline()
+    spans[1] = span(2, 1, "RETRIEVER", "search", attributes={"output.value": json.dumps({"documents": kept}), **bare})
+    assert one(tmp_path, spans)["retrieved_ids"] == ["d4", content_id("B"), content_id("C")]
+    assert (
+        "note: in 1 of 1 traces: documents have no id, so ids are made of their texts (sha256:…) and change with them "
+        "(--doc-id names metadata instead)\n"
+    ) in out_of(tmp_path, spans)
+    assert "sha256:…" not in out_of(tmp_path, spans, "--doc-id", "content")
+
+
+# Haystack
+
+
+def haystack(*steps: Row, output: Row | None) -> list[Row]:
+    held = {"input.value": json.dumps({"data": {"ret": {"query": "How long?"}}})}
+    if output is not None:
+        held |= {"output.value": json.dumps(output), "output.mime_type": "application/json"}
+    return [
+        span(1, 0, "CHAIN", "Pipeline.run", attributes=held),
+        span(2, 1, "RETRIEVER", "InMemoryBM25Retriever.run", attributes=docs("A", "B")),
+        span(3, 1, "LLM", "PromptBuilder.run", attributes={"output.value": "[1] A [2] B Q: How long?"}),
+        *steps,
+    ]
+
+
+def test_a_prompt_is_never_the_answer(tmp_path: Path) -> None:
+    outputs: list[Row | None] = [{"pb": {"prompt": "[1] A [2] B Q: How long?"}}, {"ret": {"documents": []}}, None]
+    for output in outputs:
+        trace = one(tmp_path, haystack(output=output))
+        assert "answer_json" not in trace
+        assert trace["error"] == "no answer in the spans of the trace"
+    other = span(4, 1, "LLM", "Mine.run", attributes={"output.value": '{"prompt": "Q: How long?"}'})
+    assert one(tmp_path, [*pipeline(), other])["answer_json"]["claim"] == "45 days."
+
+
+@pytest.mark.parametrize("reply", [
+    "45 days [2].",
+    "ChatMessage(_role=<ChatRole.ASSISTANT: 'assistant'>, _content=[TextContent(text='45 days [2].')], _meta={})",
+])  # fmt: skip
+def test_a_generator_that_its_recorder_does_not_know(reply: str, tmp_path: Path) -> None:
+    replies = json.dumps({"replies": [reply, "Second."], "meta": [{}, {}]})
+    own = span(4, 1, "CHAIN", "Gen.run", attributes={"output.value": replies})
+    for output in (
+        None,
+        {"gen": {"meta": [{}]}, "ab": {"answers": ["GeneratedAnswer(data='45 days [2].', query='')"]}},
+    ):
+        for flags in ((), ("--answer", "root")):
+            trace = one(tmp_path, haystack(own, output=output), *flags)
+            assert trace["answer_json"] == {"claim": "45 days.", "citations": ["b"]}
+        assert trace["stage_ms"]["llm"] == 992.0
+
+
+# postprocessors
+
+
+def postprocessed(output: str, *, start: str = "1700000000999000000") -> list[Row]:
+    spans = pipeline()
+    spans.insert(2, span(4, 1, "CHAIN", "Top2._postprocess_nodes", attributes={"output.value": output}))
+    spans[2]["startTimeUnixNano"] = start
+    return spans
+
+
+def test_the_documents_that_a_postprocessor_left(tmp_path: Path) -> None:
+    nodes = [f"<NodeWithScore(node=TextNode(id_={name}), score={score})>" for name, score in (("b", 0.5), ("a", None))]
+    trace = one(tmp_path, postprocessed(json.dumps(nodes)))
+    assert trace["retrieved_ids"] == ["b", "a"]
+    assert trace["answer_json"]["citations"] == ["a"]
+    assert one(tmp_path, postprocessed("[]"))["retrieved_ids"] == []
+
+
+def test_a_postprocessor_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    unknown = json.dumps(["<NodeWithScore(node=TextNode(id_=z), score=1.0)>"])
+    for output in (unknown, "nodes", '{"nodes": 2}'):
+        assert one(tmp_path, postprocessed(output))["retrieved_ids"] == ["a", "b"]
+        assert (
+            "note: in 1 of 1 traces: a postprocessor changed what was retrieved and what it gave back cannot be read; "
+            "the list before it was taken\n"
+        ) in out_of(tmp_path, postprocessed(output))
 
 
 def test_many_damaged_traces_are_three_lines_and_a_count(tmp_path: Path) -> None:
@@ -556,9 +685,8 @@ def test_any_damage_ends_in_an_orderly_way(tmp_path: Path, data: st.DataObject) 
             place = data.draw(st.sampled_from(place["attributes"])) if place["attributes"] else place
         key = data.draw(st.sampled_from(sorted(place)))
         place[key] = data.draw(JSON)
-        if not isinstance(spans[0].get("attributes"), list) or not all(
-            isinstance(s["attributes"], list) for s in spans
-        ):
+        held = [s["attributes"] for s in spans]
+        if not all(isinstance(each, list) and all(isinstance(one, dict) for one in each) for each in held):
             break
     path = tmp_path / "s.jsonl"
     path.write_text(
@@ -596,6 +724,17 @@ def test_any_damage_ends_in_an_orderly_way(tmp_path: Path, data: st.DataObject) 
 def test_times_however_they_are_written(given_time: object, expected: int | None) -> None:
     # date -u -d '2026-11-15 19:32:30' +%s gives 1794771150
     assert nanoseconds(given_time) == expected
+
+
+@settings(deadline=None)
+@given(start=st.integers(1_600_000_000_000_000_000, 1_900_000_000_000_000_000), took=st.integers(0, 10**11))
+def test_a_span_lasts_as_long_in_both_forms(start: int, took: int) -> None:
+    """The SDK writes `datetime.fromtimestamp(nanoseconds / 1e9)`, OTLP the nanoseconds."""
+    told = [datetime.fromtimestamp(time / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") for time in (start, start + took)]
+    otlp_form = Span("t", "1", "", "", "", nanoseconds(str(start)), nanoseconds(str(start + took)))
+    sdk_form = Span("t", "1", "", "", "", nanoseconds(told[0]), nanoseconds(told[1]))
+    assert otlp_form.milliseconds == sdk_form.milliseconds
+    assert abs((otlp_form.milliseconds or 0) - took / 1e6) <= 0.0015
 
 
 def test_the_preview_and_the_command_that_goes_on(tmp_path: Path) -> None:

@@ -125,6 +125,51 @@ def test_damaged_traces_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
     assert "in 3 = written 2 + skipped 1\n  skipped 1: its spans lost attributes (trace " in done.out
 
 
+OWN = [
+    ("H0", ["hs0", "hs1", "hs3", "hs5", "hs2"], "Chat answer 45 days.", ["hs1"]),
+    ("H1", ["hs5", "hs3", "hs2"], "Chat answer 45 days.", ["hs3"]),
+    ("H2", ["hs2", "hs1", "hs3", "hs5", "hs0"], "Chat answer 45 days.", ["hs1"]),
+]
+
+
+def short(trace: Row) -> tuple[object, ...]:
+    one = facts(trace)
+    return one["qid"], one["ids"], one["claim"], one["citations"]
+
+
+def test_a_guard_that_replaced_the_answer(tmp_path: Path) -> None:
+    path = FILES / "haystack_own_generator_sdk.jsonl.gz"
+    done, traces = imported("otel", path, out=tmp_path / "t.jsonl")
+    assert [short(one) for one in traces] == OWN
+    told = "note: in 1 of 3 traces: the pipeline gave back something else than the model said; what the "
+    assert f"{told}model said was taken (--answer root for the other)\n" in done.out
+    done, traces = imported("otel", path, "--answer", "root", out=tmp_path / "t.jsonl")
+    assert [short(one) for one in traces] == [*OWN[:2], ("H2", OWN[2][1], "I refuse.", [])]
+    assert f"{told}pipeline gave back was taken (--answer model for the other)\n" in done.out
+
+
+@pytest.mark.parametrize("flags", [(), ("--answer", "root")])
+def test_a_postprocessor_and_a_generator_of_ones_own(flags: tuple[str, ...], tmp_path: Path) -> None:
+    _, traces = imported("otel", FILES / "llamaindex_postprocessed_sdk.jsonl.gz", *flags, out=tmp_path / "t.jsonl")
+    plain, postprocessed, haystack = (short(one) for one in traces)
+    assert (plain[1], plain[3]) == ([f"node-{number}" for number in range(5)], ["node-1"])
+    assert (postprocessed[1], postprocessed[3]) == (["node-4", "node-3"], ["node-3"])
+    assert haystack == ("H1", ["hs1", "hs3", "hs5", "hs0"], "Two replies.", ["hs1"])
+
+
+def test_values_that_the_sdk_cut_are_refused(tmp_path: Path) -> None:
+    path = FILES / "llamaindex_cut_sdk.jsonl.gz"
+    done, traces = imported("otel", path, out=tmp_path / "t.jsonl")
+    assert (done.code, done.out, traces) == (2, "", [])
+    loss = "the JSON of output.value is cut off after 200 characters (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT) [RW-A13]\n"
+    assert done.err.count(loss) == 3
+
+
+def test_ids_that_stand_in_the_output_of_a_retriever(tmp_path: Path) -> None:
+    _, (trace,) = imported("otel", FILES / "langchain_ids_sdk.jsonl.gz", out=tmp_path / "t.jsonl")
+    assert short(trace) == ("L0", ["d4", "d5", "d6", "d7", "d8", "d9"], "It is **45 days**, see.", ["d5", "d4"])
+
+
 def test_two_commands_from_spans_to_a_verdict(tmp_path: Path) -> None:
     """Evidence texts are bound to what was retrieved, so that nobody has to know ids."""
     by_qid = {one["qid"]: one for one in EXPECTED["langchain_otlp.jsonl.gz"]}

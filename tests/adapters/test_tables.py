@@ -13,7 +13,7 @@ import pytest
 import ragworthy as rw
 from conftest import Done, run_cli, write_jsonl
 from ragworthy.adapters.columns import recognise
-from ragworthy.adapters.rows import is_sentence
+from ragworthy.adapters.habits import is_sentence
 from ragworthy.errors import CATALOGUE, RagworthyError
 
 
@@ -568,3 +568,42 @@ def test_missing_openpyxl_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert done == Done(
         2, "", said("RW-F15", "t.xlsx: reading workbooks needs openpyxl: pip install openpyxl (extra: xlsx)")
     )
+
+
+def test_what_spreadsheets_leave_in_csv_is_skipped_or_told() -> None:
+    found = table("Question,Expected answer\na?,45 days\nb?,#REF!\nc?,=1+2\nd?,=> 5\ne?,-5\n")
+    assert [item["gold_claim_substr"] for item in found.gold] == [["45 days"], ["=1+2"], ["=> 5"], ["-5"]]
+    assert found.skipped == [("line 3", "the error #REF! in the column Expected answer")]
+    formula = "1 row with a formula that is taken as text: export values to have its result"
+    assert found.read[0] == f"t.csv: 2 columns, delimiter comma; {formula}"
+
+
+def test_the_encoding_to_name_is_the_one_that_reads_the_file() -> None:
+    text = "Question,Expected answer\nWer?,Böb\n"
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "cp1252"):
+        Path("t.csv").write_bytes(text.encode(encoding))
+        told = failed("csv", "t.csv")
+        assert f"add --encoding {encoding}" in told
+        assert rw.import_file("csv", "t.csv", encoding=encoding).gold[0]["gold_claim_substr"] == ["Böb"]
+    Path("t.csv").write_bytes("问题,标准答案\n谁?,北京\x81\n".encode("gb18030", "ignore") + b"\x81\x8d,\x81\n")
+    assert "add --encoding with its name (gb18030, big5, cp932 …)" in failed("csv", "t.csv")
+
+
+def test_merged_cells_and_formats_of_numbers_are_read_as_a_person_does() -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (["Question", "Expected answer", "Source"], ["How much?", 1234.5, "a.md"], [None, 7, "b.md"],
+                ["c?", -0.001, None], ["d?", "x", None]):  # fmt: skip
+        sheet.append(row)
+    sheet.merge_cells("A2:A3")
+    sheet.merge_cells("C4:C5")
+    for place, form in (("B2", "#,##0.00"), ("B3", "000"), ("B4", "0.00")):
+        sheet[place].number_format = form
+    book.save("t.xlsx")
+    found = rw.import_file("xlsx", "t.xlsx")
+    assert [(item["question"], item["gold_claim_substr"]) for item in found.gold] == [
+        ("How much?", ["1,234.50"]), ("How much?", ["007"]), ("c?", ["0.00"]), ("d?", ["x"]),
+    ]  # fmt: skip
+    assert "gold_source" not in found.gold[3]  # merged, and empty
+    assert found.read[0].endswith("; 1 cell below the first of merged cells: the value of the first is taken")

@@ -290,10 +290,11 @@ def test_squad_by_hand() -> None:
     Path("s.json").write_text(json.dumps(article(answers=[{"text": "Charles III", "answer_start": 3}])))
     moved = rw.import_file("squad", "s.json")
     assert moved.gold[0]["gold_evidence"] == found.gold[0]["gold_evidence"]
-    assert moved.notes[0] == "1 answers do not stand where answer_start says"
+    assert moved.notes[0] == "1 answer does not stand where answer_start says"
     Path("s.json").write_text(json.dumps(article(answers=[], is_impossible=False)))
     done = run_cli("import", "squad", "s.json", "--gold-out", "g.jsonl")
-    assert (done.code, done.err) == (2, said("RW-U01", "--gold-out: expected gold in the data, got none"))
+    assert (done.code, done.err) == (2, said("RW-U01", "--gold-out: expected gold in the data, got only chunks"))
+    assert "written" not in done.out
     assert "  skipped 1: no answer, and is_impossible is false (data.0.paragraphs.0.qas.0)" in done.out.splitlines()
 
 
@@ -413,3 +414,33 @@ def test_cranfield_in_the_form_of_beir(lab: Path) -> None:
     relevant = {item["qid"]: set(item["relevant"]) for item in found.gold}
     for qid, _, name, grade in judged:
         assert (name in relevant[qid]) == (int(grade) > 0)
+
+
+def test_squad_answers_that_stand_elsewhere_and_nowhere_are_counted_each() -> None:
+    said_twice = [{"text": "Charles III", "answer_start": 3}, {"text": "911", "answer_start": 0}]
+    Path("s.json").write_text(json.dumps(article(answers=[{"text": "Paris", "answer_start": 3}, *said_twice])))
+    found = rw.import_file("squad", "s.json")
+    assert found.notes[:2] == [
+        "2 answers do not stand where answer_start says",
+        "1 answer stands nowhere in the paragraph; where a question has no other, its evidence is the whole paragraph",
+    ]
+    assert found.gold[0]["gold_evidence"] == ["He swore fealty to Charles III in 911."]
+    Path("s.json").write_text(json.dumps(article(answers=[{"text": "Paris", "answer_start": 3}])))
+    assert rw.import_file("squad", "s.json").gold[0]["gold_evidence"] == [found.chunks[0]["text"]]
+
+
+def test_beir_names_the_splits_that_are_not_read() -> None:
+    Path("set/qrels").mkdir(parents=True)
+    write_jsonl(Path("set/queries.jsonl"), [{"_id": "q", "text": "Who?"}])
+    write_jsonl(Path("set/corpus.jsonl"), [{"_id": "d", "text": "He."}])
+    for name in ("dev", "test", "train"):
+        Path(f"set/qrels/{name}.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
+    told = "not read: the judgements of dev, train; --split dev reads them instead of test"
+    assert told in rw.import_file("beir", "set").notes
+
+
+def test_an_output_that_a_format_does_not_give_is_named() -> None:
+    Path("s.json").write_text(json.dumps(article()))
+    done = run_cli("import", "squad", "s.json", "--trace-out", "t.jsonl")
+    message = "--trace-out: import squad gives --gold-out and --chunks-out, and no traces"
+    assert (done.code, done.out, done.err) == (2, "", said("RW-U01", message))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from conftest import run_cli
 from ragworthy.cli.main import main
 
 Row = dict[str, Any]
@@ -164,3 +165,9 @@ def test_it_takes_files_instead_of_a_policy() -> None:
     Path("ragworthy.toml").unlink()
     code, out = ragworthy("doctor", "--gold", "gold.jsonl", "--trace", "traces.jsonl")
     assert (code, out.splitlines()[0]) == (0, "1 question: 1 answerable, 0 not")
+
+
+def test_a_file_without_a_flag_says_which_flags_there_are() -> None:
+    done = run_cli("doctor", "gold.jsonl")
+    message = "gold.jsonl: expected --gold or --trace before it, to say what the file is [RW-U01]"
+    assert (done.code, done.out, done.err.splitlines()[0]) == (2, "", message)

@@ -285,3 +285,26 @@ def test_any_text_is_bound_or_listed(evidence: str, texts: list[str]) -> None:
     found = bind([evidence], chunks=chunks)
     assert bool(found.groups) != bool(found.unbound)
     assert found == bind([evidence], chunks=list(reversed(chunks)))
+
+
+@pytest.mark.parametrize("name", ["Yuan_dynasty#3", "Yuan_dynasty|3", "Yuan_dynasty::part::3", "Yuan_dynasty@v2", "c7"])
+def test_a_chunk_that_names_no_document_is_called_by_the_beginning_of_its_id_or_by_its_title(name: str) -> None:
+    chunks = [
+        Chunk(id=name, text="Kublai founded it.", title="Yuan_dynasty" if name == "c7" else None),
+        Chunk(id="x1", doc_id="ming.md", text="It came later.", title="Yuan_dynasty"),
+        Chunk(id="Yuan_dynasty#4", doc_id="tang.md", text="It came before."),
+    ]
+    assert bind([], "Yuan_dynasty", chunks=chunks) == Bound(((name,),), how=("source",))
+
+
+def test_what_a_chunk_says_of_its_document_counts_before_what_it_may_be_called() -> None:
+    chunks = [Chunk(id="a#1", doc_id="buckets.md", text="One."), Chunk(id="b", text="Two.", title="Buckets")]
+    assert bind([], "Buckets", chunks=chunks).groups == (("a#1",),)
+
+
+def test_a_document_that_is_not_there_shows_the_nearest_names() -> None:
+    names = ("Yuan_dynasty", "Ming_dynasty", "Norman_conquest")
+    chunks = [Chunk(id=f"{name}#1", text="Text.") for name in names]
+    lost = bind([], "Yuan dynasti", chunks=chunks).unbound[0]
+    assert lost.why == "no chunk is of a document named Yuan dynasti; nearest: Yuan_dynasty"
+    assert bind([], "Photosynthesis", chunks=chunks).unbound[0].why.endswith("named Photosynthesis")

@@ -209,6 +209,9 @@ def test_offsets_that_count_characters_are_recognised_and_said(tmp_path: Path) -
     assert corpus.documents[0].text == "größe ist"
     assert [chunk.offsets for chunk in corpus.documents[0].chunks] == [(0, 7), (4, 11)]
     assert [note.message for note in corpus.notes] == ["the offsets of this document count characters, not bytes"]
+    rows = [{"id": f"{n}#1", "doc_id": f"d{n}", "text": "größe", "offsets": [0, 5]} for n in range(30)]
+    notes = ingested(lines(tmp_path / "b.jsonl", *rows)).notes
+    assert [note.message for note in notes] == ["the offsets of 30 documents count characters, not bytes"]
 
 
 BROKEN: list[tuple[str, bytes, str]] = [

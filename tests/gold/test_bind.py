@@ -115,6 +115,13 @@ def test_what_cannot_be_bound_says_why(rows: list[Row], message: str) -> None:
     assert (done.code, done.err.splitlines()[0], Path("bound.jsonl").exists()) == (2, message, False)
 
 
+def test_out_is_another_name_of_output() -> None:
+    _, _, rows = bind(GOLD)
+    done = ragworthy("gold", "bind", "gold.jsonl", "--corpus", "chunks.jsonl", "--out", "other.jsonl")
+    assert (done.code, done.err) == (0, "")
+    assert [json.loads(line) for line in Path("other.jsonl").read_text().splitlines()] == rows
+
+
 def test_the_gold_set_itself_is_not_overwritten() -> None:
     write_jsonl(Path("gold.jsonl"), GOLD)
     done = ragworthy("gold", "bind", "gold.jsonl", "--corpus", "chunks.jsonl", "-o", "gold.jsonl")

@@ -729,7 +729,9 @@ def retrieve(world: World, out: Path, *flags: object, index: Path | None = None,
     traces = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     manifest = json.loads(((index or world.dense) / "manifest.json").read_text())
     questions = len({one["qid"] for one in traces})
-    assert done.out == f"{len(traces)} traces of {questions} questions from {manifest['index_hash']}: {out}\n"
+    told = f"{len(traces)} traces of {questions} questions from {manifest['index_hash']}: {out}\n"
+    files = f"--gold {gold or world.gold} --trace {out} --corpus {index or world.dense}"
+    assert done.out == f"{told}next: ragworthy score retrieval {files}\n"
     return traces
 
 

@@ -127,7 +127,19 @@ GIVEN_AS_GOLD: dict[str, tuple[str, Write, str]] = {
         "gold.txt",
         lambda path: path.write_bytes("Frage\tAntwort\nWer?\tBöb\n".encode("utf-16")),
         "gold.txt: this is a TSV file (columns Frage, Antwort): read it with "
-        "'ragworthy import csv gold.txt --gold-out gold.jsonl' [RW-F22]",
+        "'ragworthy import csv gold.txt --encoding utf-16 --gold-out gold.jsonl' [RW-F22]",
+    ),
+    "csv in UTF-16 without a mark of it": (
+        "gold.csv",
+        lambda path: path.write_bytes("Frage,Antwort\nWer?,Böb\n".encode("utf-16-le")),
+        "gold.csv: this is a CSV file (columns Frage, Antwort): read it with "
+        "'ragworthy import csv gold.csv --encoding utf-16-le --gold-out gold.jsonl' [RW-F22]",
+    ),
+    "csv as Excel saves it in Europe": (
+        "gold.csv",
+        lambda path: path.write_bytes("Frage;Antwort\nWer?;Böb\n".encode("cp1252")),
+        "gold.csv: this is a CSV file (columns Frage, Antwort): read it with "
+        "'ragworthy import csv gold.csv --encoding cp1252 --gold-out gold.jsonl' [RW-F22]",
     ),
     "one column": (
         "gold.csv",
@@ -227,7 +239,8 @@ GIVEN_AS_GOLD: dict[str, tuple[str, Write, str]] = {
         "old.jsonl",
         as_lines({"question": "?", "answer": "!", "contexts": ["c"], "ground_truth": "!"}),
         "old.jsonl: these are samples of ragas (question, answer, contexts, ground_truth): read them with "
-        "'ragworthy import ragas old.jsonl --gold-out gold.jsonl' [RW-F22]",
+        "'ragworthy import ragas old.jsonl --gold-out gold.jsonl --trace-out traces.jsonl --chunks-out chunks.jsonl' "
+        "[RW-F22]",
     ),
     "traces": (
         "traces.jsonl",
@@ -338,6 +351,15 @@ NO_IMPORT = {
     "llamaindex_source_node.json": "this is an answer of LlamaIndex (node, score, class_name): ",
     "openai_compatible_rag_response.json": "this is a reply of an OpenAI-compatible service (id, object, ",
 }
+TRACE_OUT = " --trace-out traces.jsonl"
+ALL_OUT = f" --gold-out gold.jsonl{TRACE_OUT} --chunks-out chunks.jsonl"
+BOTH = {
+    "deepeval_goldens.json": ALL_OUT,
+    "deepeval_goldens_head.csv": ALL_OUT,
+    "ragas_evaluationdataset.jsonl": ALL_OUT,
+    "ragas_evaluationdataset_head.csv": ALL_OUT,
+}
+"""Files that hold questions and what a pipeline answered: one command writes all of it."""
 
 
 @pytest.mark.data("findings/samples")
@@ -350,7 +372,7 @@ def test_real_files_of_other_tools_as_traces(lab: Path, name: str) -> None:
     if name in NO_IMPORT:
         assert done.line.startswith(f"{name}: {NO_IMPORT[name]}a trace is {{qid, answer_json") or "…" in done.line
     else:
-        assert f"'ragworthy import {TOOLS[name]} {name} --trace-out traces.jsonl' [RW-F22]" in done.line
+        assert f"'ragworthy import {TOOLS[name]} {name}{BOTH.get(name, TRACE_OUT)}' [RW-F22]" in done.line
 
 
 @pytest.mark.data("findings/samples")
@@ -359,9 +381,52 @@ def test_the_command_that_is_named_reads_the_file(lab: Path, name: str) -> None:
     (lab / name).write_bytes((SAMPLES / name).read_bytes())
     done = run_cli("score", "answers", "--gold", write_jsonl(lab / "g.jsonl", GOLD), "--trace", name)
     words = shlex.split(re.findall(r"'(ragworthy import .*?)'", done.line)[0])
-    assert (run_cli(*words[1:]).code, words[-1]) == (0, "traces.jsonl")
+    assert (run_cli(*words[1:]).code, "traces.jsonl" in words) == (0, True)
     traces = [json.loads(line) for line in (lab / "traces.jsonl").read_text(encoding="utf-8").splitlines()]
     assert traces and misfit(open_source("trace", "traces.jsonl"), "Trace") is None
+
+
+@pytest.mark.data("findings/samples")
+@pytest.mark.parametrize("name", [name for name in (*TOOLS, *NO_IMPORT) if name.endswith(".json")])
+def test_lint_names_what_score_names(lab: Path, name: str) -> None:
+    (lab / name).write_bytes((SAMPLES / name).read_bytes())
+    linted = run_cli("gold", "lint", name)
+    scored = run_cli("score", "answers", "--gold", name, "--trace", write_jsonl(lab / "t.jsonl", TRACES))
+    assert (linted.code, linted.err) == (2, scored.err)
+    assert "[RW-F22]" in linted.err
+    assert ("ragworthy import" in linted.err) == (name in TOOLS)
+
+
+@pytest.mark.data("findings/samples")
+@pytest.mark.parametrize("name", TOOLS)
+def test_an_import_that_does_not_read_a_file_names_the_one_that_does(lab: Path, name: str) -> None:
+    (lab / name).write_bytes((SAMPLES / name).read_bytes())
+    if name.endswith(".csv"):
+        return
+    other = "squad" if TOOLS[name] == "otel" else "otel"
+    done = run_cli("import", other, name, "--dry-run")
+    assert done.code == 2
+    assert (
+        f"read {'it' if 'this is' in done.line else 'them'} with 'ragworthy import {TOOLS[name]} {name} --" in done.line
+    )
+
+
+@pytest.mark.data("findings/samples")
+def test_a_mapping_of_fields_reads_neither_spans_nor_answers_of_frameworks(lab: Path) -> None:
+    spans = gzip.compress((SAMPLES / "openinference_langchain_otlp.jsonl").read_bytes())
+    (lab / "s.jsonl.gz").write_bytes(spans)
+    done = run_cli("import", "jsonl", "s.jsonl.gz", "--gold-out", "g.jsonl")
+    assert done.line == (
+        "s.jsonl.gz: these are OpenTelemetry spans in OTLP JSON (resourceSpans): read them with "
+        "'ragworthy import otel s.jsonl.gz --trace-out traces.jsonl' [RW-F22]"
+    )
+    for name, told in NO_IMPORT.items():
+        (lab / name).write_bytes((SAMPLES / name).read_bytes())
+        done = run_cli("import", "jsonl", name, "--gold-out", "g.jsonl")
+        assert done.code == 2 and done.line.startswith(f"{name}: {told}")
+        assert "the import named" not in done.err
+    done = run_cli("import", "jsonl", name, "--map", "question=id", "--gold-out", "g.jsonl")
+    assert "[RW-F22]" not in done.err
 
 
 def test_the_commands_for_tables_and_other_names_work(lab: Path) -> None:
@@ -453,7 +518,8 @@ def test_records_of_other_tools_from_python() -> None:
         rw.score("answers", gold=samples, traces=TRACES)
     assert str(caught.value).splitlines()[0] == (
         "<gold>: these are samples of ragas (user_input, retrieved_contexts, response, reference): read them with "
-        "'ragworthy import ragas FILE --gold-out gold.jsonl' [RW-F22]"
+        "'ragworthy import ragas FILE --gold-out gold.jsonl --trace-out traces.jsonl --chunks-out chunks.jsonl' "
+        "[RW-F22]"
     )
 
 

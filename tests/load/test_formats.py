@@ -263,6 +263,12 @@ def from_parquet(path: Path) -> list[Json]:
     return [row | {"metrics": dict(row["metrics"]), "undefined": dict(row["undefined"])} for row in rows]
 
 
+def without_rule(row: Json) -> Json:
+    """A row of a file whose column of refusal rules is empty, because none were asked for."""
+    assert row["refusal_rule"] is None
+    return {key: value for key, value in row.items() if key != "refusal_rule"}
+
+
 @pytest.mark.parametrize("count", [None, 25_000])
 def test_rows_are_the_same_in_both_formats(count: int | None, tmp_path: Path) -> None:
     gold, traces = (GOLD, TRACES) if count is None else many(count)
@@ -270,8 +276,18 @@ def test_rows_are_the_same_in_both_formats(count: int | None, tmp_path: Path) ->
     for suffix in ("jsonl", "parquet"):
         result.write(tmp_path / f"rows.{suffix}")
     lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert lines == from_parquet(tmp_path / "rows.parquet") == list(result.rows())
+    assert lines == [without_rule(row) for row in from_parquet(tmp_path / "rows.parquet")] == list(result.rows())
     assert [row["qid"] for row in lines] == [one["qid"] for one in gold]
+
+
+def test_rules_of_refusals_are_in_both_formats(tmp_path: Path) -> None:
+    refused = TRACES[0] | {"answer_json": {"claim": "I don't know.", "citations": []}}
+    result = rw.score("answers", gold=GOLD, traces=[refused, *TRACES[1:]], refusal_starts=["I don't know"])
+    for suffix in ("jsonl", "parquet"):
+        result.write(tmp_path / f"rows.{suffix}")
+    lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert lines == from_parquet(tmp_path / "rows.parquet") == list(result.rows())
+    assert [row["qid"] for row in lines if row["refusal_rule"]] == [refused["qid"]]
 
 
 def test_maps_are_maps_in_parquet(tmp_path: Path) -> None:
@@ -280,7 +296,7 @@ def test_maps_are_maps_in_parquet(tmp_path: Path) -> None:
     assert schema.field("metrics").type == pa.map_(pa.string(), pa.float64())
     assert schema.field("undefined").type == pa.map_(pa.string(), pa.string())
     assert pa.types.is_struct(schema.field("facts").type)
-    assert schema.names == ["qid", "label", "stage", "metrics", "undefined", "facts"]
+    assert schema.names == ["qid", "label", "stage", "metrics", "undefined", "facts", "refusal_rule"]
 
 
 ASKED: list[Json] = [

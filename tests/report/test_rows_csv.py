@@ -58,6 +58,8 @@ def test_every_suite_writes_the_values_of_its_json_lines(
     assert len(table) == len(rows)
     for cells, row in zip(table, rows, strict=True):
         wanted = flat(row)
+        texts = [cells.pop(name) for name in ("question", "claim") if form is c.answers]
+        assert len(texts) == 2 * (form is c.answers)
         assert {name for name, cell in cells.items() if cell} <= wanted.keys()
         for name, value in wanted.items():
             assert name in cells
@@ -71,7 +73,8 @@ def test_what_comes_first_in_the_table(tmp_path: Path, monkeypatch: pytest.Monke
     run_cli(*c.command(c.answers(Path()), "--rows", "rows.csv"))
     header = Path("rows.csv").read_text().splitlines()[0].split(",")
     assert header[:3] == ["qid", "label", "stage"]
-    groups = [name.partition(".")[0] for name in header[3:]]
+    assert header[-2:] == ["question", "claim"]
+    groups = [name.partition(".")[0] for name in header[3:-2]]
     assert groups == sorted(groups, key=["metrics", "undefined", "facts"].index)
 
 
@@ -81,6 +84,19 @@ def test_from_python_and_ids_that_look_like_formulas(tmp_path: Path) -> None:
     rw.score("answers", gold=gold, traces=traces).write(tmp_path / "r.csv")
     row = next(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
     assert (row["qid"], row["label"], row["facts.refused"]) == ("'=1+1", "REFUSAL_OK", "true")
+    assert (row["question"], row["claim"]) == ("?", "not in context")
+
+
+def test_of_several_traces_the_table_shows_the_claim_that_was_scored(tmp_path: Path) -> None:
+    gold = [{"qid": qid, "question": f"{qid}?", "answerable": True, "gold_claim_substr": ["forty"]} for qid in "ab"]
+    said = [{"qid": "a", "answer_json": {"claim": text, "citations": []}} for text in ("thirty", "forty")]
+    result = rw.score("answers", gold=gold, traces=[*said, {"qid": "b", "error": "timeout"}])
+    result.write(tmp_path / "r.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
+    assert [(row["question"], row["claim"], row["facts.contains"]) for row in rows] == [
+        ("a?", "forty", "true"), ("b?", "", "false"),
+    ]  # fmt: skip
+    assert all("claim" not in row for row in result.rows())
 
 
 values = st.recursive(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy.adapters.model import Adapter, Imported
-from ragworthy.errors import usage_error
+from ragworthy.errors import DataError, usage_error
 
 SUMMARIES = {
     "csv": "a table as CSV, from a spreadsheet",
@@ -27,6 +27,10 @@ SUMMARIES = {
     "phoenix": "spans, data sets and experiments of Phoenix",
 }
 """Every format and its line in `import --help`; the module of a format is called like it."""
+
+
+_TOLD = ("RW-A10", "RW-A11", "RW-A13", "RW-F22", "RW-F23")
+"""Errors of files that are of the right format."""
 
 
 class Adapters(Mapping[str, Adapter]):
@@ -74,10 +78,19 @@ def import_file(form: str, *paths: str | Path, **options: Any) -> Imported:
 
 def read(adapter: Adapter, paths: Sequence[Path], options: Mapping[str, Any]) -> Imported:
     """What a format's files hold, with the notes that every format has; nothing that fits is an error."""
-    from ragworthy.adapters.remarks import check, remarks
+    from ragworthy.adapters.remarks import check, once, other_format, remarks
     from ragworthy.files import remembering
 
     with remembering():
-        found = adapter.read(paths, options)
-    check(adapter.name, paths, found)
-    return found._replace(notes=[*found.notes, *remarks(found)])
+        different, notes = once(paths)
+        mapped = bool(options.get("map"))  # whoever names the fields knows the file
+        if adapter.name == "jsonl" and not mapped:
+            other_format(adapter.name, different, surely=True)
+        try:
+            found = adapter.read(different, options)
+            check(adapter.name, paths, found)
+        except DataError as error:
+            if not mapped and not any(one.code in _TOLD for one in error.problems):
+                other_format(adapter.name, different)
+            raise
+    return found._replace(notes=[*notes, *found.notes, *remarks(found)])

@@ -3,20 +3,38 @@
 The rules, each with its reason, stand in docs/import-traces.md.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ragworthy.adapters.cut import cut_alike
 from ragworthy.adapters.documents import Cited, DocIds, Document, Markers, content_id, opened
 from ragworthy.adapters.model import Record
+from ragworthy.adapters.postprocessed import last_postprocessor, left_by
 from ragworthy.adapters.questions import Questions
 from ragworthy.adapters.recorded import Reply, documents_of, lost, numbered_sources, reply_of, usage_of
-from ragworthy.adapters.shapes import answer_in, question_in
-from ragworthy.adapters.spans import EVALUATOR, EXAMPLE, INPUT, LLM, OUTPUT, RERANKER, RETRIEVER, Span, below, roots
+from ragworthy.adapters.shapes import answer_in, last_answer_in, question_in
+from ragworthy.adapters.spans import (
+    BUILDER,
+    EVALUATOR,
+    EXAMPLE,
+    INPUT,
+    LLM,
+    OUTPUT,
+    RERANKER,
+    RETRIEVER,
+    Span,
+    below,
+    microseconds,
+    roots,
+)
 
 _BEGINNINGS = (120, 60, 30, 15)
 """So many first characters of a numbered source have to stand in a document for it to be that document's; the longest
 beginning that stands in one decides, since what follows a short source in the prompt is no part of it.
 """
+_PIPELINE = re.compile(r"pipeline\.run", re.IGNORECASE)
+"""What Haystack calls the step around all others; what that gives back stands under the names of components."""
 NO_ANSWER = "no answer in the spans of the trace"
 
 
@@ -42,7 +60,9 @@ class Read(NamedTuple):
     damage: str = ""
     documents: Sequence[Document] = ()
     remarks: frozenset[str] = frozenset()
-    """What deserves a note, by a word: `several`, `differs`, `stray`, `uuid`, `made`, `unknown`, `bare`."""
+    """What deserves a note, by a word: `several`, `differs`, `replaced`, `stray`, `uuid`, `hashed`, `unread`, `made`,
+    `unknown`, `bare`.
+    """
 
 
 def parts(trace: str, spans: Mapping[str, Span]) -> Iterator[tuple[str, Mapping[str, Span]]]:
@@ -132,10 +152,11 @@ def _outer(spans: Mapping[str, Span]) -> Span | None:
 def _damage(spans: Mapping[str, Span], found: Sequence[Span], calls: Sequence[Span], outer: Span | None) -> str:
     """What was lost of a step that is read. One without a kind may have lost that too."""
     nameless = [] if found else [span for span in spans.values() if not span.kind]
-    for span in (*found, *calls, *([outer] if outer is not None else []), *nameless):
+    after = [span for span in spans.values() if span.postprocesses]
+    for span in (*found, *calls, *([outer] if outer is not None else []), *nameless, *after):
         if damage := lost(span):
             return f'span "{span.name}": {damage}'
-    return ""
+    return cut_alike(spans.values())
 
 
 def _question(outer: Span | None, found: Sequence[Span]) -> str:
@@ -190,8 +211,13 @@ def _record(one: _Parts, rules: Rules, remark: str) -> Read:
     given = [found for span in one.retrieval for found in documents_of(span).documents]
     if one.retrieval and one.retrieval[0].kind == RERANKER:
         given = _recognised(given, one.spans)
+    if last := last_postprocessor(one.spans, one.retrieval):
+        left = left_by(last, given)
+        remarks |= {"unread"} if left is None else set()
+        given = given if left is None else left
     documents = [rules.ids.named(found) for found in given]
     remarks |= {"uuid" for was, now in zip(given, documents, strict=True) if was.id and was.id != now.id}
+    remarks |= {"hashed" for was, now in zip(given, documents, strict=True) if not was.id and _hashed(now, rules)}
     remarks |= {"several"} if len(one.retrieval) > 1 else set()
     record: Record = {"qid": one.qid, "query": one.question}
     if one.retrieval or any(span.kind == RETRIEVER for span in one.spans.values()):
@@ -203,6 +229,10 @@ def _record(one: _Parts, rules: Rules, remark: str) -> Read:
     remarks |= _answered(record, one, documents, rules)
     record |= _measured(one)
     return Read(record, documents=documents, remarks=frozenset(remarks))
+
+
+def _hashed(found: Document, rules: Rules) -> bool:
+    return not rules.ids.rule and bool(found.text) and found.id == content_id(found.text)
 
 
 def _result(found: Document) -> Record:
@@ -237,7 +267,7 @@ def _answered(record: Record, one: _Parts, documents: Sequence[Document], rules:
         record["error"] = failed[0]
         return set()
     if text is None:
-        if one.calls:
+        if one.calls or any(span.kind == BUILDER for span in one.spans.values()):
             record["error"] = NO_ANSWER
         return set()
     seen = _seen(one.calls, documents)
@@ -245,16 +275,21 @@ def _answered(record: Record, one: _Parts, documents: Sequence[Document], rules:
     record["answer_json"] = {"claim": cited.claim, "citations": cited.citations}
     remarks = {"stray"} if cited.outside else set()
     if other is not None and _evened(_cited(other, seen, rules).claim) != _evened(cited.claim):
-        remarks.add("differs")
+        remarks.add("replaced" if rules.root_first else "differs")
     return remarks
 
 
 def _whole(outer: Span | None) -> str | None:
     """What the pipeline as a whole gave back."""
-    if outer is None or outer.kind == LLM:
+    if outer is None or outer.kind in (LLM, BUILDER):
         return None
     value = outer.first(OUTPUT)
-    return answer_in(value) if value is not None else None
+    if value is None:
+        return None
+    if isinstance(value, str) and isinstance(held := opened(value), Mapping) and isinstance(held.get("claim"), str):
+        return value  # it names its citations itself
+    last = last_answer_in(value) if _PIPELINE.search(outer.name) else None
+    return last if last is not None else answer_in(value)
 
 
 def _chosen(said: Reply | None, whole: str | None, rules: Rules) -> tuple[str | None, str | None]:
@@ -305,9 +340,9 @@ def _place(source: str, texts: Sequence[str]) -> int | None:
 def _measured(one: _Parts) -> Record:
     """Times and tokens, as the latency suite reads them."""
     record: Record = {}
-    times = [(span.start, span.end) for span in one.top if span.milliseconds is not None]
+    times = [(microseconds(span.start), microseconds(span.end)) for span in one.top if span.milliseconds is not None]
     if times:
-        record["e2e_ms"] = round((max(end or 0 for _, end in times) - min(start or 0 for start, _ in times)) / 1e6, 3)
+        record["e2e_ms"] = round((max(end for _, end in times) - min(start for start, _ in times)) / 1e3, 3)
     stages: dict[str, float] = {}
     for stage, kind in (("retrieval", RETRIEVER), ("rerank", RERANKER), ("llm", LLM)):
         spans = _outermost(one, kind)

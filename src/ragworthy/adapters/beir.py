@@ -38,6 +38,10 @@ def read(paths: Sequence[Path], options: Mapping[str, Any]) -> Imported:
         notes.append(f"{gone} judged documents are not in corpus.jsonl")
     if unjudged := len(texts.keys() - judged.keys()):
         notes.append(f"{unjudged} queries of queries.jsonl are not judged in {split.name}")
+    if others := [path.stem for path in _splits(folder) if path != split]:
+        notes.append(
+            f"not read: the judgements of {', '.join(others)}; --split {others[0]} reads them instead of {split.stem}"
+        )
     told = (f"{folder}: {split.relative_to(folder)}, {len(texts)} queries, {len(chunks)} documents",)
     return Imported(gold, [], chunks, len(judged), "query", skipped, notes, told, "retrieval")
 
@@ -64,9 +68,14 @@ def _file(folder: Path, name: str) -> Path:
     )
 
 
+def _splits(folder: Path) -> list[Path]:
+    """The judgements of every split."""
+    return sorted((folder / "qrels").glob("*.tsv")) or sorted(folder.glob("*.tsv"))
+
+
 def _split(folder: Path, asked: str | None) -> Path:
     """The judgements of one split: the one asked for, or `test`, or the only one."""
-    there = sorted((folder / "qrels").glob("*.tsv")) or sorted(folder.glob("*.tsv"))
+    there = _splits(folder)
     if not there:
         raise data_error("RW-A03", "expected judgements in qrels/*.tsv, got none", where=str(folder))
     names = [path.stem for path in there]

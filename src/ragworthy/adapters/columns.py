@@ -1,5 +1,6 @@
 """Which column holds what: recognised by the names in use, or as `--map` says."""
 
+import difflib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +19,26 @@ NAMES: dict[str, tuple[str, ...]] = {
     "answer": ("expected answer", "expected output", "expected response", "expected", "reference", "reference answer",
                "ground truth", "ground truths", "ground truth answer", "gold", "gold answer", "correct answer",
                "right answer", "ideal answer", "ideal", "target", "targets", "answer ref", "gold claim substr",
-               "gold reference", "erwartete antwort", "antwort", "richtige antwort", "respuesta", "réponse",
-               "risposta", "resposta", "答案", "标准答案", "標準答案", "参考答案", "參考答案",
-               "回答", "正解", "解答", "정답"),
+               "gold reference", "erwartete antwort", "richtige antwort", "korrekte antwort", "soll antwort",
+               "sollantwort", "musterantwort", "muster antwort", "musterlösung", "referenzantwort", "referenz antwort",
+               "respuesta esperada", "respuesta correcta", "respuesta de referencia", "réponse attendue",
+               "reponse attendue", "réponse correcte", "réponse de référence", "bonne réponse", "标准答案", "標準答案",
+               "参考答案", "參考答案", "正确答案", "正確答案", "期望答案", "预期答案", "預期答案", "正解", "正答",
+               "模範解答", "模範回答", "想定回答", "期待回答", "期待される回答", "期待する回答", "参照回答", "정답"),
     "response": ("response", "actual output", "actual answer", "actual response", "actual", "prediction", "predicted",
-                 "predicted answer", "generated answer", "generated", "model answer", "model output", "bot answer",
-                 "chatbot answer", "system answer", "output", "outputs", "completion", "claim", "模型回答", "实际答案"),
+                 "predicted answer", "generated answer", "generated", "model answer", "model output", "model response",
+                 "bot answer", "bot response", "bot reply", "chatbot answer", "chatbot response", "system answer",
+                 "ai answer", "ai response", "llm answer", "llm response", "rag answer", "reply", "output", "outputs",
+                 "completion", "claim", "bot antwort", "botantwort", "antwort bot", "antwort des bots",
+                 "chatbot antwort", "ist antwort", "istantwort", "ki antwort", "modellantwort", "modell antwort",
+                 "systemantwort", "system antwort", "generierte antwort", "tatsächliche antwort", "respuesta del bot",
+                 "respuesta bot", "respuesta generada", "respuesta del modelo", "respuesta del sistema",
+                 "respuesta obtenida", "respuesta real", "réponse du bot", "reponse du bot", "réponse bot",
+                 "réponse générée", "réponse du modèle", "réponse du système", "réponse obtenue", "réponse réelle",
+                 "模型回答", "模型答案", "模型输出", "模型回复", "机器人回答", "机器人回复", "機器人回答", "系统回答",
+                 "系统答案", "实际答案", "实际回答", "实际输出", "生成答案", "生成的答案", "ボットの回答", "ボット回答",
+                 "モデルの回答", "モデル回答", "システムの回答", "システム回答", "aiの回答", "ai回答", "生成回答",
+                 "生成された回答", "実際の回答"),
     "source": ("source", "sources", "document", "documents", "doc", "docs", "doc id", "file", "file name", "filename",
                "source file", "source document", "path", "url", "link", "source url", "expected doc", "gold source",
                "quelle", "datei", "dokument", "fuente", "fichier", "来源", "來源", "文档", "文檔", "文件", "出典"),
@@ -46,6 +61,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "error": ("error",),
 }  # fmt: skip
 """What each field is called, in lower case, with blanks for other signs. The first name that is there counts."""
+ANSWERS = ("answer", "answers", "antwort", "antworten", "respuesta", "respuestas", "réponse", "réponses", "reponse",
+           "risposta", "resposta", "答案", "回答", "答え", "解答", "答复", "答覆", "답변")  # fmt: skip
+"""Names of an answer that do not say whose it is: the expected one, unless something shows that a pipeline gave it."""
 ALIASES = {"claim": "response", "reference": "answer", "contexts": "retrieved", "document": "source", "id": "qid"}
 """Other names of fields in --map."""
 NEEDED = ("answer", "response", "evidence", "source", "gold_citations", "anchor_section", "retrieved", "retrieved_ids")
@@ -82,8 +100,11 @@ def plain(name: str) -> str:
     return " ".join(re.sub(r"\([^()]*\)|[\W_]", " ", text).casefold().split())
 
 
-def recognise(names: Sequence[str], given: Mapping[str, str], where: str) -> Columns:
-    """The column of each field; what `given` names stands, and the rest is found by name."""
+def recognise(names: Sequence[str], given: Mapping[str, str], where: str, role: str = "") -> Columns:
+    """The column of each field; what `given` names stands, and the rest is found by name.
+
+    `role` is what the rows are read for, where that is known: `trace`, or `both` gold and traces.
+    """
     if "answer_json" in names and "response" not in given:
         message = "expected records of another tool, got traces with answer_json: score them as they are"
         raise data_error("RW-A03", message, where=where)
@@ -97,7 +118,7 @@ def recognise(names: Sequence[str], given: Mapping[str, str], where: str) -> Col
         for field, known in NAMES.items()
         if field not in given
     }
-    _settle(candidates, by_name, fields, given)
+    _settle(candidates, by_name, fields, given, role)
     for field in DECIDING:
         if len(candidates.get(field, ())) > 1:
             raise _several(field, candidates[field], names, fields, where)
@@ -105,6 +126,8 @@ def recognise(names: Sequence[str], given: Mapping[str, str], where: str) -> Col
         if columns and columns[0] not in fields.values():
             fields[field] = columns[0]
     _check(fields, names, where)
+    if role == "both" and "response" not in fields and plain(fields.get("answer", "")) in ANSWERS:
+        raise _whose(fields["answer"], where)
     ordered = {field: fields[field] for field in NAMES if field in fields}
     return Columns(ordered, [name for name in names if name not in fields.values() and not _inside(name, fields)])
 
@@ -114,12 +137,14 @@ def _settle(
     by_name: Mapping[str, list[str]],
     fields: Mapping[str, str],
     given: Mapping[str, str],
+    role: str,
 ) -> None:
     """Names that mean one thing in a gold set and another beside the answers of a pipeline."""
-    answers = by_name.get("answer", []) + by_name.get("answers", [])
+    answers = [column for name in ANSWERS for column in by_name.get(name, ())]
     expected = "answer" in fields or bool(candidates.get("answer"))
     retrieved = any(by_name.get(name) for name in NAMES["retrieved"] + NAMES["retrieved_ids"] if name != "contexts")
-    if answers and "response" not in given and (expected or retrieved) and not candidates.get("response"):
+    replies = "response" in given or bool(candidates.get("response"))
+    if answers and not replies and (expected or retrieved or role == "trace"):
         candidates["response"] = answers  # beside `ground_truth`, or beside `chunks`, it is what the pipeline said
     elif answers and "answer" not in given:
         candidates["answer"] = answers if not expected else candidates.get("answer", [])
@@ -127,11 +152,22 @@ def _settle(
     contexts = by_name.get("contexts", [])
     if contexts and not replied and "evidence" not in given and not candidates.get("evidence"):
         candidates["evidence"], candidates["retrieved"] = contexts, []
-    gold_too = "answer" in fields or bool(candidates.get("answer"))
-    sources = by_name.get("sources", [])
-    if sources and replied and not gold_too and "source" not in given and "retrieved" not in given:
-        candidates["source"] = []  # beside nothing but a reply, sources are what was retrieved for it
-        candidates["retrieved"] = candidates.get("retrieved") or sources
+    if replied and not ("answer" in fields or candidates.get("answer")) and "retrieved" not in given:
+        _settle_retrieved(candidates, by_name, given, role)
+
+
+def _settle_retrieved(
+    candidates: dict[str, list[str]], by_name: Mapping[str, list[str]], given: Mapping[str, str], role: str
+) -> None:
+    """Beside nothing but a reply, sources are what was retrieved for it; so are other names, where traces are asked."""
+    names: dict[str, tuple[str, ...]] = {"source": ("sources",)}
+    if role == "trace":
+        names = {"source": ("sources", "documents", "docs"), "evidence": ("context", "passages")}
+    for field, known in names.items():
+        found = [column for name in known for column in by_name.get(name, ())]
+        if found and field not in given:
+            candidates[field] = []
+            candidates["retrieved"] = candidates.get("retrieved") or found
 
 
 def _check(fields: Mapping[str, str], names: Sequence[str], where: str) -> None:
@@ -152,8 +188,20 @@ def _missing(what: str, field: str, fields: Mapping[str, str], names: Sequence[s
 def _several(
     field: str, found: Sequence[str], names: Sequence[str], fields: Mapping[str, str], where: str
 ) -> DataError:
-    line = _map_line({field: found[0]})
+    both = (
+        field in ("answer", "response")
+        and len({plain(one) for one in found}) == len(found) == 2
+        and not {"answer", "response"} & fields.keys()
+    )
+    line = _map_line({"answer": found[0], "response": found[1]} if both else {field: found[0]})
     message = f"expected one column with the {field}, got {_listed(found)}; say which: {line}"
+    return data_error("RW-A01", message, where=where)
+
+
+def _whose(column: str, where: str) -> DataError:
+    """One column of answers, which could be those expected or those given, where both are to be written."""
+    lines = " or ".join(_map_line({field: column}) for field in ("answer", "response"))
+    message = f'expected the answers and those of the pipeline, got one column "{clip(column, 30)}"; say which: {lines}'
     return data_error("RW-A01", message, where=where)
 
 
@@ -172,6 +220,17 @@ def _inside(name: str, fields: Mapping[str, str]) -> bool:
 
 
 # --map
+
+
+def check_mapped(given: Mapping[str, str], names: Sequence[str], where: str) -> None:
+    """Raise where `--map` names a column that is not there; of a path into JSON the first step has to be there."""
+    for field, column in given.items():
+        if column and column not in names and column.split(".")[0] not in names:
+            near = difflib.get_close_matches(plain(column), [plain(name) for name in names], 1, 0.6)
+            nearest = next((name for name in names if near and plain(name) == near[0]), "")
+            hint = f"; nearest: {_map_line({field: nearest})}" if nearest else f": it has {_listed(names)}"
+            message = f'expected a column of {where}, got "{clip(column, 40)}"{hint}'
+            raise data_error("RW-A09", message, where="--map", field=field)
 
 
 def mapping(given: str | Iterable[str] | Mapping[str, str]) -> dict[str, str]:

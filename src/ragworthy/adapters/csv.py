@@ -7,15 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragworthy.adapters.columns import NAMES, plain
+from ragworthy.adapters.columns import ANSWERS, NAMES, plain
 from ragworthy.adapters.model import Adapter, Imported, Option
 from ragworthy.errors import DataError, data_error
+from ragworthy.report.show import plural
+from ragworthy.text import compiled
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 LARGEST = 512 << 20
 LONGEST_CELL = 32 << 20
 _LOOKED_AT = 20
 _FEW = 1 << 16
+ERRORS = frozenset({"#REF!", "#N/A", "#DIV/0!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#BEZUG!", "#NV", "#WERT!"})
+_FORMULA = r"=[-+(]*(?:[A-Z][A-Z.]*\(|\$?[A-Z]{1,3}\$?[0-9]|[0-9])"
 
 
 def read(paths: Sequence[Path], options: Mapping[str, Any]) -> Imported:
@@ -39,14 +43,23 @@ def table(path: Path, options: Mapping[str, Any]) -> Any:
     if header is None:
         raise data_error("RW-F04", "expected a table, got an empty file", where=str(path))
     names = column_names(header[1])
-    rows = []
+    rows, formulas = [], 0
     for line, cells in records:
         extra = [cell for cell in cells[len(names) :] if cell.strip()]
-        broken = f"{len(cells)} cells where the header has {len(names)}" if extra else ""
+        broken = f"{len(cells)} cells where the header has {len(names)}" if extra else _error_in(names, cells)
+        formulas += any(map(compiled(_FORMULA).match, cells))
         rows.append(Row(line, f"line {line}", dict(zip(names, cells, strict=False)), broken))
     used = [name for name in names if not name.startswith("column ") or any(row.value.get(name) for row in rows)]
     told = f"{path}: {len(names)} columns, delimiter {DELIMITERS.get(delimiter, delimiter)}"
+    if formulas:
+        told += f"; {plural(formulas, 'row')} with a formula that is taken as text: export values to have its result"
     return Rows(path, sha256_of(path), rows, used, told)
+
+
+def _error_in(names: Sequence[str], cells: Sequence[str]) -> str:
+    """The first error of a spreadsheet in a row."""
+    found = next(((name, cell) for name, cell in zip(names, cells, strict=False) if cell.strip() in ERRORS), None)
+    return f"the error {found[1].strip()} in the column {found[0]}" if found else ""
 
 
 def _is_json(text: str) -> bool:
@@ -82,13 +95,14 @@ def column_names(cells: Sequence[str]) -> list[str]:
 def decoded(path: Path, encoding: str | None) -> str:
     """The text of a file in UTF-8, or in the encoding that was named."""
     from ragworthy.load import unpack
+    from ragworthy.load.encoding import likely_encoding
 
     data = unpack.whole(path, limit=LARGEST)
     if data.startswith(b"PK\x03\x04"):
         raise data_error("RW-A03", "expected CSV, got a workbook: 'ragworthy import xlsx' reads it", where=str(path))
     name = encoding or "utf-8"
-    if encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise data_error("RW-A05", "expected UTF-8, got UTF-16: add --encoding utf-16", where=str(path))
+    if encoding is None and (wide := likely_encoding(data)).startswith("utf-16"):
+        raise data_error("RW-A05", f"expected UTF-8, got UTF-16: add --encoding {wide}", where=str(path))
     try:
         text = codecs.lookup(name).decode(data)[0]
     except LookupError:
@@ -96,7 +110,10 @@ def decoded(path: Path, encoding: str | None) -> str:
     except UnicodeError as error:
         start = getattr(error, "start", 0)
         line = data.count(b"\n", 0, start) + 1
-        hint = ": add --encoding cp1252 if it was saved by Excel" if encoding is None else ""
+        likely = likely_encoding(data) if encoding is None else ""
+        hint = f": add --encoding {likely} if it was saved by Excel" if likely else ""
+        if encoding is None and not likely:
+            hint = ": add --encoding with its name (gb18030, big5, cp932 …)"
         message = f"expected {name.upper()}, got byte 0x{data[start]:02x}{hint}"
         raise data_error("RW-A05", message, where=f"{path}:{line}") from None
     except ValueError:  # a codec that makes bytes of bytes
@@ -141,7 +158,7 @@ def _delimiter(text: str, given: str | None, path: Path) -> str:
 
 def _fit(text: str, delimiter: str) -> tuple[int, int, int]:
     """How well a delimiter fits: columns that are recognised, rows as wide as the header, the width."""
-    known = {name for names in NAMES.values() for name in names} | {"answer"}
+    known = {name for names in NAMES.values() for name in names} | {*ANSWERS}
     widths: list[int] = []
     names: list[str] = []
     reader = csv.reader(io.StringIO(text[:_FEW], newline=""), delimiter=delimiter)

@@ -4,13 +4,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ragworthy.adapters.cut import LENGTH_LIMIT, cut_in, ends_in_the_middle
 from ragworthy.adapters.documents import Document, document, opened_number
 from ragworthy.adapters.documents import opened as json_opened
 from ragworthy.adapters.shapes import answer_in, messages, strings
 from ragworthy.adapters.spans import INPUT, OUTPUT, RERANKER, RETRIEVER, Span
 
 COUNT_LIMIT = "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
-LENGTH_LIMIT = "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 _LISTED = re.compile(r"(retrieval\.documents|reranker\.output_documents)\.(\d{1,9})\.(.+)")
 _WHOLE = ("reranker.output_documents", "retrieval.documents", "gen_ai.retrieval.documents")
 _MESSAGE = re.compile(r"(?:llm\.output_messages\.(\d{1,9})\.message|gen_ai\.completion\.(\d{1,9}))\.(.+)")
@@ -68,17 +68,47 @@ def _documents_of(span: Span) -> Found:
             listed.setdefault(found[1], {}).setdefault(int(found[2]), {})[found[3]] = value
     for name in ("reranker.output_documents", "retrieval.documents"):
         if name in listed:
-            return _in_order(name, listed[name])
+            return _completed(_in_order(name, listed[name]), name, span)
     for name in _WHOLE:
         held = json_opened(span.attributes.get(name))
         if isinstance(held, list):
             return _all_of(name, [document(one) for one in held])
     output = span.first(OUTPUT)
     retrieves = span.kind in (RETRIEVER, RERANKER)
-    if retrieves and _cut_off(output):
+    if retrieves and ends_in_the_middle(output):
         return Found([], f"the JSON of its output is cut off ({LENGTH_LIMIT})")
     held = json_opened(output)
     return Found(_inside(held, _DEPTH) if retrieves or isinstance(held, Mapping) else [])
+
+
+def _completed(found: Found, name: str, span: Span) -> Found:
+    """Documents of attributes, held against those of the output: whether some are missing, and ids only given there."""
+    listed = _list_in(json_opened(span.first(OUTPUT)), _DEPTH)
+    if found.damage or not listed:
+        return found
+    missing = len(listed) - len(found.documents)
+    if missing > 0 and all(document(one) or isinstance(one, str) for one in listed):
+        return Found([], f"{missing} of {len(listed)} documents of its output are missing in {name} ({COUNT_LIMIT})")
+    if missing or any(one.id for one in found.documents):
+        return found
+    return Found([_with_id(one, document(value)) for one, value in zip(found.documents, listed, strict=True)])
+
+
+def _with_id(one: Document, other: Document | None) -> Document:
+    """A document with the id that it has in the output, where that is the same text."""
+    if other is None or not other.id or (one.text and other.text and one.text != other.text):
+        return one
+    return one._replace(id=other.id)
+
+
+def _list_in(value: Any, depth: int) -> list[Any]:
+    """The list of documents in an output, whatever its elements are."""
+    if isinstance(value, list):
+        return value[0] if len(value) == 1 and isinstance(value[0], list) else value
+    for key in _INSIDE if isinstance(value, Mapping) and depth else ():
+        if isinstance(value.get(key), list | Mapping) and (found := _list_in(value[key], depth - 1)):
+            return found
+    return []
 
 
 def _in_order(name: str, parts: Mapping[int, Mapping[str, Any]]) -> Found:
@@ -122,13 +152,6 @@ def _inside(value: Any, depth: int) -> list[Document]:
     return []
 
 
-def _cut_off(value: Any) -> bool:
-    """Whether a text starts as JSON and does not end as such."""
-    if not isinstance(value, str) or not re.match(r'\s*(\{\s*"|\[\s*[{"])', value):
-        return False
-    return isinstance(json_opened(value), str)
-
-
 class Reply(NamedTuple):
     """What a model said. `direct`: it stands where answers stand, and not only in what came out of the span."""
 
@@ -159,7 +182,8 @@ def _reply_of(span: Span) -> Reply | None:
     for name in OUTPUT:
         value = span.attributes.get(name)
         if value is not None and (text := answer_in(value)):
-            return Reply(text, direct=name != "output.value" or "openinference.span.kind" not in span.attributes)
+            known = name != "output.value" or "openinference.span.kind" not in span.attributes
+            return Reply(text, direct=known or span.replies)
     return None
 
 
@@ -197,6 +221,8 @@ def lost(span: Span) -> str:
     """How a span is damaged; empty where it is whole."""
     if span.dropped:
         return f"{span.dropped} of its attributes were dropped ({COUNT_LIMIT})"
+    if cut := cut_in(span):
+        return cut
     if span.kind not in (RETRIEVER, RERANKER):
         return ""
     found = documents_of(span)

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy.adapters.model import Imported, Record
-from ragworthy.errors import data_error
+from ragworthy.errors import DataError, data_error
+from ragworthy.files import sha256_of
 from ragworthy.names import REFUSAL
 
 
@@ -19,6 +20,32 @@ def check(name: str, paths: Sequence[Path], found: Imported) -> None:
     reasons = "; ".join(f"{len(places)} × {why}" for why, places in grouped(found).items())
     message = f"expected a {found.unit} that fits {name}, got {found.taken} that do not: {reasons}"
     raise data_error("RW-A02", message, where=where)
+
+
+def once(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
+    """The files without those that are another one again, and what to say of these."""
+    seen: dict[str, Path] = {}
+    notes: list[str] = []
+    different: list[Path] = []
+    for path in paths:
+        digest = sha256_of(path) if len(paths) > 1 and path.is_file() else ""
+        if digest and digest in seen:
+            same = "was given twice" if path == seen[digest] else f"has the same bytes as {seen[digest]}"
+            notes.append(f"{path} {same}: read once")
+            continue
+        seen[digest] = path
+        different.append(path)
+    return different, notes
+
+
+def other_format(name: str, paths: Sequence[Path], *, surely: bool = False) -> None:
+    """Raise what a file is where another import reads it, or none does."""
+    from ragworthy.load.foreign import elsewhere
+    from ragworthy.load.sources import open_source
+
+    for path in paths:
+        if path.is_file() and (problem := elsewhere(open_source("file", str(path)), name, surely=surely)) is not None:
+            raise DataError([problem])
 
 
 def grouped(found: Imported) -> dict[str, list[str]]:
@@ -35,7 +62,22 @@ def remarks(found: Imported) -> list[str]:
         return []
     unbound = any(item.get(key) for item in found.gold for key in _BOUND) and not found.chunks
     binds = "sources and evidence are bound to chunks: score with --corpus (an index, or its chunks)"
-    return [*_of_gold(found.gold), *_of_traces(found.traces), *([binds] if unbound else [])]
+    again = [*_repeated(found.gold, "question", _GOLD_SAYS), *_repeated(found.traces, "query", ("answer_json",))]
+    return [*again[:1], *_of_gold(found.gold), *_of_traces(found.traces), *([binds] if unbound else [])]
+
+
+def _repeated(records: Sequence[Record], asked: str, says: Sequence[str]) -> Iterator[str]:
+    """Whether questions come again with the same answer under another qid."""
+    qids: dict[str, set[str]] = {}
+    for record in records:
+        if record.get(asked) and any(record.get(key) for key in says):
+            what = repr([record[asked], *(record.get(key) for key in says)])
+            qids.setdefault(what, set()).add(str(record.get("qid")))
+    again = [names for names in qids.values() if len(names) > 1]
+    if again:
+        some = ", ".join(sorted(again[0])[:2])
+        more = sum(len(names) - 1 for names in again)
+        yield f"{more} of {len(records)} stand there again, the same question with the same answer (for example {some})"
 
 
 def _of_gold(gold: Sequence[Record]) -> Iterator[str]:
@@ -58,6 +100,7 @@ def _of_gold(gold: Sequence[Record]) -> Iterator[str]:
         yield "no unanswerable question: under-refusal is not measured; add some, or leave its gate out"
 
 
+_GOLD_SAYS = ("gold_claim_substr", "gold_reference", "gold_evidence")
 _BOUND = ("gold_evidence", "gold_source")
 _PLACES = ("gold_citations", "gold_evidence", "gold_source")
 

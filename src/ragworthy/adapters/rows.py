@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 from ragworthy.adapters.columns import Columns, pick
 from ragworthy.adapters.documents import DocIds, Markers, content_id, doc_ids, document, markers
+from ragworthy.adapters.habits import is_sentence
 from ragworthy.adapters.model import Imported, Option, Record, Skip, stamp
 from ragworthy.adapters.objects import Row, Rows
 from ragworthy.adapters.questions import Questions, questions
 from ragworthy.names import REFUSAL
-from ragworthy.text import clip, compiled, described, has_cjk
+from ragworthy.text import clip, compiled, described
 
 UNANSWERABLE = ("N/A", REFUSAL)
 _YES = {"yes", "true", "1", "y", "t", "ja", "x", "是", "sí", "oui", "はい"}
 _NO = {"no", "false", "0", "n", "f", "nein", "否", "不是", "non", "いいえ"}
-_ENDS = tuple(".!?。！？…")
 _RESERVED = {
     "qid", "q_id", "question", "answerable", "gold_claim_substr", "gold_reference", "gold_evidence", "gold_source",
     "gold_citations", "constraints", "imported", "paraphrases", "relevant", "negatives", "grades", "anchor_section",
@@ -62,7 +62,7 @@ class Settings(NamedTuple):
             columns,
             markers(options.get("marker")),
             doc_ids(options.get("doc_id")),
-            options.get("split_on") or "",
+            (options.get("split_on") or "").replace("\\n", "\n"),
             refused or UNANSWERABLE,
             questions(Path(options["gold"])) if options.get("gold") else None,
             options.get("suite") or _suite(columns),
@@ -162,16 +162,16 @@ class _Made:
 
     def _trace(self, cells: Mapping[str, Any], how: Settings, question: str) -> Record:
         ids = _ids(cells.get("retrieved_ids"), how.split_on)
-        passages = _listed(cells.get("retrieved"))
+        passages = listed(cells.get("retrieved"))
         named = self._passages(passages, ids, how)
         ids = ids or named
         trace: Record = {"q": question} if question else {}
         trace["retrieved_ids"] = ids
         if error := text_of(cells.get("error")):
             return trace | {"error": error}
-        claim, listed = _split_off(text_of(cells.get("response")))
+        claim, ending = _split_off(text_of(cells.get("response")))
         cited = how.markers.read(claim, ids)
-        citations = list(dict.fromkeys([*(_ids(cells.get("citations"), how.split_on) or listed), *cited.citations]))
+        citations = list(dict.fromkeys([*(_ids(cells.get("citations"), how.split_on) or ending), *cited.citations]))
         self.strays += cited.outside
         return trace | {"answer_json": {"claim": cited.claim, "citations": citations}}
 
@@ -228,7 +228,7 @@ def _judged(cells: Mapping[str, Any], how: Settings) -> Record:
     """A gold item of retrieval: the wordings, and what answers them."""
     question = text_of(cells.get("question"))
     wordings = texts_of(cells.get("paraphrases"), "") or ([question] if question else [])
-    found = [one for one in _listed(cells.get("gold_citations")) if isinstance(one, dict) and one.get("offsets")]
+    found = [one for one in listed(cells.get("gold_citations")) if isinstance(one, dict) and one.get("offsets")]
     item: Record = {
         "paraphrases": wordings,
         "relevant": _ids(cells.get("gold_citations"), how.split_on),
@@ -278,13 +278,13 @@ def text_of(value: Any) -> str:
 
 def texts_of(value: Any, split_on: str) -> list[str]:
     """The texts of a cell or a list; `split_on` stands between those of one cell."""
-    texts = [text_of(one) for one in _listed(value)]
+    texts = [text_of(one) for one in listed(value)]
     if split_on:
         texts = [piece.strip() for text in texts for piece in text.split(split_on)]
     return list(dict.fromkeys(text for text in texts if text))
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
     """A value as a list; JSON text of a list counts as one."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         import msgspec
@@ -302,7 +302,7 @@ def _listed(value: Any) -> list[Any]:
 def _ids(value: Any, split_on: str) -> list[str]:
     """Ids, plain or as objects of a citation; without `split_on` they may stand between commas or semicolons."""
     found: list[str] = []
-    for one in _listed(value):
+    for one in listed(value):
         if isinstance(one, dict):
             name = next((one[key] for key in ("snippet_id", "chunk_id", "id", "doc_id") if one.get(key)), None)
             if name is None:
@@ -319,7 +319,7 @@ def _ids(value: Any, split_on: str) -> list[str]:
 
 def _sources(cells: Mapping[str, Any], split_on: str) -> Iterator[str | Record]:
     section, page = text_of(cells.get("section")), text_of(cells.get("page"))
-    for one in _listed(cells.get("source")):
+    for one in listed(cells.get("source")):
         if isinstance(one, dict):
             doc = next((text_of(one[key]) for key in ("doc", "source", "file", "id", "url") if one.get(key)), "")
             if not doc:
@@ -342,21 +342,6 @@ def _answerable(cells: Mapping[str, Any], told: bool) -> bool:
         if word:
             raise _Unfit(f'{field}: expected yes or no, got "{clip(word, 40)}"')
     return told
-
-
-def is_sentence(text: str) -> bool:
-    """Whether an answer is a sentence, which no reply repeats word for word, and not a piece to look for.
-
-    >>> is_sentence("45 days"), is_sentence("The name stays blocked for 45 days.")
-    (False, True)
-    >>> is_sentence("Names of cities and rivers"), is_sentence("北京")
-    (False, False)
-    """
-    if has_cjk(text):
-        wide = len(compiled(r"[^\x00-\u2fff\s]").findall(text))
-        return wide >= 25 or (wide >= 10 and text.endswith(_ENDS))
-    words = len(text.split())
-    return words >= 8 or (words >= 5 and text.endswith(_ENDS))
 
 
 def without_objects(columns: Columns, found: Rows) -> Columns:

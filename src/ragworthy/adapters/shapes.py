@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ragworthy.adapters.documents import opened
+from ragworthy.adapters.reprs import answer_text
 
 _QUESTION = ("question", "query", "user_input", "input", "q", "query_str", "user_query", "prompt", "user_message")
 _ANSWER = (
@@ -110,7 +111,7 @@ def answer_in(value: Any, depth: int = _DEPTH) -> str | None:
     if isinstance(value, str):
         inner = opened(value)
         if isinstance(inner, str):
-            return None if _REPR.match(inner) else inner
+            return answer_text(inner) if _REPR.match(inner) else inner
         held = answer_in(inner, depth - 1) if isinstance(inner, Mapping | list) else None
         # JSON of a shape that nobody knows is the answer where an answer stands, but not where anything may come out.
         return value if held is None and depth < _DEPTH else held
@@ -124,6 +125,21 @@ def answer_in(value: Any, depth: int = _DEPTH) -> str | None:
         if value.get(key) is not None and (found := answer_in(_plain(value[key]), depth - 1)) is not None:
             return found
     return None
+
+
+def last_answer_in(value: Any) -> str | None:
+    """The answer in what a pipeline of Haystack gave back: by component, and the last that says something counts.
+
+    >>> last_answer_in({"gen": {"replies": ["45 days."]}, "guard": {"text": "I refuse."}, "ret": {"documents": []}})
+    'I refuse.'
+    """
+    value = opened(value)
+    if not isinstance(value, Mapping) or not value or not all(isinstance(one, Mapping) for one in value.values()):
+        return None
+    found = (
+        answer_in({key: one for key, one in part.items() if key != "meta"}) for part in reversed([*value.values()])
+    )
+    return next((one for one in found if one is not None), None)
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ Attributes keep the names that they were recorded under; a format that has none 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ragworthy.adapters.documents import opened
@@ -14,6 +14,8 @@ from ragworthy.adapters.documents import opened
 RETRIEVER, RERANKER, LLM, EMBEDDING, EVALUATOR, CHAIN = (
     "RETRIEVER", "RERANKER", "LLM", "EMBEDDING", "EVALUATOR", "CHAIN",
 )  # fmt: skip
+BUILDER = "PROMPT"
+"""A step that makes a prompt. Its text is never an answer."""
 READ = (RETRIEVER, RERANKER, LLM)
 """Spans of these kinds are read whole; of all others only the outermost one of a trace is."""
 EXAMPLE = "ragworthy.example"
@@ -41,6 +43,8 @@ _METADATA = (
     "langsmith.metadata.",
 )  # fmt: skip
 _KEPT = ("metadata", EXAMPLE, "langfuse.experiment.item.id")
+_BUILDER = re.compile(r"PromptBuilder(\.run(_async)?)?$")
+_SINCE = datetime(1970, 1, 1, tzinfo=UTC)
 _FRACTION = re.compile(r"\.(\d+)")
 
 
@@ -91,14 +95,36 @@ class Span:
     @property
     def milliseconds(self) -> float | None:
         """How long it took."""
-        return (
-            None if self.start is None or self.end is None or self.end < self.start else (self.end - self.start) / 1e6
-        )
+        if self.start is None or self.end is None or self.end < self.start:
+            return None
+        return (microseconds(self.end) - microseconds(self.start)) / 1e3
 
     def lighten(self) -> None:
-        """Forget what went in and came out."""
-        kept = {key: value for key, value in self.attributes.items() if key in _KEPT or key.startswith(_METADATA)}
+        """Forget what went in and came out; of a postprocessor what went in."""
+        keys = (*_KEPT, *OUTPUT) if self.postprocesses else _KEPT
+        kept = {key: value for key, value in self.attributes.items() if key in keys or key.startswith(_METADATA)}
         self.attributes = kept
+
+    @property
+    def postprocesses(self) -> bool:
+        """Whether it is a node postprocessor of LlamaIndex that its recorder knows nothing about."""
+        return self.kind == CHAIN and self.name.endswith("postprocess_nodes")
+
+    @property
+    def builds_prompt(self) -> bool:
+        """Whether it is a prompt builder of Haystack, which recorders take for a model."""
+        if _BUILDER.search(self.name) or _BUILDER.search(str(self.attributes.get("haystack.component.type", ""))):
+            return True
+        return self.kind == LLM and isinstance(held := self.output, Mapping) and {*held} == {"prompt"}
+
+    @property
+    def replies(self) -> bool:
+        """Whether it gave `replies`, as generators of Haystack do; recorders take one of somebody's own for a chain."""
+        held = self.first(OUTPUT)
+        if not isinstance(held, str) or '"replies"' not in held:
+            return False
+        held = opened(held)
+        return isinstance(held, Mapping) and isinstance(held.get("replies"), list)
 
 
 def _scalar(value: Any) -> str:
@@ -136,9 +162,18 @@ def nanoseconds(value: Any) -> int | None:
     try:
         time = datetime.fromisoformat(_FRACTION.sub(lambda found: "." + found[1][:6], value))
         time = time if time.tzinfo else time.replace(tzinfo=UTC)
-        return round((time - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000) * 1000
+        return round((time - _SINCE).total_seconds() * 1_000_000) * 1000
     except (ValueError, OverflowError):
         return None
+
+
+def microseconds(time: int | None) -> int:
+    """A time in the microseconds in which the SDK writes it as text, so that both forms of a span last as long.
+
+    >>> microseconds(1_700_000_000_053_636_700)
+    1700000000053637
+    """
+    return 0 if time is None else (datetime.fromtimestamp(time / 1e9, UTC) - _SINCE) // timedelta(microseconds=1)
 
 
 def _scaled(number: int) -> int | None:
@@ -175,6 +210,7 @@ class Traces:
             self.repeated += 1
             return
         held[span.id] = span
+        _correct(span)
         if span.kind in READ:
             return
         place = (span.trace, span.metadata("qid"))
@@ -192,6 +228,14 @@ class Traces:
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Span]]]:
         yield from self._spans.items()
+
+
+def _correct(span: Span) -> None:
+    """Set the kind of a step of Haystack that its recorder mistook."""
+    if span.builds_prompt:
+        span.kind = BUILDER
+    elif span.kind == CHAIN and span.parent and span.replies:
+        span.kind = LLM
 
 
 def _wider(span: Span, other: Span) -> bool:

@@ -9,6 +9,7 @@ from ragworthy.adapters.objects import read_json
 from ragworthy.corpus import sentences
 from ragworthy.errors import data_error
 from ragworthy.files import sha256_of
+from ragworthy.report.show import plural
 from ragworthy.text import clip, compiled, described
 
 
@@ -39,6 +40,7 @@ class _Made:
         self.names: dict[str, int] = {}
         self.seen: set[str] = set()
         self.displaced = 0
+        self.absent = 0
 
     def article(self, article: Any, where: str) -> None:
         """The paragraphs of an article, joined by blank lines: what offsets count bytes of."""
@@ -102,22 +104,33 @@ class _Made:
         return None
 
     def _evidence(self, answers: Sequence[Record], text: str) -> Iterator[str]:
-        """The sentence around the first answer; the paragraph where the answer is not where it should be."""
-        start, answer = answers[0].get("answer_start"), str(answers[0]["text"])
-        if not isinstance(start, int) or text[start : start + len(answer)] != answer:
-            self.displaced += 1
-            start = text.find(answer)
-        if start < 0:
+        """The sentence around the first answer that stands in the paragraph; the paragraph where none does."""
+        places = [(place, str(one["text"])) for one in answers if (place := self._place(one, text)) >= 0]
+        if not places:
             yield text
             return
+        start, answer = places[0]
         borders = [0, *sentences.ends(text), len(text)]
         begin = max(one for one in borders if one <= start)
         end = min(one for one in borders if one >= start + len(answer))
         yield text[begin:end].strip() or text
 
+    def _place(self, answer: Record, text: str) -> int:
+        """Where an answer stands: where it says, or where it is found first; -1 where it is not there."""
+        start, said = answer.get("answer_start"), str(answer["text"])
+        if isinstance(start, int) and start >= 0 and text[start : start + len(said)] == said:
+            return start
+        found = text.find(said)
+        self.displaced += found >= 0
+        self.absent += found < 0
+        return found
+
     def notes(self) -> list[str]:
         """What was found besides."""
-        return [f"{self.displaced} answers do not stand where answer_start says"] if self.displaced else []
+        moved = f"{plural(self.displaced, 'answer does', 'answers do')} not stand where answer_start says"
+        stands = plural(self.absent, "answer stands", "answers stand")
+        gone = f"{stands} nowhere in the paragraph; where a question has no other, its evidence is the whole paragraph"
+        return [note for note, count in ((moved, self.displaced), (gone, self.absent)) if count]
 
 
 def _listed(value: Any) -> list[Any]:

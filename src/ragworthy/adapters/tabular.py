@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ragworthy.adapters.columns import mapping, recognise
+from ragworthy.adapters.columns import check_mapped, mapping, recognise
+from ragworthy.adapters.habits import habits
 from ragworthy.adapters.model import Imported, Option
 from ragworthy.adapters.objects import Rows
 from ragworthy.adapters.rows import DOC_ID, MARKER, NO_ANSWER, SPLIT, Settings, convert, without_objects
+from ragworthy.adapters.values import by_values
 
 MAP = Option(
     "--map",
@@ -28,9 +30,23 @@ OPTIONS = (MAP, SPLIT, NO_ANSWER, MARKER, DOC_ID, GOLD, SUITE)
 def read_tables(form: str, tables: Iterable[Rows], options: Mapping[str, Any]) -> Imported:
     """Tables with columns of any names as gold, traces and chunks."""
     given = mapping(options["map"] or [])
-    files, told = [], []
-    for table in tables:
-        columns = without_objects(recognise(table.names, given, str(table.path)), table)
+    every = list(tables)
+    names = [name for table in every for name in table.names]
+    check_mapped(given, names, ", ".join(str(one.path) for one in every))
+    files, told, notes = [], [], []
+    for table in every:
+        columns = without_objects(recognise(table.names, given, str(table.path), _role(options)), table)
+        columns, note = by_values(columns, table, given)
         files.append((table, Settings.of(form, columns, options)))
         told += [line for line in (table.told, columns.told) if line]
-    return convert(files, told)
+        notes += note
+    found = convert(files, told)
+    return found._replace(notes=[*notes, *found.notes, *habits(found.gold, options)])
+
+
+def _role(options: Mapping[str, Any]) -> str:
+    """What the rows are read for: answers to a gold set that is there, traces, or gold and traces."""
+    asked = options.get("asked") or ()
+    if options.get("gold") or ("trace" in asked and "gold" not in asked):
+        return "trace"
+    return "both" if "trace" in asked else ""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy.adapters.assembly import Read, Rules, assembled, parts
+from ragworthy.adapters.cut import LENGTH_LIMIT
 from ragworthy.adapters.documents import Document, content_id, doc_ids, file_of, markers
 from ragworthy.adapters.examples import Example, Link, columns
 from ragworthy.adapters.model import Imported, Option, Record, Skip, stamp
@@ -130,9 +131,11 @@ class _Found:
         where = f"trace {at}"
         path, sha256 = file
         if read.record is None:
+            cut = LENGTH_LIMIT in read.damage
             if read.damage:
-                self._damaged.append(Problem("RW-A10", read.damage, path, where))
-            self.skipped.append(Skip(where, read.skip or "its spans lost attributes"))
+                self._damaged.append(Problem("RW-A13" if cut else "RW-A10", read.damage, path, where))
+            lost = "values of its spans were cut off" if cut else "its spans lost attributes"
+            self.skipped.append(Skip(where, read.skip or lost))
             return
         self.traces.append(read.record | {"imported": stamp(self._name, sha256, at)})
         self._remarks.update(read.remarks)
@@ -183,6 +186,9 @@ _NOTES = {
     "several": "several retrievals; the documents of all are listed, those of the first one first",
     "uuid": "documents have random UUIDs, which the next build changes; ids are made of metadata or of the text instead (--doc-id id keeps them)",  # noqa: E501
     "differs": "the pipeline gave back something else than the model said; what the model said was taken (--answer root for the other)",  # noqa: E501
+    "replaced": "the pipeline gave back something else than the model said; what the pipeline gave back was taken (--answer model for the other)",  # noqa: E501
+    "hashed": "documents have no id, so ids are made of their texts (sha256:…) and change with them (--doc-id names metadata instead)",  # noqa: E501
+    "unread": "a postprocessor changed what was retrieved and what it gave back cannot be read; the list before it was taken",  # noqa: E501
     "stray": "a number is cited that is no document, such as [7]; kept as a citation of nothing",
 }  # fmt: skip
 

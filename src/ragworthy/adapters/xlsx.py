@@ -1,5 +1,6 @@
 """Tables of Excel workbooks: the values of one sheet, as a person reads them. Formulas are not calculated."""
 
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,8 @@ from ragworthy.adapters.tabular import OPTIONS, read_tables
 from ragworthy.errors import DataError, data_error, missing_extra
 from ragworthy.files import open_input, sha256_of
 from ragworthy.load import unpack
+from ragworthy.report.show import plural
+from ragworthy.text import compiled
 
 _OLD = b"\xd0\xcf\x11\xe0"
 """How .xls files, and workbooks with a password, begin."""
@@ -46,6 +49,7 @@ def table(path: Path, sheet: str | None) -> Rows:
             written = openpyxl.load_workbook(file, read_only=True, data_only=False)
             name = _sheet(stored, sheet, path)
             lines = list(_lines(stored[name], written[name]))
+            merged = _merged(file, stored[name])
         except DataError:
             raise
         except (
@@ -62,11 +66,48 @@ def table(path: Path, sheet: str | None) -> Rows:
             raise data_error("RW-A07", f"expected a workbook, got: {reason}", where=str(path)) from None
     if not lines:
         raise data_error("RW-F04", f'expected a table in the sheet "{name}", got nothing', where=str(path))
+    filled = _fill(lines, merged)
     names = column_names(lines[0].cells)
     rows = [Row(one.number, f"row {one.number}", dict(zip(names, one.cells, strict=False)), one.broken)
             for one in lines[1:]]  # fmt: skip
     used = [one for one in names if not one.startswith("column ") or any(row.value.get(one) for row in rows)]
-    return Rows(path, sha256_of(path), rows, used, f'{path}: sheet "{name}", {len(used)} columns')
+    told = f'{path}: sheet "{name}", {len(used)} columns'
+    if filled:
+        told += f"; {plural(filled, 'cell')} below the first of merged cells: the value of the first is taken"
+    return Rows(path, sha256_of(path), rows, used, told)
+
+
+def _merged(file: IO[bytes], sheet: Any) -> list[tuple[int, int, int]]:
+    """Cells that are merged over several rows: the column, the first row and the last one, each from 1 on."""
+    from openpyxl.utils import range_boundaries
+
+    found: list[tuple[int, int, int]] = []
+    with zipfile.ZipFile(file) as packed, packed.open(sheet._worksheet_path) as data:
+        left = b""
+        while block := data.read(1 << 20):
+            text, last = left + block, 0
+            for one in re.finditer(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3}[0-9]{1,7}:[A-Z]{1,3}[0-9]{1,7})"', text):
+                column, top, _, bottom = range_boundaries(one[1].decode())
+                last = one.end()
+                if column and top and bottom and bottom > top:
+                    found.append((column, top, bottom))
+            left = text[max(last, len(text) - 100) :]
+    return found
+
+
+def _fill(lines: Sequence[_Line], merged: Sequence[tuple[int, int, int]]) -> int:
+    """Write the value of merged cells into every row below the header that they stand in; gives how many cells."""
+    by_number = {line.number: line for line in lines}
+    count = 0
+    for column, top, bottom in merged:
+        cells = by_number[top].cells if top in by_number and top > lines[0].number else []
+        text = cells[column - 1] if column <= len(cells) else ""
+        for number in range(top + 1, min(bottom, lines[-1].number) + 1) if text else ():
+            line = by_number.get(number)
+            if line is not None and column <= len(line.cells) and not line.cells[column - 1]:
+                line.cells[column - 1] = text
+                count += 1
+    return count
 
 
 def _check(file: IO[bytes], path: Path) -> None:
@@ -131,16 +172,31 @@ def shown(value: Any, form: str = "") -> str:
 
     >>> shown(2011.0), shown(datetime(2011, 3, 4)), shown(0.25, "0%"), shown(True)
     ('2011', '2011-03-04', '25%', 'TRUE')
+    >>> shown(1234.5, "#,##0.00"), shown(7, "000"), shown(-1234567, "#,##0"), shown(1.5, "General")
+    ('1,234.50', '007', '-1,234,567', '1.5')
     """
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float) and form.endswith("%"):
         return f"{format(value * 100, '.15g')}%"
+    if isinstance(value, int | float) and (number := _as_formatted(value, form)) is not None:
+        return number
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
     if isinstance(value, date | time):
         return value.isoformat()
     return text_of(value) if isinstance(value, str | int | float | None) else str(value)
+
+
+def _as_formatted(value: float, form: str) -> str | None:
+    """A number with the zeros and the commas of its format; None for formats with anything else in them."""
+    found = compiled(r"(#,##)?(0+)(?:\.(0+))?(?:_\)|_-)?").fullmatch(form.partition(";")[0])
+    if found is None:
+        return None
+    commas, whole, places = found.groups()
+    digits = f"{abs(value):{',' if commas else ''}.{len(places or '')}f}"
+    sign = "-" if value < 0 and any(one in "123456789" for one in digits) else ""
+    return sign + (digits if commas else digits.zfill(len(whole) + (len(places) + 1 if places else 0)))
 
 
 ADAPTER = Adapter(

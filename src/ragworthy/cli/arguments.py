@@ -98,6 +98,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     plugin(one)
 
     one = command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")
+    one.add_argument("files", nargs="*", metavar="FILE", help=argparse.SUPPRESS)
     one.add_argument("-c", "--config", metavar="FILE", help="a policy that names the files")
     one.add_argument("--gold", metavar="FILE", help="the gold set")
     one.add_argument("--trace", metavar="FILE", help="the traces")
@@ -175,7 +176,7 @@ def _gold_lock(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     one = command(verbs, "bind", "write the chunks that hold the evidence of a gold set", "gold:bind")
     one.add_argument("gold", metavar="GOLD", help="the gold set, with gold_evidence or gold_source; it is not touched")
     one.add_argument("--corpus", required=True, metavar="DIR|FILE", help="the index or its chunks")
-    one.add_argument("-o", "--output", required=True, metavar="FILE", help="the gold set to write (.jsonl)")
+    one.add_argument("-o", "--output", "--out", required=True, metavar="FILE", help="the gold set to write (.jsonl)")
     one.add_argument("--review", metavar="FILE", help="evidence to look at, with candidate chunks and their texts")
     one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
 

@@ -91,9 +91,11 @@ def traces(given: argparse.Namespace) -> Path:
 def next_of(given: argparse.Namespace) -> str:
     """The command line that scores the traces of a run, by what the gold set is for."""
     from ragworthy.gold.commands import suite_of
+    from ragworthy.gold.following import flags, items_of
 
-    suite = "retrieval" if suite_of(open_source("gold", Path(given.gold))) == "retrieval" else "answers"
-    return next_line(suite, given.gold, traces(given), "--trace")
+    source = open_source("gold", Path(given.gold))
+    suite = "retrieval" if suite_of(source) == "retrieval" else "answers"
+    return next_line(suite, given.gold, traces(given), "--trace") + flags(items_of(source), suite)
 
 
 def next_line(suite: str, gold: str, runs: Path, flag: str = "--runs") -> str:

@@ -130,6 +130,8 @@ def doctor(given: argparse.Namespace) -> int:
     from ragworthy.policy.read import find_policy, load_policy
     from ragworthy.suites import SUITES
 
+    if given.files:
+        raise usage_error(f"{given.files[0]}: expected --gold or --trace before it, to say what the file is")
     if given.gold and given.trace:
         suite = SUITES[suite_of(open_questions("gold", Path(given.gold)))]
         roles = {"gold": given.gold, "trace": given.trace, "corpus": given.corpus}

@@ -314,5 +314,7 @@ def imported(one: argparse.ArgumentParser, adapter: "Adapter") -> None:
         one.add_argument(own.name, **how)
     for name in adapter.gives:
         one.add_argument(f"--{name}-out", required=name in adapter.needs, metavar="FILE", help=WRITTEN[name])
+    for other in sorted(WRITTEN.keys() - {*adapter.gives}):
+        one.add_argument(f"--{other}-out", metavar="FILE", help=argparse.SUPPRESS)
     one.add_argument("--dry-run", action="store_true", help="only show how it is read; write nothing")
     one.add_argument("--strict", action="store_true", help="write nothing and exit 1 where something was skipped")

@@ -12,6 +12,7 @@ from ragworthy.errors import CATALOGUE, usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import commands, lint_text
 from ragworthy.gold import lint as rules
+from ragworthy.load.foreign import check
 from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.questions import BrokenArray
 from ragworthy.load.sources import open_source
@@ -34,6 +35,7 @@ def lint(given: argparse.Namespace) -> int:
         short_words = given.short_substr == "word"
         linted = lint_text.linted(Path(given.gold), corpus=corpus, definition=definition, short_words=short_words)
     except BrokenArray as error:
+        check(open_source("gold", given.gold), "Gold", strict=False)
         linted = commands.Linted(commands.unreadable(error.problems), 0, given.gold)
     if given.format == "sarif":
         text = json_text(rules.sarif(linted.findings, linted.label, VERSION))

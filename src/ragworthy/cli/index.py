@@ -1,6 +1,7 @@
 """`index build | search | ask | check | diff | migrate` and `retrieve`."""
 
 import argparse
+import shlex
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -178,7 +179,8 @@ def retrieve(given: argparse.Namespace) -> int:
     print(
         f"{plural(count, 'trace')} of {plural(questions, 'question')} from {index.manifest.index_hash}: {given.output}"
     )
-    print(f"next: ragworthy score retrieval --gold {given.gold} --trace {given.output} --corpus {given.index}")
+    gold, output, folder = (shlex.quote(str(one)) for one in (given.gold, given.output, given.index))
+    print(f"next: ragworthy score retrieval --gold {gold} --trace {output} --corpus {folder}")
     return int(Exit.SHIP)
 
 

@@ -95,6 +95,18 @@ def _offsets(record: dict[str, Any], wrong: Any) -> tuple[int, int, str] | None:
     return begin, end, unit
 
 
+BY_CHARACTERS = "the offsets of this document count characters, not bytes"
+
+
+def told_once(notes: list[Note]) -> list[Note]:
+    """The notes, with one for all documents whose offsets count characters: a splitter counts alike everywhere."""
+    counted = [note for note in notes if note.message == BY_CHARACTERS]
+    if len(counted) < 2:
+        return notes
+    whole = counted[0]._replace(message=f"the offsets of {len(counted):,} documents count characters, not bytes")
+    return [whole, *(note for note in notes if note.message != BY_CHARACTERS)]
+
+
 def grouped(blocks: list[BlockRecord]) -> list[SourceDocument]:
     """The blocks by document, documents in the order in which they first appear."""
     by_document: dict[str, list[BlockRecord]] = {}
@@ -184,7 +196,7 @@ def _at_their_offsets(
         return "", []
     sheet = _Sheet("char" if _are_characters(blocks) else blocks[0].unit)
     if sheet.unit != blocks[0].unit:
-        notes.append(Note(blocks[0].where, "the offsets of this document count characters, not bytes"))
+        notes.append(Note(blocks[0].where, BY_CHARACTERS))
     placed: list[tuple[BlockRecord, int, int]] = []
     for block in sorted(blocks, key=lambda block: block.chunk.offsets or (0, 0)):
         _, end = block.chunk.offsets or (0, 0)

@@ -35,7 +35,7 @@ def ingest(documents: Iterable[SourceDocument], *, limit: int = DEFAULT_LIMIT) -
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
     if not any(document.chunks for document in found):
         raise data_error("RW-D03", "expected a document with text, got none")
-    return Corpus(tuple(found), tuple(notes))
+    return Corpus(tuple(found), tuple(blocks.told_once(notes)))
 
 
 def _usable(source: SourceDocument, places: dict[str, str], problems: list[Problem]) -> bool:

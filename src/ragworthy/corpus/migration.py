@@ -48,7 +48,7 @@ def migrate(
     _moved_documents(matcher)
     _strays(matcher)
     documents = _documents(matcher, before, after, old_lengths, new_lengths)
-    added = tuple(block.id for block in matcher.new if block.number not in matcher.claims)
+    added = tuple(block.id for block in matcher.new if not matcher.claims.get(block.number))
     return Table(SCHEMA, from_version, to_version, documents, added, numbers(documents, added))
 
 
@@ -158,18 +158,48 @@ _Cut = tuple[Block, int, int]
 
 
 def _recut(matcher: Matcher, olds: Sequence[int]) -> dict[int, list[_Cut]]:
-    """The new blocks that hold the bytes of old ones which nothing was found for, in documents that did not change."""
+    """The new blocks that hold the bytes of old ones, in documents that did not change and were cut differently.
+
+    There bytes say more than words: what was found by words may lack the end of a block.
+    """
     new = _by_document(matcher.new)
     found: dict[int, list[_Cut]] = {}
+    kept = {links[0].new for o, links in matcher.links.items() if matcher.old[o].text == matcher.new[links[0].new].text}
     for o in olds:
         block = matcher.old[o]
-        again = [matcher.new[n] for n in new.get(block.doc, ())] if o not in matcher.links else []
+        again = [] if _is_whole(matcher, o) else [matcher.new[n] for n in new.get(block.doc, ())]
         cuts = [(again[nth], first, last) for nth, first, last in cover(block.begin, block.end, again)]
         if cuts and all(_bytes(block, *cut[1:]) == _bytes(*cut) for cut in cuts):
             found[o] = cuts
-            for part, _, _ in cuts:
-                matcher.claims[part.number].append(o)
+            for link in matcher.links.pop(o, ()):
+                matcher.claims[link.new].remove(o)
+            for part in (part.number for part, _, _ in cuts if part.number not in kept):
+                matcher.claims[part].append(o)
+    _add_overlaps(matcher, found)
     return found
+
+
+def _add_overlaps(matcher: Matcher, found: dict[int, list[_Cut]]) -> None:
+    """Lead an old block also to what lies in the overlap of those that hold it, and that no old block leads to."""
+    olds = _by_document(matcher.old[o] for o in found)
+    for block in matcher.new:
+        rivals = olds.get(block.doc, []) if not matcher.claims.get(block.number) else []
+        shared = {o: _shared(matcher.old[o], block) for o in rivals}
+        o = max(shared, key=lambda o: (shared[o][1] - shared[o][0], -o), default=None)
+        if o is None or shared[o][0] >= shared[o][1] or _bytes(matcher.old[o], *shared[o]) != _bytes(block, *shared[o]):
+            continue
+        found[o] = sorted([*found[o], (block, *shared[o])], key=lambda cut: (cut[0].begin, cut[0].number))
+        matcher.claims[block.number].append(o)
+
+
+def _shared(block: Block, other: Block) -> tuple[int, int]:
+    return max(block.begin, other.begin), min(block.end, other.end)
+
+
+def _is_whole(matcher: Matcher, o: int) -> bool:
+    """Whether what was found for an old block holds every byte of it."""
+    block, links = matcher.old[o], matcher.links.get(o, [])
+    return bool(links) and sum(matched_bytes(block, link.pairs) for link in links) >= block.form.size
 
 
 def _bytes(block: Block, first: int, last: int) -> bytes:
@@ -179,7 +209,9 @@ def _bytes(block: Block, first: int, last: int) -> bytes:
 def _redirect_of(matcher: Matcher, o: int, cuts: Sequence[_Cut]) -> Redirect:
     """The row of an old block whose bytes lie in other blocks now."""
     block, first = matcher.old[o], cuts[0][0]
-    matched = sum(end - begin for _, begin, end in cuts)
+    matched, at = 0, block.begin
+    for _, begin, end in sorted(cuts, key=lambda cut: cut[1:]):
+        matched, at = matched + max(0, end - max(begin, at)), max(at, end)
     row: dict[str, Any] = {
         "old_block_id": block.id,
         "old_off": (block.begin, block.end),

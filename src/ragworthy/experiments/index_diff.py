@@ -24,7 +24,10 @@ from ragworthy.records import RetrievalGold
 from ragworthy.report import model
 from ragworthy.runner.retrieve import How, search, traces, wordings
 from ragworthy.suites.retrieval import Retrieval
+from ragworthy.suites.retrieval.cuts import moot, moot_live
 from ragworthy.suites.retrieval.shadow import Results, churn
+
+LISTED = " (every question; those that lost a relevant block are listed above)"
 
 
 class Query(NamedTuple):
@@ -54,8 +57,19 @@ def open_pair(live: Path, shadow: Path) -> Pair:
     return Pair(open_index(live), open_index(shadow), live, shadow, indexing.redirects(live, shadow))
 
 
-def gold_is_of(pair: Pair, gold: Path) -> str:
-    """Whose ids a gold set has: its lock or its items may say; else the index that knows more of them, live first."""
+class Whose(NamedTuple):
+    """Whose ids a gold set has."""
+
+    side: str
+    doubt: str | None = None
+    """Why that cannot be told."""
+
+
+def gold_is_of(pair: Pair, gold: Path) -> Whose:
+    """Whose ids a gold set has: its lock or its items may say; else the index that knows more of them.
+
+    Where both know as many, that is no question as long as the ids name the same texts.
+    """
     beside = lock_path(gold)
     corpus = load_lock(beside).corpus if beside.exists() else None
     items, _ = read_items(open_source("gold", gold), RetrievalGold)
@@ -63,10 +77,25 @@ def gold_is_of(pair: Pair, gold: Path) -> str:
     said = [corpus.get("index_hash") if corpus else None, *(item.value.get("index_hash") for item in items[:1])]
     for index_hash in said:
         if index_hash in sides:
-            return sides[index_hash]
+            return Whose(sides[index_hash])
     names = [name for item in items if not is_named(item.record) for name in ids_of(item.record)]
     known = [sum(name in index.by_id for name in names) for index in (pair.live, pair.shadow)]
-    return "live" if known[0] >= known[1] else "shadow"
+    if known[0] != known[1]:
+        return Whose("live" if known[0] > known[1] else "shadow")
+    return Whose("live", _doubt(pair, names))
+
+
+def _doubt(pair: Pair, names: Sequence[str]) -> str | None:
+    """Why nobody can tell whose ids these are: both indexes have them, and they name other texts."""
+    live, shadow = pair.live.by_id, pair.shadow.by_id
+    other = [name for name in names if name in live and name in shadow and live[name].text != shadow[name].text]
+    if not other:
+        return None
+    return (
+        f"{len(other):,} of {len(names):,} gold ids name one text in live and another in shadow, e.g. {other[0]}, and "
+        "nothing says whose they are: freeze the gold set on its index ('ragworthy gold freeze GOLD --corpus INDEX'), "
+        "or say what answers each question as gold_evidence [RW-G26]"
+    )
 
 
 def compare(
@@ -86,7 +115,8 @@ def compare(
     asked = wordings(gold)
     arms = [list(traces(index, asked, how)) for index in (pair.live, pair.shadow)]
     redirects: dict[str, Any] = {"redirects": (pair.table,)}
-    if gold_is_of(pair, gold) == "shadow":
+    whose = gold_is_of(pair, gold)
+    if whose.side == "shadow":
         redirects = {"live_redirects": (inverted(pair.table),)}
     models = [index.manifest.embedding for index in (pair.live, pair.shadow)]
     if models[0] != models[1] and settings.delta_s == "auto" and not _calibrated(gold):
@@ -101,8 +131,24 @@ def compare(
     )
     changed = query_churn(pair, queries, how) if queries else None
     context = equal_context.compared((pair.live, pair.shadow), asked, how, request)
-    run = flow.score(request)
-    return _with(run, {"settings": pair.drift, "queries": changed, "context": context}, _next(pair, gold, run.verdict))
+    run = _doubted(flow.score(request), whose.doubt)
+    return _with(run, {"settings": pair.drift, "queries": changed, "context": context}, _next(pair, gold, run))
+
+
+def _doubted(run: flow.Run, doubt: str | None) -> flow.Run:
+    """The same run, without a verdict where nobody can tell whose ids the gold set has."""
+    if doubt is None:
+        return run
+    reason = "nothing says whose the gold ids are"
+    parts = [
+        part._replace(
+            body=part.body | {"live": moot_live(part.body["live"], reason)},
+            judged=moot(part.judged, reason),
+            invalid=[doubt, *part.invalid],
+        )
+        for part in run.parts
+    ]
+    return flow.Run(model.assemble(parts), parts)
 
 
 def _with(run: flow.Run, more: Mapping[str, Any], step: Mapping[str, str]) -> flow.Run:
@@ -114,15 +160,19 @@ def _with(run: flow.Run, more: Mapping[str, Any], step: Mapping[str, str]) -> fl
     return flow.Run(model.assemble(parts), parts)
 
 
-def _next(pair: Pair, gold: Path, verdict: Verdict) -> dict[str, str]:
+def _next(pair: Pair, gold: Path, run: flow.Run) -> dict[str, str]:
     """The command that most people want after this one."""
     again = f"ragworthy index diff {pair.live_path} {pair.shadow_path} --gold {gold}"
-    if verdict is Verdict.INVALID:
+    live = run.parts[0].body["live"]
+    if run.verdict is Verdict.INVALID and "moot" in live:
+        do = f"give the questions gold_evidence, then ragworthy gold bind {gold} --corpus {pair.live_path} -o BOUND"
+    elif run.verdict is Verdict.INVALID:
         do = f"ragworthy index check {pair.shadow_path} --gold {gold}"
-    elif verdict is Verdict.SHIP:
+    elif run.verdict is Verdict.SHIP and all(one["outcome"] != "not_measured" for one in live["canary"]["checks"]):
         do = f"{again} --canary (what else a canary asks for)"
     else:
-        do = f"{again} --rows rows.jsonl (every question; those that lost a relevant block are listed above)"
+        kept = " (every question)" if run.verdict is Verdict.SHIP else LISTED
+        do = f"{again} --rows rows.jsonl{kept}"
     return {"pattern": "next", "do": do}
 
 

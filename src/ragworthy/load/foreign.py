@@ -18,8 +18,9 @@ import msgspec
 
 from ragworthy.errors import DataError, Problem, RagworthyError
 from ragworthy.load import unpack
+from ragworthy.load.encoding import likely_encoding
 from ragworthy.load.misnamed import as_told, command, fields_of, have, mapping, role_of
-from ragworthy.load.shapes import KINDS, Shape, kinds_of, own_file, shape_of
+from ragworthy.load.shapes import KINDS, Shape, held_by, kinds_of, own_file, shape_of
 from ragworthy.load.sources import BOM, FileSource, ParquetFile, Source
 from ragworthy.text import clip, visible
 
@@ -33,7 +34,6 @@ _NAMED = (
 )  # fmt: skip
 """Codes of errors that say already what is the matter with a file as a whole."""
 _COLUMNS = 6
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _TRACES = ("traces",)
 _FAMILIES = {
     "Gold": ("gold",),
@@ -111,6 +111,25 @@ def misfit(source: Source, record: str, *, strict: bool = True) -> Problem | Non
     return _of_table(source, record, data)
 
 
+def elsewhere(source: Source, name: str, *, surely: bool = False) -> Problem | None:
+    """What a file is that the import `name` is to read, when another import reads it or none does.
+
+    `surely` asks for what no mapping of fields can read: spans, and answers of frameworks.
+    """
+    try:
+        data = _bytes(source)
+    except RagworthyError:
+        return None
+    text = data.removeprefix(BOM).lstrip()
+    look = _look(text) if text[:1] in (b"{", b"[") else None
+    first = look.records[0] if look is not None and look.records else {}
+    shape = shape_of(first)
+    if shape is None or shape.reads == name or (surely and not shape.sure):
+        return None
+    record = "Gold" if "gold" in shape.gives and shape.reads else "Trace"
+    return _told(source, _of_shape(source, record, shape, first), _these(shape))
+
+
 def _bytes(source: Source) -> bytes:
     """The beginning of a file, unpacked: all of it up to 32 MiB."""
     if isinstance(source, FileSource) and not isinstance(source, ParquetFile):
@@ -147,9 +166,15 @@ def _told(source: Source, rest: str, these: str = "this is") -> Problem:
     return Problem("RW-F22", f"{these} {rest}", source.given)
 
 
-def _read_with(source: Source, name: str, record: str, gives: Sequence[str], more: str = "", it: str = "it") -> str:
-    """The command that reads a file, and what that gives."""
+def _read_with(
+    source: Source, name: str, record: str, gives: Sequence[str], more: str = "", it: str = "it",
+    first: dict[str, Any] | None = None,
+) -> str:  # fmt: skip
+    """The command that reads a file, and what that gives: all of it where the fields of a record tell."""
     role, note = role_of(record), ""
+    held = held_by(first or {}) if name in ("ragas", "deepeval") else []
+    if role in held:
+        return f"read {it} with '{command(source, name, held, more)}'"
     if role not in gives:
         note = f", which gives {'traces' if 'trace' in gives else 'gold questions'}"
         role = "trace" if "trace" in gives else "gold"
@@ -162,7 +187,8 @@ def _read_with(source: Source, name: str, record: str, gives: Sequence[str], mor
 def _of_table(source: Source, record: str, data: bytes) -> Problem | None:
     """Files of lines that are no JSON: tables, and the files of TREC."""
     head = data[:HEAD]
-    text = head.decode("utf-16", "replace") if head[:2] in _UTF16 else head.decode("utf-8-sig", "replace")
+    encoding = likely_encoding(data)
+    text = head.decode(encoding or "utf-8-sig", "replace")
     lines = [line for line in text.splitlines()[:_LINES] if line.strip()]
     if len(data) > HEAD:
         lines = lines[:-1]
@@ -179,17 +205,20 @@ def _of_table(source: Source, record: str, data: bytes) -> Problem | None:
     header = _header(text, source.given)
     if not header or record == "StructuredOutput":
         return None if not header else _told(source, f"{_columns('CSV', header)}: expected one JSON object a line")
-    return _csv(source, record, header, "\t" in lines[0] and "," not in lines[0])
+    more = f" --encoding {encoding}" if encoding else ""
+    return _csv(source, record, header, "\t" in lines[0] and "," not in lines[0], more)
 
 
-def _csv(source: Source, record: str, header: list[str], tabs: bool) -> Problem:
+def _csv(source: Source, record: str, header: list[str], tabs: bool, more: str = "") -> Problem:
     what = _columns("TSV" if tabs else "CSV", header)
     if role_of(record) == "vote":
         return _told(source, f"{what}: write the votes as one JSON object a line (docs/formats.md)")
-    shape = shape_of(dict.fromkeys(header, ""))
+    named = dict[str, Any].fromkeys(header, "")
+    shape = shape_of(named)
     if shape is not None and shape.reads in ("ragas", "deepeval"):
-        return _told(source, f"{what} with {shape.what}: {_read_with(source, shape.reads, record, shape.gives)}")
-    return _told(source, f"{what}: {_read_with(source, 'csv', record, ('gold', 'trace'))}")
+        reads = _read_with(source, shape.reads, record, shape.gives, first=named)
+        return _told(source, f"{what} with {shape.what}: {reads}")
+    return _told(source, f"{what}: {_read_with(source, 'csv', record, ('gold', 'trace'), more)}")
 
 
 def _folder(source: Source) -> str:
@@ -241,7 +270,7 @@ def _look(text: bytes) -> Look | None:
     whole = len(text) <= WHOLE
     if text.startswith(b"["):
         elements = _decoded(text) if whole else _first(text)
-        if not isinstance(elements, list):
+        if not isinstance(elements, list) or not elements:
             return None
         records = [one for one in elements if isinstance(one, dict)]
         return Look("array", records, len(elements) if whole else 0)
@@ -289,7 +318,7 @@ def _of_records(source: Source, record: str, look: Look, strict: bool) -> Proble
     if not strict and role_of(record) == "gold":
         families = ("gold", "retrieval gold", "questions")
     kinds = [kinds_of(one) for one in look.records]
-    as_lines = look.form == "lines" or record in _ARRAYS
+    as_lines = look.form == "lines" or (look.form == "array" and record in _ARRAYS)
     ours = 2 * sum(not one.isdisjoint(families) for one in kinds) >= len(kinds) > 0
     if ours and as_lines:
         return _unnamed(source, record, look)
@@ -299,7 +328,7 @@ def _of_records(source: Source, record: str, look: Look, strict: bool) -> Proble
     shape = shape_of(first)
     if shape is not None and not ours:
         return _told(source, _of_shape(source, record, shape, first), _these(shape))
-    if look.form != "lines" and role_of(record) != "vote":
+    if not as_lines and role_of(record) != "vote":
         what = "a JSON array" if look.form == "array" else "one JSON object over several lines"
         mapped = mapping(record, first) if not ours else ""
         rest = f"{what}, and not one object a line: {_read_with(source, 'jsonl', record, ('gold', 'trace'), mapped)}"
@@ -322,7 +351,7 @@ def _of_shape(source: Source, record: str, shape: Shape, first: dict[str, Any]) 
     if shape.reads == "beir":
         return f"{what}: {_folder(source)}"
     it = "it" if _these(shape) == "this is" else "them"
-    return f"{what}: {_read_with(source, shape.reads, record, shape.gives, it=it)}"
+    return f"{what}: {_read_with(source, shape.reads, record, shape.gives, it=it, first=first)}"
 
 
 def _expected(record: str) -> str:

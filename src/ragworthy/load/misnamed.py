@@ -58,15 +58,15 @@ def role_of(record: str) -> str:
     return "trace" if record in ("Trace", "RetrievalTrace", "Run", "StructuredOutput", "TrecRun") else "vote"
 
 
-def command(source: Source, name: str, role: str, more: str = "") -> str:
+_OUT = {"gold": "gold.jsonl", "trace": "traces.jsonl", "chunks": "chunks.jsonl"}
+
+
+def command(source: Source, name: str, roles: str | Sequence[str], more: str = "") -> str:
     """An import as it is typed; what it writes never has the name of what it reads."""
-    out = {"gold": "gold.jsonl", "trace": "traces.jsonl"}[role]
-    given = source.given
-    if isinstance(source, Memory):
-        given = "FILE"
-    elif Path(given).name == out:
-        out = f"new-{out}"
-    return f"ragworthy import {name} {shlex.quote(given)}{more} --{role}-out {out}"
+    given = "FILE" if isinstance(source, Memory) else source.given
+    outs = [(role, _OUT[role]) for role in ([roles] if isinstance(roles, str) else roles)]
+    flags = [f"--{role}-out {f'new-{out}' if Path(given).name == out else out}" for role, out in outs]
+    return f"ragworthy import {name} {shlex.quote(given)}{more} {' '.join(flags)}"
 
 
 def fields_of(record: dict[str, Any], most: int = _FIELDS) -> str:
@@ -88,17 +88,45 @@ def have(records: Sequence[dict[str, Any]], count: int) -> str:
 
 def mapping(record: str, first: dict[str, Any]) -> str:
     """The option that tells an import which field is which; empty where no name is known."""
-    found = guessed(_MAPPED.get(record, ()), list(first))
+    found = _as_values(guessed(_MAPPED.get(record, ()), list(first)), first)
     pairs = [f"{ours}={theirs}" for ours, theirs in found.items() if ours != theirs]
     return f" --map {shlex.quote(','.join(pairs))}" if pairs else ""
+
+
+def _as_values(found: dict[str, str], first: dict[str, Any]) -> dict[str, str]:
+    """The same with texts called texts: passages instead of their ids, evidence instead of its source."""
+    texts = {"retrieved_ids": "retrieved", "source": "evidence"}
+    return {texts.get(ours, ours) if _is_text(first.get(name)) else ours: name for ours, name in found.items()}
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value, or one of a list, is a text or a passage and not an id: long, with line breaks or many words.
+
+    >>> _is_text(["doc#3"]), _is_text(["Names stay blocked for 45 days."]), _is_text([{"id": "a", "text": "…"}])
+    (False, True, True)
+    """
+    if isinstance(value, list):
+        return any(map(_is_text, value))
+    if isinstance(value, dict):
+        return not value.keys().isdisjoint(_TEXTS)
+    return isinstance(value, str) and (len(value) > _LONGEST_ID or "\n" in value.strip() or value.count(" ") >= _BLANKS)
+
+
+_TEXTS = ("text", "content", "page_content", "passage", "body")
+_LONGEST_ID = 200
+_BLANKS = 4
 
 
 def as_told(source: Source, record: str, first: dict[str, Any]) -> str:
     """How records with other names become ours: the import with its mapping, or the lines of Python."""
     if not isinstance(source, Memory):
-        return f"read them with '{command(source, 'jsonl', role_of(record), mapping(record, first))}'"
-    found = {"qid": "qid"} | guessed(_MAPPED.get(record, ()), list(first))
+        mapped = mapping(record, first)
+        texts = " --chunks-out chunks.jsonl" if "retrieved=" in mapped else ""
+        return f"read them with '{command(source, 'jsonl', role_of(record), mapped)}{texts}'"
+    found = {"qid": "qid"} | _as_values(guessed(_MAPPED.get(record, ()), list(first)), first)
     taken = {ours: f'one["{theirs}"]' for ours, theirs in found.items()}
+    if "retrieved" in taken:
+        taken["retrieved_ids"] = "…"  # texts have no ids yet
     if role_of(record) == "gold":
         inner = f'"answerable": True, "gold_claim_substr": [{taken.get("answer", "…")}]'
         inner = inner if record == "Gold" else f'"relevant": {taken.get("relevant", "…")}'

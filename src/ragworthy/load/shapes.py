@@ -23,6 +23,14 @@ class Shape(NamedTuple):
     do: str = ""
     """What to do where there is no import for it."""
 
+    @property
+    def sure(self) -> bool:
+        """Whether these are no rows whose fields could be named: spans and runs, and answers of frameworks."""
+        return self.reads in _RECORDED or (not self.reads and self.what.startswith(("a ", "an ")))
+
+
+_RECORDED = ("otel", "phoenix", "mlflow", "langsmith", "langfuse")
+
 
 def _any(fields: Fields, *names: str) -> bool:
     return any(name in fields for name in names)
@@ -172,6 +180,22 @@ SHAPES = (
     ),
 )
 """In the order in which they are tried: what is surer comes first."""
+
+
+_HELD = {
+    "gold": ("reference", "ground_truth", "ground_truths", "reference_contexts", "expected_output", "expectedOutput"),
+    "trace": ("response", "answer", "actual_output", "actualOutput"),
+    "chunks": ("retrieved_contexts", "contexts", "retrieval_context", "retrievalContext"),
+}
+
+
+def held_by(fields: Fields) -> list[str]:
+    """What a sample of ragas or a test case of DeepEval gives: gold, trace, chunks.
+
+    >>> held_by({"user_input": "?", "response": "!", "reference": None, "retrieved_contexts": []})
+    ['trace', 'chunks']
+    """
+    return [role for role, names in _HELD.items() if any(fields.get(name) is not None for name in names)]
 
 
 # our own

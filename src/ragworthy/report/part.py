@@ -75,7 +75,12 @@ def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
             notes.append("the dev subset only: the whole set was not scored")
         if body["profile"] == "reference":
             notes.append(voices(suite).reference_note)
+        notes += [one["message"] for one in body.get("warnings", ()) if one["code"] in LEADING]
     return notes
+
+
+LEADING = ("RW-W93",)
+"""Warnings that stand beside the verdict: what the numbers rest on."""
 
 
 Content = Callable[[dict[str, Any], str], bytes]
@@ -97,6 +102,8 @@ class Part(NamedTuple):
     """What the receipt keeps of the facts."""
     files: Mapping[str, Content] = {}
     """What can be written besides the report, by the key of the output that is declared for it."""
+    texts: Callable[[], Mapping[str, Mapping[str, Any]]] | None = None
+    """Texts of each question, for rows as a table that people read."""
 
     def content(self, key: str, path: Path) -> bytes:
         """What stands in a file that is written besides the report."""

@@ -57,6 +57,7 @@ def describe(suite: Suite, found: Found) -> Part:
         provenance=found.opened.provenance(),
         rows=partial(_as_dicts, suite, found),
         files=extra.files,
+        texts=extra.texts,
         evidence=dict(extra.kept) if extra.kept is not None else {"rows_sha256": rows_hash(suite, found)},
     )
 

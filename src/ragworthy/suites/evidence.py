@@ -115,9 +115,21 @@ class Found(NamedTuple):
 
     def unmeasured_step(self) -> list[tuple[str, str]]:
         """What to do about gates that were not measured."""
-        if not any(one.unmeasured for one in self.judged):
+        lacking = [one for one in self.judged if one.unmeasured]
+        if not lacking:
             return []
-        return [("a gate was not measured", "give it cases (see the reason beside it), or mark the gate optional")]
+        reasons = "; ".join(dict.fromkeys(f"{g.name_of(one.gate)}: {one.reason}" for one in lacking if one.reason))
+        cases = f"give it cases ({reasons})" if reasons else "give it cases (see the reason beside it)"
+        return [("a gate was not measured", f"{cases}, or {self._without()}")]
+
+    def _without(self) -> str:
+        """How to judge by the other gates alone."""
+        if self.request.policy is not None:
+            return "write optional = true into its [[gate]]"
+        usual = (g.MIN, g.MAX)
+        kept = [one.gate for one in self.judged if not one.unmeasured and one.gate.op in usual and not one.gate.slice]
+        named = [f"{gate.metric.partition('.')[2]}={gate.threshold}" for gate in kept if gate.threshold != "0"]
+        return f"judge by the others: --gates {','.join(named)} --no-default-gates" if named else "name another gate"
 
     def outcomes(self, outcome: str) -> list[g.Judged]:
         """The gates that ended so."""
@@ -208,5 +220,7 @@ class Extra(NamedTuple):
     """More reasons why there is no verdict, which come last."""
     files: Mapping[str, Content] = {}
     """What can be written besides a report, by the key of the output that is declared for it."""
+    texts: Callable[[], Mapping[str, Mapping[str, Any]]] | None = None
+    """Texts of each question, by its id and the name of a column, for rows as a table that people read."""
     kept: Mapping[str, Any] | None = None
     """What the receipt keeps of the facts; the hash of all rows where nothing else is said."""

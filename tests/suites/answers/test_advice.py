@@ -171,8 +171,8 @@ def test_answers_to_what_has_none_and_claims_that_read_like_refusals() -> None:
     told = steps(score(questions, [right(n) for n in range(6)] + [answer(n, sorry) for n in range(6, 9)]))
     assert told[0] == (
         "near-refusals",
-        f'3 claims that count as answers read like a refusal: "{sorry}"; if that is what they are, add '
-        "refusal_packs = [\"en\"] to [answers] ('ragworthy doctor' shows more)",
+        f'3 claims that count as answers read like a refusal: "{sorry}"; if that is what they are, '
+        "--refusal-pack en or refusal_packs = [\"en\"] under [answers] ('ragworthy doctor' shows more)",
     )
     assert told[1] == (
         "refusal, 3 of 9 questions",

@@ -186,12 +186,19 @@ def test_case_and_blanks_are_no_other_question() -> None:
     assert result.verdict is Verdict.SHIP and "RW-W79" not in warned(result)
 
 
-def test_a_few_other_questions_are_a_warning() -> None:
-    rows = [trace(n, question=f"What is item {n if n > 6 else n + 20}?") for n in range(1, 13)]  # 6 of 12: not most
-    result = score(gold=GOLD, traces=rows)
-    assert result.verdict is Verdict.SHIP
-    assert warned(result)["RW-W79"].startswith("6 traces answer another question ")
-    assert next(one for one in body(result)["warnings"] if one["code"] == "RW-W79")["qids"] == ["A1", "A2", "A3"]
+@pytest.mark.parametrize(
+    ("other", "total", "verdict"),
+    [(2, 12, Verdict.SHIP), (3, 30, Verdict.SHIP), (3, 29, Verdict.INVALID), (6, 12, Verdict.INVALID)],
+)
+def test_a_few_other_questions_are_a_warning(other: int, total: int, verdict: Verdict) -> None:
+    """Up to two, or a tenth."""
+    asked = [gold(n) for n in range(1, total + 1)]
+    rows = [trace(n, question=f"What is item {n if n > other else n + 50}?") for n in range(1, total + 1)]
+    result = score(gold=asked, traces=rows)
+    assert result.verdict is verdict
+    assert warned(result)["RW-W79"].startswith(f"{other} traces answer another question ")
+    named = next(one for one in body(result)["warnings"] if one["code"] == "RW-W79")["qids"]
+    assert named == [f"A{n}" for n in range(1, min(other, 3) + 1)]
 
 
 def test_a_search_text_counts_only_where_no_question_is_written() -> None:
@@ -291,3 +298,12 @@ def test_forms_of_one_id(name: str, other: str) -> None:
 def test_what_is_no_other_form(name: str, others: list[str]) -> None:
     """Another number, a document instead of a chunk, several that it could be, or the very same id."""
     assert Forms(others).meant(name) is None
+
+
+def test_a_text_in_the_place_of_an_id_has_no_forms() -> None:
+    """By its ends, 200,000 pieces would be 20,000,000,000 in all."""
+    long = "/".join(["part"] * 200_000)
+    forms = Forms([long, "limits#1"])
+    assert forms.meant(long.upper()) is None
+    assert forms.meant(f"{long}/limits#1") is None
+    assert forms.meant("Limit-1") == "limits#1"

@@ -46,7 +46,8 @@ TRACES = [
 
 
 def test_refusals_and_errors_count_nought_and_stay_in_the_denominator() -> None:
-    result = rw.score("answers", gold=GOLD, traces=TRACES, gates={"reference_f1": 0.3, "reference_details": 0.1})
+    gates = {"reference_f1": 0.3, "reference_details": 0.1}
+    result = rw.score("answers", gold=GOLD, traces=TRACES, gates=gates, defaults=False)
     f1, details = (result.metrics[f"answers.{name}"] for name in ("reference_f1", "reference_details"))
     wanted = (Fraction(10, 14) + Fraction(8, 14) + 0 + 0 + Fraction(4, 6)) / 5
     assert f1.value == pytest.approx(float(wanted))
@@ -115,7 +116,9 @@ def test_references_only_end_with_gates_to_write(tmp_path: Path, cli: Cli) -> No
     assert ("gate on the references: --gates reference_f1=0.39,reference_details=0.12,chr=0.75,under_refusal=0.05,"
             "over_refusal=0.10 (reference_f1 is 0.390 now, reference_details is 0.125 now)") in done.out  # fmt: skip
     gates = "reference_f1=0.39,reference_details=0.12"
-    assert cli("score", "answers", "--gold", gold, "--trace", traces, "--gates", gates).code == 0
+    scored = cli("score", "answers", "--gold", gold, "--trace", traces, "--gates", gates)
+    assert (scored.code, scored.out.splitlines()[0]) == (1, "NO-SHIP: answers.over_refusal fails")  # 1 of 4
+    assert cli("score", "answers", "--gold", gold, "--trace", traces, "--gates", f"{gates},over_refusal=0.25").code == 0
 
 
 def test_a_reference_is_enough_for_an_item(tmp_path: Path, cli: Cli) -> None:
@@ -124,7 +127,7 @@ def test_a_reference_is_enough_for_an_item(tmp_path: Path, cli: Cli) -> None:
     gold, traces = write_jsonl(tmp_path / "g.jsonl", bare), write_jsonl(tmp_path / "t.jsonl", TRACES)
     says = "references and refusals are measured; precision, containment, CHR, recall and hit are not [RW-W88]"
     assert f"note: {gold}: 6 items, 5 of them answerable without evidence: {says}" in cli("gold", "lint", gold).out
-    done = cli("score", "answers", "--gold", gold, "--trace", traces, "--gates", "reference_f1=0.3")
+    done = cli("score", "answers", "--gold", gold, "--trace", traces, "--gates", "reference_f1=0.3,over_refusal=0.25")
     assert done.code == 0
     assert f"5 gold items without evidence: {says}" in done.out
 

@@ -181,7 +181,7 @@ def test_squad_recall(squad: Squad, tmp_path: Path, mode: str, least: float) -> 
     gold, traces = write_jsonl(tmp_path / "gold.jsonl", single), tmp_path / "traces.jsonl"
     done("retrieve", "--index", squad.folder, "--gold", gold, "-o", traces, "--mode", mode, "--seeds", "0")
     assert len(read(traces)) == SAMPLE
-    result = rw.score("retrieval", gold=gold, traces=traces, gates={"recall@5": str(least)})
+    result = rw.score("retrieval", gold=gold, traces=traces, gates={"recall@5": str(least)}, defaults=False)
     assert_same(result.metrics, rank_metrics(single, read(traces)))
     assert result.verdict == "SHIP"
 
@@ -396,7 +396,7 @@ def test_the_states_that_retrieve_writes_are_those_that_are_computed(xquad: Path
     traces, report = tmp_path / "traces.jsonl", tmp_path / "report.json"
     done("retrieve", "--index", xquad, "--gold", gold, "-o", traces, "--mode", "bm25")
     args = ("--gold", gold, "--trace", traces, "--corpus", xquad, "--gates", "recall@5=0.5", "-o", report, "-q")
-    assert run_cli("score", "retrieval", *args).code == 0
+    assert run_cli("score", "retrieval", *args, "--no-default-gates").code == 0
     assert "RW-W28" not in {warning["code"] for warning in suite_of(report)["warnings"]}
 
 
@@ -596,7 +596,7 @@ def test_gold_errors_can_be_allowed() -> None:
     """The flag is there for every suite."""
     folder = DATA / "llm_answers/rag24/dev"
     gold, trace = folder / "retrieval_gold.jsonl", folder / "trace.gpt-4o.jsonl"
-    flags = ("--allow-gold-errors", "--gates", "recall@5=0.01", "-q")
+    flags = ("--allow-gold-errors", "--gates", "recall@5=0.01", "--no-default-gates", "-q")
     assert run_cli("score", "retrieval", "--gold", gold, "--trace", trace, *flags).code == 0
 
 

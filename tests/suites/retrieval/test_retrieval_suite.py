@@ -289,7 +289,9 @@ def test_incomplete_runs_leave_convergence_unmeasured() -> None:
     for name in ("triplet_rate", "convergence", "collapsed"):
         assert found.metrics[f"retrieval.{name}"].undefined == reason
     assert body(found)["counts"]["incomplete"] == 1 and "RW-W30" in codes(found)
-    assert found.verdict is Verdict.SHIP  # nobody asked for convergence
+    assert found.verdict is Verdict.INVALID  # the gates of the canary are among the usual ones
+    named = score([gold(), gold(2)], [*runs(), *runs(2)[:5]], gates="recall@5=0.1")
+    assert named.verdict is Verdict.SHIP  # another gate was named, and nobody asked for convergence
     asked = score([gold(), gold(2)], [*runs(), *runs(2)[:5]], gates="triplet_rate=0.95,recall@5=0.1")
     assert asked.verdict is Verdict.INVALID
 

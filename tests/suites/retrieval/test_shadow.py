@@ -219,7 +219,7 @@ def test_collapsed_and_a_drop_of_recall_make_it_not_eligible() -> None:
 
 def test_the_canary_is_shown_whatever_the_gates_are() -> None:
     shadow = changed(perfect(20, "b"), "Q1", topk=[{"id": block(99)}], ΔS=[0.3])
-    result = compare(questions(20), perfect(20, "a"), shadow, gates="recall@5=0.5")
+    result = compare(questions(20), perfect(20, "a"), shadow, gates="recall@5=0.5", defaults=False)
     assert result.verdict is Verdict.SHIP and against_live(result)["canary"]["eligible"] is False
 
 
@@ -526,9 +526,11 @@ ASKED = {
 }
 
 
-def gold_of(ids: dict[str, str]) -> list[Row]:
+def gold_of(ids: dict[str, str], index: Path | None = None) -> list[Row]:
+    """Questions with the ids of an index, which they name where it is given."""
+    of = {} if index is None else {"index_hash": json.loads((index / "manifest.json").read_text())["index_hash"]}
     return [
-        {"qid": name, "paraphrases": ASKED[name], "relevant": [one], "anchor_section": one.partition("|p=")[0]}
+        {"qid": name, "paraphrases": ASKED[name], "relevant": [one], "anchor_section": one.partition("|p=")[0]} | of
         for name, one in ids.items()
     ]
 
@@ -562,9 +564,10 @@ def diff(pair: Pair, *flags: object) -> Done:
 GATES = ("--gates", "recall@5=1,coverage=1,citation_accuracy=1")
 
 
-@pytest.mark.parametrize("ids", [LIVE_IDS, SHADOW_IDS], ids=["gold of live", "gold of shadow"])
-def test_a_gold_set_of_either_index_scores_on_both(pair: Pair, tmp_path: Path, ids: dict[str, str]) -> None:
-    gold = write_jsonl(tmp_path / "gold.jsonl", gold_of(ids))
+@pytest.mark.parametrize("side", ["live", "shadow"])
+def test_a_gold_set_of_either_index_scores_on_both(pair: Pair, tmp_path: Path, side: str) -> None:
+    ids, index = (LIVE_IDS, pair.live) if side == "live" else (SHADOW_IDS, pair.shadow)
+    gold = write_jsonl(tmp_path / "gold.jsonl", gold_of(ids, index))
     done = diff(pair, "--gold", gold, *GATES, "--format", "json")
     assert (done.code, done.err) == (0, "")
     live = json.loads(done.out)["suites"]["retrieval"]["live"]
@@ -643,7 +646,7 @@ def test_the_same_index_twice_is_refused(pair: Pair, tmp_path: Path) -> None:
 
 
 def test_settings_in_which_the_indexes_differ_are_listed(pair: Pair, tmp_path: Path) -> None:
-    gold = write_jsonl(tmp_path / "gold.jsonl", gold_of(LIVE_IDS))
+    gold = write_jsonl(tmp_path / "gold.jsonl", gold_of(LIVE_IDS, pair.live))
     done = run_cli("index", "diff", pair.live, pair.plain, "--gold", gold, *GATES, "--format", "json")
     body = json.loads(done.out)["suites"]["retrieval"]
     assert done.code == 0
@@ -687,7 +690,7 @@ def test_queries_alone_write_the_file_that_was_asked_for_or_refuse_it(pair: Pair
 
 
 def test_queries_beside_a_gold_set_are_in_the_report(pair: Pair, tmp_path: Path) -> None:
-    gold = write_jsonl(tmp_path / "gold.jsonl", gold_of(LIVE_IDS))
+    gold = write_jsonl(tmp_path / "gold.jsonl", gold_of(LIVE_IDS, pair.live))
     done = diff(pair, "--gold", gold, "--queries", queries(tmp_path), *GATES, "-o", tmp_path / "r.json")
     found = json.loads((tmp_path / "r.json").read_text())["suites"]["retrieval"]["live"]["queries"]
     assert done.code == 0 and "unlabelled queries: " in done.out

@@ -6,13 +6,19 @@ from ragworthy.text import compiled, looks_like_refusal
 
 OPENING = 200
 """Characters of a claim that are looked at."""
-_HINTS = ("nothing", "nicht", "kein", "aucun", "ne ", " pas", "no ", "ningun")
+_HINTS = (
+    "nothing", "found no", "find no", "nicht", "keine", "aucun", "je n", "n'est", "ne sont", "ne figure", "ne contien",
+    "ne mention", "ne précis", "ne trouv", "no se ", "no lo s", "no encontr", "no encuentr", "no tengo", "no hay",
+    "no puedo", "no dispongo", "no aparece", "ningun",
+)  # fmt: skip
+"""One of these stands in every text that the pattern finds: looking for them is far cheaper."""
 _WIDE_HINTS = (
     *_HINTS,
     "weiß",
     "n'",
     "n’",
     "désol",
+    "no sé",
     "ningún",
     "抱歉",
     "不",

@@ -12,6 +12,8 @@ from ragworthy.ids import stable
 SCHEMA = "ragworthy.redirects/1"
 COVERAGE_TARGET = Fraction("0.995")
 RISKY_BELOW = Fraction("0.90")
+SAME_BLOCK = Fraction("0.95")
+"""What two blocks of the same document must share to be the same block."""
 
 Offsets: TypeAlias = tuple[int, int]
 Run: TypeAlias = tuple[int, int, int]
@@ -111,15 +113,50 @@ class Table(msgspec.Struct, frozen=True):
 def inverted(table: Table) -> Table:
     """The same redirects the other way round: from the new blocks to the old ones; added blocks lead nowhere."""
     found: dict[str, list[tuple[Part, Redirect]]] = {}
-    for row in table.rows:
-        for part in row.targets:
-            found.setdefault(part.id, []).append((part, row))
-    mappings = [_back(name, sources) for name, sources in found.items()]
-    for name in table.added:
-        gone = Redirect(old_block_id=name, new_block_id=None, move="unmapped", old_off=(0, 0), conf=0.0)
-        mappings.append(gone)
-    document = DocumentRedirects("*", table.to_version, table.from_version, tuple(mappings))
-    return Table(table.schema, table.to_version, table.from_version, (document,))
+    homes: dict[str, DocumentRedirects] = {}
+    for document in table.documents:
+        for row in document.mappings:
+            for part in row.targets:
+                found.setdefault(part.id, []).append((part, row))
+                homes.setdefault(part.id, document)
+    mappings: dict[str, list[Redirect]] = {}
+    for name, sources in found.items():
+        mappings.setdefault(homes[name].doc_id, []).append(_back(name, sources))
+    documents = [
+        DocumentRedirects(one.doc_id, one.to_version, one.from_version, tuple(mappings[one.doc_id]))
+        for one in table.documents
+        if one.doc_id in mappings
+    ]
+    gone = [
+        Redirect(old_block_id=name, new_block_id=None, move="unmapped", old_off=(0, 0), conf=0.0)
+        for name in table.added
+    ]
+    documents += [DocumentRedirects("*", table.to_version, table.from_version, tuple(gone))] if gone else []
+    return Table(table.schema, table.to_version, table.from_version, tuple(documents))
+
+
+def recut(table: Table) -> frozenset[str]:
+    """Old blocks that became other blocks because the cuts moved, and not the text.
+
+    In documents that did not change these are all whose bytes are another block's now. Chunks without offsets may show
+    no document that did not change: where most blocks of the table were cut up or merged, these are all of them.
+    """
+    moved = {
+        stable(row.old_block_id)
+        for document in table.documents
+        if document.from_version is not None and document.from_version == document.to_version
+        for row in document.mappings
+        if row.targets and row.new_doc_id is None and not _stayed(row)
+    }
+    parted = {stable(row.old_block_id) for row in table.rows if row.move in ("split", "merge")}
+    return frozenset(moved | parted if 2 * len(parted) > len(table.rows) else moved)
+
+
+def _stayed(row: Redirect) -> bool:
+    """Whether a block of an unchanged document is one block still, give or take a line end."""
+    (begin, end), (first, last) = row.old_off, row.targets[0].off
+    shared, both = min(end, last) - max(begin, first), max(end, last) - min(begin, first)
+    return len(row.targets) == 1 and Fraction(shared, max(1, both)) >= SAME_BLOCK
 
 
 def _back(name: str, sources: list[tuple[Part, Redirect]]) -> Redirect:

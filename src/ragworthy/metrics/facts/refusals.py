@@ -155,7 +155,7 @@ def sentences(folded: str) -> list[Sentence]:
     """The sentences of a claim; joined as they stand there they are the claim.
 
     >>> [one.said for one in sentences('it says "no. never." twice. why?')]
-    ['it says ………………… twice.', ' why?']
+    ['it says ……………………………… twice.', ' why?']
     """
     whole = compiled(_WHOLE).match(folded)
     said = folded if whole else compiled(_QUOTED).sub(lambda found: "…" * len(found[0]), folded)

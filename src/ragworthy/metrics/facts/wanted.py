@@ -108,6 +108,8 @@ class Moves(NamedTuple):
     """The ids of the newest version, which stand for themselves."""
     gold_hash: str | None = None
     """The index that the gold set was frozen on."""
+    recut: frozenset[str] = frozenset()
+    """Ids of blocks that became others because the cuts moved, and not the text."""
 
     def gold(self, name: str, index_hash: str | None = None) -> tuple[str, ...]:
         """Every id that a gold id stands for now; none when its text is gone."""

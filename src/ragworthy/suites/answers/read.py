@@ -186,6 +186,20 @@ def _golds(source: Source) -> list[Gold]:
     return [gold for block in source.blocks() for gold in decoder.records(block)]
 
 
+def texts_of(opened: Opened) -> dict[str, dict[str, str]]:
+    """The question and the claim of every gold item; of several traces the last one counts."""
+    texts: dict[str, dict[str, str]] = {}
+    golds = Decoder(Gold)
+    for gold in (one for block in opened["gold"].blocks() for one in golds.records(block)):
+        texts[gold.qid or gold.q_id or ""] = {"question": gold.question or "", "claim": ""}
+    traces = Decoder(Trace)
+    for trace in (one for block in opened["trace"].blocks() for one in traces.records(block)):
+        mine = texts.get(trace.qid or trace.q_id or "")
+        if mine is not None:
+            mine["claim"] = (trace.answer_json.claim if trace.answer_json is not None else None) or ""
+    return texts
+
+
 def _repeated(golds: Sequence[Gold]) -> list[Repeated]:
     """Questions that stand under a second qid ('gold lint' finds them in sets of any size)."""
     first: dict[str, str] = {}

@@ -75,12 +75,23 @@ def steps(found: Found) -> list[Step]:
     blocking = _blocking(found)
     failed = {one.gate.metric.partition("@")[0] for one in found.outcomes(Outcome.FAIL) if one.gate.op != g.EACH}
     if not failed and not blocking:
-        return [*_of_references(found), *found.unmeasured_step(), *_of_gates(found, failed, [])]
+        return [*_of_references(found), *_unmeasured(found), *_of_gates(found, failed, [])]
     symptoms = [*blocking, *_symptoms(found)]
     explained = {stage for symptom in symptoms for stage in symptom.explains}
     stages = _of_stages(found, explained)
-    told = [*(symptom.step for symptom in symptoms), *stages, *_of_references(found), *found.unmeasured_step()]
+    told = [*(symptom.step for symptom in symptoms), *stages, *_of_references(found), *_unmeasured(found)]
     return [*told, *_of_gates(found, failed, stages)]
+
+
+def _unmeasured(found: Found) -> list[Step]:
+    """What to do about gates that were not measured: where evidence waits for chunks, to give these."""
+    steps = found.unmeasured_step()
+    waiting = sum(case.weight for case in found.cases if case.facts.unbound and not case.facts.evidence)
+    if not steps or found.own.bindings is not None or not waiting:
+        return steps
+    named = plural(waiting, "question names", "questions name")
+    do = f"{named} evidence or sources and no ids: add --corpus CHUNKS.jsonl (or the index)"
+    return [("evidence is bound to no chunk", do)]
 
 
 class _Symptom(NamedTuple):
@@ -289,5 +300,10 @@ def near_refusals(count: int, found: Found) -> str:
     alike = plural(count, "claim that counts as an answer reads", "claims that count as answers read")
     shown = "; ".join(f'"{clip(claim, 80)}"' for claim in claims[:_SHOWN])
     line = paste(claims)
-    add = f"if that is what they are, add {line.text} to [answers]" if line is not None else "see docs/refusals.md"
+    flags = " ".join(f"--refusal-pack {name}" for name in line.packs) if line is not None else ""
+    add = (
+        f"if that is what they are, {flags} or {line.text} under [answers]"
+        if line is not None
+        else "see docs/refusals.md"
+    )
     return f"{alike} like a refusal: {shown}; {add} ('ragworthy doctor' shows more)"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from ragworthy.suites.answers.missing import (
 )
 from ragworthy.suites.answers.parallel.job import Measured, Tally
 from ragworthy.suites.answers.parallel.job import Offender as Worst
-from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured, packs_of
+from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured, packs_of, texts_of
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
@@ -266,6 +267,7 @@ class Answers(Suite):
             warnings=[*warnings(found), *evidence_warnings(found, own.bindings, own.unchecked)],
             steps=[*evidence_steps(own.bindings), *steps(found)],
             invalid=invalid(found, own.bindings),
+            texts=cache(partial(texts_of, found.opened)),
             kept={"tally": tally},
         )
 

@@ -59,7 +59,9 @@ class Latency(Suite):
         """Every run in its cell, every cell with its values, and the configuration that is judged by them."""
         job = job_of(opened, request, self.depths(request) or (DEFAULT_K,), self.slice_fields(request))
         runs = read_runs(opened["trace"], request.damage)
-        judged = any(gate.metric.startswith("answers.") and not gate.optional for gate in self.gates(request))
+        judged = any(
+            gate.metric.startswith("answers.") and not (gate.optional or gate.kept) for gate in self.gates(request)
+        )
         if judged and not any(one.run.answer_json is not None for one in runs.timed):
             from ragworthy.load.bare import stop_if_bare
 

@@ -11,8 +11,9 @@ from ragworthy.names import RELEASE
 from ragworthy.report.part import Note, again_note, noted, orphan_note, unchecked_note
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
-from ragworthy.suites.retrieval.arms import LOST, Arms, unbound
+from ragworthy.suites.retrieval.arms import LOST, Arms, foreign, unbound, why_moot
 from ragworthy.suites.retrieval.compared import listed
+from ragworthy.suites.retrieval.cuts import cut_otherwise
 from ragworthy.suites.retrieval.distances import RAW
 from ragworthy.suites.retrieval.read import DEPTH, incomplete
 
@@ -153,7 +154,17 @@ def warnings(found: Found) -> list[dict[str, Any]]:
         *_of_distances(found),
         _of_size(arm),
     ]
-    return noted([*notes, *said])
+    return noted([*notes, _of_cuts(found.own), *said])
+
+
+def _of_cuts(arms: Arms) -> Note:
+    """Gold ids that were followed to blocks of another chunking."""
+    cut, total = cut_otherwise(arms.arm, arms.sides.shadow.rules.moves)
+    message = (
+        f"{len(cut):,} of {total:,} gold ids lead to blocks that are cut differently: any part of a block counts "
+        "as the block, so these numbers may be too high"
+    )
+    return Note("RW-W93", 0 if why_moot(arms) else len(cut), message)
 
 
 def _of_gold(arm: Arm) -> list[Note]:
@@ -218,6 +229,8 @@ def _of_size(arm: Arm) -> Note:
 
 def lost(found: Found) -> str:
     """What to do about them."""
+    if foreign(found.own):
+        return "they are ids of neither index: take the gold set of these documents, or write gold_evidence"
     if found.evidence.settings["redirects"]:
         return "their text is gone from this version: retire or rewrite these questions, and freeze the gold set again"
     return "'ragworthy index migrate OLD NEW -o TABLE', then score with --redirects TABLE or 'ragworthy gold rebind'"

@@ -10,7 +10,7 @@ from ragworthy.errors import data_error
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
 from ragworthy.load.lock import Lock
 from ragworthy.metrics.facts.convergence import Arm
-from ragworthy.metrics.facts.redirects import Redirects, Table
+from ragworthy.metrics.facts.redirects import Redirects, Table, recut
 from ragworthy.metrics.facts.wanted import Group, Moves, Place, Rules, Section
 from ragworthy.records import RetrievalGold, RetrievalTrace
 from ragworthy.report.show import lost_ids, plural
@@ -19,6 +19,7 @@ from ragworthy.suites.reading import Flaws, reader
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Request
 from ragworthy.suites.retrieval import distances
+from ragworthy.suites.retrieval.cuts import cannot_compare, cut_otherwise
 from ragworthy.suites.retrieval.fit import Fit, fit_of
 from ragworthy.suites.retrieval.read import Job, read_arm, read_gold
 from ragworthy.text import trim_fold
@@ -117,7 +118,12 @@ def load_moves(given: Sequence[Path | Table], lock: Lock | None) -> Moves | None
     tables = [one if isinstance(one, Table) else read_table(one) for one in given]
     redirects = Redirects.from_tables(tables)
     newest = [table for table in tables if table.to_version == redirects.versions[-1]]
-    return Moves(redirects, frozenset().union(*(table.live for table in newest)), frozen_on(lock))
+    return Moves(
+        redirects,
+        live=frozenset().union(*(table.live for table in newest)),
+        gold_hash=frozen_on(lock),
+        recut=frozenset().union(*map(recut, tables)),
+    )
 
 
 def frozen_on(lock: Lock | None) -> str | None:
@@ -195,14 +201,51 @@ def invalid(opened: Opened, arms: Arms) -> tuple[str, ...]:
         lines = opened["trace"].lines_at(arm.hashes.values())
         named = ", ".join(f'"{name}" (line {lines[place]})' for name, place in sorted(arm.hashes.items()))
         reasons.append(f"the traces come from several indexes: {named} [RW-T05]")
-    lost, total = unknown_blocks(arm, side.corpus)
-    if lost:
-        reasons.append(lost_ids(len(lost), total, lost[0]))
-    reasons += _without_evidence(arms)
+    reasons += _lost_ids(arms) + _other_cuts(arms) + _without_evidence(arms)
     reasons += _other_index(side, arm, frozen_on(opened.lock))
     if side.corpus is not None:
         reasons += _reused(side, side.corpus, opened.lock) + _lost_anchors(side.rules, side.corpus, arm)
     return tuple(reasons)
+
+
+def _lost_ids(arms: Arms) -> list[str]:
+    """Gold ids that lead to no block of the index: of neither index where both are known, or with their text gone."""
+    lost, total = unknown_blocks(arms.arm, arms.sides.shadow.corpus)
+    none = foreign(arms)
+    here = [name for name in lost if name not in none]
+    reasons = [lost_ids(len(here), total, here[0])] if here else []
+    if none:
+        count = sum(name in none for name in lost)
+        reasons.append(f"{count:,} of {total:,} gold ids are of neither index, e.g. {next(iter(none))} [{LOST}]")
+    return reasons
+
+
+def foreign(arms: Arms) -> dict[str, None]:
+    """Gold ids that neither index has ever had, where both are known."""
+    if arms.live is None or not arms.sides.live.its_own:
+        return {}
+    corpora = arms.sides.corpora.values()
+    lost, _ = unknown_blocks(arms.arm, arms.sides.shadow.corpus)
+    return {name: None for name in lost if not any(name in corpus.places for corpus in corpora)}
+
+
+def _other_cuts(arms: Arms) -> list[str]:
+    """Why the ids of one chunking cannot compare it with another: one side would be given more than the other."""
+    live, sides = arms.live, arms.sides
+    if live is None or not sides.live.its_own:
+        return []
+    found = cut_otherwise(arms.arm, sides.shadow.rules.moves)
+    return cannot_compare(found, "live", "shadow") or cannot_compare(
+        cut_otherwise(live.arm, sides.live.rules.moves), "shadow", "live"
+    )
+
+
+def why_moot(arms: Arms) -> str | None:
+    """Why no gate can be held against these numbers, though there are some; None where gates can."""
+    if _other_cuts(arms):
+        return "the gold ids are of one chunking, and the other index has another"
+    names = {name for one in arms.arm.asked for name in one.wanted.names}
+    return "the gold ids are of neither index" if names and names == foreign(arms).keys() else None
 
 
 def unknown_blocks(arm: Arm, corpus: Corpus | None) -> tuple[list[str], int]:

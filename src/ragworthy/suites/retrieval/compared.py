@@ -48,7 +48,7 @@ def live_lines(live: dict[str, Any]) -> list[str]:
     if live["gone"]:
         gone = plural(live["gone"], "result of live has", "results of live have")
         lines.append(f"{gone} no block here: its numbers are understated")
-    lines += _canary(live["canary"]) if live["canary"] else []
+    lines += _canary(live["canary"]) if live["canary"] and "moot" not in live else []
     for word in ("gained", "lost"):
         moved = live[word]
         if moved:
@@ -65,9 +65,10 @@ def _canary(canary: dict[str, Any]) -> list[str]:
     failing = [one for one in canary["checks"] if one["outcome"] != "pass"]
     if not canary["judged"]:
         total, held = len(canary["checks"]), len(canary["checks"]) - len(failing)
-        names = ", ".join(_short(one["metric"]) for one in failing)
-        lacking = f"; not {names}" if names else ""
-        return [f"stricter checks, not part of this verdict: {held} of {total} hold{lacking} (--canary judges by them)"]
+        lacking = _named("not", failing, measured=True) + _named("not measured:", failing, measured=False)
+        can = all(one["outcome"] != "not_measured" for one in failing)
+        hint = " (--canary judges by them)" if can else ""
+        return [f"stricter checks, not part of this verdict: {held} of {total} hold{lacking}{hint}"]
     if canary["eligible"]:
         return ["canary: eligible, every check holds"]
     why = ", ".join(f"{one['metric']} {one['outcome'].replace('_', ' ')}" for one in failing)
@@ -77,6 +78,12 @@ def _canary(canary: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _named(word: str, checks: list[dict[str, Any]], *, measured: bool) -> str:
+    """Checks that do not hold, or those that could not be measured."""
+    names = [_short(one["metric"]) for one in checks if (one["outcome"] != "not_measured") == measured]
+    return f"; {word} {', '.join(names)}" if names else ""
+
+
 def _short(metric: str) -> str:
     return metric.partition(".")[2]
 
@@ -84,7 +91,7 @@ def _short(metric: str) -> str:
 def lead(body: dict[str, Any]) -> list[str]:
     """What changes against the index in use: both values, and how many questions are better and worse."""
     live = body.get("live")
-    if not live:
+    if not live or "moot" in live:
         return []
     k = depth_of(body["settings"]["k"])
     told = []

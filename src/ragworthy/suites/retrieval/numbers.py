@@ -20,6 +20,8 @@ POOLED = ("retrieval.recall", "retrieval.precision")
 """Metrics that are also counted block by block, which tells one type of block from another."""
 SECTIONED = ("retrieval.anchor_hit", "retrieval.anchor_distance", "retrieval.coverage")
 """Metrics that need the section of every block."""
+ANCHORED = ("retrieval.anchor_distance", "retrieval.token_coverage")
+"""Metrics that need an anchor section, besides what says so itself."""
 BYTES = ("retrieval.citation_accuracy", "retrieval.citation_exact")
 """Metrics that compare bytes."""
 
@@ -105,6 +107,8 @@ class _Lacks(NamedTuple):
     """Citations without bytes to compare with."""
     opaque: int
     """Runs with blocks of unknown sections."""
+    anchors: bool
+    """Whether no question names an anchor section."""
     corpus: bool
 
     def why(self, metric: Metric, group: str | None, value: g.Value) -> str | None:
@@ -119,6 +123,8 @@ class _Lacks(NamedTuple):
             return f"{self.blind} citations have no bytes to compare with: give --corpus, or offsets in both files"
         if group is not None and group.startswith("type=") and value.undefined and self.corpus:
             return "the types of blocks are known from a corpus: give --corpus"
+        if metric.id in ANCHORED and self.anchors:
+            return "no question has an anchor section"
         if metric.id in SECTIONED and self.opaque:
             return f"{self.opaque} runs name blocks whose section only a corpus knows: give --corpus"
         return None
@@ -134,5 +140,6 @@ def _lacks(filled: Filled, *, known_corpus: bool) -> _Lacks:
         short=incomplete(arm),
         blind=sum(facts.answered and facts.accurate is None for facts in runs),
         opaque=0 if known_corpus else sum(facts.anchored and facts.opaque for facts in runs),
+        anchors=bool(runs) and not any(facts.anchored for facts in runs),
         corpus=not known_corpus,
     )

@@ -19,6 +19,8 @@ from ragworthy.suites.retrieval.fit import numbered
 from ragworthy.suites.slices import Slice, slicer
 
 ORPHANS_SHOWN = 3
+UNHELD = "RW-G23"
+"""Evidence without an index that could hold it."""
 ALLOWED = ("RW-G10", "RW-G11")
 """Gold errors that may be passed over on request: a question without relevant blocks, negatives that are relevant."""
 DEPTH = 5
@@ -57,6 +59,7 @@ def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
     sliced = slicer(job.slice_fields)
     questions: list[Wanted] = []
     seen: set[str] = set()
+    unheld: list[tuple[int, Trouble]] = []
     for block in job.gold.blocks(0, 1):
         records: list[RetrievalGold] = decoder.records(block)
         groups = sliced(block.data) if sliced and not decoder.faults else [()] * len(records)
@@ -64,12 +67,17 @@ def read_gold(job: Job, flaws: Flaws) -> list[Wanted]:
         problems = [(nth, one) for nth, gold in enumerate(records) if (one := _gold_problem(gold, seen, bound=bound))]
         offsets = job.gold.offsets(block) if problems else []
         for nth, problem in problems:
-            if not (job.allow_gold_errors and problem.code in ALLOWED):
+            if problem.code == UNHELD:
+                unheld.append((offsets[nth], problem))
+            elif not (job.allow_gold_errors and problem.code in ALLOWED):
                 flaws.add("gold", offsets[nth], *problem)
         for gold, slices in zip(records, groups, strict=True):
             questions.append(wanted_of(gold, job.rules, job.tokens, slices))
     for fault in decoder.faults:
         flaws.add("gold", *fault)
+    for place, problem in unheld[:1]:  # the same of every question: one line says it
+        more = f" ({len(unheld):,} questions)" if len(unheld) > 1 else ""
+        flaws.add("gold", place, *problem._replace(message=problem.message + more))
     return questions
 
 
@@ -86,7 +94,7 @@ def _gold_problem(gold: RetrievalGold, seen: set[str], *, bound: bool) -> Troubl
         return Trouble("RW-G10", "relevant", "expected at least one id, got none")
     if is_named(gold) and not ids_of(gold) and not bound:
         field = "gold_evidence" if gold.gold_evidence else "gold_source"
-        return Trouble("RW-G23", field, "expected the index whose chunks hold it, got none")
+        return Trouble(UNHELD, field, "expected the index whose chunks hold it (--corpus INDEX), got none")
     if gold.negatives and not {*map(stable, gold.negatives)}.isdisjoint(map(stable, ids_of(gold))):
         relevant = {*map(stable, ids_of(gold))}
         both = sorted(name for name in gold.negatives if stable(name) in relevant)

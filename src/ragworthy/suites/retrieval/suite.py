@@ -19,7 +19,8 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import DECLARED, TREC, advice, compared, distances, shadow
-from ragworthy.suites.retrieval.arms import Arms, invalid, open_sides, read_arms
+from ragworthy.suites.retrieval.arms import Arms, invalid, open_sides, read_arms, why_moot
+from ragworthy.suites.retrieval.cuts import moot, moot_live
 from ragworthy.suites.retrieval.numbers import completed, types_of
 from ragworthy.suites.retrieval.read import case_of, counts_of, established, incomplete, offender_of
 from ragworthy.suites.retrieval.rules import ALWAYS
@@ -135,8 +136,13 @@ class Retrieval(Suite):
         return super().bind(request, evidence, summary, baseline if live is None else live.baseline)
 
     def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
-        """A default gate on distances is not judged where its threshold means nothing for the model."""
+        """A default gate on distances is not judged where its threshold means nothing for the model; and none is where
+        the gold ids mean nothing to both indexes.
+        """
         source = evidence.own.source
+        nothing = why_moot(evidence.own)
+        if nothing is not None:
+            return moot(judged, nothing)
         return [
             one._replace(outcome=Outcome.NOT_MEASURED, reason=why)
             if (why := distances.meaningless(one.gate, source))
@@ -189,6 +195,8 @@ class Retrieval(Suite):
         if live is not None:
             showed = shadow.compare(live, arms.arm, found.summary, arms.renamed, found.request.gates)
             against = shadow.as_json(showed, found.summary, sound=not broken(found) and not unlike)
+            nothing = why_moot(arms)
+            against = against if nothing is None else moot_live(against, nothing)
         body = {
             "bad_qids": _unjustified(found),
             "lambda": _marks(found),
