@@ -109,6 +109,7 @@ class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
     gold_evidence: list[str] | None = None
     gold_source: Sources | None = None
     gold_groups: list[list[str]] | None = None
+    gold_claim_substr: list[str] | None = None
 
     @property
     def name(self) -> str:

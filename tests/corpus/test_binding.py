@@ -17,8 +17,10 @@ HANDBOOK = [
 ]  # fmt: skip
 
 
-def bind(evidence: list[str], *sources: str | GoldSource, chunks: list[Chunk] = HANDBOOK) -> Bound:
-    return Binder(chunks).bind(evidence, sources)
+def bind(
+    evidence: list[str], *sources: str | GoldSource, chunks: list[Chunk] = HANDBOOK, keys: tuple[str, ...] = ()
+) -> Bound:
+    return Binder(chunks).bind(evidence, sources, keys)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ CUT = "one two three four five six seven eight nine ten"
         (5, 5, (("l",), ("r",)), "parts"),  # neither side has enough
         (4, 4, (("r",),), "overlap"),
         (6, 3, (("l", "r"),), "overlap"),  # 6 and 7 words: both hold most of it
-        (7, 0, (("l", "r"),), "exact"),  # the right one holds all, the left one most
+        (7, 0, (("l", "r"),), "overlap"),  # the right one holds all, the left one most: somebody should look
         (2, 6, (), "unbound"),  # 2 + 4 words
         (3, 7, (("l",), ("r",)), "parts"),  # 3 + 3 words, but four in the middle are nowhere: 0.60 together
     ],
@@ -116,6 +118,72 @@ def test_chinese_is_compared_by_character() -> None:
     assert bind(["他住在\uff02北京城\uff02,已经30年了"], chunks=chunks).how == ("unbound",)
     assert bind(["她住在北京城,已经三十年了"], chunks=chunks) == Bound((("1",),), how=("overlap",))  # 10 of 11
     assert bind(["城"], chunks=chunks).groups == (("1", "2"),)
+
+
+ORGANS = "在2006年後期，中國官員承認中國器官移植手術所使用的人體器官大部分來源於被判處死刑犯人的自願捐助。"
+CHANCE = [
+    Chunk(id="wrong", doc_id="d2", text="恆星的光度會由中心向邊緣逐漸減弱，與地球的距離是三百光年。在2006年，絕"),
+    Chunk(id="wrong2", doc_id="d3", text="我們喜歡貓。在2006年"),
+]
+
+
+def test_a_few_characters_at_the_border_of_another_document_are_no_evidence() -> None:
+    whole = Chunk(id="right", doc_id="d1", text=f"{ORGANS}其他文字。")
+    assert bind([ORGANS], chunks=[whole, *CHANCE], keys=("2006年",)) == Bound((("right",),), how=("exact",))
+    cut = [
+        Chunk(id="left", doc_id="d1", text=f"以前的文字。{ORGANS[:12]}"),
+        Chunk(id="right", doc_id="d1", text=f"{ORGANS[12:]}其他文字。"),
+    ]
+    assert bind([ORGANS], chunks=[*cut, *CHANCE], keys=("2006年",)) == Bound((("left",),), how=("overlap",))
+    alone = bind([ORGANS], chunks=CHANCE, keys=("2006年",))
+    assert (alone.groups, alone.how) == ((), ("unbound",))
+
+
+def test_the_same_few_words_elsewhere_in_the_document_are_no_evidence() -> None:
+    """Two chunks of the document end with the first words of the text; one of them in the place where it stands."""
+    text = "In 2006 the company opened its first plant in Ohio and hired two hundred people."
+    chunks = [
+        Chunk(id="1", doc_id="d", text="The founder was born in Texas. The treaty was signed. In 2006 the"),
+        Chunk(id="2", doc_id="d", text="It was a small firm. Nobody knew of its plans. In 2006 the company"),
+        Chunk(id="3", doc_id="d", text=f"of its plans. {text} Other text follows."),
+    ]
+    assert bind([text], chunks=chunks, keys=("In 2006",)) == Bound((("2", "3"),), how=("overlap",))
+    assert bind([text], chunks=chunks, keys=("two hundred",)) == Bound((("3",),), how=("exact",))
+
+
+TYPO = "In 2006 the compnay opened its first plant and hired all people who came from the town of Akron"
+
+
+@pytest.mark.parametrize(
+    ("key", "group"),
+    [
+        ("Akron", ("right",)),  # 15 of 19 words (0.79) are on the left, but not the answer
+        ("In 2006", ("left",)),
+        ("Cleveland", ("left",)),  # not in the text: most of it counts
+    ],
+)
+def test_an_edited_text_that_a_border_cuts_belongs_to_the_side_with_the_answer(
+    key: str, group: tuple[str, ...]
+) -> None:
+    right = TYPO.replace("compnay", "company")
+    at = right.index("town")
+    chunks = [
+        Chunk(id="left", doc_id="d", text=f"It was a small firm. {right[:at]}"),
+        Chunk(id="right", doc_id="d", text=f"{right[at:]}. Later it moved on."),
+        Chunk(id="other", doc_id="e", text="Nobody ever left the town of Akron"),
+    ]
+    assert bind([TYPO], chunks=chunks, keys=(key,)) == Bound((group,), how=("overlap",))
+
+
+def test_an_edited_text_of_which_no_side_has_most_is_found_by_the_answer() -> None:
+    right = TYPO.replace("compnay", "company")
+    at = right.index("all people")
+    chunks = [
+        Chunk(id="left", doc_id="d", text=f"It was a small firm. {right[:at]}"),
+        Chunk(id="right", doc_id="d", text=f"{right[at:]}. Later it moved on."),
+    ]
+    assert bind([TYPO], chunks=chunks, keys=("Akron",)) == Bound((("right",),), how=("overlap",))
+    assert bind([TYPO], chunks=chunks).how == ("unbound",)  # 9 and 9 of 19 words
 
 
 @pytest.mark.parametrize(

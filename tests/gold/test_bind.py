@@ -1,5 +1,6 @@
 """`gold bind`, and what a lock freezes of items that name evidence."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -43,12 +44,16 @@ def bind(rows: list[Row], *args: str) -> tuple[int, str, list[Row]]:
     return done.code, done.out, [json.loads(line) for line in Path("bound.jsonl").read_text().splitlines()]
 
 
+def bound_to() -> Row:
+    return {"corpus_sha256": hashlib.sha256(Path("chunks.jsonl").read_bytes()).hexdigest()}
+
+
 def test_ids_of_the_day_are_written_and_alternatives_survive() -> None:
     code, out, rows = bind(GOLD)
     assert code == 0
     assert rows == [
-        GOLD[0] | {"gold_citations": ["b1"]},  # one chunk: the id says it all
-        GOLD[1] | {"gold_citations": ["b1", "b2"], "gold_groups": [["b1", "b2"]]},
+        GOLD[0] | {"gold_citations": ["b1"], "bound": bound_to()},  # one chunk: the id says it all
+        GOLD[1] | {"gold_citations": ["b1", "b2"], "gold_groups": [["b1", "b2"]], "bound": bound_to()},
         GOLD[2],
         GOLD[3],
     ]
@@ -65,7 +70,7 @@ def test_what_is_in_no_chunk_is_listed_and_goes_to_review() -> None:
     assert code == 1
     assert 'unbound: lost: "A bucket holds at most 7 GB.": b1 holds 85 % of its words, but not 7\n' in out
     assert out.endswith("wrote bound.jsonl, review.jsonl\nbind: 1 piece of evidence in no chunk (exit 1)\n")
-    assert rows[-1] == LOST | {"gold_citations": [], "gold_groups": [[]]}
+    assert rows[-1] == LOST | {"gold_citations": [], "gold_groups": [[]], "bound": bound_to()}
     assert [json.loads(line) for line in Path("review.jsonl").read_text().splitlines()] == [
         {
             "qid": "lost", "question": "When?", "evidence": "A bucket holds at most 7 GB.", "how": "unbound",
@@ -92,7 +97,7 @@ def test_a_retrieval_set_gets_relevant_blocks() -> None:
     assert code == 0
     assert rows == [
         {"qid": "r", "paraphrases": wordings, "relevant": ["b1", "b2"], "gold_source": [{"doc": "buckets"}],
-         "gold_groups": [["b1", "b2"]]}
+         "gold_groups": [["b1", "b2"]], "bound": bound_to()}
     ]  # fmt: skip
 
 
@@ -200,8 +205,8 @@ def test_diff_tells_binding_from_evidence() -> None:
     _, _, rows = bind(GOLD)
     done = ragworthy("gold", "diff", "gold.jsonl", "bound.jsonl")
     assert done.out == (
-        "changed: names (gold_citations, gold_groups): not scored: the same evidence, bound to other chunks\n"
-        "changed: size (gold_citations): not scored: the same evidence, bound to other chunks\n"
+        "changed: names (bound, gold_citations, gold_groups): not scored: the same evidence, bound to other chunks\n"
+        "changed: size (bound, gold_citations): not scored: the same evidence, bound to other chunks\n"
         "0 added, 0 removed, 2 changed\n"
         "runs over the two sets are comparable\n"
     )

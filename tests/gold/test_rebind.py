@@ -63,15 +63,18 @@ def test_a_retrieval_item() -> None:
         relevant=["S.5.1.p.Bk003", "S.5.1.p.Bk004a", "S.5.1.p.Bk004b"],
         anchor_section="S.5.1",
         negatives=["S.4.3.p.Bk014"],
+        gold_groups=[["S.5.1.p.Bk003"], ["S.5.1.p.Bk004a", "S.5.1.p.Bk004b"]],
     )]  # fmt: skip
-    assert list(rebound.items[0]) == list(item())
+    assert list(rebound.items[0]) == [*item(), "gold_groups"]
     split_to = ["S.5.1.p.Bk004a", "S.5.1.p.Bk004b"]
     assert rebound.log == [
         Change("Q-0137", "relevant", "S.4.2.p.Bk011a", ["S.5.1.p.Bk003"], "shift", 1.0, "the block moved"),
         Change("Q-0137", "relevant", "S.4.2.p.Bk011b", split_to, "split", 1.0, "split into 2 parts"),
         Change("Q-0137", "anchor_section", "S.4.2", "S.5.1", "shift", 1.0, "the section of S.5.1.p.Bk003"),
         Change("Q-0137", "negatives", "S.4.1.p.Bk010", [], "unmapped", 0.0, "no new block holds its text"),
-    ]
+        Change("Q-0137", "gold_groups", None, [["S.5.1.p.Bk003"], split_to], "split", None,
+               "any part of a split will do"),
+    ]  # fmt: skip
     assert rebound.review == [
         Review("Q-0137", "relevant", "S.4.2.p.Bk011b", "split into 2 parts"),
         Review("Q-0137", "negatives", "S.4.1.p.Bk010", "unmapped: no new block holds its text"),
@@ -96,6 +99,34 @@ def test_an_answers_item() -> None:
     assert rebound.items == [gold | {"gold_citations": ["S.5.1.p.Bk003", "other#1"]}]
     assert [change.qid for change in rebound.log] == ["A1"]
     assert rebound.review == []
+
+
+def test_parts_of_a_split_are_alternatives() -> None:
+    """One id that was split is still one piece of evidence: any of its parts will do."""
+    gold = {"qid": "A1", "answerable": True, "gold_citations": ["S.4.2.p.Bk011b"], "gold_claim_substr": ["x"]}
+    parts = ["S.5.1.p.Bk004a", "S.5.1.p.Bk004b"]
+    assert rebind_gold([gold], redirects(), NEW).items == [gold | {"gold_citations": parts, "gold_groups": [parts]}]
+
+
+def test_groups_are_rewritten() -> None:
+    gold = {
+        "qid": "A1",
+        "answerable": True,
+        "gold_citations": ["S.4.2.p.Bk011a", "S.4.2.p.Bk011b", "S.4.1.p.Bk010"],
+        "gold_groups": [["S.4.2.p.Bk011a", "S.4.2.p.Bk011b"], ["S.4.1.p.Bk010"]],
+        "bound": {"corpus_sha256": "0" * 64},
+    }
+    rebound = rebind_gold([gold], redirects(), NEW)
+    parts = ["S.5.1.p.Bk003", "S.5.1.p.Bk004a", "S.5.1.p.Bk004b"]
+    assert rebound.items == [
+        {
+            "qid": "A1",
+            "answerable": True,
+            "gold_citations": parts,
+            "gold_groups": [parts, []],
+        }
+    ]
+    assert ("gold_groups", "nothing is left of a group") in [(one.field, one.why) for one in rebound.review]
 
 
 def test_what_became_empty_is_named() -> None:
@@ -291,9 +322,10 @@ def test_nothing_is_edited_in_place_and_no_old_id_stays(first: list[str], second
     rebound = rebind_gold([gold], redirects(), NEW).items + rebind_traces([record], redirects(), NEW).items
     assert (gold, record) == before
     for new, old in zip(rebound, before, strict=True):
-        assert list(new) == list(old)
+        assert [key for key in new if key != "gold_groups"] == list(old)
     moved = {one.old_block_id for one in ROWS} - NEW
     lists = [rebound[0][key] for key in ("relevant", "negatives", "gold_citations")]
+    lists += rebound[0].get("gold_groups", [])
     lists += [rebound[1]["retrieved_ids"], rebound[1]["answer_citations"], [one["id"] for one in rebound[1]["topk"]]]
     assert not moved & {id for ids in lists for id in ids}
     assert json.dumps(rebound)

@@ -1,36 +1,55 @@
 """Evidence bound to the chunks of the day: which chunks hold a text that somebody named as evidence.
 
-A chunk holds an evidence text when it holds all its words in one run, or when its border cuts the text and what a right
-answer says is on this side; at least 0.60 of the text where that is not known. Where no chunk does, the text may have
-been edited: a chunk then holds it when 0.75 of its words stand in one window of the chunk in the same order, and every
-number among them. All chunks that hold a text are alternatives of each other: a group. A text that is longer than the
-chunks, or cut where neither side has enough, is held by several together: a group for each part.
+A chunk holds an evidence text when it holds all its words in one run. Where its border cuts the text, it holds it when
+what a right answer says (a key) is on this side, and its neighbours of the same document hold the rest; at least 0.60
+of the text where no key is known. Where the text stands whole, a cut part counts only in the same document, with a key:
+when it is most of the text, or what is around it is the same. Where no chunk holds it, the text may have been edited: a
+chunk then holds it when 0.75 of its words stand in one window of the chunk in the same order, and every number among
+them; here too the side with a key wins. All chunks that hold a text are alternatives of each other: a group. A text
+that is longer than the chunks, or cut where neither side has enough, is held by several together: a group for each
+part. Only what rests on whole texts alone is called exact or normalised.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ragworthy.corpus.comparing import best_window, common, forms_of, keys_of, words_of
+from ragworthy.corpus.comparing import best_window, common, forms_of, keys_of
+from ragworthy.corpus.cuts import (
+    BORDER,
+    CUT,
+    EDITED,
+    Span,
+    Words,
+    backward,
+    by_document,
+    cover,
+    edge,
+    enough,
+    forward,
+    keep,
+    length,
+    most_of,
+    places,
+    same_place,
+    says_enough,
+    shares,
+    sides,
+    with_key,
+)
 from ragworthy.corpus.origins import Origins, document_of
 from ragworthy.ids import natural
 from ragworthy.records import Chunk, GoldSource
 
-CUT = (3, 5)
-"""A chunk whose border cuts a text holds it when this share of its words is on this side: 0.60."""
-EDITED = (3, 4)
-"""A chunk holds an edited text when this share of its words stands in one window: 0.75. Both: docs/gold.md."""
 FEWEST = 5
 """A text with fewer words says too little to be recognised when it was edited."""
 SEVERAL = 3
 """So many of the rarest words, besides those that may be missing, are looked up before a chunk is compared."""
-BORDER = 3
-"""From so many words on, a text that runs over the border of a chunk is recognised."""
+NEAR = 8
+"""So many chunks are looked at for the two sides of an edited text that a border cuts."""
 
 EXACT, NORMALISED, OVERLAP, PARTS, SOURCE, UNBOUND = "exact", "normalised", "overlap", "parts", "source", "unbound"
 HOW = (EXACT, NORMALISED, OVERLAP, PARTS, SOURCE, UNBOUND)
-
-Words = tuple[str, ...]
 
 
 class Unbound(NamedTuple):
@@ -59,15 +78,6 @@ class _Held(NamedTuple):
     nearest: int | None = None
 
 
-def enough(part: int, whole: int, least: tuple[int, int]) -> bool:
-    """Whether a number of words is at least a share of a text, in whole numbers.
-
-    >>> enough(3, 5, CUT), enough(59, 100, CUT), enough(0, 0, CUT)
-    (True, False, False)
-    """
-    return part > 0 and least[1] * part >= least[0] * whole
-
-
 class Binder:
     """Finds evidence in chunks. Built once; the order of the chunks makes no difference."""
 
@@ -78,8 +88,8 @@ class Binder:
         self._runs = ["\n".join(map(_run, some)) for some in forms]
         self._origins = Origins(self._chunks)
         self._postings: dict[str, list[int]] = defaultdict(list)
-        self._heads: dict[Words, list[tuple[int, int]]] = defaultdict(list)
-        self._tails: dict[Words, list[tuple[int, int]]] = defaultdict(list)
+        self._heads: dict[Words, list[Span]] = defaultdict(list)
+        self._tails: dict[Words, list[Span]] = defaultdict(list)
         for number, words in enumerate(self._words):
             for key in {key for some in forms[number] for key in keys_of(some)}:
                 self._postings[key].append(number)
@@ -143,19 +153,19 @@ class Binder:
             return self._verbatim(text.strip(), inside)
         words = forms[0]
         whole = {number for form in forms for number in self._whole(form, inside)}
-        cut = self._cut(words, inside)
-        most = _with_key(cut, _places(words, keys)) or {
-            number for number, (begin, end) in cut.items() if enough(end - begin, len(words), CUT)
-        }
+        cut = {number: span for number, span in self._cut(words, inside).items() if number not in whole}
+        wanted = places(words, keys)
+        beside = self._beside(cut, words, wanted, whole)
         if whole:
             exact = any(text.strip() in self._chunks[number].text for number in whole)
-            return _Held([[*whole, *most]], EXACT if exact else NORMALISED)
-        if most:
-            return _Held([sorted(most)], OVERLAP)
-        parts = self._parts(len(words), cut)
+            how = OVERLAP if beside else EXACT if exact else NORMALISED
+            return _Held([[*whole, *beside]], how)
+        if beside:
+            return _Held([sorted(beside)], OVERLAP)
+        parts = self._parts(words, cut)
         if parts:
             return _Held(parts, PARTS)
-        return self._edited(words, inside, cut)
+        return self._edited(words, inside, cut, wanted)
 
     def _verbatim(self, text: str, inside: frozenset[int] | None) -> _Held:
         """A text without a letter or digit is looked for as it is."""
@@ -179,45 +189,61 @@ class Binder:
             candidates = range(len(self._chunks))
         return [n for n in candidates if run in self._runs[n] and (inside is None or n in inside)]
 
-    def _cut(self, words: Words, inside: frozenset[int] | None) -> dict[int, tuple[int, int]]:
+    def _cut(self, words: Words, inside: frozenset[int] | None) -> dict[int, Span]:
         """The part of a text, as a range of its words, that stands at the border of each chunk, or fills it."""
-        found: dict[int, tuple[int, int]] = {}
+        found: dict[int, Span] = {}
         for at in range(len(words) - BORDER + 1):
             for number, off in self._heads.get(words[at : at + BORDER], ()):
                 if inside is None or number in inside:
-                    _keep(found, number, _forward(words, at, self._words[number], off))
+                    keep(found, number, forward(words, at, self._words[number], off))
             end = at + BORDER
             for number, off in self._tails.get(words[at:end], ()):
                 if inside is None or number in inside:
-                    _keep(found, number, _backward(words, end, self._words[number], off))
+                    keep(found, number, backward(words, end, self._words[number], off))
         return found
 
-    def _parts(self, size: int, cut: dict[int, tuple[int, int]]) -> list[list[int]]:
+    def _document(self, number: int) -> str:
+        return document_of(self._chunks[number])
+
+    def _beside(self, cut: dict[int, Span], words: Words, wanted: Sequence[Span], whole: set[int]) -> set[int]:
+        """The chunks whose border cuts a text and that count for it.
+
+        Where the text stands whole, only those of the same document with a key: that are most of the text, or stand in
+        the same place.
+        """
+        found: set[int] = set()
+        for document, parts in by_document(cut, self._document).items():
+            there = [n for n in whole if self._document(n) == document]
+            if not whole:
+                found |= sides(parts, words, wanted)
+            elif there:
+                most = most_of(parts, words)
+                found |= {
+                    n
+                    for n in (with_key(parts, wanted) if wanted else most)
+                    if n in most or any(same_place(words, parts[n], self._words[n], self._words[w]) for w in there)
+                }
+        return found
+
+    def _parts(self, words: Words, cut: dict[int, Span]) -> list[list[int]]:
         """A group for each part of a text that chunks of one document hold together; none where they hold too little.
 
         The part that holds most comes first; parts are taken until they are most of the text.
         """
-        by_document: dict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
-        for number, span in cut.items():
-            by_document[document_of(self._chunks[number])][number] = span
-        best: tuple[int, str, list[tuple[int, int]]] | None = None
-        for document in sorted(by_document, key=natural):
-            spans = _cover(size, set(by_document[document].values()))
-            covered = _length(spans)
-            if enough(covered, size, CUT) and (best is None or covered > best[0]):
-                best = (covered, document, spans)
-        if best is None:
+        apart = by_document(cut, self._document)
+        found: dict[str, list[Span]] = {}
+        for document in sorted(apart, key=natural):
+            spans = cover(len(words), set(apart[document].values()))
+            if enough(length(spans), len(words), CUT) and all(says_enough(words[slice(*span)]) for span in spans):
+                found[document] = spans
+        if not found:
             return []
-        return [
-            [
-                n
-                for n, mine in cut.items()
-                if enough(min(mine[1], span[1]) - max(mine[0], span[0]), span[1] - span[0], CUT)
-            ]
-            for span in sorted(best[2])
-        ]
+        best = max(found.values(), key=length)
+        return [[n for doc in found for n, mine in apart[doc].items() if shares(mine, span)] for span in sorted(best)]
 
-    def _edited(self, words: Words, inside: frozenset[int] | None, cut: dict[int, tuple[int, int]]) -> _Held:
+    def _edited(
+        self, words: Words, inside: frozenset[int] | None, cut: dict[int, Span], wanted: Sequence[Span]
+    ) -> _Held:
         """The chunks that hold most of the words in one window, in the same order, and all of the numbers."""
         shares = {number: end - begin for number, (begin, end) in cut.items()}
         numbers = {word for word in words if not word.isalpha() and any(map(str.isdigit, word))}
@@ -234,6 +260,7 @@ class Binder:
                         lacking[number] = missing
                     else:
                         held.append(number)
+        held = self._with_key(words, [*held, *self._near(words, inside, cut)], held, wanted) if wanted else held
         if held:
             return _Held([held], OVERLAP)
         if not shares:
@@ -244,6 +271,26 @@ class Binder:
         if nearest in lacking:
             return _Held([], UNBOUND, f"{name} holds {most}, but not {', '.join(lacking[nearest])}", nearest)
         return _Held([], UNBOUND, f"no chunk holds it; {name} comes nearest with {most}", nearest)
+
+    def _with_key(self, words: Words, near: list[int], held: list[int], wanted: Sequence[Span]) -> list[int]:
+        """Of the chunks of an edited text those with a key; where none has one, the side of a border that does."""
+        runs = {_run(words[begin:end]) for begin, end in wanted}
+        keyed = {n for n in near if any(run in self._runs[n] for run in runs)}
+        spans = {n: span for n in set(near) if (span := edge(words, self._words[n])) is not None}
+        found = {n for n in held if n in keyed}
+        for parts in by_document(spans, self._document).values():
+            found |= sides(parts, words, wanted) & keyed
+        return sorted(found) or held
+
+    def _near(self, words: Words, inside: frozenset[int] | None, cut: Iterable[int]) -> list[int]:
+        """The chunks that share most of the rarer words, and those of their documents that have a part of the text."""
+        keys = self._rarest(words)
+        shared: Counter[int] = Counter()
+        for key in keys[: max(len(keys) // 2, SEVERAL)]:
+            shared.update(n for n in self._postings.get(key, ()) if inside is None or n in inside)
+        found = sorted(shared, key=lambda n: (-shared[n], natural(self._chunks[n].name)))[:NEAR]
+        documents = set(map(self._document, found))
+        return [*found, *(n for n in cut if self._document(n) in documents)]
 
     def _candidates(self, words: Words, inside: frozenset[int] | None) -> list[int]:
         """Chunks that may hold most of the words. One that has too few of the rarest ones lacks too many."""
@@ -261,59 +308,5 @@ class Binder:
         return sorted(n for n in found if sum(map(words.count, wanted.intersection(self._words[n]))) >= least)
 
 
-def _places(words: Words, keys: Iterable[str]) -> list[tuple[int, int]]:
-    """Where texts stand in another one, as ranges of its words."""
-    found = []
-    for key in filter(None, map(words_of, keys)):
-        found += [(at, at + len(key)) for at in range(len(words) - len(key) + 1) if words[at : at + len(key)] == key]
-    return found
-
-
-def _with_key(cut: dict[int, tuple[int, int]], places: Sequence[tuple[int, int]]) -> set[int]:
-    """The chunks whose part of a text has one of these places in it."""
-    return {n for n, (left, right) in cut.items() if any(left <= begin and end <= right for begin, end in places)}
-
-
 def _run(words: Words) -> str:
     return f" {' '.join(words)} "
-
-
-def _keep(found: dict[int, tuple[int, int]], number: int, span: tuple[int, int] | None) -> None:
-    if span is not None:
-        before = found.get(number, (0, 0))
-        found[number] = min(before, span, key=lambda one: (one[0] - one[1], one))
-
-
-def _forward(words: Words, at: int, chunk: Words, off: int) -> tuple[int, int] | None:
-    """The words from `at` on with which a chunk begins: up to the last one, or up to the end of the chunk."""
-    most = min(len(words) - at, len(chunk) - off)
-    same = next((n for n in range(most) if words[at + n] != chunk[off + n]), most)
-    at_end = at + same == len(words) or off + same >= len(chunk) - 1
-    return (at, at + same) if at_end and same >= BORDER else None
-
-
-def _backward(words: Words, end: int, chunk: Words, off: int) -> tuple[int, int] | None:
-    """The words up to `end` with which a chunk ends: from the first one on, or from the beginning of the chunk."""
-    last = len(chunk) - off
-    most = min(end, last)
-    same = next((n for n in range(most) if words[end - 1 - n] != chunk[last - 1 - n]), most)
-    at_begin = end == same or last - same <= 1
-    return (end - same, end) if at_begin and same >= BORDER else None
-
-
-def _cover(size: int, spans: set[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The fewest spans, the one that adds most first, that are most of a text; what is left where they are not."""
-    taken: list[tuple[int, int]] = []
-    covered: set[int] = set()
-    while not enough(len(covered), size, CUT):
-        added = {span: len(set(range(*span)) - covered) for span in spans}
-        if not added or max(added.values()) < BORDER:
-            break
-        best = min(added, key=lambda span: (-added[span], span))
-        taken.append(best)
-        covered.update(range(*best))
-    return taken
-
-
-def _length(spans: Iterable[tuple[int, int]]) -> int:
-    return len(set[int]().union(*(range(*span) for span in spans)))

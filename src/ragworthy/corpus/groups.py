@@ -52,7 +52,9 @@ class Groups:
         """A group for each evidence text; where there is none, one for each source. Empty ones bind to nothing."""
         sources = gold.gold_source or []
         if gold.gold_evidence:
-            return tuple(group for text in dict.fromkeys(gold.gold_evidence) for group in self._evidence(text, sources))
+            keys = gold.gold_claim_substr or []
+            texts = dict.fromkeys(gold.gold_evidence)
+            return tuple(group for text in texts for group in self._evidence(text, sources, keys))
         return tuple(self._source(source) for source in dict.fromkeys(sources))
 
     def _source(self, source: str | GoldSource) -> Group:
@@ -60,9 +62,9 @@ class Groups:
         doc = source if isinstance(source, str) else source.doc
         return Group(str(source), self._named(found.numbers), found.why, doc)
 
-    def _evidence(self, text: str, sources: Sequence[str | GoldSource]) -> list[Group]:
+    def _evidence(self, text: str, sources: Sequence[str | GoldSource], keys: Sequence[str]) -> list[Group]:
         """The chunks that hold a text: one group, or one for each part of it."""
-        bound = self._binder.bind([text], sources)
+        bound = self._binder.bind([text], sources, keys)
         name = f'"{clip(text, SHOWN)}"'
         if UNBOUND in bound.how:
             return [Group(name, (), bound.unbound[0].why, text)]

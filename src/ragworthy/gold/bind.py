@@ -20,7 +20,7 @@ from ragworthy.records import Chunk, GoldSource
 
 IDS = {"answers": "gold_citations", "retrieval": "relevant"}
 """The field that the ids of a suite stand in."""
-STALE = ("relevant_offsets", "index_hash")
+STALE = ("relevant_offsets", "index_hash", "bound")
 """What belongs to the chunks of another day."""
 SURE = (EXACT, NORMALISED, SOURCE)
 
@@ -96,8 +96,9 @@ def bind(gold: Path, corpus: Path, out: Path, review: Path | None = None) -> Bin
     items = _items(source)
     if suite not in IDS or not any(Evidence.of(value) for _, value in items):
         raise data_error("RW-G18", "expected items with gold_evidence or gold_source, got none", where=source.given)
-    chunks = read_chunks(chunk_source(corpus))
-    found = bindings(items, chunks, suite)
+    shelf = chunk_source(corpus)
+    chunks = read_chunks(shelf)
+    found = bindings(items, chunks, suite, shelf.sha256())
     encode = msgspec.json.Encoder().encode
     write_whole(out, b"".join(encode(item) + b"\n" for item in found.items))
     if review is not None:
@@ -120,8 +121,8 @@ def _items(source: Source) -> list[tuple[str, dict[str, Any]]]:
     return [(qid, value) for qid, _, value in items]
 
 
-def bindings(items: Sequence[tuple[str, dict[str, Any]]], chunks: Sequence[Chunk], suite: str) -> Bindings:
-    """Every item with the chunks that hold its evidence."""
+def bindings(items: Sequence[tuple[str, dict[str, Any]]], chunks: Sequence[Chunk], suite: str, sha256: str) -> Bindings:
+    """Every item with the chunks that hold its evidence, and the hash of the corpus that they are of."""
     binder = Binder(chunks)
     written: list[dict[str, Any]] = []
     pieces: list[Piece] = []
@@ -136,7 +137,7 @@ def bindings(items: Sequence[tuple[str, dict[str, Any]]], chunks: Sequence[Chunk
             question = str(value.get("question") or "")
             mine.append(Piece(qid, question, text, bound.how[0], bound.groups, why, nearest, bound.notes))
         pieces += mine
-        written.append(_written(value, mine, suite) if mine else value)
+        written.append(_written(value, mine, suite) | {"bound": {"corpus_sha256": sha256}} if mine else value)
     return Bindings(written, pieces, without)
 
 

@@ -1,8 +1,9 @@
 """Gold items and traces of an old version of the corpus, rewritten for the new one. Pure: nothing is edited in place.
 
-An id becomes the ids it leads to: one, all parts of a split, or none. Gold drops what leads nowhere and names it for
-review. Traces keep its rank under the id `gone:OLD`, which no block has: an old id must not stay, because the new
-version may have given it to another text. Results that a merge made the same are kept once, at the better rank.
+An id becomes the ids it leads to: one, all parts of a split, or none. The parts of a split are alternatives of each
+other: a group of `gold_groups`. Gold drops what leads nowhere and names it for review. Traces keep its rank under the
+id `gone:OLD`, which no block has: an old id must not stay, because the new version may have given it to another text.
+Results that a merge made the same are kept once, at the better rank.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -245,15 +246,45 @@ def _gold_item(rewriter: _Rewriter, item: Record) -> Record:
             new[key] = rewriter.ids(key, value, keep_gone=False)
             if value and not new[key] and key != "negatives":
                 rewriter.look(key, "", "nothing is left of it")
+        elif key == "gold_groups" and isinstance(value, list):
+            new[key] = _groups(rewriter, value)
         elif key == "relevant_offsets" and isinstance(value, dict):
             new[key] = _gold_offsets(rewriter, value)
         elif key == "anchor_section":
             relevant = item.get("relevant")
             new[key] = rewriter.anchor(key, value, relevant if isinstance(relevant, list) else [])
-        else:
+        elif key != "bound":  # that was another corpus
             new[key] = value
     _part_negatives(rewriter, item, new)
-    return new
+    return new if item.get("gold_groups") else new | _split_groups(rewriter, item)
+
+
+def _groups(rewriter: _Rewriter, groups: list[Any]) -> list[Any]:
+    """Groups of alternatives, each with the new ids of all its old ones; two that became the same are one."""
+    found: list[Any] = []
+    for group in groups:
+        new = group
+        if isinstance(group, list):
+            new = list(dict.fromkeys(rewriter.ids("gold_groups", group, keep_gone=False)))
+            if group and not new:
+                rewriter.look("gold_groups", "", "nothing is left of a group")
+        if new not in found or new == []:
+            found.append(new)
+    return found
+
+
+def _split_groups(rewriter: _Rewriter, item: Record) -> Record:
+    """Groups for ids that were split: the parts are alternatives of each other, and not all of them needed."""
+    field = next((key for key in ("relevant", "gold_citations") if item.get(key)), None)
+    old = item[field] if field is not None and isinstance(item[field], list) else []
+    if not all(isinstance(id, str) for id in old):
+        return {}
+    now = [list(rewriter.versions.redirects.resolve(id)) for id in old]
+    groups = [group for nth, group in enumerate(now) if group and group not in now[:nth]]
+    if all(len(group) < 2 for group in groups):
+        return {}
+    rewriter.log.append(Change(rewriter.qid, "gold_groups", None, groups, "split", None, "any part of a split will do"))
+    return {"gold_groups": groups}
 
 
 def _part_negatives(rewriter: _Rewriter, item: Record, new: Record) -> None:

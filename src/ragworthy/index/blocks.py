@@ -37,6 +37,11 @@ class Corpus(NamedTuple):
     source: Source | None = None
     chunks: Sequence[Chunk] = ()
 
+    @property
+    def again(self) -> int:
+        """How many chunks stand there once more."""
+        return len(self.chunks) - len({chunk.name for chunk in self.chunks})
+
     def place(self, name: str) -> Place:
         """Where a block stands: what the corpus says, else what its id says."""
         return self.places.get(name) or place_of(name)
@@ -131,6 +136,8 @@ def _corpus(chunks: Sequence[Chunk], label: str, sha256: str) -> Corpus:
     corpus = Corpus({}, {}, {}, {}, label, sha256, chunks=chunks)
     for chunk in chunks:
         name = stable(chunk.name)
+        if corpus.texts.get(name) == chunk.text:
+            continue  # it stands there once more
         parsed = place_of(name)
         doc = chunk.doc_id or parsed.doc
         section = section_key(chunk.section_id).rpartition("|s=")[2] if chunk.section_id else parsed.section

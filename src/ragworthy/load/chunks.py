@@ -17,15 +17,15 @@ def read_chunks(source: Source) -> list[Chunk]:
     """Every chunk of a file, in its order."""
     decoder = Decoder(Chunk)
     found: list[Chunk] = []
-    nameless: list[int] = []
+    flaws: list[Fault] = []
+    texts: dict[str, str] = {}
     for block in source.blocks():
         chunks = decoder.records(block)
-        if not all(chunk.name for chunk in chunks):
-            offsets = record_offsets(Chunk, block)
-            nameless += [offset for offset, chunk in zip(offsets, chunks, strict=True) if not chunk.name]
+        wrong = [(nth, *one) for nth, chunk in enumerate(chunks) if (one := _wrong(chunk, texts))]
+        offsets = record_offsets(Chunk, block) if wrong else []
+        flaws += [Fault(offsets[nth], code, "chunk_id", message) for nth, code, message in wrong]
         found += chunks
-    missing = "expected a non-empty string, got nothing"
-    faults = sorted([*decoder.faults, *(Fault(offset, "RW-C01", "chunk_id", missing) for offset in nameless)])
+    faults = sorted([*decoder.faults, *flaws])
     if faults:
         lines = source.lines_at(fault.offset for fault in faults[:MOST_PROBLEMS])
         problems = [
@@ -36,6 +36,16 @@ def read_chunks(source: Source) -> list[Chunk]:
     if not found:
         raise data_error("RW-F04", "expected chunks, got none", where=source.given)
     return found
+
+
+def _wrong(chunk: Chunk, texts: dict[str, str]) -> tuple[str, str] | None:
+    """What is wrong with the id of a chunk, given the texts of those before it: the same id may only have one text."""
+    name = chunk.name
+    if not name:
+        return "RW-C01", "expected a non-empty string, got nothing"
+    if texts.setdefault(name, chunk.text) != chunk.text:
+        return "RW-I06", f'expected one text for each id, got "{name}" again with another text'
+    return None
 
 
 class Line(NamedTuple):

@@ -71,6 +71,11 @@ def names_evidence(gold: Gold) -> bool:
     return bool(gold.answerable and (gold.gold_evidence or gold.gold_source))
 
 
+def has_ids(gold: Gold) -> bool:
+    """Whether an item says which chunks hold its evidence."""
+    return bool(gold.gold_citations or any(gold.gold_groups or ()))
+
+
 def resolved(gold: Gold, bind: Bind | None = None) -> Gold:
     """An item as it is scored: with the chunks of the day where there is a corpus to look in, else as it was bound.
 

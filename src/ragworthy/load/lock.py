@@ -38,7 +38,7 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True):
     """The hash of all items as they are frozen, in their order; only where an item names evidence."""
 
 
-BOUND = frozenset({"gold_citations", "gold_groups", "relevant", "relevant_offsets", "index_hash"})
+BOUND = frozenset({"gold_citations", "gold_groups", "relevant", "relevant_offsets", "index_hash", "bound"})
 """What follows from evidence and a corpus."""
 
 

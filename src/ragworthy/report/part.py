@@ -160,6 +160,19 @@ def noted(notes: Sequence[Note]) -> list[dict[str, Any]]:
     return [plain(one.code, one.message, one.times, list(one.qids[:3])) for one in notes if one.times]
 
 
+def unchecked_note(qids: Sequence[str]) -> Note:
+    """Questions with evidence and ids, where there is no corpus to hold one against the other."""
+    items = plural(len(qids), "gold item names", "gold items name")
+    return Note("RW-G20", len(qids), f"{items} evidence and ids: the ids were not checked: give --corpus", qids)
+
+
+def again_note(times: int) -> Note:
+    """Chunks that stand in a corpus more than once."""
+    return Note(
+        "RW-G19", times, f"{plural(times, 'chunk stands', 'chunks stand')} in the corpus again, with the same text"
+    )
+
+
 def orphan_note(times: int, some: Sequence[str], *, listed: bool = True) -> Note:
     """Traces that no gold question asked for, with some of their ids; `listed` says whether the ids stand apart too.
 

@@ -84,6 +84,8 @@ class Wanted(NamedTuple):
     """The blocks that stand for an evidence text, a source or a document, by number."""
     documents: int = 0
     """How many of its ids name documents."""
+    by_evidence: bool = False
+    """Whether it names evidence or sources."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -179,6 +181,7 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
         slices=slices,
         question=gold.question,
         named=named,
+        by_evidence=is_named(gold),
         documents=0 if is_named(gold) else sum(bool(rules.document(name)) for name in map(stable, ids_of(gold))),
     )
 

@@ -1,7 +1,7 @@
 """Gold evidence held against the corpus that was given: which chunks hold it, and which gold ids are in no chunk."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ from ragworthy.load.chunks import read_chunks
 from ragworthy.load.gold import Bind, GoldDecoder, Groups, name_of, names_evidence
 from ragworthy.load.sources import Source
 from ragworthy.records import Chunk, Gold
+from ragworthy.suites.answers.stale import Stale, stale
 from ragworthy.suites.reading import Reader, reader
 
 STEPS = ("exact", "normalised", "overlap", "parts", "source", "unbound")
@@ -41,6 +42,10 @@ class Bindings(NamedTuple):
     ids: int
     """How many gold ids these questions have."""
     bind: Bind | None = None
+    stale: Stale = Stale()
+    """Other questions whose ids are of another chunking, as their texts show."""
+    again: int = 0
+    """Chunks that stand in the corpus once more."""
 
     @property
     def invalid(self) -> list[str]:
@@ -54,14 +59,17 @@ class Bindings(NamedTuple):
         if self.gone:
             share = f"{len(self.gone)} of {self.ids} gold ids are not in the corpus"
             reasons.append(f"{share}, e.g. {self.gone[0]} [RW-G13]")
-        return reasons
+        return [*reasons, *self.stale.invalid]
 
 
-def bindings(gold: Source, chunks: Sequence[Chunk]) -> Bindings:
-    """Every gold item held against the chunks. The binder is made only where there is something to bind."""
+def bindings(gold: Source, chunks: Sequence[Chunk], texts: Mapping[str, str] | None = None) -> Bindings:
+    """Every gold item held against the chunks. The binder is made only where there is something to bind.
+
+    With the folded texts of the chunks, the ids of items that name no evidence are held against them too.
+    """
     found = Bindings(Counter(), 0, [], [], [], [], 0)
     known = {name for chunk in chunks for name in (chunk.name, stable(chunk.name))}
-    items, ids = 0, 0
+    items, ids, by_id = 0, 0, list[Gold]()
     decoder = GoldDecoder()
     for block in gold.blocks():
         for one in decoder.records(block):
@@ -72,8 +80,11 @@ def bindings(gold: Source, chunks: Sequence[Chunk]) -> Bindings:
                     _compare(one, found.bind(one), found)
             elif one.answerable:
                 ids += len(one.gold_citations or ())
+                by_id.append(one)
                 found.gone.extend(n for n in one.gold_citations or () if n not in known and stable(n) not in known)
-    return found._replace(items=items, ids=ids)
+    return found._replace(
+        items=items, ids=ids, stale=stale(by_id, texts or {}), again=len(chunks) - len({one.name for one in chunks})
+    )
 
 
 def _binding(chunks: Sequence[Chunk], found: Bindings) -> Bind:

@@ -8,7 +8,7 @@ from ragworthy.metrics.answers import OF_PIECES, OF_REFERENCES, by_reference_onl
 from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.registry import find
 from ragworthy.names import DEFAULT_K
-from ragworthy.report.part import Note, noted, plain
+from ragworthy.report.part import Note, again_note, noted, plain, unchecked_note
 from ragworthy.report.show import plural
 from ragworthy.suites.answers.bound import STEPS, Bindings
 from ragworthy.suites.answers.rules import TEXT_GATE
@@ -67,7 +67,7 @@ def invalid(found: Found, bound: Bindings | None) -> list[str]:
     return bound.invalid if bound is not None else []
 
 
-def evidence_warnings(found: Found, bound: Bindings | None) -> list[dict[str, Any]]:
+def evidence_warnings(found: Found, bound: Bindings | None, unchecked: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Questions that are judged by their text only, and evidence that is not where the gold set says."""
     answerable = found.evidence.counts["answerable"]
     bare = sum(case.weight for case in found.cases if case.facts.by_text and not case.facts.unbound)
@@ -83,7 +83,7 @@ def evidence_warnings(found: Found, bound: Bindings | None) -> list[dict[str, An
         Note("RW-W87", loose, f"{plural(loose, 'gold item names', 'gold items name')} evidence and no ids: {TO_BIND}"),
     ]
     if bound is None:
-        return noted(notes)
+        return noted([*notes, unchecked_note(unchecked)])
     lost = list(dict.fromkeys(one.qid for one in bound.lost))
     entries = noted(
         [
@@ -92,8 +92,10 @@ def evidence_warnings(found: Found, bound: Bindings | None) -> list[dict[str, An
                  "chunks that hold the evidence: the evidence counts", bound.differing),
             Note("RW-W85", len(bound.elsewhere), f"{plural(len(bound.elsewhere), 'gold item')} whose evidence is not "
                  f"just where its source says, e.g. {bound.elsewhere[0] if bound.elsewhere else ''}"),
+            again_note(bound.again),
         ]
     )  # fmt: skip
+    entries = [*bound.stale.warnings(), *entries]
     if bound.lost:
         one = bound.lost[0]
         message = f"{plural(len(bound.lost), 'piece')} of gold evidence in no chunk, e.g. that of {one.qid}: {one.why}"
@@ -106,7 +108,7 @@ def evidence_warnings(found: Found, bound: Bindings | None) -> list[dict[str, An
 
 def evidence_steps(bound: Bindings | None) -> list[tuple[str, str]]:
     """What to do about evidence and ids that the corpus does not have."""
-    steps = []
+    steps = bound.stale.steps() if bound is not None else []
     if bound is not None and bound.lost:
         mend = "'ragworthy gold bind' lists it with the nearest chunks: mend the evidence, or the corpus"
         steps.append(("gold evidence is in no chunk", mend))
@@ -138,6 +140,10 @@ def evidence_lines(body: dict[str, Any]) -> list[str]:
     steps = ", ".join(f"{count:,} {'by source' if step == 'source' else step}" for step, count in how.items())
     pieces = plural(sum(how.values()), "piece")
     lines = [f"evidence of {plural(binding['items'], 'question')}: {pieces}: {steps}"]
+    guessed = how.get("overlap", 0) + how.get("parts", 0)
+    if guessed:
+        texts = plural(guessed, "text")
+        lines.append(f"  {texts} bound by overlap or in parts: 'ragworthy gold bind --review' lists them to look at")
     lines += [f"  unbound: {one['qid']}: {one['why']}" for one in binding["unbound"][:3]]
     more = len(binding["unbound"]) - 3
     return lines if more <= 0 else [*lines, f"  … and {more:,} more (--format json lists all)"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ragworthy.errors import data_error
 from ragworthy.load.chunks import read_chunks
 from ragworthy.load.decode import Decoder
+from ragworthy.load.gold import has_ids, name_of, names_evidence
 from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
@@ -75,6 +76,8 @@ class Kept(NamedTuple):
     """The rule by which each question that no exact text refuses is a refusal."""
     bindings: Bindings | None = None
     """How evidence was bound, where a corpus is given."""
+    unchecked: Sequence[str] = ()
+    """Questions with evidence and ids, where no corpus is given to hold one against the other."""
 
 
 class Corpus(NamedTuple):
@@ -158,6 +161,7 @@ def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
         repeated=_repeated(golds),
         fit=fit_of(golds, opened["trace"], known_corpus=rules.chunks is not None),
         rules=refusing_rules(found, opened["trace"], rules),
+        unchecked=[name_of(one) for one in golds if rules.chunks is None and names_evidence(one) and has_ids(one)],
     )
 
 
@@ -230,4 +234,5 @@ def corpus_of(opened: Opened, request: Request) -> Corpus:
     from ragworthy.index.blocks import chunk_source
 
     chunks = read_chunks(opened.enter(chunk_source(given)))
-    return Corpus({chunk.name: fold(chunk.text) for chunk in chunks}, bindings(opened["gold"], chunks))
+    texts = {chunk.name: fold(chunk.text) for chunk in chunks}
+    return Corpus(texts, bindings(opened["gold"], chunks, texts))

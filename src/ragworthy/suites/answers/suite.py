@@ -264,7 +264,7 @@ class Answers(Suite):
         rules = dict(sorted(Counter(own.rules.values()).items()))
         return Extra(
             body={"metrics": told(own.bindings), "labels": {"refusal_rules": rules} if rules else {}},
-            warnings=[*warnings(found), *evidence_warnings(found, own.bindings)],
+            warnings=[*warnings(found), *evidence_warnings(found, own.bindings, own.unchecked)],
             steps=[*evidence_steps(own.bindings), *steps(found)],
             invalid=invalid(found, own.bindings),
             texts=cache(partial(texts_of, found.opened)),

@@ -8,7 +8,7 @@ from ragworthy.metrics.facts.convergence import SPLIT, Arm, Asked
 from ragworthy.metrics.facts.distance import ACCEPT, BLOCK
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.names import RELEASE
-from ragworthy.report.part import Note, noted, orphan_note
+from ragworthy.report.part import Note, again_note, noted, orphan_note, unchecked_note
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.retrieval.arms import LOST, Arms, foreign, unbound, why_moot
@@ -146,7 +146,14 @@ def warnings(found: Found) -> list[dict[str, Any]]:
             cannot.setdefault(why, []).append(name.id.partition(".")[2])
     notes = [Note("RW-W26", len(names), f"not measured: {', '.join(names)}: {why}") for why, names in cannot.items()]
     arm: Arm = found.own.arm
-    said = [*_of_gold(arm), *_of_traces(arm), *found.own.fit.notes, *_of_distances(found), _of_size(arm)]
+    said = [
+        *_of_gold(arm),
+        *_of_corpus(found.own),
+        *_of_traces(arm),
+        *found.own.fit.notes,
+        *_of_distances(found),
+        _of_size(arm),
+    ]
     return noted([*notes, _of_cuts(found.own), *said])
 
 
@@ -172,6 +179,14 @@ def _of_gold(arm: Arm) -> list[Note]:
         Note("RW-W91", len(lost), f"{held} in no chunk of this index and counted as not found, e.g. {first}",
              list(dict.fromkeys(qid for qid, _ in lost))),
     ]  # fmt: skip
+
+
+def _of_corpus(arms: Arms) -> list[Note]:
+    """Chunks that stand twice; ids beside evidence, where there is no corpus to hold one against the other."""
+    corpus = arms.sides.shadow.corpus
+    if corpus is not None:
+        return [again_note(corpus.again)]
+    return [unchecked_note([one.wanted.qid for one in arms.arm.asked if one.wanted.by_evidence])]
 
 
 def _of_traces(arm: Arm) -> list[Note]:
