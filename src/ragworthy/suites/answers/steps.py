@@ -300,10 +300,11 @@ def near_refusals(count: int, found: Found) -> str:
     alike = plural(count, "claim that counts as an answer reads", "claims that count as answers read")
     shown = "; ".join(f'"{clip(claim, 80)}"' for claim in claims[:_SHOWN])
     line = paste(claims)
-    flags = " ".join(f"--refusal-pack {name}" for name in line.packs) if line is not None else ""
-    add = (
-        f"if that is what they are, {flags} or {line.text} under [answers]"
-        if line is not None
-        else "see docs/refusals.md"
-    )
+    if line is not None:
+        flags = " ".join(f"--refusal-pack {name}" for name in line.packs)
+        add = f"if that is what they are, {flags} or {line.text} under [answers]"
+    elif len(claims) == 1:
+        add = f'if that is what it is, --refusal "{claims[0]}", or add it to refusals under [answers]'
+    else:
+        add = "see docs/refusals.md"
     return f"{alike} like a refusal: {shown}; {add} ('ragworthy doctor' shows more)"
