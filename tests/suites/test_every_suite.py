@@ -497,7 +497,13 @@ def settings_for(name: str) -> dict[str, Any]:
 
 
 TOP = {"evidence": "interval", "baseline": "earlier.json"}
-NEEDS = {"rule_packs": ("scu",), "live_corpus": ("live",), "batch_p95": ("use",), "max_drop": ("live",)}
+NEEDS = {
+    "rule_packs": ("scu",),
+    "live_corpus": ("live",),
+    "batch_p95": ("use",),
+    "max_drop": ("live",),
+    "against_live": ("live",),
+}
 """Keys that say something only with others."""
 
 

@@ -124,12 +124,11 @@ class Found(NamedTuple):
 
     def _without(self) -> str:
         """How to judge by the other gates alone."""
-        if self.request.policy is not None:
-            return "write optional = true into its [[gate]]"
         usual = (g.MIN, g.MAX)
         kept = [one.gate for one in self.judged if not one.unmeasured and one.gate.op in usual and not one.gate.slice]
         named = [f"{gate.metric.partition('.')[2]}={gate.threshold}" for gate in kept if gate.threshold != "0"]
-        return f"judge by the others: --gates {','.join(named)} --no-default-gates" if named else "name another gate"
+        others = f"judge by the others (--gates {','.join(named)} --no-default-gates)" if named else "name another gate"
+        return f"{others}, or mark it optional = true in a policy"
 
     def outcomes(self, outcome: str) -> list[g.Judged]:
         """The gates that ended so."""
