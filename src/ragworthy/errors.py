@@ -254,6 +254,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-W55": Code("few_runs", "A question has fewer than two runs that count, so its stability cannot be seen.", "Ask every question under several seeds and jitters ('ragworthy experiment stability' does)."),
     "RW-W56": Code("uneven_runs", "Not every question was asked in the same variations.", "Ask every question under every seed, jitter and paraphrase; start a new file for each experiment."),
     "RW-W57": Code("mixed_configurations", "The runs come from several configurations, so changes between them count as instability.", "Score the runs of one configuration at a time."),
+    "RW-W58": Code("judged_by_no_gate", "Answerable questions have a reference and no gold text, and no gate looks at references.", "Gate on answers.reference_f1 or answers.reference_details, or give these questions gold_claim_substr."),
     "RW-W60": Code("not_crossed", "Not every question met every configuration and load equally often, so the numbers of configurations do not compare.", "Ask every question the same number of times in each ('ragworthy experiment latency' does)."),
     "RW-W61": Code("runs_without_answers", "The runs hold no answers, so accuracy is not measured.", "Write answer_json and retrieved_ids into every run, or gate on latency alone."),
     "RW-W62": Code("repeated_header", "The header stands several times in a CSV file; the repetitions were skipped.", "Write it once, before the first run."),

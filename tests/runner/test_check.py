@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Cli, Done, write_jsonl
+from conftest import Cli, Done, run_cli, write_jsonl
 from places import SERVERS
 from ragworthy import starter
 
@@ -313,3 +313,16 @@ def test_the_starter_files(cli: Cli, tmp_path: Path) -> None:
     laid = starter.init(tmp_path / "start")
     done = cli("run", "--check", "--target", f"replay:{laid.traces[0]}", "--gold", laid.gold)
     assert (done.code, done.out.splitlines()[-1]) == (0, "check: the reply can be read (exit 0)")
+
+
+def test_what_a_refusal_is_comes_from_the_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "g.jsonl", [{"qid": "a", "question": "Wann?", "answerable": False}])
+    reply = {"answer_json": {"claim": "Dazu habe ich leider nichts gefunden.", "citations": []}, "retrieved_ids": []}
+    (tmp_path / "bot.py").write_text(f"def answer(question):\n    return {reply!r}\n", encoding="utf-8")
+    asked = ("run", "--check", "--target", "bot.py:answer", "--gold", "g.jsonl")
+    assert "refused        no, though it reads like a refusal" in run_cli(*asked).out
+    assert "refused        yes\n" in run_cli(*asked, "--refusal-pack", "de").out
+    assert "refused        yes\n" in run_cli(*asked, "--refusal-start", "Dazu habe ich").out
+    done = run_cli("run", "--target", "bot.py:answer", "--gold", "g.jsonl", "--out", "r", "--refusal-pack", "de")
+    assert "refused 1" in done.out and done.out.count(" --refusal-pack de\n") == 1

@@ -95,7 +95,14 @@ def next_of(given: argparse.Namespace) -> str:
 
     source = open_source("gold", Path(given.gold))
     suite = "retrieval" if suite_of(source) == "retrieval" else "answers"
-    return next_line(suite, given.gold, traces(given), "--trace") + flags(items_of(source), suite)
+    return next_line(suite, given.gold, traces(given), "--trace") + flags(items_of(source), suite) + _refusals(given)
+
+
+def _refusals(given: argparse.Namespace) -> str:
+    """What was said of refusals, so that a score counts them alike."""
+    told = {"--refusal": given.refusal, "--refusal-pack": given.refusal_pack,
+            "--refusal-start": given.refusal_start, "--refusal-pattern": given.refusal_pattern}  # fmt: skip
+    return "".join(f" {flag} {shlex.quote(value)}" for flag, values in told.items() for value in values)
 
 
 def next_line(suite: str, gold: str, runs: Path, flag: str = "--runs") -> str:

@@ -1,10 +1,10 @@
 """One question to a target, and how its reply was read: what `run --check` shows before anything is paid for."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ragworthy.errors import DataError, Problem, usage_error
 from ragworthy.metrics.facts.near import reads_like_refusal
-from ragworthy.names import REFUSAL
 from ragworthy.runner.contract import Ask, Reply, Target, reason_of
 from ragworthy.runner.drive import Asked, Driver
 from ragworthy.runner.faults import hint_of
@@ -61,8 +61,8 @@ def problems(checked: Checked, name: str) -> DataError | None:
     return DataError([Problem(code, f"expected a reply, got {clip(error, 300)}", name)], advice=hint_of(error))
 
 
-def reading(checked: Checked) -> list[tuple[str, str]]:
-    """How a good reply was read, part by part."""
+def reading(checked: Checked, refuses: Callable[[str], bool]) -> list[tuple[str, str]]:
+    """How a good reply was read, part by part; `refuses` says what a refusal is."""
     answer = checked.reply.fields["answer_json"]
     tries = "" if checked.reply.attempts == 1 else f" in {checked.reply.attempts} tries"
     return [
@@ -70,7 +70,7 @@ def reading(checked: Checked) -> list[tuple[str, str]]:
         ("citations", _ids(answer.get("citations") or [])),
         ("retrieved_ids", _ids(checked.reply.fields["retrieved_ids"])),
         *((name, "given") for name in _FOR if name in checked.reply.fields),
-        ("refused", _refused(answer["claim"])),
+        ("refused", _refused(answer["claim"], refuses)),
         ("time", f"{checked.e2e_ms:,.0f} ms{tries}"),
     ]
 
@@ -82,8 +82,8 @@ def _ids(given: list[str]) -> str:
     return f"{len(given):,}: {', '.join(clip(one, 60) for one in given[:_IDS])}{more}"
 
 
-def _refused(claim: str) -> str:
-    if trim_fold(claim) == REFUSAL:
+def _refused(claim: str, refuses: Callable[[str], bool]) -> str:
+    if refuses(claim):
         return "yes"
     if reads_like_refusal(trim_fold(claim)):
         return "no, though it reads like a refusal: add its text to refusals in the policy if it is one"
@@ -94,12 +94,12 @@ _FOR = {"topk": "ranks and scores of results", "stage_ms": "times of stages", "u
 """What a field that is not needed is for."""
 
 
-def unmeasured(checked: Checked) -> list[str]:
+def unmeasured(checked: Checked, refuses: Callable[[str], bool]) -> list[str]:
     """What cannot be measured with replies such as this one, and why."""
     fields: dict[str, Any] = checked.reply.fields
     answer, ids = fields["answer_json"], fields["retrieved_ids"]
     cited = answer.get("citations") or []
-    refused = trim_fold(answer["claim"]) == REFUSAL
+    refused = refuses(answer["claim"])
     found: list[str] = []
     if not ids and not refused:
         found.append("no retrieved_ids: recall, hit and citation checks cannot be measured")

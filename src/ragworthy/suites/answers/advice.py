@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from ragworthy.metrics.answers import OF_REFERENCES
 from ragworthy.metrics.facts import answers as f
 from ragworthy.report.part import Note, noted, orphan_note, plain, size_note
 from ragworthy.report.show import plural
@@ -82,4 +83,17 @@ def _of_gold(found: Found) -> list[dict[str, Any]]:
     bare = 0 if settings["scu"] else sum(case.weight for case in found.cases if case.facts.constrained)
     unchecked = f"{plural(bare, 'gold item carries', 'gold items carry')} constraints that were not checked"
     one_sided = [] if counts["unanswerable"] else [plain("RW-W12", "the gold set has no unanswerable question", 0)]
-    return [*one_sided, *noted([Note("RW-W14", bare, unchecked), size_note(counts["gold"], "question")])]
+    rest = [Note("RW-W14", bare, unchecked), _by_reference(found), size_note(counts["gold"], "question")]
+    return [*one_sided, *noted(rest)]
+
+
+def _by_reference(found: Found) -> Note:
+    """Questions whose right answer only a reference says, where no gate looks at references."""
+    gated = {one.gate.metric for one in found.judged} & OF_REFERENCES
+    some = 0 if gated else sum(case.weight for case in found.cases if case.facts.answerable and case.facts.by_reference)
+    whole = found.evidence.counts["answerable"]
+    value = found.value("answers.reference_f1").exact if some else None
+    now = f" (answers.reference_f1 is {float(value):.2f})" if value is not None else ""
+    asked = plural(whole, "answerable question")
+    message = f"{some:,} of {asked} have a reference only, and no gate judges what they were answered{now}"
+    return Note("RW-W58", some, message)
