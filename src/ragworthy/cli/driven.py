@@ -20,7 +20,7 @@ from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options, Target
 from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.journal import FILE as JOURNAL
-from ragworthy.runner.results import TRACES
+from ragworthy.runner.results import TRACES, Counts
 from ragworthy.runner.run import Progress, Ran
 from ragworthy.suites import SUITES
 from ragworthy.suites.refusing import refuses_of
@@ -126,7 +126,7 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
         print(f"asked {counts.asked:,} = {sums}")
         if counts.near:
             near = plural(counts.near, "answer reads", "answers read")
-            print(f"{near} like a refusal: --refusal, --refusal-pack and others say what one is (docs/refusals.md)")
+            print(f'{near} like a refusal, e.g. "{clip(counts.alike[0], 80)}"{_if_so(counts)} (docs/refusals.md)')
         if counts.reasons:
             print(f"errors: {counted(counts.reasons)}")
             print(f"the first: {clip(counts.first or '', 300)}")
@@ -135,9 +135,24 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
         if ran.finished and counts.errored == counts.asked:
             print("next: the same command with --check shows one reply; --resume --retry-errors asks all again")
         elif ran.finished and following:
-            print(following)
+            print(following + _known(counts))
     print(f"{ending} (exit {int(code)})")
     return int(code)
+
+
+def _known(counts: Counts) -> str:
+    """The flags by which answers that read like a refusal would be counted as one."""
+    from ragworthy.suites.answers.near import paste
+
+    line = paste(counts.alike)
+    if line is not None:
+        return "".join(f" --refusal-pack {name}" for name in line.packs)
+    return f" --refusal {shlex.quote(counts.alike[0])}" if len(counts.alike) == 1 else ""
+
+
+def _if_so(counts: Counts) -> str:
+    flags = _known(counts).strip()
+    return f"; {flags} makes them refusals, leave it out if they are answers" if flags else ": --refusal TEXT"
 
 
 def errors_of(errors: int, total: int) -> str:

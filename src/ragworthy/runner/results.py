@@ -38,8 +38,12 @@ class Counts(NamedTuple):
     """The first error, in full."""
     near: int = 0
     """How many of the answers read like a refusal."""
+    alike: tuple[str, ...] = ()
+    """The first different ones of these."""
 
 
+SOME = 50
+"""So many different answers that read like a refusal are kept."""
 Refuses = Callable[[str], bool]
 """Whether a claim is a refusal."""
 
@@ -52,6 +56,7 @@ def is_token(claim: str) -> bool:
 def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
     """What became of the questions that are done."""
     refused = near = 0
+    alike: dict[str, None] = {}
     reasons: Counter[str] = Counter()
     first: str | None = None
     for n in sorted(journal.done):
@@ -61,10 +66,13 @@ def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
             first = first or one.error
         elif refuses(one.fields["answer_json"]["claim"]):
             refused += 1
-        else:
-            near += reads_like_refusal(trim_fold(one.fields["answer_json"]["claim"]))
+        elif reads_like_refusal(trim_fold(claim := one.fields["answer_json"]["claim"])):
+            near += 1
+            if len(alike) < SOME:
+                alike[claim] = None
     asked, errored = len(journal.done), reasons.total()
-    return Counts(asked, asked - refused - errored, refused, errored, dict(sorted(reasons.items())), first, near)
+    sums = asked, asked - refused - errored, refused, errored
+    return Counts(*sums, dict(sorted(reasons.items())), first, near, tuple(alike))
 
 
 def trace(one: Planned, config_id: str, fields: dict[str, Any], error: str | None) -> dict[str, Any]:

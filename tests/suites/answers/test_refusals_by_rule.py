@@ -95,7 +95,9 @@ def test_a_run_counts_by_the_same_settings() -> None:
     command = ("run", "--target", "replay:traces.jsonl", "--gold", "gold.jsonl", "--out")
     plain = run_cli(*command, "plain").out.splitlines()
     assert plain[0] == "asked 4 = answered 3 + refused 1 + errored 0"
-    assert plain[1].startswith("2 answers read like a refusal: --refusal, --refusal-pack and others say what one is")
+    assert plain[1].startswith('2 answers read like a refusal, e.g. "')
+    assert "--refusal-pack en makes them refusals, leave it out if they are answers" in plain[1]
+    assert next(line for line in plain if line.startswith("next: ")).endswith(" --refusal-pack en")
     packed = run_cli(*command, "packed", "--refusal-pack", "en").out.splitlines()
     assert packed[0] == "asked 4 = answered 1 + refused 3 + errored 0"
     assert not any("like a refusal" in line for line in packed)
