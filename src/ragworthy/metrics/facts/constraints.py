@@ -58,3 +58,20 @@ def _matches(pattern: Pattern, text: str) -> bool:
 
 def _trimmed(text: str) -> str:
     return unicodedata.normalize("NFC", text.strip())
+
+
+def limited(text: str, *, any_case: bool = False) -> Pattern:
+    """A pattern that somebody wrote, for an engine that knows a time limit; a ValueError says what is wrong with it."""
+    import re
+    import warnings
+
+    import regex
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about what a later Python may read otherwise: not what is wrong now
+            re.compile(text)  # says best what is wrong
+            made: Pattern = regex.compile(text, regex.IGNORECASE if any_case else 0)
+    except (re.error, regex.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"expected a regular expression, got one that fails: {error}") from None
+    return made

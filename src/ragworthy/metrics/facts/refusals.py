@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ragworthy.errors import policy_error
-from ragworthy.metrics.facts.constraints import PATIENCE, Pattern
+from ragworthy.metrics.facts.constraints import PATIENCE, Pattern, limited
 from ragworthy.text import compiled, fold, piece_occurs
 
 LONGEST = 2000
@@ -99,22 +99,20 @@ class Refusals(NamedTuple):
 
 def pattern_of(text: str) -> Pattern:
     """A pattern as it is run: any case, by an engine that knows a time limit."""
-    import regex
-
-    made: Pattern = regex.compile(text, regex.IGNORECASE)
-    return made
+    return limited(text, any_case=True)
 
 
 def wrong_pattern(text: str) -> str | None:
     """Why a text is no pattern that can be used."""
-    import regex
-
     try:
-        re.compile(text)  # says best what is wrong
-        made = regex.compile(text, regex.IGNORECASE)
-    except (re.error, regex.error, RecursionError, OverflowError) as error:
-        return f"expected a regular expression, got one that fails: {error}"
-    return "expected a pattern that can fail, got one that matches an empty text" if made.search("") else None
+        made = pattern_of(text)
+    except ValueError as error:
+        return str(error)
+    return (
+        "expected a pattern that can fail, got one that matches an empty text"
+        if made.search("", timeout=PATIENCE)
+        else None
+    )
 
 
 def _found(pattern: Pattern, claim: str) -> bool:
