@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape
 
 from ragworthy.cli.arguments import EPILOG, parser
 from ragworthy.cli.explain import formats, schema
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.kinds import KINDS
 from ragworthy.metrics.registry import Metric, all_metrics

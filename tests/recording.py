@@ -7,7 +7,7 @@ from typing import Any
 
 from conftest import Done, run_cli
 from places import TESTS
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 
 FILES = TESTS / "adapters" / "files" / "spans"
 TRACE = "0af7651916cd43dd8448eb211c80319c"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conftest import Done, run_cli, write_jsonl
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 
 Row = dict[str, Any]
 

@@ -8,7 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypedDict
 
-from ragworthy.errors import CATALOGUE, Problem, RagworthyError, usage_error
+from ragworthy.codes import CATALOGUE
+from ragworthy.errors import Problem, RagworthyError, usage_error
 from ragworthy.load.checker import Checker, written
 from ragworthy.load.values import Refused, a, plain, taken_apart
 from ragworthy.policy.declare import Declared, Input, Setting

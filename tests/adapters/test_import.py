@@ -18,7 +18,8 @@ from conftest import Done, run_cli, write_jsonl
 from places import TESTS
 from ragworthy.adapters import ADAPTERS, SUMMARIES
 from ragworthy.adapters.csv import ERRORS
-from ragworthy.errors import CATALOGUE, RagworthyError
+from ragworthy.codes import CATALOGUE
+from ragworthy.errors import RagworthyError
 
 FILES = TESTS / "adapters" / "files"
 TABLE = """Question,Expected answer,Source,Owner

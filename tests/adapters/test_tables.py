@@ -14,7 +14,8 @@ import ragworthy as rw
 from conftest import Done, run_cli, write_jsonl
 from ragworthy.adapters.columns import recognise
 from ragworthy.adapters.habits import is_sentence
-from ragworthy.errors import CATALOGUE, RagworthyError
+from ragworthy.codes import CATALOGUE
+from ragworthy.errors import RagworthyError
 
 
 def said(code: str, message: str) -> str:

@@ -16,7 +16,7 @@ from conftest import run_cli, write_jsonl
 from places import DATA, ROOT, SHARED, TESTS
 from ragworthy.adapters.documents import content_id
 from ragworthy.adapters.ragas import python_list
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 
 FILES = TESTS / "adapters" / "files"
 EXAMPLES = ROOT / "src" / "ragworthy" / "examples"

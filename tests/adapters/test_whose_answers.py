@@ -11,7 +11,8 @@ from conftest import run_cli, write_jsonl
 from ragworthy.adapters.columns import recognise
 from ragworthy.adapters.habits import NO_ANSWERS, is_sentence
 from ragworthy.adapters.values import is_paragraph, looks_like_id
-from ragworthy.errors import CATALOGUE, RagworthyError
+from ragworthy.codes import CATALOGUE
+from ragworthy.errors import RagworthyError
 
 PASSAGE = "The name of a deleted bucket stays blocked.\nIt is free again after 45 days, and not before."
 TRACES = [

@@ -15,7 +15,7 @@ import pytest
 
 from conftest import run_cli, write_jsonl
 from ragworthy.cli.main import main
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 from ragworthy.metrics.registry import all_metrics
 
 RAGWORTHY = [sys.executable, "-m", "ragworthy"]

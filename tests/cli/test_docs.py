@@ -20,7 +20,7 @@ import ragworthy
 from places import ROOT
 from ragworthy import starter
 from ragworthy.cli.arguments import parser
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 from ragworthy.metrics.facts.jitters import JITTERS, apply
 from ragworthy.metrics.registry import all_metrics, find
 from ragworthy.names import Exit, Label, Outcome, Stage, Verdict

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from conftest import Done, run_cli, write_jsonl
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 from ragworthy.index.embed import load, text_distances
 
 Row = dict[str, Any]

@@ -15,7 +15,7 @@ import pytest
 
 import ragworthy
 from conftest import Done, run_cli, write_jsonl
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 
 Row = dict[str, Any]
 

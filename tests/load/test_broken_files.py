@@ -27,7 +27,7 @@ import zstandard
 from places import BROKEN, TESTS
 from ragworthy import files
 from ragworthy.cli.main import main
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 from ragworthy.load import sources
 
 # What each code advises, as it stands below the first problem with that code.

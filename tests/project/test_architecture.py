@@ -17,7 +17,15 @@ from places import ROOT
 SRC = Path(ragworthy.__file__).parent
 
 LAYERS: list[tuple[tuple[str, ...], ...]] = [
-    (("names",), ("text",), ("safe",), ("errors",), ("ids", "records", "files", "stats"), ("gates",), ("metrics",)),
+    (
+        ("names",),
+        ("text",),
+        ("codes", "safe"),
+        ("errors",),
+        ("ids", "records", "files", "stats"),
+        ("gates",),
+        ("metrics",),
+    ),
     (("wire",), ("load",), ("policy",)),
     (("corpus", "report", "trec"), ("adapters", "index"), ("gold", "pipeline", "suites"), ("runner", "reference")),
     (("flow",),),

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy.cli.say import print, show
-from ragworthy.errors import CATALOGUE, missing_extra, usage_error
+from ragworthy.codes import CATALOGUE
+from ragworthy.errors import missing_extra, usage_error
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.names import Exit
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
+from ragworthy.codes import CATALOGUE
 from ragworthy.corpus.binding import HOW
-from ragworthy.errors import CATALOGUE, usage_error
+from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import commands, lint_text
 from ragworthy.gold import lint as rules

@@ -5,7 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ragworthy.errors import CATALOGUE, Problem
+from ragworthy.codes import CATALOGUE
+from ragworthy.errors import Problem
 from ragworthy.load.gold import wrong_id, wrong_reference
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ragworthy.errors import CATALOGUE, usage_error
+from ragworthy.codes import CATALOGUE
+from ragworthy.errors import usage_error
 from ragworthy.gold import commands
 from ragworthy.gold import lint as rules
 from ragworthy.report.show import plural

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy import gates as g
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 from ragworthy.names import RELEASE, SMOKE
 from ragworthy.report.show import plural
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import Done, run_cli, write_jsonl
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 
 Row = dict[str, Any]
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import ragworthy as rw
 from conftest import Done, run_cli, write_jsonl
 from places import DATA
-from ragworthy.errors import CATALOGUE, DataError
+from ragworthy.codes import CATALOGUE
+from ragworthy.errors import DataError
 from ragworthy.names import Verdict
 
 Row = dict[str, Any]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import ragworthy as rw
 from conftest import Done, run_cli, write_jsonl
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 from ragworthy.metrics.facts.convergence import Seen, mark, run_marks
 from ragworthy.names import Verdict
 

@@ -11,7 +11,7 @@ import pytest
 
 import ragworthy as rw
 from conftest import G1, G2, G3, T1, T2, T3, Done, run_cli, write_jsonl
-from ragworthy.errors import CATALOGUE
+from ragworthy.codes import CATALOGUE
 from ragworthy.names import Verdict
 
 Row = dict[str, Any]

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import ragworthy as rw
 from conftest import run_cli, write_jsonl
-from ragworthy.errors import CATALOGUE, RagworthyError, UsageError
+from ragworthy.codes import CATALOGUE
+from ragworthy.errors import RagworthyError, UsageError
 from ragworthy.load.definition import bundled_text
 from ragworthy.metrics.definition import ABSENT
 from ragworthy.names import Verdict
