@@ -297,8 +297,8 @@ def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | Non
         reason = str(error).removeprefix("JSON is malformed: ")
         text = body.decode("utf-8", "replace")
         told = clip((secrets.masked(text) if secrets else text)[:400], 80) or "nothing"
-        wrong = f"bad reply: expected JSON, got {told} ({reason})"
-        return Reply(written(shown(body, secrets)) if told != "nothing" else {}, wrong, attempts)
+        kept = written(shown(body, secrets)) if told != "nothing" else {}
+        return Reply(kept, f"bad reply: expected JSON, got {told} ({reason})", attempts)
 
 
 def _without(given: Any, hide: Callable[[str], str]) -> Any:

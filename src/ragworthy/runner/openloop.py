@@ -120,11 +120,11 @@ async def fire(
     wall = time.time() + _LEAD
     tasks: list[asyncio.Task[None]] = []
     try:
-        for place, ((ask, warm), offset) in enumerate(zip(planned, offsets, strict=True)):
+        for place, ((ask, first), offset) in enumerate(zip(planned, offsets, strict=True)):
             await _until(start + offset)
             if not keep_going and loop.hopeless(len(planned)):
                 break
-            tasks.append(asyncio.create_task(loop.shoot(place, ask, warm, start + offset, wall + offset)))
+            tasks.append(asyncio.create_task(loop.shoot(place, ask, first, start + offset, wall + offset)))
         await asyncio.gather(*tasks)
     finally:
         for task in tasks:
