@@ -159,6 +159,8 @@ CATALOGUE: dict[str, Code] = {
     "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]} or {"answer": "… [1]", "documents": [{"id": "…", "text": "…"}, …]}: docs/run.md.'),
     "RW-J11": Code("callable_signature", "The callable cannot be called with a question.", "Write a function around it that takes the question, or all five fields of the request:"),
     "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
+    "RW-J13": Code("framework_input", "A chain or pipeline does not say which of its inputs takes the question, or needs more.", "Give what else it needs with --knob NAME=VALUE, or write these lines around it:"),
+    "RW-J14": Code("target_object", "The object is neither a callable nor a chain, an engine or a pipeline that is known.", "Name the chain, engine or pipeline itself, or write these lines around it:"),
     # policy and gates
     "RW-P01": Code("policy_syntax", "The policy is not valid TOML.", "Fix the syntax at the place named."),
     "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy-keys.md lists every key."),
