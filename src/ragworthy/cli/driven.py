@@ -150,10 +150,9 @@ def _tell_chunks(counts: Counts, given: argparse.Namespace) -> None:
     if counts.chunks:
         print(f"chunks: {plural(counts.chunks, 'retrieved text')}: {Path(given.out) / CHUNKS}")
     if counts.clashing:
-        some = ", ".join(counts.clashing[:3])
-        print(
-            f"{plural(len(counts.clashing), 'id names', 'ids name')} several texts ({clip(some, 120)}): --doc-id content"
-        )
+        some = clip(", ".join(counts.clashing[:3]), 120)
+        names = plural(len(counts.clashing), "id names", "ids name")
+        print(f"{names} several texts ({some}): --doc-id content tells them apart")
 
 
 def _with_chunks(following: str, counts: Counts, given: argparse.Namespace) -> str:
