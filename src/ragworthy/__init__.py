@@ -17,11 +17,15 @@ if TYPE_CHECKING:
     from ragworthy.errors import RagworthyError
     from ragworthy.metrics.registry import metric
     from ragworthy.names import Verdict
+    from ragworthy.recorders.langchain import LangChainRecorder
+    from ragworthy.recorders.spans import SpanRecorder
     from ragworthy.runner.trace_writer import TraceWriter
 
 __all__ = [
+    "LangChainRecorder",
     "RagworthyError",
     "Result",
+    "SpanRecorder",
     "TraceWriter",
     "Verdict",
     "__version__",
@@ -32,8 +36,10 @@ __all__ = [
 ]
 
 _HOME = {
+    "LangChainRecorder": "ragworthy.recorders.langchain",
     "RagworthyError": "ragworthy.errors",
     "Result": "ragworthy.api",
+    "SpanRecorder": "ragworthy.recorders.spans",
     "TraceWriter": "ragworthy.runner.trace_writer",
     "Verdict": "ragworthy.names",
     "gate": "ragworthy.api",

@@ -159,6 +159,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}: docs/run.md.'),
     "RW-J11": Code("callable_signature", "The callable cannot be called with a question.", "Write a function around it that takes the question, or all five fields of the request:"),
     "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
+    "RW-J20": Code("recorded_without_qid", "A recorder met a run without a qid and took the id of the run instead.", 'Attach one (LangChain: config={"metadata": {"qid": "H001"}}; OpenTelemetry: an attribute, metadata or baggage of that name), or give the recorder gold=, which finds questions by their text: docs/record.md.'),
+    "RW-J21": Code("not_recorded", "A recorder could not read a run or write its trace.", "The text says why. A run whose question is known is an error in the traces, others are counted in lost or skipped: recorder.summary()."),
+    "RW-J22": Code("recorded_too_early", "A run did not end before its recorder was closed or gave it up, or a step came after its trace was written.", "Close the recorder after the last answer, end every span, and raise grace, max_age, max_traces or max_spans of the recorder where they are too small."),
     # policy and gates
     "RW-P01": Code("policy_syntax", "The policy is not valid TOML.", "Fix the syntax at the place named."),
     "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy-keys.md lists every key."),

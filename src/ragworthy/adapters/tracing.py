@@ -161,7 +161,7 @@ class _Found:
 
     def chunks(self) -> list[Record]:
         """The retrieved texts under the ids of the traces."""
-        return [_chunk(one) for one in self._documents.values() if one.text]
+        return [chunk(one) for one in self._documents.values() if one.text]
 
     def notes(self, rules: Rules) -> Iterator[str]:
         """What deserves a word."""
@@ -193,7 +193,8 @@ _NOTES = {
 }  # fmt: skip
 
 
-def _chunk(one: Document) -> Record:
+def chunk(one: Document) -> Record:
+    """A retrieved text as a chunk."""
     record: Record = {"chunk_id": one.id, "text": one.text}
     if file := file_of(one.metadata):
         record["doc_id"] = file
