@@ -7,9 +7,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ragworthy.adapters.replies import DocId
 from ragworthy.adapters.spans import CHAIN, LLM, RETRIEVER, Span
 from ragworthy.recorders.objects import as_data, documents_as_data, said, usage_as_data
-from ragworthy.recorders.sink import DocId, Gold, Sink, adopted, attempted, observing
+from ragworthy.recorders.sink import Gold, Marker, Sink, adopted, attempted, observing
 
 _MOST_OPEN = 10_000
 _DONE = 10_000
@@ -50,7 +51,7 @@ class LangChainRecorder:
         path: str | Path,
         *,
         doc_id: DocId = None,
-        marker: str | None = None,
+        marker: Marker = None,
         gold: Gold = None,
         chunks: str | Path | None = None,
         answer: str = "model",

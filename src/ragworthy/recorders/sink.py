@@ -3,10 +3,11 @@
 Whatever happens here, the pipeline goes on. What gives no trace is counted, and a warning says so once.
 """
 
+import re
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
 from importlib import import_module
@@ -15,9 +16,11 @@ from typing import Any, TypeVar, cast
 
 from ragworthy.adapters.assembly import Read, Rules, assembled, known_qid, parts
 from ragworthy.adapters.cut import LENGTH_LIMIT
-from ragworthy.adapters.documents import DocIds, Document, doc_ids, markers
+from ragworthy.adapters.documents import DocIds, Document
 from ragworthy.adapters.model import Record
 from ragworthy.adapters.questions import Questions, from_records, questions
+from ragworthy.adapters.replies import DocId
+from ragworthy.adapters.replies import rules as named_rules
 from ragworthy.adapters.spans import Span, Traces
 from ragworthy.adapters.tracing import chunk
 from ragworthy.errors import usage_error
@@ -25,7 +28,7 @@ from ragworthy.runner.trace_writer import TraceWriter
 from ragworthy.text import clip
 from ragworthy.wire.secret import in_environment
 
-DocId = str | Sequence[str] | Callable[[Any], str] | None
+Marker = str | re.Pattern[str] | None
 Gold = str | Path | Iterable[Mapping[str, Any]] | None
 _LONGEST = 400
 _T = TypeVar("_T")
@@ -78,15 +81,6 @@ class _CalledIds(DocIds):
         return found._replace(id=str(name) if isinstance(name, str | int) and not isinstance(name, bool) else "")
 
 
-def ids_by(rule: DocId, known: Iterable[str] = ()) -> DocIds:
-    """The rule that `doc_id` names."""
-    if callable(rule):
-        return _CalledIds("callable", call=rule)
-    if rule is None or isinstance(rule, str):
-        return doc_ids(rule, known)
-    return doc_ids("metadata:" + ",".join(rule))
-
-
 def _asked(gold: Gold) -> Questions | None:
     if gold is None:
         return None
@@ -97,14 +91,15 @@ class Sink:
     """The file of traces, and the count of everything that came: finished = written + skipped + lost."""
 
     def __init__(
-        self, by: str, path: str | Path, *, doc_id: DocId, marker: str | None, gold: Gold, chunks: str | Path | None,
+        self, by: str, path: str | Path, *, doc_id: DocId, marker: Marker, gold: Gold, chunks: str | Path | None,
         answer: str,
     ) -> None:  # fmt: skip
         if answer not in ("model", "root"):
             raise usage_error(f'answer: expected "model" or "root", got "{answer}"')
         asked = _asked(gold)
-        ids = ids_by(doc_id, asked.ids if asked else ())
-        self.rules = Rules(ids, markers(marker), "", asked, root_first=answer == "root")
+        how = named_rules(doc_id, marker, asked.ids if asked else ())
+        ids = _CalledIds("callable", call=how.own) if how.own is not None else how.ids
+        self.rules = Rules(ids, how.marks, "", asked, root_first=answer == "root")
         self.by = by
         self.counts: Counter[str] = Counter()
         self.skipped: Counter[str] = Counter()

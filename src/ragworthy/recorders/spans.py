@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from ragworthy.adapters.otel import sdk_span
+from ragworthy.adapters.replies import DocId
 from ragworthy.adapters.spans import Span, Traces
-from ragworthy.recorders.sink import DocId, Gold, Sink, adopted, attempted, observing
+from ragworthy.recorders.sink import Gold, Marker, Sink, adopted, attempted, observing
 
 _Key = tuple[int, int]
 """A span: its trace and its own number."""
@@ -60,7 +61,7 @@ class SpanRecorder:
         path: str | Path,
         *,
         doc_id: DocId = None,
-        marker: str | None = None,
+        marker: Marker = None,
         gold: Gold = None,
         chunks: str | Path | None = None,
         answer: str = "model",

@@ -29,7 +29,7 @@ class ExtractGenerator:
 
 def documents() -> list[Document]:
     folder = Path(os.environ["CORPUS"])
-    whole = [Document(content=path.read_text("utf-8"), meta={"file": path.name}) for path in sorted(folder.glob("*.md"))]
+    whole = [Document(content=path.read_text("utf-8"), meta={"file_path": path.name}) for path in sorted(folder.glob("*.md"))]
     splitter = DocumentSplitter(split_by="word", split_length=90, split_overlap=10)
     splitter.warm_up()
     found: list[Document] = splitter.run(documents=whole)["documents"]

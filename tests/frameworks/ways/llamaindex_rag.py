@@ -2,7 +2,6 @@
 
 import os
 import re
-from pathlib import Path
 from typing import Any
 
 from extract import answered
@@ -10,7 +9,6 @@ from llama_index.core import SimpleDirectoryReader
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.query_engine import CitationQueryEngine
-from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.retrievers.bm25 import BM25Retriever
 
 
@@ -32,6 +30,4 @@ class Model(CustomLLM):
 documents = SimpleDirectoryReader(os.environ["CORPUS"], required_exts=[".md"]).load_data()
 nodes = SentenceSplitter(chunk_size=160, chunk_overlap=20).get_nodes_from_documents(documents)
 retriever = BM25Retriever.from_defaults(nodes=nodes, similarity_top_k=5)
-engine = CitationQueryEngine.from_args(
-    None, llm=Model(), retriever=retriever, citation_chunk_size=512, response_mode=ResponseMode.SIMPLE_SUMMARIZE
-)
+engine = CitationQueryEngine.from_args(None, llm=Model(), retriever=retriever, citation_chunk_size=512)
