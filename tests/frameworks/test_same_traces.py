@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from conftest import run_cli, write_jsonl
+from framework_scripts import script
 from places import ROOT, TESTS
 
 EXAMPLES = ROOT / "src" / "ragworthy" / "examples"
@@ -58,11 +59,12 @@ def report(gold_file: Path, traces: Path, chunks: Path, out: Path) -> Row:
     assert suite["counts"]["answered"] > 20
     suite["inputs"] = [one["role"] for one in suite["inputs"]]
     del whole["provenance"]
-    return json.loads(json.dumps(whole).replace(str(traces), "TRACES").replace(traces.name, "TRACES"))
+    bare: Row = json.loads(json.dumps(whole).replace(str(traces), "TRACES").replace(traces.name, "TRACES"))
+    return bare
 
 
 @pytest.mark.parametrize("name", ["langchain", "llamaindex", "haystack"])
-def test_every_way_gives_the_same_traces_and_the_same_report(name: str, script: Any, tmp_path: Path) -> None:
+def test_every_way_gives_the_same_traces_and_the_same_report(name: str, tmp_path: Path) -> None:
     asked = gold(tmp_path / "asked.jsonl")
     environment = {"CORPUS": str(EXAMPLES / "corpus"), "GOLD": str(asked)}
     script(WAYS / f"{name}_ways.py", tmp_path, cwd=tmp_path, **environment)

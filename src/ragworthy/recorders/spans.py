@@ -20,6 +20,7 @@ from ragworthy.recorders.sink import Gold, Marker, Sink, adopted, attempted, obs
 _Key = tuple[int, int]
 """A span: its trace and its own number."""
 _WHERE = "a span"
+_MOST_GONE = 10_000
 
 
 class _Group:
@@ -68,7 +69,7 @@ class SpanRecorder:
         grace: float = 10.0,
         max_age: float = 3600.0,
         max_traces: int = 1000,
-        max_spans: int = 10_000,
+        max_spans: int = 100_000,
     ) -> None:
         self._sink = Sink("otel", path, doc_id=doc_id, marker=marker, gold=gold, chunks=chunks, answer=answer)
         self._grace = grace
@@ -79,6 +80,8 @@ class SpanRecorder:
         """By the outermost span, the oldest first."""
         self._where: dict[_Key, _Group] = {}
         """The group of every span that is open."""
+        self._gone: dict[_Key, None] = {}
+        """The latest spans that were open when their trace was written or given up: what is below them comes late."""
         self._next = 0.0
         self._lock = threading.Lock()
 
@@ -112,10 +115,13 @@ class SpanRecorder:
         qid = _baggage(parent_context)
         with self._lock:
             group = self._where.get(_key(above)) if inside else None
-            if group is None or group.root not in self._groups:
-                group = self._groups[key] = _Group(key, qid)
-            self._where[key] = group
-            group.open.add(key)
+            late = group is None and inside and _key(above) in self._gone
+            if late:
+                self._forget(key)
+            else:
+                group = group or self._groups.setdefault(key, _Group(key, qid))
+                self._where[key] = group
+                group.open.add(key)
         self._sweep()
 
     def _on_ending(self, span: Any) -> None:
@@ -127,8 +133,7 @@ class SpanRecorder:
         key = _key(span.context)
         with self._lock:
             group = self._where.pop(key, None)
-            known = group is not None and group.root in self._groups
-        if group is None or not known:
+        if group is None:
             self._sink.late(str(span.name))
             return
         read, wrong = attempted(lambda: _read(span))
@@ -147,6 +152,7 @@ class SpanRecorder:
             self._write(group)
         elif group.count > self._max_spans:
             self._drop(group, f"more than {self._max_spans:,} spans")
+            self._gone.pop(group.root, None)  # it is around many questions: those that come now begin anew
         self._sweep()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
@@ -185,7 +191,13 @@ class SpanRecorder:
         with self._lock:
             for key in group.open:
                 self._where.pop(key, None)
+                self._forget(key)
             return self._groups.pop(group.root, None) is not None
+
+    def _forget(self, key: _Key) -> None:
+        self._gone[key] = None
+        if len(self._gone) > _MOST_GONE:
+            del self._gone[next(iter(self._gone))]
 
     def _write(self, group: _Group) -> None:
         if self._taken(group):

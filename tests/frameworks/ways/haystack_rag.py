@@ -1,4 +1,4 @@
-"""A pipeline of Haystack over the handbook: the framework's splitter, BM25, a prompt with numbered passages, a model."""
+"""A pipeline of Haystack over the handbook: the framework's splitter, BM25, numbered passages, a model."""
 
 import os
 from pathlib import Path
@@ -29,7 +29,9 @@ class ExtractGenerator:
 
 def documents() -> list[Document]:
     folder = Path(os.environ["CORPUS"])
-    whole = [Document(content=path.read_text("utf-8"), meta={"file_path": path.name}) for path in sorted(folder.glob("*.md"))]
+    whole = [
+        Document(content=path.read_text("utf-8"), meta={"file_path": path.name}) for path in sorted(folder.glob("*.md"))
+    ]
     splitter = DocumentSplitter(split_by="word", split_length=90, split_overlap=10)
     splitter.warm_up()
     found: list[Document] = splitter.run(documents=whole)["documents"]

@@ -1,7 +1,7 @@
 """The pipeline, recorded by spans."""
 
+from ask_all import OUT, by_spans
 from haystack_rag import ask
 from openinference.instrumentation.haystack import HaystackInstrumentor
-from recording import OUT, by_spans
 
 by_spans(HaystackInstrumentor(), ask, OUT)

@@ -3,9 +3,9 @@
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
+from ask_all import OUT, asked, by_spans
 from langchain_rag import chain
 from openinference.instrumentation.langchain import LangChainInstrumentor
-from recording import OUT, asked, by_spans
 
 import ragworthy as rw
 
@@ -22,7 +22,9 @@ with rw.LangChainRecorder(OUT / "callback.jsonl") as one_by_one:
 with rw.LangChainRecorder(OUT / "batch.jsonl") as batch:
     chain.batch([{"input": row["question"]} for row in ROWS], config=[config(batch, row) for row in ROWS])
 with rw.LangChainRecorder(OUT / "abatch.jsonl") as abatch:
-    asyncio.run(chain.abatch([{"input": row["question"]} for row in ROWS], config=[config(abatch, row) for row in ROWS]))
+    asyncio.run(
+        chain.abatch([{"input": row["question"]} for row in ROWS], config=[config(abatch, row) for row in ROWS])
+    )
 with rw.LangChainRecorder(OUT / "threads.jsonl") as threads, ThreadPoolExecutor(8) as pool:
     list(pool.map(lambda row: list(chain.stream({"input": row["question"]}, config=config(threads, row))), ROWS))
 with rw.LangChainRecorder(OUT / "gold.jsonl", gold=ROWS) as by_text:
