@@ -55,6 +55,11 @@ class Given(NamedTuple):
     names: tuple[str, str, str] = ("text", "documents", "cited")
     """Under which names the text, the documents and the citations stood."""
 
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The parts under their names, for people."""
+        return {self.names[0]: self.text, self.names[1]: self.documents}
+
 
 class Made(NamedTuple):
     """A reply, and a line on how it was read."""
@@ -252,7 +257,7 @@ def usage_of(value: Any) -> dict[str, Any]:
     about = next((held for key in ("response_metadata", "meta") if (held := _mapping(getattr(value, key, None)))), {})
     counted = _mapping(getattr(value, "usage_metadata", None)) or _mapping(about.get("usage"))
     usage = tokens(counted)
-    model = next((held for key in _MODEL if isinstance(held := about.get(key), str) and held), None)
+    model = next((name for key in _MODEL if isinstance(name := about.get(key), str) and name), None)
     return usage | {"model": model} if usage and model else usage
 
 
@@ -277,6 +282,8 @@ def other_shape(value: Any) -> Given | None:
     >>> other_shape({"answer": "45 days.", "documents": []}).names
     ('answer', 'documents', 'citations')
     """
+    if isinstance(value, Given):
+        return value
     if isinstance(value, Mapping):
         return None if "answer_json" in value or "retrieved_ids" in value else _of_mapping(value)
     if isinstance(value, str) or documents_in(value) is None:

@@ -48,7 +48,8 @@ def folder_of(text: str) -> Path:
 def open_given(given: argparse.Namespace) -> Target:
     """The target that the flags name."""
     rules = rules_of(given.doc_id, given.marker, running.gold_ids(Path(given.gold)), ("--doc-id", "--marker"))
-    options = Options(given.retries, tuple(given.header), tuple(given.knob), rules)
+    names = frozenset(running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob))
+    options = Options(given.retries, tuple(given.header), tuple(given.knob), rules, names)
     return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
 
 

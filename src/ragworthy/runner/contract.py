@@ -47,6 +47,8 @@ class Options(NamedTuple):
     """The knobs of the command line, NAME=VALUE: what they name was named by whoever runs this, and not by a file."""
     rules: "Rules | None" = None
     """How the documents of a reply get their ids, and how its answer cites them; None: as usual."""
+    names: frozenset[str] = frozenset()
+    """The names of all knobs, those of a file too."""
 
     @property
     def told(self) -> dict[str, str]:
@@ -159,9 +161,10 @@ def checked(given: Any, attempts: int = 1, *, qid: str | None = None, rules: "Ru
     try:
         found = None if type(given) is dict and "answer_json" in given else _made(given, rules)
     except Refused as refused:
-        return unfit(refused, attempts, outline(given, SHOWN))
+        return unfit(refused, attempts, outline(getattr(given, "shown", given), SHOWN))
     reply = _checked(given if found is None else found.fields, attempts, qid)
-    return msgspec.structs.replace(reply, raw=outline(given, SHOWN), how="" if found is None else found.how)
+    raw = outline(given if found is None else getattr(given, "shown", given), SHOWN)
+    return msgspec.structs.replace(reply, raw=raw, how="" if found is None else found.how)
 
 
 def _made(given: Any, rules: "Rules | None") -> "Made | None":

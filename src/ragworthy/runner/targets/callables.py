@@ -25,6 +25,7 @@ from ragworthy.files import check_readable
 from ragworthy.load.values import Refused
 from ragworthy.runner.contract import Ask, Options, Reply, checked, late, sound, unfit
 from ragworthy.runner.targets import guard
+from ragworthy.runner.targets.frameworks import framework_call, unknown
 from ragworthy.runner.targets.mainthread import MainThread, possible
 from ragworthy.text import clip
 
@@ -79,12 +80,21 @@ def _found(where: str, name: str, what: str, load: Callable[[], ModuleType], opt
         raise error
     if error is not None:
         raise usage_error(f"{where}: expected a {what} that can be imported, got {_said(error)}")
-    if not callable(found):
-        got = "nothing" if found is None else type(found).__name__
-        if callable(getattr(found, "invoke", None)):
-            got += f": write a function around it, def answer(question): … {name}.invoke(question)"
-        raise usage_error(f"{where}:{name}: expected a callable, got {got}")
-    return Called(f"{where}:{name}", found, options=options)
+    call = _call_of(found, f"{where}:{name}", options)
+    if call is None:
+        raise unknown(found, name, where)
+    return Called(f"{where}:{name}", call, options=options)
+
+
+def _call_of(found: Any, name: str, options: Options) -> Callable[..., Any] | None:
+    """What to call: what an object of a framework is asked with, or the callable itself."""
+    with guard.hosting():
+        call, error = _attempt(lambda: framework_call(found, name, options))
+    if isinstance(error, UsageError | KeyboardInterrupt):
+        raise error
+    if error is not None:
+        raise usage_error(f"{name}: expected an object that says what it takes, got {_said(error)}")
+    return call or (found if callable(found) else None)
 
 
 def _member(found: Any, name: str) -> Any:
@@ -238,6 +248,8 @@ def _read(given: Any, error: BaseException | None, qid: str, rules: "Rules | Non
     if isinstance(error, RagworthyError) and error.problems[0].code == "RW-U06":  # rw.reply could not read a part
         problem = error.problems[0]
         return unfit(Refused(problem.message, f".{problem.field}"), raw=_place(error))
+    if isinstance(error, Refused):  # an object of a framework gave back something else than expected
+        return unfit(error)
     if error is not None:
         return Reply({}, f"raised: {_said(error)}", raw=_place(error))
     reply, error = _attempt(lambda: checked(given, qid=qid, rules=rules))
