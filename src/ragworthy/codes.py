@@ -161,6 +161,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
     "RW-J13": Code("framework_input", "A chain or pipeline does not say which of its inputs takes the question, or needs more.", "Give what else it needs with --knob NAME=VALUE, or write these lines around it:"),
     "RW-J14": Code("target_object", "The object is neither a callable nor a chain, an engine or a pipeline that is known.", "Name the chain, engine or pipeline itself, or write these lines around it:"),
+    "RW-J20": Code("recorded_without_qid", "A recorder met a run without a qid and took the id of the run instead.", 'Attach one (LangChain: config={"metadata": {"qid": "H001"}}; OpenTelemetry: an attribute, metadata or baggage of that name), or give the recorder gold=, which finds questions by their text: docs/record.md.'),
+    "RW-J21": Code("not_recorded", "A recorder could not read a run or write its trace.", "The text says why. A run whose question is known is an error in the traces, others are counted in lost or skipped: recorder.summary()."),
+    "RW-J22": Code("recorded_too_early", "A run did not end before its recorder was closed or gave it up, or a step came after its trace was written.", "Close the recorder after the last answer, end every span, and raise grace, max_age, max_traces or max_spans of the recorder where they are too small."),
     # policy and gates
     "RW-P01": Code("policy_syntax", "The policy is not valid TOML.", "Fix the syntax at the place named."),
     "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy-keys.md lists every key."),
@@ -187,6 +190,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-U04": Code("argument_not_utf8", "An argument is not UTF-8, so the file it names could not be written down.", "Rename the file, or write the argument as UTF-8."),
     "RW-U05": Code("python_value", "A value from Python cannot be written as JSON.", "Give texts, numbers, True, False, None, lists and dicts; dataclasses, models and NumPy values are read too: docs/python.md."),
     "RW-U06": Code("reply_part", "A part of what rw.reply was given cannot be read.", "Give a text, and documents with a text or an id; doc_id says what their ids are made of: docs/python.md."),
+    "RW-U07": Code("target_unknown", "What was given as the target cannot be asked.", "Give a function that takes the question, or a text such as rag.py:answer; docs/run.md lists the forms."),
+    "RW-U08": Code("gold_not_in_policy", "The policy has no section with the gold set of this run.", "Run over the gold set that the policy names, or score the run with gates of its own."),
+    "RW-U09": Code("nothing_to_test", "The pytest plugin does not find what to ask or to judge.", "Name a policy (--ragworthy-policy FILE) or a gold set and a target (pytest.mark.ragworthy): docs/pytest.md."),
     # a defect of ours
     "RW-X70": Code("defect", "Ragworthy itself failed.", "Report it with the command, the version and the lines shown."),
     # warnings
