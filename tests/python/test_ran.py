@@ -189,6 +189,37 @@ def test_a_slow_question_is_a_timeout() -> None:
 # scores
 
 
+DOCUMENTS = [
+    {"id": "d1", "text": "X rejects null keys.", "metadata": {"source": "x.md"}},
+    {"id": "d2", "text": "Y takes them.", "metadata": {"source": "y.md"}},
+]
+
+
+def test_an_answer_with_documents_brings_the_texts_that_evidence_is_bound_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(question: str) -> dict[str, Any]:
+        if "Null" in question:
+            return rw.reply("X rejects null keys [1].", DOCUMENTS)
+        return {"answer": "not in context", "documents": DOCUMENTS}
+
+    bound = {"gold_evidence": ["X rejects null keys."], "gold_citations": []}
+    rows = [ROWS[0] | bound, ROWS[1]]
+    ran = rw.run(found, rows)
+    assert [chunk["chunk_id"] for chunk in ran.chunks] == ["d1", "d2"]
+    result = ran.score()
+    assert (result.verdict, result.metrics["answers.precision"].num) == ("SHIP", 1)
+    plain = rw.run(lambda question: {"answer": "so [1]", "documents": DOCUMENTS}, rows, doc_id="metadata:source")
+    assert plain.traces[0]["retrieved_ids"] == ["x.md", "y.md"]
+    assert rw.run(answer, ROWS).chunks == []
+    monkeypatch.chdir(tmp_path)
+    Path("gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("ragworthy.toml").write_text(
+        'version = 1\n[answers]\ngold = "gold.jsonl"\ntraces = "runs/1/traces.jsonl"\ncorpus = "runs/1/chunks.jsonl"\n'
+    )
+    assert rw.run(found, "gold.jsonl").gate().verdict == "SHIP"
+
+
 def test_every_suite_that_reads_traces() -> None:
     ran = rw.run(answer, ROWS, seeds=[0, 1])
     assert ran.score("stability").metrics["stability.failing_questions"].value == 0
@@ -325,9 +356,10 @@ def test_ctrl_c_leaves_a_folder_that_can_go_on(where: str, concurrency: int, tmp
     [
         (
             {"target": 5},
-            "target: expected a callable, or a text such as module:callable, file.py:callable, http://… or https://…, "
-            "cmd:COMMAND, replay:FILE, builtin:INDEX, got 5 [RW-U07]\n  target_unknown: Give a function that takes the "
-            "question, or a text such as rag.py:answer; docs/run.md lists the forms.",
+            "target: expected a callable, a chain, an engine, a pipeline, or a text such as module:callable, "
+            "file.py:callable, http://… or https://…, cmd:COMMAND, replay:FILE, builtin:INDEX, got 5 [RW-U07]\n"
+            "  target_unknown: Give a function that takes the question, or a text such as rag.py:answer; docs/run.md "
+            "lists the forms.",
         ),
         ({"target": None}, "got nothing [RW-U07]"),
         ({"timeout": 0}, "timeout: expected seconds, above 0 and up to 86400, got 0 [RW-U01]"),
