@@ -168,7 +168,7 @@ def plan(
     )
 
 
-def gold_ids(gold: Path) -> frozenset[str]:
+def gold_ids(gold: str | Path | Source) -> frozenset[str]:
     """The ids that a gold set cites: where they are random UUIDs, those of documents are taken as they are."""
     items, _ = read_items(open_source("gold", gold), RetrievalGold)
     return from_records(Question(*item).value for item in items).ids

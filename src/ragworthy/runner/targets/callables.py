@@ -84,13 +84,13 @@ def _found(where: str, name: str, what: str, load: Callable[[], ModuleType], opt
         raise usage_error(f"{where}: expected a {what} that can be imported, got {_said(error)}")
     if found is None:
         raise usage_error(f"{where}:{name}: expected a callable, got nothing")
-    call = _call_of(found, f"{where}:{name}", options)
+    call = call_of(found, f"{where}:{name}", options)
     if call is None:
         raise unknown(found, name, where)
     return Called(f"{where}:{name}", call, options=options)
 
 
-def _call_of(found: Any, name: str, options: Options) -> Callable[..., Any] | None:
+def call_of(found: Any, name: str, options: Options) -> Callable[..., Any] | None:
     """What to call: what an object of a framework is asked with, or the callable itself."""
     with guard.hosting():
         call, error = _attempt(lambda: framework_call(found, name, options))
