@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, usage_error
-from ragworthy.files import read_text, sha256_of
+from ragworthy.files import read_text
 from ragworthy.gold.lint import identities
 from ragworthy.gold.lint_retrieval import Question
 from ragworthy.ids import config_id
@@ -72,14 +72,12 @@ def open_target(text: str, options: Options, tuning: Path | None = None) -> Targ
     """The target that a text names, the built-in pipeline among them."""
     scheme, _, folder = text.partition(":")
     if scheme == "builtin" and folder:
-        from ragworthy.pipeline import Pipeline
-        from ragworthy.runner.targets.callables import Called
+        from ragworthy.runner.targets.builtin import Builtin
 
         if options.headers:
             raise usage_error("--header: expected a target that is an http address, got another one")
-        pipeline = Pipeline(Path(folder), tuning, named=knobs_of(None, options.knobs).get("answerer"))
-        made = {"index_hash": pipeline.index_hash}
-        return Called(text, pipeline, made if tuning is None else made | {"tuning_sha256": sha256_of(tuning)})
+        named = knobs_of(None, options.knobs).get("answerer")
+        return Builtin(folder, tuning, named=named, retries=options.retries)
     if tuning is not None:
         raise usage_error("--pipeline: expected the target builtin:INDEX, got another one")
     return plain_target(text, options)
