@@ -70,6 +70,7 @@ class Chat:
         lost: Unanswered | None = None,
     ) -> Said:
         claim, citations = (answer.claim, answer.citations) if answer else ("", [])
+        claim = self.endpoint.secrets.masked_reply(claim)
         mask = self.endpoint.secrets.masked
         error, code = (mask(lost.error), lost.code) if lost else ("", "")
         raw = mask(written.text)[:_KEPT]
