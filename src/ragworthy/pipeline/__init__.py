@@ -92,10 +92,21 @@ class Pipeline:
         begun = self.begin(q, knobs)
         if not begun.needs_model:
             return self.extracted(begun)
+        return self.asked(begun, self.chat(begun), qid=qid, seed=seed)
+
+    def asked(self, begun: Begun, chat: Chat, *, qid: str, seed: int = 0, timeout: float = TIMEOUT) -> dict[str, Any]:
+        """The reply with a model that is opened for this question alone."""
         future: Future[dict[str, Any]] = Future()
-        work = self._asked_alone(begun, qid, seed)
+
+        async def one() -> dict[str, Any]:
+            await chat.endpoint.open()
+            try:
+                return (await self.answered(begun, chat, qid=qid, seed=seed, timeout=timeout))[0]
+            finally:
+                await chat.endpoint.close()
+
         # In a thread of its own: where a loop is already running, as in a notebook, none can be started.
-        threading.Thread(target=lambda: _settle(future, work), daemon=True).start()
+        threading.Thread(target=lambda: _settle(future, one()), daemon=True).start()
         return future.result()
 
     def begin(self, q: str, knobs: Mapping[str, Any] | None = None) -> Begun:
@@ -129,14 +140,6 @@ class Pipeline:
         if said.error:
             return self._error(begun, said), said.sent
         return self._reply(begun, said.claim, said.citations, said.usage), said.sent
-
-    async def _asked_alone(self, begun: Begun, qid: str, seed: int) -> dict[str, Any]:
-        chat = self.chat(begun)
-        await chat.endpoint.open()
-        try:
-            return (await self.answered(begun, chat, qid=qid, seed=seed, timeout=TIMEOUT))[0]
-        finally:
-            await chat.endpoint.close()
 
     def _reply(self, begun: Begun, claim: str, citations: list[str], usage: dict[str, Any]) -> dict[str, Any]:
         begun.clock.lap("llm")
