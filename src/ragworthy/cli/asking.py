@@ -1,7 +1,6 @@
 """`index ask` with a chat model: the answer, what it cites, and what it took."""
 
 import argparse
-from collections.abc import Mapping
 from typing import Any
 
 from ragworthy.cli.say import print, show
@@ -15,9 +14,8 @@ from ragworthy.text import clip
 _SNIPPET, _WROTE = 240, 1200
 
 
-def ask_model(given: argparse.Namespace, pipeline: Pipeline, knobs: Mapping[str, Any]) -> int:
+def ask_model(given: argparse.Namespace, pipeline: Pipeline, begun: Begun) -> int:
     """Ask a chat model one question and show what came of it; the exit code is 1 where it gave no answer."""
-    begun = pipeline.begin(given.question, knobs)
     chat = pipeline.chat(begun)
     if begun.needs_model:
         reply = pipeline.asked(begun, chat, qid="ask", seed=given.seed, timeout=given.timeout)

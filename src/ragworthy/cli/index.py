@@ -74,23 +74,22 @@ def search_index(given: argparse.Namespace) -> int:
 def ask(given: argparse.Namespace) -> int:
     """Answer a question from an index with the built-in pipeline, or refuse, and say why."""
     from ragworthy.pipeline import Pipeline
-    from ragworthy.pipeline.knobs import EXTRACTIVE, read
-    from ragworthy.runner.run import check_knobs, knobs_of
+    from ragworthy.pipeline.knobs import EXTRACTIVE
+    from ragworthy.runner.run import knobs_of
 
     if not given.question.strip():
         raise usage_error("expected a question, got nothing")
     knobs = knobs_of(None, given.knob) | ({"answerer": given.answerer} if given.answerer else {})
+    named = knobs.get("answerer", EXTRACTIVE)
+    pipeline = Pipeline(Path(given.index), Path(given.pipeline) if given.pipeline else None, named=named)
     try:
-        named = read(knobs).answerer
+        if named != EXTRACTIVE:
+            from ragworthy.cli.asking import ask_model
+
+            return ask_model(given, pipeline, pipeline.begin(given.question, knobs))
+        found = pipeline.explain(given.question, knobs)
     except ValueError as error:
         raise usage_error(f"{'--answerer' if given.answerer else '--knob'}: {error}") from None
-    check_knobs(given.index, knobs)
-    pipeline = Pipeline(Path(given.index), Path(given.pipeline) if given.pipeline else None, named=named)
-    if named != EXTRACTIVE:
-        from ragworthy.cli.asking import ask_model
-
-        return ask_model(given, pipeline, knobs)
-    found = pipeline.explain(given.question, knobs)
     if given.format == "json":
         show(json_text(found))
         return int(Exit.SHIP)
