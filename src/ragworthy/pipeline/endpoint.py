@@ -116,7 +116,7 @@ class Endpoint:
             answer = await self._posted(_request(body, FORMS[form], passages, left_out), asked)
             if answer.status == 200:
                 break
-            refused = str(answer)
+            refused = self._told(answer)
             if (setting := _unsupported(answer)) and setting not in left_out:
                 left_out.append(setting)
             elif _refuses(answer) and form + 1 < len(FORMS):
@@ -185,7 +185,12 @@ class Endpoint:
         unsent = ""
         if answer.status in (401, 403) and self._keys.withheld:
             unsent = f"; the key in {self._keys.withheld} was not sent, for this is not the address in {PERMIT}"
-        return Unanswered(f"{answer}{unsent}", "RW-N07" if answer.status in (429, 503) else "RW-N03")
+        return Unanswered(f"{self._told(answer)}{unsent}", "RW-N07" if answer.status in (429, 503) else "RW-N03")
+
+    def _told(self, answer: Answer) -> str:
+        """An answer that is no success in plain words: what its JSON says, where it is JSON."""
+        message = clip(self.secrets.masked(_message(answer.body)), 200)
+        return f"status {answer.status}: {message}" if message else str(answer)
 
 
 class _Message(msgspec.Struct, frozen=True):
@@ -202,6 +207,22 @@ class _Choice(msgspec.Struct, frozen=True):
 class _Completion(msgspec.Struct, frozen=True):
     choices: list[_Choice]
     usage: dict[str, Any] | None = None
+
+
+def _message(body: bytes) -> str:
+    """What an error of a server says, as servers write it.
+
+    >>> _message(b'{"error": {"message": "Loading model", "code": 503}}'), _message(b'{"detail": "no"}'), _message(b"x")
+    ('Loading model', 'no', '')
+    """
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ""
+    for name in ("error", "message", "detail"):
+        if isinstance(found, dict):
+            found = found.get(name, found)
+    return found if isinstance(found, str) else ""
 
 
 def _text(content: str | list[Any] | None) -> str:

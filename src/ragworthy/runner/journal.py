@@ -47,6 +47,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     n: Annotated[int, msgspec.Meta(ge=0)]
     fields: dict[str, Any] = {}
     error: str | None = None
+    code: str | None = None
     e2e_ms: float
     attempts: int
     started: str
@@ -54,7 +55,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def entry(n: int, reply: Reply, e2e_ms: float, started: str) -> Entry:
     """A reply as the journal keeps it."""
-    return Entry(n=n, fields=reply.fields, error=reply.error, e2e_ms=e2e_ms, attempts=reply.attempts, started=started)
+    times = {"e2e_ms": e2e_ms, "attempts": reply.attempts, "started": started}
+    return Entry(n=n, fields=reply.fields, error=reply.error, code=reply.code, **times)
 
 
 class Kind(NamedTuple):

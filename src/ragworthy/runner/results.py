@@ -33,7 +33,7 @@ class Counts(NamedTuple):
     refused: int
     errored: int
     reasons: dict[str, int]
-    """How often each kind of error came, by its stable word."""
+    """How often each kind of error came, by its stable word and its code."""
     first: str | None = None
     """The first error, in full."""
     near: int = 0
@@ -62,7 +62,7 @@ def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
     for n in sorted(journal.done):
         one = journal.read(n)
         if one.error is not None:
-            reasons[reason_of(one.error)] += 1
+            reasons[reason_of(one.error, one.code)] += 1
             first = first or one.error
         elif refuses(one.fields["answer_json"]["claim"]):
             refused += 1
@@ -75,7 +75,7 @@ def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
     return Counts(*sums, dict(sorted(reasons.items())), first, near, tuple(alike))
 
 
-def trace(one: Planned, config_id: str, fields: dict[str, Any], error: str | None) -> dict[str, Any]:
+def trace(one: Planned, config_id: str, entry: Entry) -> dict[str, Any]:
     """The trace of one question; it holds no clock but the target's own."""
     ask = one.ask
     told: dict[str, Any] = {
@@ -89,16 +89,22 @@ def trace(one: Planned, config_id: str, fields: dict[str, Any], error: str | Non
         "knobs": ask.knobs,
         "config_id": config_id,
     }
-    if error is not None:
-        return told | {"retrieved_ids": [], "answer_json": None, "error": error}
-    return told | fields
+    return told | told_of(entry.fields, entry.error, entry.code)
+
+
+def told_of(fields: dict[str, Any], error: str | None, code: str | None) -> dict[str, Any]:
+    """What a trace has of a reply: its fields; of an error also those that it kept, and what it says."""
+    if error is None:
+        return fields
+    coded = {"error_code": code} if code else {}
+    return {"retrieved_ids": [], "answer_json": None} | fields | {"error": error} | coded
 
 
 def write(folder: Path, plan: Plan, target: Target, journal: Journal, refuses: Refuses = is_token) -> Counts:
     """Write every result of a run whose questions are all done."""
 
     def traces(one: Planned, entry: Entry) -> dict[str, Any]:
-        return trace(one, plan.config_id, entry.fields, entry.error)
+        return trace(one, plan.config_id, entry)
 
     def timings(one: Planned, entry: Entry) -> dict[str, Any]:
         times = {"started": entry.started, "e2e_ms": entry.e2e_ms, "attempts": entry.attempts}

@@ -20,7 +20,9 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
-from ragworthy.errors import Problem, UsageError, usage_error
+import msgspec
+
+from ragworthy.errors import Problem, RagworthyError, UsageError, usage_error
 from ragworthy.files import check_readable
 from ragworthy.runner.contract import Ask, Reply, checked, late, sound
 from ragworthy.runner.targets import guard
@@ -230,12 +232,41 @@ async def _awaited(call: Callable[[], Awaitable[Any]], qid: str) -> Reply:
 def _read(given: Any, error: BaseException | None, qid: str) -> Reply:
     """What a call gave back or raised, as a reply."""
     if error is not None:
-        return Reply({}, f"raised: {_said(error)}", raw=_place(error))
+        return _raised(error)
     reply, error = _attempt(lambda: checked(given, qid=qid))
     if error is not None:
         return Reply({}, f"bad reply: expected what JSON can hold, got: {_said(error)}")
     assert isinstance(reply, Reply)  # noqa: S101 - what `checked` gives
     return reply
+
+
+def _raised(error: BaseException) -> Reply:
+    """What an exception says; what it has as `reply`, an error of the contract, says more."""
+    lost = bool(_attempt(lambda: _lost(error))[0])
+    text = f"{'unreachable' if lost else 'raised'}: {_said(error)}"
+    given, _ = _attempt(lambda: error.reply)  # type: ignore[attr-defined]
+    told, _ = _attempt(lambda: checked({"error": text, **given}))
+    if isinstance(told, Reply) and told.reported:
+        return msgspec.structs.replace(told, raw=_place(error))
+    code = error.problems[0].code if isinstance(error, RagworthyError) and error.problems else None
+    return Reply({}, text, unreachable=lost, raw=_place(error), code=code)
+
+
+_LOST = frozenset({"ConnectError", "ConnectTimeout", "APIConnectionError", "ClientConnectorError", "NewConnectionError",
+                   "ConnectionRefusedError", "gaierror"})  # fmt: skip
+"""Exceptions by which clients say that nothing could be reached, of whatever library."""
+
+
+def _lost(error: BaseException | None) -> bool:
+    """Whether an exception, or what it was raised from, says that nothing could be reached."""
+    for _ in range(10):
+        if error is None:
+            return False
+        if type(error).__name__ in _LOST:
+            return True
+        reason = getattr(error, "reason", None)  # of urllib
+        error = reason if isinstance(reason, BaseException) else error.__cause__
+    return False
 
 
 def _attempt(work: Callable[[], Any]) -> Outcome:
