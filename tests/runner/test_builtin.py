@@ -137,9 +137,9 @@ def test_errors_keep_what_is_known_and_what_the_model_wrote(url: str, lock: Path
     for trace in traces(lock):
         assert trace["error"] == "truncated: the reply was cut at 512 tokens, twice; the knob reply_tokens allows more"
         assert (trace["error_code"], trace["retrieved_ids"]) == ("RW-N05", KEPT)
-        assert trace["raw"] == '{"citations": ["1"], "claim": '
+        assert trace["raw"] == '{"citations": ["1"], "claim":'
         assert (trace["usage"]["attempts"], trace["usage"]["total_tokens"]) == (2, 214)
-        assert list(trace["stage_ms"]) == ["retrieval", "rerank", "llm"]
+        assert set(trace["stage_ms"]) == {"retrieval", "rerank", "llm"}
         assert trace["topk"][0]["id"] == KEPT[0]
 
 

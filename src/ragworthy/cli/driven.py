@@ -130,6 +130,8 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
         if counts.reasons:
             print(f"errors: {counted(counts.reasons)}")
             print(f"the first: {clip(counts.first or '', 300)}")
+        for note in ran.notes:
+            print(f"note: {note}")
         if ran.finished:
             print(f"traces: {traces(given)}")
         if ran.finished and counts.errored == counts.asked:

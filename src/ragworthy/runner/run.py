@@ -66,6 +66,8 @@ class Ran(NamedTuple):
     finished: bool
     """Whether every question is done and the results are written; else somebody stopped it."""
     counts: results.Counts
+    notes: tuple[str, ...] = ()
+    """What the target noticed once that holds for all its replies."""
 
 
 def open_target(text: str, options: Options, tuning: Path | None = None) -> Target:
@@ -199,10 +201,14 @@ def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
         try:
             finished = _drive(plan, target, options, journal)
             if not finished:
-                return Ran(len(plan.asks), False, results.counted(journal, options.refuses))
-            return Ran(len(plan.asks), True, _written(plan, target, out, journal, options.refuses))
+                return Ran(len(plan.asks), False, results.counted(journal, options.refuses), _notes(target))
+            return Ran(len(plan.asks), True, _written(plan, target, out, journal, options.refuses), _notes(target))
         finally:
             journal.close()
+
+
+def _notes(target: Target) -> tuple[str, ...]:
+    return tuple(getattr(target, "notes", ()))
 
 
 def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) -> bool:

@@ -12,6 +12,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ragworthy.errors import RagworthyError
 from ragworthy.files import sha256_of
 from ragworthy.pipeline import Begun, Pipeline
@@ -78,7 +80,9 @@ class Builtin:
         given, attempts = await self._pipeline.answered(
             begun, chat, qid=ask.qid, seed=ask.seed, timeout=timeout, left=left
         )
-        return checked(given, attempts)
+        reply = checked(given, attempts)
+        # Of an error a message shows what the model wrote, and not our reply around it.
+        return reply if reply.error is None else msgspec.structs.replace(reply, raw=reply.fields.get("raw", ""))
 
     def _begun(self, ask: Ask) -> Begun | dict[str, Any]:
         """The context of a question, or its reply where no model is needed."""
