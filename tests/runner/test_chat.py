@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -18,16 +19,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Cli, write_jsonl
-from places import SERVERS
+from places import ROOT, SERVERS
 from ragworthy.errors import UsageError
 from ragworthy.index import build as indexing
 from ragworthy.pipeline import Pipeline
 from ragworthy.pipeline.chat import Chat, Said
 from ragworthy.pipeline.endpoint import MOST_BYTES, _keys, asking
 from ragworthy.pipeline.knobs import Knobs
-from ragworthy.pipeline.prompt import response_format
+from ragworthy.pipeline.prompt import RULES, response_format
 from ragworthy.pipeline.written import read
 from ragworthy.records import Chunk
+from ragworthy.text import squeeze
 
 pytest.importorskip("httpx", reason="SKIPPED: httpx is not installed")
 
@@ -100,7 +102,7 @@ SCHEMA = {
             "type": "object",
             "properties": {
                 "citations": {"type": "array", "items": {"type": "string", "enum": ["1", "2"]}, "maxItems": 2},
-                "claim": {"type": "string", "maxLength": 400},
+                "claim": {"type": "string", "maxLength": 300},
             },
             "required": ["citations", "claim"],
             "additionalProperties": False,
@@ -521,6 +523,99 @@ def test_the_pipeline_with_a_chat_model(url: str, tmp_path: Path) -> None:
     assert "sk-secret-7" not in json.dumps(reply)
 
 
+# one question by hand
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    (tmp_path / "lock.md").write_text("# Lock\n\nThe lock is red. It must be closed.\n", encoding="utf-8")
+    indexing.build(tmp_path / "lock.md", tmp_path / "ix", dense="none")
+    return tmp_path / "ix"
+
+
+def lines(text: str) -> list[str]:
+    """What was printed, without the times."""
+    return re.sub(r"[\d,]+ ms", "N ms", text).splitlines()
+
+
+def test_one_question_to_a_model(url: str, lock: Path, cli: Cli) -> None:
+    done = cli("index", "ask", lock, QUESTION, "--answerer", f"chat:good@{url}", "--seed", 5)
+    assert (done.code, done.err) == (0, "")
+    assert lines(done.out) == [
+        "It is as the first chunk says.",
+        "cites:",
+        "  [1] lock.md|s=1|p=000|b=001  Lock",
+        "      The lock is red. It must be closed.",
+        "time: retrieval N ms, rerank N ms, llm N ms, guard N ms",
+        "tokens: 100 read (40 from the server's cache), 7 written",
+        "1 attempt, held to: json_schema",
+    ]
+    sent = requests(url)[-1]
+    assert (sent["key"], sent["body"]["seed"]) == ("Bearer sk-secret-7", 5)  # the command line names it
+    by_knob = cli("index", "ask", lock, QUESTION, "--knob", f"answerer=chat:good@{url}")
+    assert lines(by_knob.out) == lines(done.out)
+
+
+def test_one_question_that_gets_no_answer(url: str, lock: Path, cli: Cli) -> None:
+    done = cli("index", "ask", lock, QUESTION, "--answerer", f"chat:bad@{url}")
+    assert done.code == 1
+    assert lines(done.out) == [
+        f"{USELESS}expected JSON with claim and citations, got: invalid character (byte 0) [RW-N04]",
+        "  chat_answer: Look at what it wrote (raw in the trace; 'ragworthy index ask' shows it), and use a model that "
+        "keeps to JSON and cites from the context it is given.",
+        "the model wrote: Sure! The answer is 42.",
+        "it had: [1] lock.md|s=1|p=000|b=001",
+        "time: retrieval N ms, rerank N ms, llm N ms",
+        "tokens: 200 read (80 from the server's cache), 14 written",
+        "2 attempts, held to: json_schema",
+        "ask: no answer (exit 1)",
+    ]
+    late = cli("index", "ask", lock, QUESTION, "--answerer", f"chat:slow@{url}", "--timeout", 0.3)
+    assert (late.code, late.out.splitlines()[0]) == (1, "timeout: no reply within 0.3 s [RW-N06]")
+
+
+def test_one_question_as_json_and_what_the_server_refuses(url: str, lock: Path, cli: Cli) -> None:
+    done = cli("index", "ask", lock, QUESTION, "--answerer", f"chat:no-schema@{url}", "--format", "json")
+    found = json.loads(done.out)
+    assert (done.code, found["question"], found["usage"]["format"]) == (0, QUESTION, "json_object")
+    assert found["answer_json"]["constraints_echo"] == ["It must be closed."]  # ours, not the model's
+    assert len(found["notes"]) == 1
+    shown = cli("index", "ask", lock, QUESTION, "--answerer", f"chat:no-schema@{url}")
+    assert [line for line in shown.out.splitlines() if line.startswith("note: ")] == [f"note: {found['notes'][0]}"]
+
+
+def test_one_question_with_nothing_to_answer_it_from(url: str, lock: Path, cli: Cli) -> None:
+    before = len(requests(url))
+    done = cli("index", "ask", lock, "Zanzibar?", "--answerer", f"chat:good@{url}")
+    assert lines(done.out) == [
+        "not in context",
+        "cites: nothing",
+        "nothing was retrieved: the model was not asked",
+        "time: retrieval N ms, rerank N ms, llm N ms, guard N ms",
+    ]
+    assert (done.code, len(requests(url))) == (0, before)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("--answerer", "chat:m"),
+            '--answerer: expected extractive or chat:MODEL@URL, got "chat:…" [RW-U01]',
+        ),
+        (
+            ("--knob", "answerer=chat:m@http://me:pw@host/v1"),
+            "--knob: answerer: expected chat:MODEL@URL with a plain address such as http://localhost:8080/v1, "
+            "got one with a user or a query [RW-U01]",
+        ),
+        (("--knob", "k=0"), "--knob: k: expected a whole number of at least 1, got 0 [RW-U01]"),
+    ],
+)
+def test_an_answerer_that_cannot_be_asked(lock: Path, cli: Cli, words: tuple[str, ...], message: str) -> None:
+    done = cli("index", "ask", lock, QUESTION, *words)
+    assert (done.code, done.err.splitlines()[0]) == (2, message)
+
+
 @contextmanager
 def replying(reply: Callable[[str, str], tuple[int, str]]) -> Iterator[str]:
     """An address whose replies are made from the key and the model it was sent."""
@@ -614,3 +709,8 @@ def test_the_proxy_of_the_environment_hears_nothing(url: str, monkeypatch: pytes
         reply = httpx.post(f"{url}/chat/completions", json={"model": "m"}, headers={"Authorization": "Bearer other"})
         assert "From the proxy." in reply.text
         assert heard == ["other"]
+
+
+def test_the_page_shows_the_rules_that_are_sent() -> None:
+    page = (ROOT / "docs" / "pipeline.md").read_text(encoding="utf-8")
+    assert squeeze(RULES) in squeeze(page)

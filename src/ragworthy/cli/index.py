@@ -89,7 +89,8 @@ def ask(given: argparse.Namespace) -> int:
             return ask_model(given, pipeline, pipeline.begin(given.question, knobs))
         found = pipeline.explain(given.question, knobs)
     except ValueError as error:
-        raise usage_error(f"{'--answerer' if given.answerer else '--knob'}: {error}") from None
+        by_flag = given.answerer and str(error).startswith("answerer: ")
+        raise usage_error(f"--{error}" if by_flag else f"--knob: {error}") from None
     if given.format == "json":
         show(json_text(found))
         return int(Exit.SHIP)

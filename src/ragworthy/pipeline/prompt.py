@@ -8,7 +8,7 @@ from ragworthy.records import Chunk
 
 CITED = 3
 """So many passages a reply may cite."""
-LONGEST = 400
+LONGEST = 300
 """So many characters a claim may have."""
 FORMS = ("json_schema", "json_schema without limits", "json_object", "none")
 """How a reply can be held to its form, the strictest first; a server that refuses one is asked with the next.
