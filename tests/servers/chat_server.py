@@ -18,6 +18,8 @@ HUGE = 3 << 20
 SLOW = 5.0
 LOCK = threading.Lock()
 FLIGHT = {"now": 0, "most": 0, "left": 0}
+OPEN: set[socket.socket] = set()
+"""The connections of the requests that are being answered."""
 SEEN: dict[str, int] = {}
 """How often each request came, by model and question."""
 GOOD = json.dumps({"citations": ["1"], "claim": "It is as the first chunk says."})
@@ -42,6 +44,12 @@ def seen(body: dict[str, Any]) -> int:
     with LOCK:
         SEEN[name] = SEEN.get(name, 0) + 1
         return SEEN[name]
+
+
+def gone(connection: socket.socket) -> bool:
+    """Whether whoever asked has closed the connection; the thread that answers may not have noticed yet."""
+    ready, _, _ = select.select([connection], [], [], 0)
+    return bool(ready) and not connection.recv(1, socket.MSG_PEEK)
 
 
 def refusal(model: str, body: dict[str, Any]) -> str:
@@ -74,13 +82,19 @@ class Handler(BaseHTTPRequestHandler):
         key = self.headers.get("Authorization")
         REQUESTS.append({"path": self.path, "key": key, "body": body, "at": time.monotonic()})
         with LOCK:
-            FLIGHT["now"] += 1
+            OPEN.add(self.connection)
+            FLIGHT["now"] = sum(not gone(one) for one in OPEN)
             FLIGHT["most"] = max(FLIGHT["most"], FLIGHT["now"])
         try:
             self.answer(body["model"], body, key)
         finally:
-            with LOCK:
-                FLIGHT["now"] -= 1
+            self.leave()
+
+    def leave(self) -> None:
+        """Count this request as answered: before whoever asked can know, and send the next."""
+        with LOCK:
+            OPEN.discard(self.connection)
+            FLIGHT["now"] = sum(not gone(one) for one in OPEN)
 
     def answer(self, model: str, body: dict[str, Any], key: str | None) -> None:
         if told := refusal(model, body):
@@ -129,8 +143,8 @@ class Handler(BaseHTTPRequestHandler):
         """Answer after a while, unless whoever asked goes away."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            ready, _, _ = select.select([self.connection], [], [], 0.02)
-            if ready and not self.connection.recv(1, socket.MSG_PEEK):
+            time.sleep(0.02)
+            if gone(self.connection):
                 with LOCK:
                     FLIGHT["left"] += 1
                 self.close_connection = True
@@ -151,6 +165,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def send(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
+        self.leave()
         try:
             self.send_response(status)
             for name, value in ({"Content-Length": str(len(data))} | (headers or {})).items():
