@@ -134,6 +134,8 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
         if counts.reasons:
             print(f"errors: {counted(counts.reasons)}")
             print(f"the first: {clip(counts.first or '', 300)}")
+        for note in ran.notes:
+            print(f"note: {note}")
         if ran.finished:
             print(f"traces: {traces(given)}")
             _tell_chunks(counts, given)

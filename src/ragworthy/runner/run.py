@@ -8,7 +8,7 @@ import msgspec
 
 from ragworthy.adapters.questions import from_records
 from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, usage_error
-from ragworthy.files import read_text, sha256_of
+from ragworthy.files import read_text
 from ragworthy.gold.lint import identities
 from ragworthy.gold.lint_retrieval import Question
 from ragworthy.ids import config_id
@@ -67,20 +67,20 @@ class Ran(NamedTuple):
     finished: bool
     """Whether every question is done and the results are written; else somebody stopped it."""
     counts: results.Counts
+    notes: tuple[str, ...] = ()
+    """What the target noticed once that holds for all its replies."""
 
 
 def open_target(text: str, options: Options, tuning: Path | None = None) -> Target:
     """The target that a text names, the built-in pipeline among them."""
     scheme, _, folder = text.partition(":")
     if scheme == "builtin" and folder:
-        from ragworthy.pipeline import Pipeline
-        from ragworthy.runner.targets.callables import Called
+        from ragworthy.runner.targets.builtin import Builtin
 
         if options.headers:
             raise usage_error("--header: expected a target that is an http address, got another one")
-        pipeline = Pipeline(Path(folder), tuning, named=knobs_of(None, options.knobs).get("answerer"))
-        made = {"index_hash": pipeline.index_hash}
-        return Called(text, pipeline, made if tuning is None else made | {"tuning_sha256": sha256_of(tuning)})
+        named = knobs_of(None, options.knobs).get("answerer")
+        return Builtin(folder, tuning, named=named, retries=options.retries)
     if tuning is not None:
         raise usage_error("--pipeline: expected the target builtin:INDEX, got another one")
     return plain_target(text, options)
@@ -208,10 +208,14 @@ def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
         try:
             finished = _drive(plan, target, options, journal)
             if not finished:
-                return Ran(len(plan.asks), False, results.counted(journal, options.refuses))
-            return Ran(len(plan.asks), True, _written(plan, target, out, journal, options.refuses))
+                return Ran(len(plan.asks), False, results.counted(journal, options.refuses), _notes(target))
+            return Ran(len(plan.asks), True, _written(plan, target, out, journal, options.refuses), _notes(target))
         finally:
             journal.close()
+
+
+def _notes(target: Target) -> tuple[str, ...]:
+    return tuple(getattr(target, "notes", ()))
 
 
 def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) -> bool:
