@@ -165,6 +165,20 @@ def test_markers_and_what_the_whole_chain_gave_back(tmp_path: Path) -> None:
     assert rows(tmp_path / "t.jsonl")[0]["answer_json"] == {"claim": "45 days [2].", "citations": []}
 
 
+def test_a_recorder_appends_or_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    for qid, options in (("Q1", {}), ("Q2", {}), ("Q3", {"append": False, "chunks": tmp_path / "c.jsonl"})):
+        before = len(rows(path)) if path.exists() else 0
+        assert before == {"Q1": 0, "Q2": 1, "Q3": 2}[qid]
+        with rw.LangChainRecorder(path, **options) as recorder:  # type: ignore[arg-type]
+            run(recorder, "45 days [2].", qid=qid)
+    assert [row["qid"] for row in rows(path)] == ["Q3"]
+    assert [row["chunk_id"] for row in rows(tmp_path / "c.jsonl")] == ["a", "b"]
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(rw.RagworthyError, match=r"folder: cannot be removed: .* \[RW-F14\]"):
+        rw.SpanRecorder(tmp_path / "folder", append=False)
+
+
 class Code(Enum):
     UNSET = 0
     ERROR = 2

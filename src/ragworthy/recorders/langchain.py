@@ -55,10 +55,13 @@ class LangChainRecorder:
         gold: Gold = None,
         chunks: str | Path | None = None,
         answer: str = "model",
+        append: bool = True,
     ) -> None:
         self._name: Callable[[Any], Any] | None = doc_id if callable(doc_id) else None
         rule = "id" if callable(doc_id) else doc_id
-        self._sink = Sink("langchain", path, doc_id=rule, marker=marker, gold=gold, chunks=chunks, answer=answer)
+        self._sink = Sink(
+            "langchain", path, doc_id=rule, marker=marker, gold=gold, chunks=chunks, answer=answer, append=append
+        )
         self._trees: dict[str, _Tree] = {}
         """The tree of every run that is open, by the run's id."""
         self._done: dict[str, None] = {}
