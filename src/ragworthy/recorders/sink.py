@@ -16,13 +16,12 @@ from typing import Any, TypeVar, cast
 
 from ragworthy.adapters.assembly import Read, Rules, assembled, known_qid, parts
 from ragworthy.adapters.cut import LENGTH_LIMIT
-from ragworthy.adapters.documents import DocIds, Document
+from ragworthy.adapters.documents import DocIds, Document, chunk_of
 from ragworthy.adapters.model import Record
 from ragworthy.adapters.questions import Questions, from_records, questions
 from ragworthy.adapters.replies import DocId
 from ragworthy.adapters.replies import rules as named_rules
 from ragworthy.adapters.spans import Span, Traces
-from ragworthy.adapters.tracing import chunk
 from ragworthy.errors import data_error, usage_error
 from ragworthy.runner.trace_writer import TraceWriter
 from ragworthy.text import clip
@@ -204,7 +203,7 @@ class Sink:
         for one in read.documents if self._chunks is not None else ():
             if one.text and one.id not in self._texts and self._chunks is not None:
                 self._texts.add(one.id)
-                self._chunks.append(chunk(one))
+                self._chunks.append(chunk_of(one))
 
     def _skip(self, at: str, spans: Mapping[str, Span], why: str) -> None:
         """Count what is no trace; a question that failed before it was read is one with an error."""

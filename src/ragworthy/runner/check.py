@@ -54,7 +54,7 @@ def problems(checked: Checked, name: str) -> DataError | None:
     if reply.error is None:
         return None
     error = in_environment().masked(reply.error)
-    if reason_of(error) == "bad reply":
+    if reason_of(error) == "bad reply" and not reply.reported:
         misfits = reply.misfits or (("", error.partition(": ")[2]),)
         return DataError([Problem("RW-J10", clip(why, 300), name, field) for field, why in misfits])
     code = "RW-J06" if reply.unreachable else "RW-J12"

@@ -62,7 +62,7 @@ def _shown(ask: Ask, reply: Reply) -> list[str]:
         lines.append(f"  raised at: {raw}")
     elif raw:
         lines.append(f"  got: {raw}")
-    if reason == "bad reply":
+    if reason == "bad reply" and not reply.reported:
         lines.append(f"  wanted: {SHAPE}")
     return [*lines, f"  {hint}"] if (hint := hint_of(error)) else lines
 

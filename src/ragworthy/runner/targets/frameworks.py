@@ -40,8 +40,7 @@ def framework_call(found: Any, name: str, options: Options) -> Callable[..., Giv
 
 def unknown(found: Any, name: str, where: str) -> UsageError:
     """The error for an object that is neither a callable nor of a framework that is known."""
-    got = "nothing" if found is None else clip(type(found).__name__, 80)
-    message = f"expected a callable, a chain, a query engine or a pipeline, got {got}"
+    message = f"expected a callable, a chain, a query engine or a pipeline, got {clip(type(found).__name__, 80)}"
     advice = _lines(name)
     if callable(getattr(found, _MAKES_ENGINE, None)):
         advice = f"  engine = {name}.{_MAKES_ENGINE}()  # and --target {where}:engine"

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from ragworthy.errors import usage_error
-from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late
+from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late, without_success
 from ragworthy.wire.address import parsed
 from ragworthy.wire.client import Answer, Broken, Client
 from ragworthy.wire.secret import TELLING, sendable
@@ -31,9 +31,8 @@ _HEADER = re.compile(r"(?P<name>[A-Za-z0-9!#$%&'*+.^_`|~-]+)(?P<sign>[=:])(?P<re
 class _Failed(NamedTuple):
     """A try that may go better a moment later."""
 
-    error: str
+    reply: Reply
     wait: float = 0.0
-    unreachable: bool = False
 
 
 class Http:
@@ -75,17 +74,16 @@ class Http:
                 return given
             wait = max(given.wait, _backoff(ask.qid, attempts))
             if attempts > self._retries or time.monotonic() + wait >= end:
-                return Reply({}, given.error, attempts, given.unreachable)
+                return given.reply
             await asyncio.sleep(wait)
 
     def _taken(self, answer: Answer, qid: str, attempts: int) -> Reply | _Failed:
         """The reply in an answer, or why there is none."""
         if answer.is_success:
             return decoded(answer.body, attempts, qid=qid, secrets=self._client.secrets, rules=self._rules)
+        reply = without_success(str(answer), answer.body, attempts, self._client.secrets)
         passing = answer.status == 429 or answer.status >= 500
-        if passing:
-            return _Failed(str(answer), _retry_after(answer.headers))
-        return Reply({}, str(answer), attempts, raw=answer.said)
+        return _Failed(reply, _retry_after(answer.headers)) if passing else reply
 
 
 def _without_answer(broken: Broken, timeout: float, attempts: int) -> Reply | _Failed:
@@ -94,9 +92,9 @@ def _without_answer(broken: Broken, timeout: float, attempts: int) -> Reply | _F
         case "late":
             return Reply({}, late(timeout), attempts)
         case "unreachable":
-            return _Failed(f"unreachable: {broken.detail}", unreachable=True)
+            return _Failed(Reply({}, f"unreachable: {broken.detail}", attempts, unreachable=True))
         case "broke":
-            return _Failed(f"died: the connection broke: {broken.detail}")
+            return _Failed(Reply({}, f"died: the connection broke: {broken.detail}", attempts))
         case "packed":
             return Reply({}, f"bad reply: expected plain JSON, got it packed ({broken.detail})", attempts)
         case "large":
