@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
-from ragworthy.load.values import Refused, endless, outline, plain, taken_apart
+from ragworthy.load.values import Refused, endless, outline, plain
 from ragworthy.records import Result
+from ragworthy.runner.misfits import misfits_of, said_of, text_for_list
 from ragworthy.runner.reported import SHOWN, code_in, error_in, kept_in, negative, raw_in, written
 from ragworthy.text import clip, described
 from ragworthy.wire.secret import Secrets, in_environment
+
+if TYPE_CHECKING:
+    from ragworthy.adapters.replies import Made, Rules
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -43,6 +47,15 @@ class Options(NamedTuple):
     """HTTP headers as NAME=VARIABLE: the value is read from the environment."""
     knobs: tuple[str, ...] = ()
     """The knobs of the command line, NAME=VALUE: what they name was named by whoever runs this, and not by a file."""
+    rules: "Rules | None" = None
+    """How the documents of a reply get their ids, and how its answer cites them; None: as usual."""
+    names: frozenset[str] = frozenset()
+    """The names of all knobs, those of a file too."""
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What was asked for of that, as it was written."""
+        return {} if self.rules is None else dict(self.rules.given)
 
 
 LARGEST = 16 << 20
@@ -50,8 +63,11 @@ LARGEST = 16 << 20
 TOO_LARGE = f"too large: expected at most {LARGEST >> 20} MB, got more"
 
 
-SHAPE = '{"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}'
-"""A reply, as a message shows it."""
+SHAPE = (
+    '{"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}'
+    ' or {"answer": "… [1]", "documents": [{"id": "…", "text": "…"}, …]}'
+)
+"""A reply in both its forms, as a message shows them."""
 _LOOKED_AT = 8192
 """So many bytes of a reply are looked at for that: secrets in it are hidden first."""
 
@@ -68,6 +84,10 @@ class Reply(msgspec.Struct, frozen=True, eq=False):
     """The beginning of what came back as it may be shown, or where it was raised; for messages only."""
     misfits: tuple[tuple[str, str], ...] = ()
     """Every field that does not fit, and why; empty where it is not a matter of fields."""
+    how: str = ""
+    """How an answer with documents was read; empty where the reply named the fields of a trace itself."""
+    chunks: tuple[dict[str, Any], ...] = ()
+    """The texts of the documents of an answer, under the ids that the trace has."""
     code: str | None = None
     """The code of an error, where it has one."""
     reported: bool = False
@@ -130,8 +150,10 @@ class Replied(msgspec.Struct, frozen=True):
 KEPT = ("answer_json", "retrieved_ids", "topk", "stage_ms", "usage")
 
 
-def checked(given: Any, attempts: int = 1, *, qid: str | None = None) -> Reply:
+def checked(given: Any, attempts: int = 1, *, qid: str | None = None, rules: "Rules | None" = None) -> Reply:
     """The reply to a question, or what is wrong with it; one that names another question than `qid` is wrong.
+
+    An answer with documents is read by the rules first.
 
     >>> checked({"answer_json": {"claim": "x", "citations": []}, "retrieved_ids": ["a"]}).error is None
     True
@@ -141,12 +163,35 @@ def checked(given: Any, attempts: int = 1, *, qid: str | None = None) -> Reply:
     'bad reply: qid: expected "A2", got "A1"'
     >>> checked(None).error
     'bad reply: expected object, got null'
+    >>> checked({"answer": "45 days [1].", "documents": [{"id": "a", "text": "45 days."}]}).fields["answer_json"]
+    {'claim': '45 days.', 'citations': ['a']}
     >>> checked({"error": "truncated: 512 tokens", "retrieved_ids": ["a"]}).fields
     {'retrieved_ids': ['a']}
     """
-    reply = _checked(given, attempts, qid)
-    fields = reply.fields | written(outline(given, _LOOKED_AT)) if reply.misfits else reply.fields
-    return msgspec.structs.replace(reply, fields=fields, raw=outline(given, SHOWN))
+    try:
+        found = None if type(given) is dict and "answer_json" in given else _made(given, rules)
+    except Refused as refused:
+        return unfit(refused, attempts, getattr(given, "shown", given))
+    reply = _checked(given if found is None else found.fields, attempts, qid)
+    shown = given if found is None else getattr(given, "shown", given)
+    fields = reply.fields | written(outline(shown, _LOOKED_AT)) if reply.misfits else reply.fields
+    reply = msgspec.structs.replace(reply, fields=fields, raw=outline(shown, SHOWN))
+    return reply if found is None else msgspec.structs.replace(reply, how=found.how, chunks=found.chunks)
+
+
+def _made(given: Any, rules: "Rules | None") -> "Made | None":
+    """The reply in an answer with documents; what reads it is loaded when it is needed."""
+    from ragworthy.adapters.replies import Rules, made
+
+    return made(given, rules or Rules())
+
+
+def unfit(refused: Refused, attempts: int = 1, given: Any = None) -> Reply:
+    """The reply that a part of an answer with documents does not fit."""
+    misfits = ((refused.field, refused.reason),)
+    fields = {} if given is None else written(outline(given, _LOOKED_AT))
+    raw = "" if given is None else outline(given, SHOWN)
+    return Reply(fields, f"bad reply: {refused}", attempts, raw=raw, misfits=misfits)
 
 
 def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
@@ -158,12 +203,12 @@ def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
         decoded = msgspec.json.decode(encoded)
         if (failed := _failed(decoded, attempts, qid)) is not None:
             return failed
-        wrong = (_endless(built) if b"null" in encoded else "") or _text_for_list(decoded)
+        wrong = (_endless(built) if b"null" in encoded else "") or text_for_list(decoded)
         if wrong:
             return Reply(kept_in(decoded), f"bad reply: {wrong}", attempts, misfits=misfits_of(decoded))
         msgspec.convert(decoded, Replied)
     except msgspec.ValidationError as error:
-        return Reply(kept_in(decoded), f"bad reply: {_said(error)}", attempts, misfits=misfits_of(decoded))
+        return Reply(kept_in(decoded), f"bad reply: {said_of(error)}", attempts, misfits=misfits_of(decoded))
     except Refused as refused:
         return Reply({}, f"bad reply: {refused}", attempts)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -231,29 +276,6 @@ def _endless(reply: Any) -> str:
     return endless({name: fields.get(name) for name in ("stage_ms", "usage")})
 
 
-LISTS = ("answer_json.citations", "answer_json.constraints_echo", "retrieved_ids")
-
-
-def _text_for_list(reply: Any) -> str:
-    """A text of a reply that stands where a list of texts belongs.
-
-    >>> _text_for_list({"answer_json": {"claim": "x", "citations": "p1#2"}})
-    'answer_json.citations: expected a list of texts, got a text: write ["p1#2"]'
-    """
-    for place in LISTS:
-        found = at(reply, place)
-        if isinstance(found, str):
-            return f"{place}: {taken_apart(found)}"
-    return ""
-
-
-def at(reply: Any, place: str) -> Any:
-    """What stands at a place of a reply; None where nothing does."""
-    for name in place.split("."):
-        reply = reply.get(name) if isinstance(reply, dict) else None
-    return reply
-
-
 def _negative(usage: dict[str, Any] | None) -> str:
     """What is wrong with the numbers of a usage, those of its stages among them.
 
@@ -264,13 +286,20 @@ def _negative(usage: dict[str, Any] | None) -> str:
     return "" if found is None else f"usage.{clip(found[0], 80)}: expected a number from 0, got {described(found[1])}"
 
 
-def decoded(body: bytes, attempts: int = 1, *, qid: str | None = None, secrets: Secrets | None = None) -> Reply:
+def decoded(
+    body: bytes,
+    attempts: int = 1,
+    *,
+    qid: str | None = None,
+    secrets: Secrets | None = None,
+    rules: "Rules | None" = None,
+) -> Reply:
     """The reply in a text of JSON, or what is wrong with it, without secrets.
 
     >>> decoded(b"<html>").error
     'bad reply: expected JSON, got <html> (invalid character (byte 0))'
     """
-    return msgspec.structs.replace(_decoded(body, attempts, qid, secrets), raw=shown(body, secrets))
+    return msgspec.structs.replace(_decoded(body, attempts, qid, secrets, rules), raw=shown(body, secrets))
 
 
 def shown(body: bytes, secrets: Secrets | None = None) -> str:
@@ -281,16 +310,16 @@ def shown(body: bytes, secrets: Secrets | None = None) -> str:
     return clip(text, SHOWN)
 
 
-def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | None) -> Reply:
+def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | None, rules: "Rules | None") -> Reply:
     try:
         given = msgspec.json.decode(body)
         if not secrets:
-            return checked(given, attempts, qid=qid)
-        reply = checked(_without(given, secrets.masked_reply), attempts, qid=qid)
+            return checked(given, attempts, qid=qid, rules=rules)
+        reply = checked(_without(given, secrets.masked_reply), attempts, qid=qid, rules=rules)
         if reply.error is None:
             return reply
         # What is wrong may be shown with what is in it: short secrets go out, too, before anything is cut.
-        wrong = checked(_without(given, secrets.masked), attempts, qid=qid)
+        wrong = checked(_without(given, secrets.masked), attempts, qid=qid, rules=rules)
         error = wrong.error or "bad reply: expected an object of the contract, got another"
         return msgspec.structs.replace(wrong, error=error)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -337,50 +366,3 @@ def reason_of(error: str, code: str | None = None) -> str:
     ('status 500', 'bad reply RW-N04')
     """
     return error.partition(":")[0] + (f" {code}" if code else "")
-
-
-def _said(error: msgspec.ValidationError) -> str:
-    reason, _, place = str(error).replace("`", "").partition(" - at ")
-    field = place.removeprefix("$").removeprefix(".")
-    text = reason[:1].lower() + reason[1:]
-    if text == "expected str, got int" and field.startswith(LISTS):
-        text += ": write ids as texts"
-    return f"{field}: {text}" if field else text
-
-
-# what does not fit, field by field
-
-
-_FIELDS: dict[str, tuple[Any, str]] = {
-    "answer_json.claim": (str, "a text"),
-    "answer_json.citations": (list[str] | None, "a list of texts"),
-    "answer_json.constraints_echo": (list[str] | None, "a list of texts"),
-    "retrieved_ids": (list[str], "a list of texts"),
-    "topk": (list[Result] | None, "a list of objects with an id"),
-    "stage_ms": (dict[str, Annotated[float, msgspec.Meta(ge=0)]] | None, "an object of numbers from 0"),
-    "usage": (dict[str, Any] | None, "an object"),
-    "qid": (str | None, "a text"),
-}
-
-
-def misfits_of(given: Any) -> tuple[tuple[str, str], ...]:
-    """Every field of a value that is no reply, with what is wrong with it.
-
-    >>> misfits_of({"answer": "X", "retrieved_ids": [4]})
-    (('answer_json.claim', 'expected a text, got nothing'), ('retrieved_ids[0]', 'expected str, got int'))
-    """
-    if not isinstance(given, dict):
-        return (("", f"expected an object, got {described(given)}"),)
-    found: list[tuple[str, str]] = []
-    for place, (kind, wanted) in _FIELDS.items():
-        value = at(given, place)
-        try:
-            if place in LISTS and isinstance(value, str):
-                found.append((place, taken_apart(value)))
-            else:
-                msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            reason, _, inner = str(error).replace("`", "").partition(" - at $")
-            told = f"expected {wanted}, got nothing" if value is None else reason[:1].lower() + reason[1:]
-            found.append((f"{place}{inner}", told))
-    return tuple(found)

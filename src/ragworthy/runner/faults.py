@@ -4,6 +4,7 @@ import re
 
 import msgspec
 
+from ragworthy.codes import CATALOGUE
 from ragworthy.errors import DataError, Problem
 from ragworthy.runner.contract import SHAPE, Ask, Reply, reason_of
 from ragworthy.text import clip
@@ -69,11 +70,13 @@ def _shown(ask: Ask, reply: Reply) -> list[str]:
         lines.append(f"  got: {raw}")
     if reason == "bad reply" and not reply.reported:
         lines.append(f"  wanted: {SHAPE}")
-    return [*lines, f"  {hint}"] if (hint := hint_of(error)) else lines
+    return [*lines, f"  {hint}"] if (hint := hint_of(error, reply.code)) else lines
 
 
-def hint_of(error: str) -> str:
-    """What helps with an error that many meet; nothing for others."""
+def hint_of(error: str, code: str | None = None) -> str:
+    """What helps with an error that many meet, or that has a code of ours; nothing for others."""
+    if code in CATALOGUE:
+        return CATALOGUE[code].do
     return next((hint for sign, hint in _HINTS.items() if sign in error), "")
 
 

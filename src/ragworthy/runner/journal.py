@@ -51,12 +51,14 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     e2e_ms: float
     attempts: int
     started: str
+    chunks: list[dict[str, Any]] = []
+    """Texts of documents that no entry before it has."""
 
 
 def entry(n: int, reply: Reply, e2e_ms: float, started: str) -> Entry:
     """A reply as the journal keeps it."""
     kept = Entry(n=n, fields=reply.fields, error=reply.error, e2e_ms=e2e_ms, attempts=reply.attempts, started=started)
-    return msgspec.structs.replace(kept, code=reply.code)
+    return msgspec.structs.replace(kept, code=reply.code, chunks=[*reply.chunks])
 
 
 class Kind(NamedTuple):
