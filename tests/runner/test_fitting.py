@@ -45,12 +45,12 @@ def rest(out: str) -> list[str]:
 
 
 def test_a_server_with_one_slot(tmp_path: Path, cli: Cli) -> None:
-    """0.5 s an answer, one after the other: two at once take 1 s, so four are not tried, and 4 · 1 s is below 10 s."""
+    """0.5 s an answer, one after the other: two at once take 1 s, so four are not tried. 4 · 0.5 s is below 10 s."""
     with serving(tmp_path, "slow", 0.5) as url:
         done = cli("run", "--check", "--target", url, "--gold", "gold.jsonl", "--knob", "k=a b")
         assert rest(done.out) == [
             "asking up to 7 more questions, alone and several at once",
-            "  time           T alone, T with 2 at once, it answers one at a time",
+            "  at once        T alone, T with 2 at once, it answers one at a time",
             "  seed           not told: the same answer, whatever the seed",
             f"next: ragworthy run --target {url} --gold gold.jsonl --out runs/1 --knob 'k=a b' "
             "--concurrency 1 --timeout 10",
@@ -62,7 +62,7 @@ def test_a_server_with_one_slot(tmp_path: Path, cli: Cli) -> None:
 def test_a_server_that_answers_several_at_once(tmp_path: Path, cli: Cli) -> None:
     with serving(tmp_path, "takes", 0.5) as url:
         done = cli("run", "--check", "--target", url, "--gold", "gold.jsonl")
-    assert rest(done.out)[1] == "  time           T alone, T with 2 at once, T with 4 at once, 4 at once are fine"
+    assert rest(done.out)[1] == "  at once        T alone, T with 2 at once, T with 4 at once, 4 at once are fine"
     assert rest(done.out)[3].endswith(" --concurrency 4 --timeout 10")
     assert (len(asked(tmp_path)), set(asked(tmp_path))) == (8, {"Q0", "Q1", "Q2", "Q3", "Q4", "Q5"})
 
@@ -124,7 +124,7 @@ def test_what_fails_with_two_at_once_is_asked_one_at_a_time(cli: Cli) -> None:
         "    return {'answer_json': {'claim': 'x'}, 'retrieved_ids': ['a']}\n"
     )
     done = cli("run", "--check", "--target", "single.py:answer", "--gold", "gold.jsonl")
-    assert rest(done.out)[1] == "  time           T alone, T with 2 at once (status 429), it answers one at a time"
+    assert rest(done.out)[1] == "  at once        T alone, T with 2 at once (status 429), it answers one at a time"
     assert "--concurrency 1 --timeout 10" in done.out
 
 

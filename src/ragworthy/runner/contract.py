@@ -164,7 +164,7 @@ def checked(given: Any, attempts: int = 1, *, qid: str | None = None, rules: "Ru
     >>> checked(None).error
     'bad reply: expected object, got null'
     >>> checked({"answer": "45 days [1].", "documents": [{"id": "a", "text": "45 days."}]}).fields["answer_json"]
-    {'claim': '45 days.', 'citations': ['a']}
+    {'citations': ['a'], 'claim': '45 days.'}
     >>> checked({"error": "truncated: 512 tokens", "retrieved_ids": ["a"]}).fields
     {'retrieved_ids': ['a']}
     """

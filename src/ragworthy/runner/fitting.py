@@ -22,7 +22,7 @@ MOST = 7
 _LONGER = 1.6
 """From this factor on, twice as many questions at once are no faster than one after the other."""
 _SPARE = 4
-"""A question may take so many times as long as the slowest that was seen."""
+"""A question may take so many times as long as the slowest that was seen with as many at once."""
 _LEAST = 10
 
 
@@ -56,10 +56,10 @@ def fitted(first: Checked, others: Sequence[Planned], target: Target, timeout: f
         return None
     if at_once == 2 and not _slower(last, _longest(two)):
         at_once = 4
-    slowest = max(first.e2e_ms, *map(_longest, (again, two, last)))
+    slowest = max(first.e2e_ms, *(_longest(group) for group in (again, two, last) if len(group) <= at_once))
     seeded = next((one for one in last if one.ask.seed != first.ask.seed), None)
     groups = [two, last] if len(last) > 1 else [two]
-    lines = [("time", _times(first, groups, at_once)), *_usage(first)]
+    lines = [("at once", _times(first, groups, at_once)), *_usage(first)]
     lines.append(("seed", _seed(first, again[0], seeded, alone=getattr(target, "alone", False))))
     return Fit(lines, at_once, rounded(slowest))
 
