@@ -14,6 +14,9 @@ import pytest
 
 from conftest import Cli, Row, write_jsonl
 from places import SERVERS
+from ragworthy.errors import DataError
+from ragworthy.runner.contract import Ask, Reply
+from ragworthy.runner.streak import Clock, Streak
 
 Serving = tuple[str, "subprocess.Popen[str]"]
 
@@ -268,3 +271,65 @@ def test_a_callable_that_is_away_for_a_while_is_asked_again(tmp_path: Path, cli:
     assert done.out.splitlines()[0] == "asked 9 = answered 9 + refused 0 + errored 0"
     attempts = [one["attempts"] for one in lines(out / "timings.jsonl")]
     assert attempts == [1, 1, 1, 2, 2, 2, 2, 1, 1]
+
+
+def streak_of(recorded: list[int], patience: float = 30) -> Streak:
+    return Streak("it", lambda one: recorded.append(one.n), again=True, keep_going=False, patience=patience, sure=10)
+
+
+def took(streak: Streak, n: int, error: str | None) -> None:
+    ask = Ask(f"Q{n}", "?")
+    streak.take(Clock().asked(n, ask, Reply({}, error, unreachable=(error or "").startswith("unreachable"))))
+
+
+@pytest.mark.parametrize("error", ["unreachable: refused", "status 503: loading", "died: the connection broke: x"])
+def test_a_stop_leaves_what_may_pass_to_the_next_run(error: str) -> None:
+    recorded: list[int] = []
+    streak = streak_of(recorded)
+    took(streak, 0, None)
+    for n in range(1, 5):
+        took(streak, n, error)
+    streak.end(stopped=True)
+    assert recorded == [0]
+
+
+def test_what_was_away_twice_is_an_error_of_its_question() -> None:
+    recorded: list[int] = []
+    streak = streak_of(recorded)
+    for n, error in enumerate([None, "status 503: loading", "unreachable: refused", None]):
+        took(streak, n, error)
+    assert [n for n, _ in streak.later] == [1, 2]
+    took(streak, 1, "status 503: loading")
+    took(streak, 2, None)
+    assert recorded == [0, 3, 1, 2]
+    streak.end(stopped=False)
+
+
+def test_questions_leave_more_slowly_while_a_target_is_away() -> None:
+    streak = streak_of([])
+    took(streak, 0, None)
+    pauses = []
+    for n in range(1, 8):
+        took(streak, n, "unreachable: refused")
+        pauses.append(streak.pause())
+    assert pauses == [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
+    took(streak, 9, None)
+    assert streak.pause() == 0
+
+
+def test_nobody_waits_for_a_target_that_never_was_there() -> None:
+    streak = streak_of([])
+    for n in range(9):
+        took(streak, n, "unreachable: refused")
+        assert streak.pause() == 0
+    with pytest.raises(DataError, match="RW-J06"):
+        took(streak, 9, "unreachable: refused")
+
+
+def test_timeouts_after_a_reply_are_errors_and_no_reason_to_stop() -> None:
+    recorded: list[int] = []
+    streak = streak_of(recorded)
+    for n in range(14):
+        took(streak, n, "timeout: no reply within 5 s" if n else None)
+    streak.end(stopped=False)
+    assert (recorded, streak.given_up) == (list(range(14)), None)
