@@ -392,7 +392,9 @@ def oracle(
         echo: Any = answer.get("constraints_echo")
         M = trace is None
         E = trace is not None and (trace.get("error") is not None or trace.get("answer_json") is None)  # design §5
-        answer, claim, retrieved = ({}, "", []) if E else (answer, claim, retrieved)
+        answer, claim, cited = (
+            ({}, "", []) if E else (answer, claim, cited)
+        )  # what was retrieved before an error counts
         R = not M and not E and claim.strip().lower() == "not in context"
         S = not M and not R and not E
         text = claim.strip()
