@@ -159,6 +159,10 @@ CATALOGUE: dict[str, Code] = {
     "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}: docs/run.md.'),
     "RW-J11": Code("callable_signature", "The callable cannot be called with a question.", "Write a function around it that takes the question, or all five fields of the request:"),
     "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
+    "RW-J16": Code("map_unreadable", "The map of an HTTP service cannot be read, or there is none of that name.", "Name a TOML file, or a bundled map: 'ragworthy explain map' lists them."),
+    "RW-J17": Code("map_wrong", "The map of an HTTP service has a key, a path or a placeholder that cannot be used.", "Mend the line named; docs/http.md lists what a map may hold."),
+    "RW-J18": Code("map_unfit", "A path of the map leads to nothing of use in the reply.", "Compare the path with the reply ('ragworthy run --check' shows one), and mend the map: docs/http.md."),
+    "RW-J19": Code("map_without_value", "The request of a map needs a value that is not given, or does not send one that is.", "Give the knob with --knob NAME=VALUE, set the environment variable, or mend the map."),
     # policy and gates
     "RW-P01": Code("policy_syntax", "The policy is not valid TOML.", "Fix the syntax at the place named."),
     "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy-keys.md lists every key."),

@@ -34,7 +34,7 @@ def guard_run(given: argparse.Namespace, written: Iterable[str]) -> None:
     """Refuse a folder in which the results of a run would take the place of what it reads."""
     replayed = given.target.partition(":")[2] if given.target.startswith("replay:") else None
     outputs = [str(Path(given.out) / name) for name in (*written, JOURNAL)]
-    keep_inputs([given.out, *outputs], [given.gold, given.knobs, given.pipeline, replayed])
+    keep_inputs([given.out, *outputs], [given.gold, given.knobs, given.pipeline, given.map, replayed])
 
 
 def folder_of(text: str) -> Path:
@@ -46,7 +46,7 @@ def folder_of(text: str) -> Path:
 
 def open_given(given: argparse.Namespace) -> Target:
     """The target that the flags name."""
-    options = Options(given.retries, tuple(given.header), tuple(given.knob))
+    options = Options(given.retries, tuple(given.header), tuple(given.knob), given.map)
     return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
 
 

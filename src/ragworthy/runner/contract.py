@@ -42,6 +42,8 @@ class Options(NamedTuple):
     """HTTP headers as NAME=VARIABLE: the value is read from the environment."""
     knobs: tuple[str, ...] = ()
     """The knobs of the command line, NAME=VALUE: what they name was named by whoever runs this, and not by a file."""
+    map: str | None = None
+    """How an HTTP service is asked and its replies are read: a file, or the name of a bundled map."""
 
 
 LARGEST = 16 << 20
@@ -69,6 +71,10 @@ class Reply(msgspec.Struct, frozen=True, eq=False):
     """The beginning of what came back as it may be shown, or where it was raised; for messages only."""
     misfits: tuple[tuple[str, str], ...] = ()
     """Every field that does not fit, and why; empty where it is not a matter of fields."""
+    sent: str = ""
+    """What was sent, as it may be shown; empty where it is the request of the contract. For messages only."""
+    places: tuple[tuple[str, str], ...] = ()
+    """Where in what came back a field was found, by the path of a map; for messages only."""
 
     def __eq__(self, other: object) -> bool:
         """Whether the same came of both; in which form it came does not matter."""
@@ -253,11 +259,11 @@ def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | Non
         given = msgspec.json.decode(body)
         if not secrets:
             return checked(given, attempts, qid=qid)
-        reply = checked(_without(given, secrets.masked_reply), attempts, qid=qid)
+        reply = checked(without(given, secrets.masked_reply), attempts, qid=qid)
         if reply.error is None:
             return reply
         # What is wrong may be shown with what is in it: short secrets go out, too, before anything is cut.
-        wrong = checked(_without(given, secrets.masked), attempts, qid=qid)
+        wrong = checked(without(given, secrets.masked), attempts, qid=qid)
         error = wrong.error or "bad reply: expected an object of the contract, got another"
         return Reply({}, error, attempts, misfits=wrong.misfits)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -267,14 +273,14 @@ def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | Non
         return Reply({}, f"bad reply: expected JSON, got {told} ({reason})", attempts)
 
 
-def _without(given: Any, hide: Callable[[str], str]) -> Any:
+def without(given: Any, hide: Callable[[str], str]) -> Any:
     """A decoded value with what is secret hidden in all its texts."""
     if isinstance(given, str):
         return hide(given)
     if isinstance(given, list):
-        return [_without(one, hide) for one in given]
+        return [without(one, hide) for one in given]
     if isinstance(given, dict):
-        return {hide(name): _without(value, hide) for name, value in given.items()}
+        return {hide(name): without(value, hide) for name, value in given.items()}
     return given
 
 

@@ -36,16 +36,38 @@ class _Failed(NamedTuple):
     unreachable: bool = False
 
 
+class How(NamedTuple):
+    """How requests are sent, besides what the command line says."""
+
+    method: str = "POST"
+    headers: Mapping[str, str] = {}
+    secrets: tuple[str, ...] = ()
+    """What of the requests is never shown."""
+
+
+PLAIN = How()
+
+
+class Asked(NamedTuple):
+    """One request."""
+
+    body: bytes
+    url: str | None = None
+    """Where it goes; the address of the target where it is None."""
+
+
 class Http:
     """An address as a target."""
 
-    def __init__(self, url: str, options: Options) -> None:
+    def __init__(self, url: str, options: Options, how: How = PLAIN) -> None:
         self._retries = options.retries
-        headers = dict(_header(text) for text in options.headers)
-        secrets = [secret for value in headers.values() for secret in _secrets(value)]
+        headers = {**how.headers, **dict(_header(text) for text in options.headers)}
+        secrets = [*how.secrets, *(secret for value in headers.values() for secret in _secrets(value))]
         try:
             address = parsed(url)
-            self._client = Client(address, "an HTTP target", most_bytes=LARGEST, headers=headers, secrets=secrets)
+            self._client = Client(
+                address, "an HTTP target", most_bytes=LARGEST, headers=headers, secrets=secrets, method=how.method
+            )
         except ValueError as error:
             raise usage_error(f"{_EXPECTED}, {error}") from None
         self.name = address.shown
@@ -60,13 +82,14 @@ class Http:
 
     async def ask(self, ask: Ask, timeout: float) -> Reply:
         """Post one question, again where that may help, all within so many seconds."""
-        body = msgspec.json.encode(ask.request())
+        asked = self._asked(ask)
         end = time.monotonic() + timeout
         attempts = 0
         while True:
             attempts += 1
             try:
-                given = self._taken(await self._client.post(body, end - time.monotonic()), ask.qid, attempts)
+                answer = await self._client.post(asked.body, end - time.monotonic(), asked.url)
+                given = self._taken(answer, ask, attempts)
             except Broken as broken:
                 given = _without_answer(broken, timeout, attempts)
             if isinstance(given, Reply):
@@ -76,10 +99,18 @@ class Http:
                 return Reply({}, given.error, attempts, given.unreachable)
             await asyncio.sleep(wait)
 
-    def _taken(self, answer: Answer, qid: str, attempts: int) -> Reply | _Failed:
+    def _asked(self, ask: Ask) -> Asked:
+        """What is sent."""
+        return Asked(msgspec.json.encode(ask.request()))
+
+    def _read(self, body: bytes, ask: Ask, attempts: int) -> Reply:
+        """The reply in the body of a good answer, or what is wrong with it."""
+        return decoded(body, attempts, qid=ask.qid, secrets=self._client.secrets)
+
+    def _taken(self, answer: Answer, ask: Ask, attempts: int) -> Reply | _Failed:
         """The reply in an answer, or why there is none."""
         if answer.is_success:
-            return decoded(answer.body, attempts, qid=qid, secrets=self._client.secrets)
+            return self._read(answer.body, ask, attempts)
         passing = answer.status == 429 or answer.status >= 500
         if passing:
             return _Failed(str(answer), _retry_after(answer.headers))
