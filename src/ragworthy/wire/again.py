@@ -46,7 +46,8 @@ async def sent(
 ) -> Sent:
     """Post a request, again where that may help, up to `retries` times and all within so many seconds.
 
-    `name` spreads the waits of several requests; `url` is where it goes, if not to the client's own address; what `patient` holds for is tried until the time is up.
+    `name` spreads the waits of several requests, `url` is where it goes if not to the address of the client; what
+    `patient` holds for is tried until the time is up.
     """
     end = time.monotonic() + timeout
     times = 0

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.adapters.documents import DocIds, Document, Markers, content_id, doc_ids, document, markers
+from ragworthy.adapters.replies import Rules
 from ragworthy.load.map import Paths, Reading
 from ragworthy.load.paths import At, Lost, Path, find
 from ragworthy.names import REFUSAL
@@ -43,10 +44,13 @@ class Extracted(NamedTuple):
 class Reader:
     """Reads replies by one map."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._map = reading
-        self._marks: Markers = markers(reading.marker)._replace(base=reading.base)
-        self._ids: DocIds = doc_ids(reading.doc_id)
+    def __init__(self, reading: Reading, rules: Rules | None = None) -> None:
+        """What the command line says of ids and markers goes before what the map says."""
+        told = {} if rules is None else dict(rules.given)
+        self._map = reading._replace(id_from=()) if "doc_id" in told else reading
+        self._marks: Markers = markers(told.get("marker", reading.marker))._replace(base=reading.base)
+        known = frozenset[str]() if rules is None else rules.ids.known
+        self._ids: DocIds = doc_ids(told.get("doc_id", reading.doc_id), known)
 
     def read(self, values: Sequence[Any]) -> Extracted:
         """The reply in some JSON values; raises Unfit and Said."""

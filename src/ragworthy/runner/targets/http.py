@@ -49,6 +49,8 @@ class Http:
 
     def __init__(self, url: str, options: Options, how: How = PLAIN) -> None:
         self._retries = options.retries
+        self._rules = options.rules
+        self.about = options.told
         headers = {**how.headers, **dict(_header(text) for text in options.headers)}
         secrets = [*how.secrets, *(secret for value in headers.values() for secret in _secrets(value))]
         try:
@@ -82,7 +84,7 @@ class Http:
 
     def _read(self, body: bytes, ask: Ask, attempts: int) -> Reply:
         """The reply in the body of a good answer, or what is wrong with it."""
-        return decoded(body, attempts, qid=ask.qid, secrets=self._client.secrets)
+        return decoded(body, attempts, qid=ask.qid, secrets=self._client.secrets, rules=self._rules)
 
     def _taken(self, answer: Answer, ask: Ask, attempts: int) -> Reply:
         """The reply in an answer, or why there is none."""

@@ -30,7 +30,7 @@ class Mapped(Http):
 
     def __init__(self, url: str, options: Options) -> None:
         self._map: Map = load_map(options.map or "")
-        self._reader = Reader(self._map.reply)
+        self._reader = Reader(self._map.reply, options.rules)
         self._secret = _environment(self._map)
         headers = _headers(self._map, self._secret)
         accept = {"Accept": _ACCEPTED[self._map.reply.stream]}
@@ -39,7 +39,7 @@ class Mapped(Http):
         self._url = urlsplit(url)
         self._path = self._map.request.path if self._url.path in ("", "/") else ""
         self.name = self.name.removesuffix("/") + self._path if self._path else self.name
-        self.about = {"map": self._map.name, "map_sha256": self._map.sha256}
+        self.about = options.told | {"map": self._map.name, "map_sha256": self._map.sha256}
 
     def check_knobs(self, knobs: Mapping[str, Any]) -> None:
         """Refuse knobs that the map does not send, and a map whose knobs are not given."""
