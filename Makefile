@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python -m ragworthy
 RELEASE := .venv-release
 PIP := -m pip install --quiet --disable-pip-version-check
-LINTED := src tests benchmarks docs release
+LINTED := src tests benchmarks docs examples release
 
 .PHONY: demo test check format bench fuzz docs clean
 .PHONY: test-oldest test-newest test-matrix test-smoke dist dist-check sbom audit lock

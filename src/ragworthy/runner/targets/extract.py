@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.adapters.documents import DocIds, Document, Markers, content_id, doc_ids, document, markers
+from ragworthy.adapters.documents import DocIds, Document, Markers, answered, content_id, doc_ids, document, markers
 from ragworthy.adapters.replies import Rules
 from ragworthy.load.map import Paths, Reading
 from ragworthy.load.paths import At, Lost, Path, find
@@ -64,7 +64,8 @@ class Reader:
             refused = self._truth(_gather(inner, self._map.parsed.get("refusal", ())))
         self._check_whole(values)
         seen = self._seen(values, inner, places)
-        cited = self._marks.read(claim, [one.id for one in seen])
+        names = [one.id for one in seen]
+        cited = self._marks.read(claim, names) if inner else answered(claim, names, self._marks)
         citations = self._citations(values, inner, seen, places)
         if not citations and cited.citations:
             citations = cited.citations
