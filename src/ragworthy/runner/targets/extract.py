@@ -247,13 +247,14 @@ def _gather(values: Sequence[Any], paths: Paths, field: str = "", what: str = ""
 
 
 def _written(paths: Paths) -> str:
-    return " or ".join(path.text for path in paths)
+    return " or ".join(path.text.removesuffix("?") for path in paths)
 
 
 def _place(found: Sequence[At], paths: Paths) -> str:
     """Where things were found, as a path: with a star for the numbers in which they differ."""
     if not found:
-        return f"{_written(paths)} (nothing there)"
+        others = f" and {len(paths) - 1} other places" if len(paths) > 1 else ""
+        return f"nothing at {_written(paths[:1])}{others}"
     first, last = found[0].place.split("."), found[-1].place.split(".")
     if len(first) != len(last):
         return found[0].place
