@@ -158,10 +158,8 @@ class Reader:
             return (found or Document("", "", None, {}))._replace(id="@".join(parts))
         if found is None:
             has = ", ".join(sorted(at.value)) if isinstance(at.value, dict) else described(at.value)
-            message = (
-                f"expected a document with an id or a text at {at.place}, got {clip(has, 200)}: id_from names fields"
-            )
-            raise Unfit("reply.documents", message)
+            wanted = f"expected a document with an id or a text at {at.place}"
+            raise Unfit("reply.documents", f"{wanted}, got {clip(has, 200)}: id_from names the fields of an id")
         named = self._ids.named(found)
         if not named.id:
             rule = self._map.doc_id or "id"

@@ -51,7 +51,9 @@ class Http:
         self._retries = options.retries
         self._rules = options.rules
         self.about = options.told
-        headers = {**how.headers, **dict(_header(text) for text in options.headers)}
+        given = dict(_header(text) for text in options.headers)
+        named = {name.lower() for name in given}
+        headers = {name: value for name, value in how.headers.items() if name.lower() not in named} | given
         secrets = [*how.secrets, *(secret for value in headers.values() for secret in _secrets(value))]
         try:
             address = parsed(url)
