@@ -55,7 +55,7 @@ def problems(checked: Checked, name: str) -> DataError | None:
         return None
     error = in_environment().masked(reply.error)
     advice = hint_of(error, name, checked.raw, mapped=bool(reply.sent))
-    if reason_of(error) == "bad reply":
+    if reason_of(error) == "bad reply" and not reply.reported:
         misfits = reply.misfits or (("", error.partition(": ")[2]),)
         found = [Problem(code_of(field), clip(why, 300), name, field) for field, why in misfits]
         return DataError(found, advice=advice)

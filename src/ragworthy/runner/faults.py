@@ -63,7 +63,7 @@ def _shown(name: str, ask: Ask, reply: Reply) -> list[str]:
         lines.append(f"  raised at: {raw}")
     elif raw:
         lines.append(f"  got: {raw}")
-    if reason == "bad reply" and not reply.sent:
+    if reason == "bad reply" and not reply.sent and not reply.reported:
         lines.append(f"  wanted: {SHAPE}")
     return [*lines, f"  {hint}"] if (hint := hint_of(error, name, raw, mapped=bool(reply.sent))) else lines
 

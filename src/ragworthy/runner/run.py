@@ -20,7 +20,7 @@ from ragworthy.metrics.facts.jitters import JITTERS
 from ragworthy.records import RetrievalGold
 from ragworthy.runner import plan as planning
 from ragworthy.runner import results
-from ragworthy.runner.contract import Options, Target, about
+from ragworthy.runner.contract import Options, Reply, Target, about
 from ragworthy.runner.drive import Asked, Driver
 from ragworthy.runner.journal import AGAIN, Header, Journal, check_free, clear, entry
 from ragworthy.runner.plan import Plan, Wordings
@@ -175,7 +175,7 @@ def plan(
     )
 
 
-def gold_ids(gold: Path) -> frozenset[str]:
+def gold_ids(gold: str | Path | Source) -> frozenset[str]:
     """The ids that a gold set cites: where they are random UUIDs, those of documents are taken as they are."""
     items, _ = read_items(open_source("gold", gold), RetrievalGold)
     return from_records(Question(*item).value for item in items).ids
@@ -227,6 +227,7 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
     again = set(journal.failed) if options.retry_errors else set()
     left = [(n, one.ask) for n, one in enumerate(plan.asks) if n not in journal.done or n in again]
     done = errors = 0
+    fresh = _Fresh()
 
     def tell(stopping: bool = False) -> None:
         if options.told is not None:
@@ -234,7 +235,7 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
 
     def record(asked: Asked) -> None:
         nonlocal done, errors
-        journal.add(entry(asked.n, asked.reply, asked.e2e_ms, asked.started))
+        journal.add(entry(asked.n, fresh.only(asked.reply), asked.e2e_ms, asked.started))
         done += 1
         errors += asked.reply.error is not None
         tell()
@@ -258,6 +259,20 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
             raise DataError(error.problems, error.total, advice) from None
         raise
     return done == len(left)
+
+
+class _Fresh:
+    """Texts of documents that the journal has, so that each is written once."""
+
+    def __init__(self) -> None:
+        self._seen: set[bytes] = set()
+
+    def only(self, reply: Reply) -> Reply:
+        """The reply with what was not there before."""
+        lines = {msgspec.json.encode(chunk, order="deterministic"): chunk for chunk in reply.chunks}
+        new = tuple(chunk for line, chunk in lines.items() if line not in self._seen)
+        self._seen |= lines.keys()
+        return reply if len(new) == len(reply.chunks) else msgspec.structs.replace(reply, chunks=new)
 
 
 def _written(plan: Plan, target: Target, out: Path, journal: Journal, refuses: results.Refuses) -> results.Counts:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.adapters.documents import DocIds, Document, Markers, answered, content_id, doc_ids, document, markers
-from ragworthy.adapters.replies import Rules
+from ragworthy.adapters.replies import Rules, chunk
 from ragworthy.load.map import Paths, Reading
 from ragworthy.load.paths import At, Lost, Path, find
 from ragworthy.names import REFUSAL
@@ -39,6 +39,8 @@ class Extracted(NamedTuple):
 
     fields: dict[str, Any]
     places: tuple[tuple[str, str], ...]
+    chunks: tuple[dict[str, Any], ...] = ()
+    """The texts of what was retrieved."""
 
 
 class Reader:
@@ -75,7 +77,7 @@ class Reader:
             places["claim"] = f"{places.get('claim', '')} (a refusal, by {self._refusal_path()})".strip()
             answer = {"claim": REFUSAL, "citations": [], "said": cited.claim}
         fields = {"answer_json": answer} | _ranked(seen) | self._tables(values, places)
-        return Extracted(fields, tuple(places.items()))
+        return Extracted(fields, tuple(places.items()), tuple(chunk(one) for one in seen if one.text))
 
     def _refusal_path(self) -> str:
         return _written(self._map.paths.get("refusal") or self._map.parsed["refusal"])
@@ -129,8 +131,12 @@ class Reader:
         if ids or texts:
             places["retrieved_ids"] = _place(ids or texts, paths["ids"] if ids else paths["texts"])
         names = [_id(at, "reply.ids") for at in ids] or [content_id(_one_text(at, "reply.texts")) for at in texts]
+        said = [_one_text(at, "reply.texts") for at in texts] or [""] * len(names)
+        if len(said) != len(names):
+            message = f"expected {len(names)} texts at {_written(paths['texts'])}, one for each id, got {len(said)}"
+            raise Unfit("reply.texts", message)
         scores = self._scores(values, len(names))
-        given = [Document(name, "", score, {}) for name, score in zip(names, scores, strict=True)]
+        given = [Document(*one, {}) for one in zip(names, said, scores, strict=True)]
         return _once(given) if len(values) > 1 else given
 
     def _scores(self, values: Sequence[Any], count: int) -> list[float | None]:

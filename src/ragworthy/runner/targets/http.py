@@ -14,9 +14,9 @@ from typing import NamedTuple
 import msgspec
 
 from ragworthy.errors import usage_error
-from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late
+from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late, without_success
 from ragworthy.wire.address import parsed
-from ragworthy.wire.again import may_pass, sent
+from ragworthy.wire.again import sent
 from ragworthy.wire.client import Answer, Broken, Client
 from ragworthy.wire.secret import TELLING, sendable
 
@@ -92,8 +92,7 @@ class Http:
         """The reply in an answer, or why there is none."""
         if answer.is_success:
             return self._read(answer.body, ask, attempts)
-        passing = may_pass(answer)
-        return Reply({}, str(answer), attempts, raw="" if passing else answer.said)
+        return without_success(str(answer), answer.body, attempts, self._client.secrets)
 
 
 def _without_answer(broken: Broken, timeout: float, attempts: int) -> Reply:

@@ -108,12 +108,12 @@ class Mapped(Http):
 
     def _extracted(self, values: list[Any], attempts: int) -> Reply:
         try:
-            fields, places = self._reader.read(values)
+            fields, places, chunks = self._reader.read(values)
         except Unfit as unfit:
             return Reply({}, f"bad reply: {unfit}", attempts, misfits=((unfit.field, unfit.message),))
         except Said as said:
             return Reply({}, f"error in reply: {said}", attempts)
-        return msgspec.structs.replace(checked(fields, attempts), places=places)
+        return msgspec.structs.replace(checked(fields, attempts), places=places, chunks=chunks)
 
 
 def _environment(given: Map) -> dict[str, str]:
