@@ -154,6 +154,10 @@ def test_json_in_the_text(cli: Cli, service: Service) -> None:
     assert trace["answer_json"]["claim"] == "How hot? done"
     assert trace["answer_json"]["citations"] == trace["retrieved_ids"][:1]
     assert all(one.startswith("sha256:") for one in trace["retrieved_ids"])
+    kept = [json.loads(line) for line in Path("out/chunks.jsonl").read_text().splitlines()]
+    assert {one["chunk_id"]: one["text"] for one in kept} == dict(
+        zip(trace["retrieved_ids"], ["Cone 6 is 1222 °C.", "Ash runs."], strict=True)
+    )
 
 
 def test_a_service_that_says_that_it_has_no_answer(cli: Cli, service: Service) -> None:
