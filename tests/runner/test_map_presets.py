@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from places import SHARED
-from ragworthy.load.map import load_map
+from ragworthy.adapters.replies import Rules
+from ragworthy.adapters.replies import rules as rules_of
+from ragworthy.load.map import load_map, read_map
 from ragworthy.runner.contract import checked
 from ragworthy.runner.targets.extract import Extracted, Reader, Said, Unfit
 from ragworthy.runner.targets.streams import values_of
@@ -223,6 +225,83 @@ def test_replies_that_do_not_fit(reply: Any, told: str) -> None:
     with pytest.raises(Unfit) as unfit:
         read("ask", reply)
     assert str(unfit.value) == told
+
+
+# maps of one's own
+
+
+def own(lines: str, reply: Any, rules: Rules | None = None) -> Extracted:
+    made = read_map(f'[request]\nbody = "{{q}}"\n[reply]\n{lines}\n', "rag.toml")
+    return Reader(made.reply, rules).read([reply])
+
+
+TWO = [{"url": "u1", "metadata": {"page": 3}, "s": 2}, {"url": "u2", "metadata": {"page": 4}, "s": 1}]
+
+
+@pytest.mark.parametrize(
+    ("lines", "reply", "wanted"),
+    [
+        ("documents = 'd'\nid_from = ['url', 'page']", {"a": "A [2]", "d": TWO}, ("A", ["u2@4"], ["u1@3", "u2@4"])),
+        ("ids = 'd.*.url'\nbase = 0", {"a": "A [0] [1]", "d": TWO}, ("A", ["u1", "u2"], ["u1", "u2"])),
+        ("ids = 'd.*.url'\nmarker = 'none'", {"a": "A [1]", "d": TWO}, ("A [1]", [], ["u1", "u2"])),
+        ("ids = 'd.*.url'\nmarker = '<(\\d)>'", {"a": "A [1] <2>", "d": TWO}, ("A [1]", ["u2"], ["u1", "u2"])),
+        ("ids = 'd.*.url'\ncitations = 'c'", {"a": "A [1]", "d": TWO, "c": ["x", 2, 9]},
+         ("A", ["x", "u2", "[9]"], ["u1", "u2"])),
+        ("ids = 'd.*.url'\ncitations = 'c'", {"a": "A [1]", "d": TWO, "c": []}, ("A", ["u1"], ["u1", "u2"])),
+        ("documents = 'd'\nid_from = 'url'\ncitations = 'c'", {"a": "A", "d": TWO, "c": [{"url": "u2"}]},
+         ("A", ["u2"], ["u1", "u2"])),
+        ("ids = ['no.*.id', 'd.*.url']", {"a": "A", "d": TWO + TWO}, ("A", [], ["u1", "u2"])),
+        ("ids = 'd'", {"a": "A", "d": [7, "x"]}, ("A", [], ["7", "x"])),
+        ("ids = 'd'", {"a": "A", "d": None}, ("A", [], [])),
+        ("texts = 'd'", {"a": "A [1]", "d": ["Two words."]}, ("A", [HASHED], [HASHED])),
+    ],
+)  # fmt: skip
+def test_ids_and_citations(lines: str, reply: Any, wanted: tuple[str, list[str], list[str]]) -> None:
+    assert brief(own(f"claim = 'a'\n{lines}", reply)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("lines", "reply", "told"),
+    [
+        ("ids = 'd.*.url'", {"a": "A"}, "reply.ids: expected a list at d.*.url, got nothing: the reply has a"),
+        ("ids = 'd.*.url'", {"a": "A", "d": [{"url": "x"}, {"id": 1}]},
+         "reply.ids: expected a list at d.*.url, got nothing: d.1 has id"),
+        ("ids = 'd.*.url'", {"a": "A", "d": [{"url": True}]},
+         "reply.ids: expected a text or a number at d.0.url, got true"),
+        ("ids = 'd.*.url'\nscores = 'd.*.s?'", {"a": "A", "d": [*TWO, {"url": "u3"}]},
+         "reply.scores: expected 3 numbers at d.*.s, one for each id, got 2"),
+        ("ids = 'd.*.url'\nscores = 'd.*.url'", {"a": "A", "d": TWO},
+         'reply.scores: expected a number at d.0.url, got "u1"'),
+        ("ids = 'd.*.url'\ntexts = 't'", {"a": "A", "d": TWO, "t": ["x"]},
+         "reply.texts: expected 2 texts at t, one for each id, got 1"),
+        ("citations = 'c'", {"a": "A"}, "reply.citations: expected a list at c, got nothing: the reply has a"),
+        ("parse = 'json'\n[reply.parsed]\nclaim = 'x'", {"a": "A"},
+         "reply.claim: expected JSON in the text at a, got A (invalid character (byte 0))"),
+        ("parse = 'json'\n[reply.parsed]\nclaim = 'x'", {"a": '{"y": 1}'},
+         "reply.parsed.claim: expected a text at x, got nothing: the reply has y"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_named(lines: str, reply: Any, told: str) -> None:
+    with pytest.raises(Unfit) as unfit:
+        own(f"claim = 'a'\n{lines}", reply)
+    assert str(unfit.value) == told
+
+
+def test_scores_and_tables() -> None:
+    found = own(
+        "claim = 'a'\nids = 'd.*.url'\nscores = 'd.*.s'\nstage_ms = 'ms'\n"
+        "usage = { prompt_tokens = 'u.in', completion_tokens = 'u.no' }",
+        {"a": "A", "d": [TWO[0], TWO[1] | {"s": None}], "u": {"in": 4}, "ms": {"llm": 2}},
+    )
+    assert found.fields["topk"] == [{"id": "u1", "score": 2.0}, {"id": "u2"}]
+    assert (found.fields["usage"], found.fields["stage_ms"]) == ({"prompt_tokens": 4}, {"llm": 2})
+
+
+def test_the_command_line_goes_before_the_map() -> None:
+    lines = "claim = 'a'\ndocuments = 'd'\nid_from = 'url'\nmarker = 'none'"
+    rules = rules_of("metadata:page", r"<(\d)>")
+    found = own(lines, {"a": "A <2>", "d": [one | {"text": "t"} for one in TWO]}, rules)
+    assert brief(found) == ("A", ["4"], ["3", "4"])
 
 
 # streams

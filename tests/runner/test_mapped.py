@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import ragworthy
 from conftest import Cli, Done, write_jsonl
 from places import SERVERS
 from ragworthy.codes import CATALOGUE
@@ -334,6 +335,17 @@ def test_a_run_is_not_resumed_with_another_map(cli: Cli, service: Service) -> No
         "(rag.toml, "
     )
     assert done.err.splitlines()[0].endswith("[RW-J02]")
+
+
+def test_from_python(service: Service) -> None:
+    Path("rag.toml").write_text(RAG)
+    items = [{"qid": "A1", "question": "How hot?", "answerable": True, "gold_citations": ["kiln-2"]}]
+    for named in ("ask", Path("rag.toml")):
+        ran = ragworthy.run(f"{service.url}/ask", items, map=named)
+        assert (ran.errors, ran.traces[0]["answer_json"]["citations"]) == ({}, ["kiln-2"])
+        assert ran.summary["about"]["map"] == str(named)
+    with pytest.raises(ragworthy.RagworthyError, match="map: expected a target that is an http address"):
+        ragworthy.run(lambda question: {}, items, map="ask")
 
 
 def test_a_map_is_never_overwritten_and_is_for_addresses_only(cli: Cli, service: Service) -> None:
