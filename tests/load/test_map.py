@@ -325,8 +325,9 @@ def test_a_map_that_cannot_be_read(tmp_path: Path) -> None:
     assert of("opnai") == f'--map: expected a file or one of {names}, got "opnai" (did you mean openai?) [RW-J16]'
     assert of("zzz") == f'--map: expected a file or one of {names}, got "zzz" [RW-J16]'
     absent = str(tmp_path / "rag.toml")
-    assert of(absent).startswith(f"{absent}: expected a map, ")
-    assert of(absent).endswith(" [RW-J16]")
+    assert of(absent) == f"{absent}: expected a file, got nothing at this path [RW-J16]"
+    assert of(str(tmp_path)) == f"{tmp_path}: expected a file, got a folder [RW-J16]"
+    assert of("") == f'--map: expected a file or one of {names}, got "" [RW-J16]'
     (tmp_path / "rag.toml").write_text("[request]\nbody =\n")
     assert of(absent) == f"{absent}:2: expected TOML, got: Invalid value (at line 2, column 7) [RW-J16]"
 

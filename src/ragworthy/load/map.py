@@ -91,13 +91,13 @@ def load_map(given: str) -> Map:
         with resources.as_file(resources.files("ragworthy") / "maps" / f"{given}.toml") as path:
             return read_map(read_text(path), given, sha256_of(path))
     file = File(given)
-    if not file.exists() and not file.suffix and file.name == given:
+    if not given.strip() or (not file.exists() and not file.suffix and file.name == given):
         raise _unknown(given)
     try:
         return read_map(read_text(file), given, sha256_of(file))
     except RagworthyError as error:
         if error.problems[0].code.startswith("RW-F"):
-            raise policy_error("RW-J16", f"expected a map, {error.problems[0].message}", where=given) from None
+            raise policy_error("RW-J16", error.problems[0].message, where=given) from None
         raise
 
 
