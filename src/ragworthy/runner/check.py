@@ -54,7 +54,7 @@ def problems(checked: Checked, name: str) -> DataError | None:
     if reply.error is None:
         return None
     error = in_environment().masked(reply.error)
-    advice = hint_of(error, name, checked.raw, mapped=bool(reply.sent))
+    advice = hint_of(error, reply, name, checked.raw)
     if reason_of(error) == "bad reply" and not reply.reported:
         misfits = reply.misfits or (("", error.partition(": ")[2]),)
         found = [Problem(code_of(field), clip(why, 300), name, field) for field, why in misfits]
