@@ -88,7 +88,7 @@ def test_openai_responses() -> None:
     result = {"file_id": "file-1", "filename": "kilns.md", "score": 0.9, "text": "Cone 6 …", "attributes": {}}
     other = result | {"filename": "clay.md", "score": 0.4}
     cited = {"type": "file_citation", "index": 12, "file_id": "file-1", "filename": "kilns.md"}
-    reply = {
+    reply: dict[str, Any] = {
         "id": "resp_1",
         "object": "response",
         "error": None,
@@ -111,9 +111,9 @@ def test_openai_responses() -> None:
     found = read("openai-responses", reply)
     assert brief(found) == ("1222 °C.", ["kilns.md"], ["kilns.md", "clay.md"])
     assert found.fields["topk"] == [{"id": "kilns.md", "score": 0.9}, {"id": "clay.md", "score": 0.4}]
-    reply["output"][1]["results"] = None  # type: ignore[index]  # without include
+    reply["output"][1]["results"] = None  # without include
     assert brief(read("openai-responses", reply)) == ("1222 °C.", ["kilns.md"], [])
-    reply["output"][2]["content"] = [{"type": "refusal", "refusal": "No."}]  # type: ignore[index]
+    reply["output"][2]["content"] = [{"type": "refusal", "refusal": "No."}]
     assert read("openai-responses", reply).fields["answer_json"]["claim"] == "not in context"
 
 

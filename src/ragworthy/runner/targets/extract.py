@@ -79,6 +79,14 @@ class Reader:
         fields = {"answer_json": answer} | _ranked(seen) | self._tables(values, places)
         return Extracted(fields, tuple(places.items()), tuple(chunk(one) for one in seen if one.text))
 
+    def known(self, values: Sequence[Any]) -> dict[str, Any]:
+        """What an error keeps: what was retrieved, usage and times, as far as they can be read."""
+        try:
+            ranked = _ranked(self._seen(values, [], {}))
+        except Unfit:
+            ranked = {}
+        return ranked | self._tables(values, {})
+
     def _refusal_path(self) -> str:
         return _written(self._map.paths.get("refusal") or self._map.parsed["refusal"])
 

@@ -11,6 +11,7 @@ from ragworthy.errors import PolicyError, Problem
 from ragworthy.load.map import Map, load_map
 from ragworthy.load.templates import filled, placeholders, text
 from ragworthy.runner.contract import Ask, Options, Reply, checked, shown, without
+from ragworthy.runner.reported import kept_in, written
 from ragworthy.runner.targets.extract import Reader, Said, Unfit
 from ragworthy.runner.targets.http import Asked, How, Http
 from ragworthy.runner.targets.streams import values_of
@@ -100,19 +101,24 @@ class Mapped(Http):
         try:
             values = values_of(body, self._map.reply.stream)
         except ValueError as error:
-            return Reply({}, f"bad reply: {secrets.masked(str(error))}", attempts, raw=shown(body, secrets))
+            raw = shown(body, secrets)
+            return Reply(written(raw), f"bad reply: {secrets.masked(str(error))}", attempts, raw=raw)
         reply = self._extracted(without(values, secrets.masked_reply) if secrets else values, attempts)
         if reply.error is not None and secrets:  # what is wrong may be shown: short secrets go out, too
             reply = self._extracted(without(values, secrets.masked), attempts)
-        return msgspec.structs.replace(reply, raw=shown(body, secrets))
+        raw = shown(body, secrets)
+        fields = reply.fields if reply.error is None else reply.fields | written(raw)
+        return msgspec.structs.replace(reply, fields=fields, raw=raw)
 
     def _extracted(self, values: list[Any], attempts: int) -> Reply:
         try:
             fields, places, chunks = self._reader.read(values)
         except Unfit as unfit:
-            return Reply({}, f"bad reply: {unfit}", attempts, misfits=((unfit.field, unfit.message),))
+            kept, misfits = kept_in(self._reader.known(values)), ((unfit.field, unfit.message),)
+            return Reply(kept, f"bad reply: {unfit}", attempts, misfits=misfits)
         except Said as said:
-            return Reply({}, f"error in reply: {said}", attempts)
+            kept = kept_in(self._reader.known(values))
+            return Reply(kept, f"error in reply: {said}", attempts, reported=True)
         return msgspec.structs.replace(checked(fields, attempts), places=places, chunks=chunks)
 
 
