@@ -8,6 +8,7 @@ import msgspec
 
 from ragworthy.load.values import Refused, endless, outline, plain, taken_apart
 from ragworthy.records import Result
+from ragworthy.runner.misfits import LISTS, at, misfits_of
 from ragworthy.runner.reported import SHOWN, code_in, error_in, kept_in, negative, raw_in, written
 from ragworthy.text import clip, described
 from ragworthy.wire.secret import Secrets, in_environment
@@ -50,6 +51,8 @@ class Options(NamedTuple):
     """How the documents of a reply get their ids, and how its answer cites them; None: as usual."""
     names: frozenset[str] = frozenset()
     """The names of all knobs, those of a file too."""
+    map: str | None = None
+    """How an HTTP service is asked and its replies are read: a file, or the name of a bundled map."""
 
     @property
     def told(self) -> dict[str, str]:
@@ -83,6 +86,10 @@ class Reply(msgspec.Struct, frozen=True, eq=False):
     """The beginning of what came back as it may be shown, or where it was raised; for messages only."""
     misfits: tuple[tuple[str, str], ...] = ()
     """Every field that does not fit, and why; empty where it is not a matter of fields."""
+    sent: str = ""
+    """What was sent, as it may be shown; empty where it is the request of the contract. For messages only."""
+    places: tuple[tuple[str, str], ...] = ()
+    """Where in what came back a field was found, by the path of a map; for messages only."""
     how: str = ""
     """How an answer with documents was read; empty where the reply named the fields of a trace itself."""
     chunks: tuple[dict[str, Any], ...] = ()
@@ -237,7 +244,7 @@ def without_success(said: str, body: bytes, attempts: int, secrets: Secrets | No
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         given = None
     if secrets:
-        given = _without(given, secrets.masked)
+        given = without(given, secrets.masked)
     error = error_in(given)
     code = error.code if error is not None else code_in(given)
     return Reply(kept_in(given) | raw_in(given), said, attempts, raw=said.partition(": ")[2], code=code, reported=True)
@@ -275,9 +282,6 @@ def _endless(reply: Any) -> str:
     return endless({name: fields.get(name) for name in ("stage_ms", "usage")})
 
 
-LISTS = ("answer_json.citations", "answer_json.constraints_echo", "retrieved_ids")
-
-
 def _text_for_list(reply: Any) -> str:
     """A text of a reply that stands where a list of texts belongs.
 
@@ -289,13 +293,6 @@ def _text_for_list(reply: Any) -> str:
         if isinstance(found, str):
             return f"{place}: {taken_apart(found)}"
     return ""
-
-
-def at(reply: Any, place: str) -> Any:
-    """What stands at a place of a reply; None where nothing does."""
-    for name in place.split("."):
-        reply = reply.get(name) if isinstance(reply, dict) else None
-    return reply
 
 
 def _negative(usage: dict[str, Any] | None) -> str:
@@ -337,11 +334,11 @@ def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | Non
         given = msgspec.json.decode(body)
         if not secrets:
             return checked(given, attempts, qid=qid, rules=rules)
-        reply = checked(_without(given, secrets.masked_reply), attempts, qid=qid, rules=rules)
+        reply = checked(without(given, secrets.masked_reply), attempts, qid=qid, rules=rules)
         if reply.error is None:
             return reply
         # What is wrong may be shown with what is in it: short secrets go out, too, before anything is cut.
-        wrong = checked(_without(given, secrets.masked), attempts, qid=qid, rules=rules)
+        wrong = checked(without(given, secrets.masked), attempts, qid=qid, rules=rules)
         error = wrong.error or "bad reply: expected an object of the contract, got another"
         return msgspec.structs.replace(wrong, error=error)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -352,14 +349,14 @@ def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | Non
         return Reply(written(shown(body, secrets)) if told != "nothing" else {}, wrong, attempts)
 
 
-def _without(given: Any, hide: Callable[[str], str]) -> Any:
+def without(given: Any, hide: Callable[[str], str]) -> Any:
     """A decoded value with what is secret hidden in all its texts."""
     if isinstance(given, str):
         return hide(given)
     if isinstance(given, list):
-        return [_without(one, hide) for one in given]
+        return [without(one, hide) for one in given]
     if isinstance(given, dict):
-        return {hide(name): _without(value, hide) for name, value in given.items()}
+        return {hide(name): without(value, hide) for name, value in given.items()}
     return given
 
 
@@ -397,41 +394,3 @@ def _said(error: msgspec.ValidationError) -> str:
     if text == "expected str, got int" and field.startswith(LISTS):
         text += ": write ids as texts"
     return f"{field}: {text}" if field else text
-
-
-# what does not fit, field by field
-
-
-_FIELDS: dict[str, tuple[Any, str]] = {
-    "answer_json.claim": (str, "a text"),
-    "answer_json.citations": (list[str] | None, "a list of texts"),
-    "answer_json.constraints_echo": (list[str] | None, "a list of texts"),
-    "retrieved_ids": (list[str], "a list of texts"),
-    "topk": (list[Result] | None, "a list of objects with an id"),
-    "stage_ms": (dict[str, Annotated[float, msgspec.Meta(ge=0)]] | None, "an object of numbers from 0"),
-    "usage": (dict[str, Any] | None, "an object"),
-    "qid": (str | None, "a text"),
-}
-
-
-def misfits_of(given: Any) -> tuple[tuple[str, str], ...]:
-    """Every field of a value that is no reply, with what is wrong with it.
-
-    >>> misfits_of({"answer": "X", "retrieved_ids": [4]})
-    (('answer_json.claim', 'expected a text, got nothing'), ('retrieved_ids[0]', 'expected str, got int'))
-    """
-    if not isinstance(given, dict):
-        return (("", f"expected an object, got {described(given)}"),)
-    found: list[tuple[str, str]] = []
-    for place, (kind, wanted) in _FIELDS.items():
-        value = at(given, place)
-        try:
-            if place in LISTS and isinstance(value, str):
-                found.append((place, taken_apart(value)))
-            else:
-                msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            reason, _, inner = str(error).replace("`", "").partition(" - at $")
-            told = f"expected {wanted}, got nothing" if value is None else reason[:1].lower() + reason[1:]
-            found.append((f"{place}{inner}", told))
-    return tuple(found)
