@@ -162,6 +162,8 @@ CATALOGUE: dict[str, Code] = {
     "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}: docs/run.md.'),
     "RW-J11": Code("callable_signature", "The callable cannot be called with a question.", "Write a function around it that takes the question, or all five fields of the request:"),
     "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
+    "RW-J23": Code("target_too_slow", "The first ten questions got no reply in time, so the run stopped.", "A server that answers one question at a time keeps the others waiting: lower --concurrency, raise --timeout ('ragworthy run --check' proposes both), then run the same command with --resume. --keep-going asks on, whatever comes."),
+    "RW-J24": Code("target_busy", "The target says again and again that it is busy or not there yet, so the run stopped.", "Wait until it answers, or ask it less at a time (--concurrency); then run the same command with --resume. --keep-going asks on, whatever comes."),
     # policy and gates
     "RW-P01": Code("policy_syntax", "The policy is not valid TOML.", "Fix the syntax at the place named."),
     "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy-keys.md lists every key."),

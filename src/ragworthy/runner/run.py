@@ -55,6 +55,8 @@ class RunOptions(NamedTuple):
     """Whether what the journal has as an error is asked again; the error stays until there is a reply."""
     keep_going: bool = False
     """Whether everything is asked, even when all replies make the same mistake."""
+    retries: int = 2
+    """Above 0, what failed because the target was away is asked once more when the others are done."""
     refuses: results.Refuses = results.is_token
     """What counts as a refusal; for the numbers that are told, not for the traces."""
 
@@ -66,6 +68,8 @@ class Ran(NamedTuple):
     finished: bool
     """Whether every question is done and the results are written; else somebody stopped it."""
     counts: results.Counts
+    left_running: int = 0
+    """How many calls went on long after their time was up."""
     notes: tuple[str, ...] = ()
     """What the target noticed once that holds for all its replies."""
 
@@ -199,10 +203,12 @@ def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
         check_free(out, results.FILES)
         journal = Journal(out, header, resume=options.resume)
         try:
-            finished = _drive(plan, target, options, journal)
+            finished, left = _drive(plan, target, options, journal)
             if not finished:
-                return Ran(len(plan.asks), False, results.counted(journal, options.refuses), _notes(target))
-            return Ran(len(plan.asks), True, _written(plan, target, out, journal, options.refuses), _notes(target))
+                return Ran(len(plan.asks), False, results.counted(journal, options.refuses), left, _notes(target))
+            return Ran(
+                len(plan.asks), True, _written(plan, target, out, journal, options.refuses), left, _notes(target)
+            )
         finally:
             journal.close()
 
@@ -211,8 +217,8 @@ def _notes(target: Target) -> tuple[str, ...]:
     return tuple(getattr(target, "notes", ()))
 
 
-def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) -> bool:
-    """Ask what is left; False when it was stopped."""
+def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) -> tuple[bool, int]:
+    """Ask what is left; whether all was asked, and how many calls were left running."""
     again = set(journal.failed) if options.retry_errors else set()
     left = [(n, one.ask) for n, one in enumerate(plan.asks) if n not in journal.done or n in again]
     done = errors = 0
@@ -229,7 +235,7 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
         tell()
 
     if not left:
-        return True
+        return True, 0
     clear(journal.path.parent, results.FILES)
     driver = Driver(
         target,
@@ -238,15 +244,20 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
         timeout=options.timeout,
         stopping=lambda: tell(stopping=True),
         keep_going=options.keep_going,
+        again=options.retries > 0,
     )
     try:
         driver.run(left, len(left))
     except DataError as error:
-        if journal.done and error.problems[0].code == "RW-J09":
-            advice = f"{error.advice}\n  {journal.safe()} in {journal.path}"
-            raise DataError(error.problems, error.total, advice) from None
+        if journal.done and error.problems[0].code in _GIVEN_UP:
+            safe = f"  {journal.safe()} in {journal.path}"
+            raise DataError(error.problems, error.total, f"{error.advice}\n{safe}".lstrip("\n")) from None
         raise
-    return done == len(left)
+    return done == len(left), driver.left_running
+
+
+_GIVEN_UP = ("RW-J06", "RW-J09", "RW-J23", "RW-J24")
+"""Errors of a target that ended a run, whose journal holds what was asked before."""
 
 
 def _written(plan: Plan, target: Target, out: Path, journal: Journal, refuses: results.Refuses) -> results.Counts:

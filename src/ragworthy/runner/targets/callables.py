@@ -127,11 +127,14 @@ class Called:
 
     async def ask(self, ask: Ask, timeout: float) -> Reply:
         """Call it with copies of everything, and wait for so long."""
-        future: Future[Reply]
+        future: Future[Reply] = Future()
+        running: Future[Any] = future
         if self._is_async:
-            future = asyncio.run_coroutine_threadsafe(_awaited(lambda: self._given(ask), ask.qid), self._loop)
+            running = Future()
+            running.set_running_or_notify_cancel()
+            call = _awaited(lambda: self._given(ask), ask.qid, running)
+            future = asyncio.run_coroutine_threadsafe(call, self._loop)
         else:
-            future = Future()
             future.set_running_or_notify_cancel()
             threading.Thread(target=lambda: future.set_result(self._called(ask)), daemon=True).start()
         waiting = asyncio.wrap_future(future)
@@ -141,7 +144,7 @@ class Called:
             waiting.cancel()
             self._streams.mend()
         if not done:
-            return Reply({}, late(timeout))
+            return Reply({}, late(timeout), running=running)
         return Reply({}, "raised: CancelledError") if waiting.cancelled() else waiting.result()
 
     async def close(self) -> None:
@@ -216,9 +219,10 @@ async def _started(call: Callable[[], Awaitable[Any]]) -> Any:
     return await call()
 
 
-async def _awaited(call: Callable[[], Awaitable[Any]], qid: str) -> Reply:
+async def _awaited(call: Callable[[], Awaitable[Any]], qid: str, running: "Future[Any]") -> Reply:
     """The reply of an async callable, which has a task of its own: whatever that raises stays in it."""
     task = asyncio.ensure_future(_started(call))
+    task.add_done_callback(lambda _: running.set_result(None))
     try:
         await asyncio.wait({task})
     finally:
