@@ -5,6 +5,7 @@ still does (a slow embedding endpoint) is waited for before another question tak
 """
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import msgspec
 
 from ragworthy.errors import RagworthyError
 from ragworthy.files import sha256_of
+from ragworthy.index.endpoint import TRIES
 from ragworthy.pipeline import Begun, Pipeline
 from ragworthy.pipeline.chat import Chat
 from ragworthy.runner.contract import Ask, Reply, checked, late
@@ -52,7 +54,9 @@ class Builtin:
         self._asking = self._most = 0
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; what a thread still brings is not waited for."""
+        for thread in self._threads:
+            thread.cancel()
         for chat in self._chats.values():
             await chat.endpoint.close()
 
@@ -93,8 +97,8 @@ class Builtin:
             problem = error.problems[0]
             if problem.code != "RW-I08":
                 raise
-            reason = "unreachable" if "no connection" in problem.message else "retrieval"
-            return {"error": f"{reason}: {problem.where}: {problem.message}", "error_code": problem.code}
+            said = f"{_reason(problem.message)}: {problem.where}: {problem.message}"
+            return {"error": said, "error_code": problem.code}
 
     async def _chat(self, begun: Begun) -> Chat:
         """The model of a question; one for all questions that name it, so that it is known what its server takes."""
@@ -113,12 +117,33 @@ class Builtin:
                 return None
             await asyncio.wait(self._threads, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
         waiting = asyncio.wrap_future(future)
         self._threads.add(waiting)
         waiting.add_done_callback(self._threads.discard)
-        threading.Thread(target=lambda: _settle(future, work), daemon=True).start()
+        threading.Thread(target=lambda: _settle(future, work), name="retrieval", daemon=True).start()
         done, _ = await asyncio.wait({waiting}, timeout=max(0.0, end - time.monotonic()))
         return waiting.result() if done else None
+
+
+def _reason(message: str) -> str:
+    """The stable word for what an embedding endpoint did.
+
+    >>> _reason("expected status 200, got status 401: no"), _reason("expected vectors, got none within 120 s")
+    ('status 401', 'timeout')
+    """
+    for sign, reason in _REASONS.items():
+        if sign in message:
+            return reason
+    status = re.search(r"got (?:after \d+ attempts )?(status \d{3})", message)
+    return status[1] if status else "bad reply"
+
+
+_REASONS = {
+    f"got after {TRIES} attempts no connection": "unreachable",
+    f"got after {TRIES} attempts a connection that broke": "died: the connection broke",
+    "got none within": "timeout",
+}
 
 
 def _settle(future: "Future[Any]", work: Work) -> None:
