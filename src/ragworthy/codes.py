@@ -159,9 +159,14 @@ CATALOGUE: dict[str, Code] = {
     "RW-J07": Code("not_a_journal", "The file journal.jsonl of the folder is not the journal of a run, or its first line is damaged.", "Name a new folder; what is in this one is left alone."),
     "RW-J08": Code("stale_traces", "A run that has not ended, or another run over the same questions, lies beside the traces.", "End that run with --resume, name its traces.jsonl in the policy, or keep runs in folders of their own."),
     "RW-J09": Code("replies_unfit", "Ten replies in a row cannot be used, all for the same reason, so the run stopped.", "Mend the target ('ragworthy run --check' shows one reply); then the same command with --resume asks these again. --keep-going asks on, whatever comes."),
-    "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}: docs/run.md.'),
+    "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]} or {"answer": "… [1]", "documents": [{"id": "…", "text": "…"}, …]}: docs/run.md.'),
     "RW-J11": Code("callable_signature", "The callable cannot be called with a question.", "Write a function around it that takes the question, or all five fields of the request:"),
     "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
+    "RW-J13": Code("framework_input", "A chain or pipeline does not say which of its inputs takes the question, or needs more.", "Give what else it needs with --knob NAME=VALUE, or write these lines around it:"),
+    "RW-J14": Code("target_object", "The object is neither a callable nor a chain, an engine or a pipeline that is known.", "Name the chain, engine or pipeline itself, or write these lines around it:"),
+    "RW-J20": Code("recorded_without_qid", "A recorder met a run without a qid and took the id of the run instead.", 'Attach one (LangChain: config={"metadata": {"qid": "H001"}}; OpenTelemetry: an attribute, metadata or baggage of that name), or give the recorder gold=, which finds questions by their text: docs/record.md.'),
+    "RW-J21": Code("not_recorded", "A recorder could not read a run or write its trace.", "The text says why. A run whose question is known is an error in the traces, others are counted in lost or skipped: recorder.summary()."),
+    "RW-J22": Code("recorded_too_early", "A run did not end before its recorder was closed or gave it up, or a step came after its trace was written.", "Close the recorder after the last answer, end every span, and raise grace, max_age, max_traces or max_spans of the recorder where they are too small."),
     "RW-J23": Code("target_too_slow", "The first ten questions got no reply in time, so the run stopped.", "A server that answers one question at a time keeps the others waiting: lower --concurrency, raise --timeout ('ragworthy run --check' proposes both), then run the same command with --resume. --keep-going asks on, whatever comes."),
     "RW-J24": Code("target_busy", "The target says again and again that it is busy or not there yet, so the run stopped.", "Wait until it answers, or ask it less at a time (--concurrency); then run the same command with --resume. --keep-going asks on, whatever comes."),
     # policy and gates
@@ -189,6 +194,10 @@ CATALOGUE: dict[str, Code] = {
     "RW-U03": Code("would_overwrite", "A file is already there.", "Choose another place; nothing of yours is overwritten."),
     "RW-U04": Code("argument_not_utf8", "An argument is not UTF-8, so the file it names could not be written down.", "Rename the file, or write the argument as UTF-8."),
     "RW-U05": Code("python_value", "A value from Python cannot be written as JSON.", "Give texts, numbers, True, False, None, lists and dicts; dataclasses, models and NumPy values are read too: docs/python.md."),
+    "RW-U06": Code("reply_part", "A part of what rw.reply was given cannot be read.", "Give a text, and documents with a text or an id; doc_id says what their ids are made of: docs/python.md."),
+    "RW-U07": Code("target_unknown", "What was given as the target cannot be asked.", "Give a function that takes the question, or a text such as rag.py:answer; docs/run.md lists the forms."),
+    "RW-U08": Code("gold_not_in_policy", "The policy has no section with the gold set of this run.", "Run over the gold set that the policy names, or score the run with gates of its own."),
+    "RW-U09": Code("nothing_to_test", "The pytest plugin does not find what to ask or to judge.", "Name a policy (--ragworthy-policy FILE) or a gold set and a target (pytest.mark.ragworthy): docs/pytest.md."),
     # a defect of ours
     "RW-X70": Code("defect", "Ragworthy itself failed.", "Report it with the command, the version and the lines shown."),
     # warnings

@@ -305,7 +305,9 @@ def test_callables_that_cannot_be_used_are_wrong_usage() -> None:
         "broken_module: expected a module that can be imported, got RuntimeError: the model file is missing"
     )
     assert usage("slow_callables:none_such") == "slow_callables:none_such: expected a callable, got nothing"
-    assert usage("slow_callables:not_callable") == "slow_callables:not_callable: expected a callable, got int"
+    assert usage("slow_callables:not_callable") == (
+        "expected a callable, a chain, a query engine or a pipeline, got int"
+    )
     assert usage("slow_callables:wants_less") == (
         "expected a callable that takes the question, or qid, q, seed, jitter and knobs, got one with: "
         "got an unexpected keyword argument 'seed'"

@@ -21,8 +21,8 @@ from ragworthy.runner.plan import Plan, Planned
 from ragworthy.text import trim_fold
 
 SCHEMA = "ragworthy.run/1"
-TRACES, TIMINGS, SUMMARY = "traces.jsonl", "timings.jsonl", "run.json"
-FILES = (TRACES, TIMINGS, SUMMARY)
+TRACES, TIMINGS, CHUNKS, SUMMARY = "traces.jsonl", "timings.jsonl", "chunks.jsonl", "run.json"
+FILES = (TRACES, TIMINGS, CHUNKS, SUMMARY)
 
 
 class Counts(NamedTuple):
@@ -40,6 +40,10 @@ class Counts(NamedTuple):
     """How many of the answers read like a refusal."""
     alike: tuple[str, ...] = ()
     """The first different ones of these."""
+    chunks: int = 0
+    """How many texts of retrieved documents were written."""
+    clashing: tuple[str, ...] = ()
+    """Ids under which several texts were retrieved."""
 
 
 SOME = 50
@@ -128,8 +132,25 @@ def write(folder: Path, plan: Plan, target: Target, journal: Journal, refuses: R
         "reasons": counts.reasons,
         "traces_sha256": sha256_of(folder / TRACES),
     }
+    found, clashing = _chunks(plan, journal)
+    if found:
+        write_whole(folder / CHUNKS, b"".join(found[name] + b"\n" for name in sorted(found)))
+        summary["chunks_sha256"] = sha256_of(folder / CHUNKS)
     write_whole(folder / SUMMARY, msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
-    return counts
+    return counts._replace(chunks=len(found), clashing=clashing)
+
+
+def _chunks(plan: Plan, journal: Journal) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The texts of all retrieved documents by id, one for each, and the ids that name several texts."""
+    encode = msgspec.json.Encoder(order="deterministic").encode
+    found: dict[str, bytes] = {}
+    texts: dict[str, set[str]] = {}
+    for n in range(len(plan.asks)):
+        for chunk in journal.read(n).chunks:
+            name, line = chunk["chunk_id"], encode(chunk)
+            found[name] = min(line, found.get(name, line))  # whichever came first: it must not matter
+            texts.setdefault(name, set()).add(" ".join(chunk["text"].split()))
+    return found, tuple(sorted(name for name, held in texts.items() if len(held) > 1))
 
 
 def _write_lines(path: Path, plan: Plan, journal: Journal, line: Callable[[Planned, Entry], dict[str, Any]]) -> None:

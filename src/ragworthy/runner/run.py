@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from ragworthy.adapters.questions import from_records
 from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, usage_error
 from ragworthy.files import read_text
 from ragworthy.gold.lint import identities
@@ -13,13 +14,13 @@ from ragworthy.gold.lint_retrieval import Question
 from ragworthy.ids import config_id
 from ragworthy.load.checker import parse_toml
 from ragworthy.load.decode import read_items
-from ragworthy.load.sources import open_source
+from ragworthy.load.sources import Source, open_source
 from ragworthy.load.values import endless
 from ragworthy.metrics.facts.jitters import JITTERS
 from ragworthy.records import RetrievalGold
 from ragworthy.runner import plan as planning
 from ragworthy.runner import results
-from ragworthy.runner.contract import Options, Target, about
+from ragworthy.runner.contract import Options, Reply, Target, about
 from ragworthy.runner.drive import Asked, Driver
 from ragworthy.runner.journal import AGAIN, Header, Journal, check_free, clear, entry
 from ragworthy.runner.plan import Plan, Wordings
@@ -68,10 +69,10 @@ class Ran(NamedTuple):
     finished: bool
     """Whether every question is done and the results are written; else somebody stopped it."""
     counts: results.Counts
-    left_running: int = 0
-    """How many calls went on long after their time was up."""
     notes: tuple[str, ...] = ()
     """What the target noticed once that holds for all its replies."""
+    left_running: int = 0
+    """How many calls went on long after their time was up."""
 
 
 def open_target(text: str, options: Options, tuning: Path | None = None) -> Target:
@@ -136,7 +137,7 @@ def knobs_of(file: Path | None, pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def plan(
-    gold: Path,
+    gold: str | Path | Source,
     *,
     seeds: Sequence[int] = (0,),
     jitters: Sequence[str] = ("none",),
@@ -169,6 +170,12 @@ def plan(
             "limit": "none" if limit is None else str(limit),
         },
     )
+
+
+def gold_ids(gold: str | Path | Source) -> frozenset[str]:
+    """The ids that a gold set cites: where they are random UUIDs, those of documents are taken as they are."""
+    items, _ = read_items(open_source("gold", gold), RetrievalGold)
+    return from_records(Question(*item).value for item in items).ids
 
 
 def _wordings(item: Question, paraphrases: HowMany, label: str, problems: list[Problem]) -> Wordings:
@@ -205,10 +212,9 @@ def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
         try:
             finished, left = _drive(plan, target, options, journal)
             if not finished:
-                return Ran(len(plan.asks), False, results.counted(journal, options.refuses), left, _notes(target))
-            return Ran(
-                len(plan.asks), True, _written(plan, target, out, journal, options.refuses), left, _notes(target)
-            )
+                return Ran(len(plan.asks), False, results.counted(journal, options.refuses), _notes(target), left)
+            counts = _written(plan, target, out, journal, options.refuses)
+            return Ran(len(plan.asks), True, counts, _notes(target), left)
         finally:
             journal.close()
 
@@ -222,6 +228,7 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
     again = set(journal.failed) if options.retry_errors else set()
     left = [(n, one.ask) for n, one in enumerate(plan.asks) if n not in journal.done or n in again]
     done = errors = 0
+    fresh = _Fresh()
 
     def tell(stopping: bool = False) -> None:
         if options.told is not None:
@@ -229,7 +236,7 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
 
     def record(asked: Asked) -> None:
         nonlocal done, errors
-        journal.add(entry(asked.n, asked.reply, asked.e2e_ms, asked.started))
+        journal.add(entry(asked.n, fresh.only(asked.reply), asked.e2e_ms, asked.started))
         done += 1
         errors += asked.reply.error is not None
         tell()
@@ -258,6 +265,20 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
 
 _GIVEN_UP = ("RW-J06", "RW-J09", "RW-J23", "RW-J24")
 """Errors of a target that ended a run, whose journal holds what was asked before."""
+
+
+class _Fresh:
+    """Texts of documents that the journal has, so that each is written once."""
+
+    def __init__(self) -> None:
+        self._seen: set[bytes] = set()
+
+    def only(self, reply: Reply) -> Reply:
+        """The reply with what was not there before."""
+        lines = {msgspec.json.encode(chunk, order="deterministic"): chunk for chunk in reply.chunks}
+        new = tuple(chunk for line, chunk in lines.items() if line not in self._seen)
+        self._seen |= lines.keys()
+        return reply if len(new) == len(reply.chunks) else msgspec.structs.replace(reply, chunks=new)
 
 
 def _written(plan: Plan, target: Target, out: Path, journal: Journal, refuses: results.Refuses) -> results.Counts:
