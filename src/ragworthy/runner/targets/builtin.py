@@ -6,10 +6,8 @@ still does (a slow embedding endpoint) is waited for before another question tak
 
 import asyncio
 import re
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from ragworthy.files import sha256_of
 from ragworthy.index.endpoint import TRIES
 from ragworthy.pipeline import Begun, Pipeline
 from ragworthy.pipeline.chat import Chat
+from ragworthy.pipeline.threads import started
 from ragworthy.runner.contract import Ask, Reply, checked, late
 
 Work = Callable[[], Any]
@@ -116,14 +115,16 @@ class Builtin:
             if left <= 0:
                 return None
             await asyncio.wait(self._threads, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-        future: Future[Any] = Future()
-        future.set_running_or_notify_cancel()
-        waiting = asyncio.wrap_future(future)
+        waiting = asyncio.wrap_future(started(work, "retrieval"))
         self._threads.add(waiting)
-        waiting.add_done_callback(self._threads.discard)
-        threading.Thread(target=lambda: _settle(future, work), name="retrieval", daemon=True).start()
+        waiting.add_done_callback(self._ended)
         done, _ = await asyncio.wait({waiting}, timeout=max(0.0, end - time.monotonic()))
         return waiting.result() if done else None
+
+    def _ended(self, thread: "asyncio.Future[Any]") -> None:
+        self._threads.discard(thread)
+        if not thread.cancelled():
+            thread.exception()  # now somebody has seen it, and nothing is logged where its question is over
 
 
 def _reason(message: str) -> str:
@@ -144,10 +145,3 @@ _REASONS = {
     f"got after {TRIES} attempts a connection that broke": "died: the connection broke",
     "got none within": "timeout",
 }
-
-
-def _settle(future: "Future[Any]", work: Work) -> None:
-    try:
-        future.set_result(work())
-    except BaseException as error:  # noqa: BLE001 - whoever waits for it gets it
-        future.set_exception(error)
