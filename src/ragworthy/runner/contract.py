@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
-from ragworthy.load.values import Refused, endless, outline, plain, taken_apart
+from ragworthy.load.values import Refused, endless, outline, plain
 from ragworthy.records import Result
-from ragworthy.runner.misfits import LISTS, at, misfits_of
+from ragworthy.runner.misfits import misfits_of, said_of, text_for_list
 from ragworthy.runner.reported import SHOWN, code_in, error_in, kept_in, negative, raw_in, written
 from ragworthy.text import clip, described
 from ragworthy.wire.secret import Secrets, in_environment
@@ -170,7 +170,7 @@ def checked(given: Any, attempts: int = 1, *, qid: str | None = None, rules: "Ru
     >>> checked(None).error
     'bad reply: expected object, got null'
     >>> checked({"answer": "45 days [1].", "documents": [{"id": "a", "text": "45 days."}]}).fields["answer_json"]
-    {'claim': '45 days.', 'citations': ['a']}
+    {'citations': ['a'], 'claim': '45 days.'}
     >>> checked({"error": "truncated: 512 tokens", "retrieved_ids": ["a"]}).fields
     {'retrieved_ids': ['a']}
     """
@@ -209,12 +209,12 @@ def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
         decoded = msgspec.json.decode(encoded)
         if (failed := _failed(decoded, attempts, qid)) is not None:
             return failed
-        wrong = (_endless(built) if b"null" in encoded else "") or _text_for_list(decoded)
+        wrong = (_endless(built) if b"null" in encoded else "") or text_for_list(decoded)
         if wrong:
             return Reply(kept_in(decoded), f"bad reply: {wrong}", attempts, misfits=misfits_of(decoded))
         msgspec.convert(decoded, Replied)
     except msgspec.ValidationError as error:
-        return Reply(kept_in(decoded), f"bad reply: {_said(error)}", attempts, misfits=misfits_of(decoded))
+        return Reply(kept_in(decoded), f"bad reply: {said_of(error)}", attempts, misfits=misfits_of(decoded))
     except Refused as refused:
         return Reply({}, f"bad reply: {refused}", attempts)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -282,19 +282,6 @@ def _endless(reply: Any) -> str:
     return endless({name: fields.get(name) for name in ("stage_ms", "usage")})
 
 
-def _text_for_list(reply: Any) -> str:
-    """A text of a reply that stands where a list of texts belongs.
-
-    >>> _text_for_list({"answer_json": {"claim": "x", "citations": "p1#2"}})
-    'answer_json.citations: expected a list of texts, got a text: write ["p1#2"]'
-    """
-    for place in LISTS:
-        found = at(reply, place)
-        if isinstance(found, str):
-            return f"{place}: {taken_apart(found)}"
-    return ""
-
-
 def _negative(usage: dict[str, Any] | None) -> str:
     """What is wrong with the numbers of a usage, those of its stages among them.
 
@@ -345,8 +332,8 @@ def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | Non
         reason = str(error).removeprefix("JSON is malformed: ")
         text = body.decode("utf-8", "replace")
         told = clip((secrets.masked(text) if secrets else text)[:400], 80) or "nothing"
-        wrong = f"bad reply: expected JSON, got {told} ({reason})"
-        return Reply(written(shown(body, secrets)) if told != "nothing" else {}, wrong, attempts)
+        kept = written(shown(body, secrets)) if told != "nothing" else {}
+        return Reply(kept, f"bad reply: expected JSON, got {told} ({reason})", attempts)
 
 
 def without(given: Any, hide: Callable[[str], str]) -> Any:
@@ -385,12 +372,3 @@ def reason_of(error: str, code: str | None = None) -> str:
     ('status 500', 'bad reply RW-N04')
     """
     return error.partition(":")[0] + (f" {code}" if code else "")
-
-
-def _said(error: msgspec.ValidationError) -> str:
-    reason, _, place = str(error).replace("`", "").partition(" - at ")
-    field = place.removeprefix("$").removeprefix(".")
-    text = reason[:1].lower() + reason[1:]
-    if text == "expected str, got int" and field.startswith(LISTS):
-        text += ": write ids as texts"
-    return f"{field}: {text}" if field else text

@@ -1,4 +1,4 @@
-"""What does not fit in a value that should be a reply, field by field."""
+"""What does not fit in a reply, field by field."""
 
 from typing import Annotated, Any
 
@@ -11,11 +11,34 @@ from ragworthy.text import described
 LISTS = ("answer_json.citations", "answer_json.constraints_echo", "retrieved_ids")
 
 
+def text_for_list(reply: Any) -> str:
+    """A text of a reply that stands where a list of texts belongs.
+
+    >>> text_for_list({"answer_json": {"claim": "x", "citations": "p1#2"}})
+    'answer_json.citations: expected a list of texts, got a text: write ["p1#2"]'
+    """
+    for place in LISTS:
+        found = at(reply, place)
+        if isinstance(found, str):
+            return f"{place}: {taken_apart(found)}"
+    return ""
+
+
 def at(reply: Any, place: str) -> Any:
     """What stands at a place of a reply; None where nothing does."""
     for name in place.split("."):
         reply = reply.get(name) if isinstance(reply, dict) else None
     return reply
+
+
+def said_of(error: msgspec.ValidationError) -> str:
+    """What msgspec says of a reply, as our messages say it."""
+    reason, _, place = str(error).replace("`", "").partition(" - at ")
+    field = place.removeprefix("$").removeprefix(".")
+    text = reason[:1].lower() + reason[1:]
+    if text == "expected str, got int" and field.startswith(LISTS):
+        text += ": write ids as texts"
+    return f"{field}: {text}" if field else text
 
 
 _FIELDS: dict[str, tuple[Any, str]] = {
