@@ -265,6 +265,19 @@ def _off(facts: Facts) -> bool:
     return found.contradicted or not (found.stated if found.details else found.num)
 
 
+def _refused(facts: Facts) -> tuple[Stage, str]:
+    """An answerable question was refused: because of what was retrieved, or in spite of it."""
+    if facts.by_text:
+        return Stage.REFUSAL, "refused although the gold set has an answer"
+    if facts.retrieved and facts.lost:
+        return Stage.RETRIEVAL, "refused, and the gold text is in no chunk that was retrieved"
+    if facts.retrieved:
+        return Stage.REFUSAL, "refused although gold evidence was retrieved"
+    if facts.unbound:
+        return Stage.INDEX, "refused, and no chunk of the corpus holds the gold evidence"
+    return Stage.RETRIEVAL, "refused, and no gold evidence was retrieved"
+
+
 def _uncited(facts: Facts) -> tuple[Stage, str]:
     """Gold evidence was there and was not cited: a right claim is badly cited, a wrong one is badly written."""
     if not facts.contains and facts.lost:
@@ -290,16 +303,8 @@ def blame(facts: Facts) -> tuple[Stage, str]:
         return Stage.GENERATION, "the claim is empty"
     if what is Label.HALLUCINATION:
         return Stage.REFUSAL, "answered although the gold set says that the corpus has no answer"
-    if what is Label.OVER_REFUSAL and facts.by_text:
-        return Stage.REFUSAL, "refused although the gold set has an answer"
     if what is Label.OVER_REFUSAL:
-        if facts.retrieved and facts.lost:
-            return Stage.RETRIEVAL, "refused, and the gold text is in no chunk that was retrieved"
-        if facts.retrieved:
-            return Stage.REFUSAL, "refused although gold evidence was retrieved"
-        if facts.unbound:
-            return Stage.INDEX, "refused, and no chunk of the corpus holds the gold evidence"
-        return Stage.RETRIEVAL, "refused, and no gold evidence was retrieved"
+        return _refused(facts)
     if what is Label.OUT_OF_SCOPE:
         return Stage.CITATION, "cites an id that was not retrieved"
     if what is Label.ANS_NO_HIT:

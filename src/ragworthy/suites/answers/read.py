@@ -159,7 +159,8 @@ def _parts(found: Measured, opened: Opened, rules: f.Rules) -> dict[str, dict[st
     told: dict[str, dict[str, Sequence[str]]] = {}
     for gold in _all(opened["gold"], Gold):
         if (qid := name_of(gold)) in wanted:
-            told[qid] = parts_of(gold, claims.get(qid), rules)._asdict()
+            found_of = parts_of(gold, claims.get(qid), rules)
+            told[qid] = {"met": list(found_of.met), "missing": list(found_of.missing)}
     return told
 
 
