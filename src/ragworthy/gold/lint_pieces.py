@@ -51,7 +51,7 @@ def doubted(gold: Gold, *, short_words: bool) -> Iterator[Found]:
     question = fold(gold.question or "")
     for field, piece in placed(gold):
         if question and occurs([piece], question, short_words=short_words):
-            yield Found("RW-W101", field, f"{_quoted(piece)} stands in the question itself")
+            yield Found("RW-G32", field, f"{_quoted(piece)} stands in the question itself")
 
 
 def _quoted(piece: str) -> str:

@@ -1,9 +1,10 @@
 """Claims that are the question over again. A hint for people, never a score.
 
 Only a claim that says nothing besides counts: one that holds the question and an answer does not, and neither does one
-that says with the words of the question what it asks ("It is possible to …" for "Is it possible to …?"). In Spanish,
-Italian, Portuguese, Chinese and Japanese a question may become a statement by its marks alone; so without a question
-mark a claim repeats a question only where that begins with a word that asks.
+that says with the words of the question what it asks ("It is possible to …" for "Is it possible to …?"); but "The limit
+applies to guests." says nothing that "What limit applies to guests?" does not. In Spanish, Italian, Portuguese, Chinese
+and Japanese a question may become a statement by its marks alone; so without a question mark a claim repeats a question
+only where that begins with a word that asks.
 """
 
 import re
@@ -14,16 +15,26 @@ MOST, LEAST = 4, 2
 """A claim of more than four times the length of the question, or less than half of it, says something else."""
 CUT = 0.8
 """So much of a question must stand in a claim that is cut off, or lacks a few of its words."""
+OPENING = 60
+"""So many characters tell at once that most claims are no question."""
+FEW = 3
+"""A claim of no more words may be an answer that the question holds."""
 _MARKS = frozenset("?？؟¿;")
-_LEAD = r"^\W*(?:the\s+|original\s+|user\s+)?(?:question|q|query|frage|pregunta|问题|質問)\s*(?:is|was|:|：)+\s*"
+_LEAD = (
+    r"^\W*(?:the\s+|original\s+|user\s+)?(?:question|query|q|answer|frage|antwort|pregunta|respuesta|问题|質問)"
+    r"(?:\s+to\s+(?:this|the)\s+question)?\s*(?:is|was|:|：)+[\s:：]*"
+)
+_OPEN = (
+    " what which who whom whose when where why how wer was wen wem wann wo warum wieso weshalb wie wohin woher welche"
+    " welcher welches welchen welchem wieviel quel quelle quels quelles qui quand où pourquoi comment combien"
+    " qué cuál cuáles quién quiénes cuándo dónde cómo cuánto cuánta cuántos cuántas"
+    " quale quali chi dove perché quanto quanta quanti quante qual quais quem onde porquê quantos quantas "
+)
+"""Words that ask for something: what is left of a question without them says nothing."""
 _ASKS = (
-    " what which who whom whose when where why how is are was were do does did can could will would should may might"
-    " must has have had in on at for from to by with under after before about of as during through into until since"
-    " wer wen wem wann wo warum wieso weshalb wie wohin woher welche welcher welches welchen welchem wieviel ist sind"
-    " kann darf muss wird werden hat haben que quel quelle quels quelles qui quand où pourquoi comment combien"
-    " qué cuál cuáles quién quiénes cuándo dónde cómo cuánto cuánta cuántos cuántas por"
-    " che cosa quale quali chi quando dove perché come quanto quanta quanti quante"
-    " qual quais quem onde porquê quantos quantas "
+    f"{_OPEN}is are were do does did can could will would should may might must has have had in on at for from to by"
+    " with under after before about of as during through into until since ist sind kann darf muss wird werden hat haben"
+    " que por che cosa quando come "
 )
 """Words that begin a question, or stand before the word that asks; none of them begins a statement of that form."""
 _ARTICLES = " a an the der die das den dem des ein eine einen einem einer le la les un une el los las "
@@ -43,8 +54,9 @@ def repeats(claim: str, question: str) -> bool:
     """
     if not question or not len(question) <= LEAST * len(claim) <= 2 * MOST * len(question):
         return False
-    begins = _first(question)
-    if not begins or begins not in claim[: 2 * len(begins) + 40].lower():
+    begins, second = _first(question)
+    opening = claim[:OPENING].lower()
+    if not begins or (begins not in opening and second not in opening):
         return False
     said = compiled(_LEAD, re.IGNORECASE).sub("", claim)
     ours, theirs = letters(said), letters(question)
@@ -56,16 +68,18 @@ def repeats(claim: str, question: str) -> bool:
     return (theirs.startswith(ours) and len(ours) >= CUT * len(theirs)) or _lacks_few(said, question)
 
 
-def _first(text: str) -> str:
-    """The first word, in lower case; the first signs of a script without blanks."""
-    found = compiled(r"\w+").search(text)
-    word = found[0].lower() if found else ""
-    return word[:2] if has_cjk(word) else word
+def _first(text: str) -> tuple[str, str]:
+    """The first two words, in lower case; the first signs of a script without blanks."""
+    found = [word.lower() for word in compiled(r"\w+").findall(text[:OPENING])]
+    first, second = (*found, "", "")[:2]
+    return first[:2] if has_cjk(first) else first, second or first
 
 
 def _lacks_few(claim: str, question: str) -> bool:
     """Whether the words of a claim are those of the question in the same order, from the first on, without a few."""
     ours, theirs = _words(claim), _words(question)
+    if ours == theirs[1:] and len(ours) > FEW and _among(theirs[0], _OPEN):
+        return True
     if not ours or ours[0] != theirs[0] or not CUT * len(theirs) <= len(ours) <= len(theirs):
         return False
     left = iter(theirs)
