@@ -50,8 +50,9 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def scored(*flags: str) -> dict[str, Any]:
     files = ("--gold", "gold.jsonl", "--trace", "traces.jsonl", "--rows", "rows.jsonl")
-    body: dict[str, Any] = json.loads(run_cli("score", "answers", *files, "--format", "json", *flags).out)
-    return body["suites"]["answers"]
+    report = json.loads(run_cli("score", "answers", *files, "--format", "json", *flags).out)
+    body: dict[str, Any] = report["suites"]["answers"]
+    return body
 
 
 def rows() -> dict[str, Row]:
@@ -92,8 +93,11 @@ def test_any_of_and_all_of_are_both_needed() -> None:
 
 
 def test_the_sources_field_keeps_its_meaning_and_an_empty_list_asks_for_nothing() -> None:
-    plain = [{**item(qid, gold_claim_substr=["45 days", "sync"]), "gold_claim_all": empty} for qid, empty in
-             zip(CLAIMS, ([], None, [], None, []), strict=True)]  # fmt: skip
+    nothing: list[list[str] | None] = [[], None, [], None, []]
+    plain = [
+        item(qid, gold_claim_substr=["45 days", "sync"], gold_claim_all=empty)
+        for qid, empty in zip(CLAIMS, nothing, strict=True)
+    ]
     write_jsonl(Path("gold.jsonl"), plain)
     scored()
     assert [qid for qid, row in rows().items() if row["label"] == "OK"] == ["both", "other", "half", "inside"]
