@@ -9,7 +9,6 @@ from ragworthy.adapters.objects import read_json
 from ragworthy.corpus import sentences
 from ragworthy.errors import data_error
 from ragworthy.files import sha256_of
-from ragworthy.metrics.facts.pieces import tells
 from ragworthy.report.show import plural
 from ragworthy.text import clip, compiled, described
 
@@ -42,8 +41,6 @@ class _Made:
         self.seen: set[str] = set()
         self.displaced = 0
         self.absent = 0
-        self.letterless = 0
-        """Answers that are nothing but punctuation: some annotators marked a full stop."""
 
     def article(self, article: Any, where: str) -> None:
         """The paragraphs of an article, joined by blank lines: what offsets count bytes of."""
@@ -99,9 +96,7 @@ class _Made:
         item: Record = {"qid": qid, "question": qa["question"].strip(), "answerable": not impossible,
                         "gold_claim_substr": [], "gold_citations": []}  # fmt: skip
         if not impossible:
-            texts = list(dict.fromkeys(str(one["text"]).strip() for one in answers))
-            item["gold_claim_substr"] = list(filter(tells, texts)) or texts
-            self.letterless += len(texts) - len(item["gold_claim_substr"])
+            item["gold_claim_substr"] = list(dict.fromkeys(str(one["text"]).strip() for one in answers))
             item["gold_citations"] = [chunk["chunk_id"]]
             item["gold_evidence"] = list(self._evidence(answers, chunk["text"]))
             item["gold_source"] = [chunk["doc_id"]]
@@ -135,9 +130,7 @@ class _Made:
         moved = f"{plural(self.displaced, 'answer does', 'answers do')} not stand where answer_start says"
         stands = plural(self.absent, "answer stands", "answers stand")
         gone = f"{stands} nowhere in the paragraph; where a question has no other, its evidence is the whole paragraph"
-        bare = f"left out: {plural(self.letterless, 'answer')} without a letter or a digit"
-        told = ((moved, self.displaced), (gone, self.absent), (bare, self.letterless))
-        return [note for note, count in told if count]
+        return [note for note, count in ((moved, self.displaced), (gone, self.absent)) if count]
 
 
 def _listed(value: Any) -> list[Any]:
