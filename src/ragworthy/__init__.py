@@ -13,32 +13,47 @@ from ragworthy.names import VERSION as __version__
 
 if TYPE_CHECKING:
     from ragworthy.adapters import import_file
-    from ragworthy.api import Result, gate, score
+    from ragworthy.adapters.replies import reply
+    from ragworthy.api import gate, score
     from ragworthy.errors import RagworthyError
     from ragworthy.metrics.registry import metric
     from ragworthy.names import Verdict
+    from ragworthy.ran import Ran, run
+    from ragworthy.recorders.langchain import LangChainRecorder
+    from ragworthy.recorders.spans import SpanRecorder
+    from ragworthy.result import Result
     from ragworthy.runner.trace_writer import TraceWriter
 
 __all__ = [
+    "LangChainRecorder",
     "RagworthyError",
+    "Ran",
     "Result",
+    "SpanRecorder",
     "TraceWriter",
     "Verdict",
     "__version__",
     "gate",
     "import_file",
     "metric",
+    "reply",
+    "run",
     "score",
 ]
 
 _HOME = {
+    "LangChainRecorder": "ragworthy.recorders.langchain",
     "RagworthyError": "ragworthy.errors",
-    "Result": "ragworthy.api",
+    "Ran": "ragworthy.ran",
+    "Result": "ragworthy.result",
+    "SpanRecorder": "ragworthy.recorders.spans",
     "TraceWriter": "ragworthy.runner.trace_writer",
     "Verdict": "ragworthy.names",
     "gate": "ragworthy.api",
     "import_file": "ragworthy.adapters",
     "metric": "ragworthy.metrics.registry",
+    "reply": "ragworthy.adapters.replies",
+    "run": "ragworthy.ran",
     "score": "ragworthy.api",
 }
 

@@ -81,10 +81,11 @@ class Block(NamedTuple):
 
 
 def blocks(language: str) -> list[Block]:
+    """The blocks of a language. Those that show a file of an example are not among them: they are run in its folder."""
     found = []
     for page, text in TEXTS.items():
-        for match in re.finditer(r"^(?:<!-- (run: .*?) -->\n)?```(\w+)\n(.*?)^```$", text, re.M | re.S):
-            if match[2] == language:
+        for match in re.finditer(r"^(?:<!-- ((?:run|file): .*?) -->\n)?```(\w+)\n(.*?)^```$", text, re.M | re.S):
+            if match[2] == language and not (match[1] or "").startswith("file: "):
                 found.append(Block(page, text.count("\n", 0, match.start()) + 1, match[2], match[1] or "", match[3]))
     return found
 

@@ -280,7 +280,18 @@ def _driven(one: argparse.ArgumentParser, *, retries: int = 2, needs_out: bool =
     one.add_argument("--knobs", metavar="FILE", help="knobs as TOML")
     one.add_argument("--limit", type=whole, metavar="N", help="only the first questions")
     one.add_argument("--pipeline", metavar="FILE", help="what experiment tune wrote, for builtin:INDEX")
+    one.add_argument("--doc-id", metavar="RULE", help="ids of a reply's documents: id, content, or metadata:KEY,KEY")
+    one.add_argument("--marker", metavar="REGEX", help="how an answer cites them: a pattern or none (default: [1], …)")
     quiet(one)
+
+
+def model_flags(one: argparse.ArgumentParser) -> None:
+    """How a chat model is asked one question."""
+    one.add_argument("--answerer", metavar="NAME", help="extractive, or chat:MODEL@URL: short for --knob answerer=NAME")
+    one.add_argument("--seed", type=count, default=0, metavar="N", help="the seed that a chat model gets (default: 0)")
+    one.add_argument(
+        "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="for a chat model's reply (default: 60)"
+    )
 
 
 def _seconds(text: str) -> float:

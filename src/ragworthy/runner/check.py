@@ -54,11 +54,13 @@ def problems(checked: Checked, name: str) -> DataError | None:
     if reply.error is None:
         return None
     error = in_environment().masked(reply.error)
-    if reason_of(error) == "bad reply":
+    if reason_of(error) == "bad reply" and not reply.reported:
         misfits = reply.misfits or (("", error.partition(": ")[2]),)
         return DataError([Problem("RW-J10", clip(why, 300), name, field) for field, why in misfits])
     code = "RW-J06" if reply.unreachable else "RW-J12"
-    return DataError([Problem(code, f"expected a reply, got {clip(error, 300)}", name)], advice=hint_of(error))
+    return DataError(
+        [Problem(code, f"expected a reply, got {clip(error, 300)}", name)], advice=hint_of(error, reply.code)
+    )
 
 
 def reading(checked: Checked, refuses: Callable[[str], bool]) -> list[tuple[str, str]]:
@@ -69,6 +71,7 @@ def reading(checked: Checked, refuses: Callable[[str], bool]) -> list[tuple[str,
         ("claim", f'"{clip(answer["claim"], _SHOWN)}"'),
         ("citations", _ids(answer.get("citations") or [])),
         ("retrieved_ids", _ids(checked.reply.fields["retrieved_ids"])),
+        *((("from", checked.reply.how),) if checked.reply.how else ()),
         *((name, "given") for name in _FOR if name in checked.reply.fields),
         ("refused", _refused(answer["claim"], refuses)),
         ("time", f"{checked.e2e_ms:,.0f} ms{tries}"),

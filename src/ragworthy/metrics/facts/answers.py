@@ -268,9 +268,12 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
         retrieved, wanted = trace.retrieved_ids, gold.gold_citations
         answer = trace.answer_json
         if answer is None or trace.error is not None:
-            # Whatever came before an error is no answer and no evidence: the question is a case of every rate that it
-            # could have counted for, and counts for none.
-            return PRESENT | ERRORED
+            # What was retrieved before an error counts as retrieved. It is no answer: the question is a case of every
+            # other rate that it could have counted for, and counts for none.
+            if not retrieved or not wanted:
+                return PRESENT | ERRORED
+            found = several(wanted, retrieved) if gold.gold_groups is None else grouped(gold.gold_groups, retrieved)
+            return PRESENT | ERRORED | found
         if not retrieved:
             flags = PRESENT | NO_RETRIEVED if retrieved is None else PRESENT
             retrieved = []

@@ -23,4 +23,5 @@ def said_error(trace: Trace) -> str:
     if trace.error is None:
         return NO_ANSWER_AT_ALL
     text = trace.error if isinstance(trace.error, str) else msgspec.json.encode(trace.error).decode()
-    return clip(text, _LONGEST) or "an error without a text"
+    code = f" [{trace.error_code}]" if trace.error_code else ""
+    return (clip(text, _LONGEST) or "an error without a text") + code
