@@ -9,6 +9,7 @@ from ragworthy.ids import stable
 from ragworthy.load.chunks import read_chunks
 from ragworthy.load.gold import Bind, GoldDecoder, Groups, name_of, names_evidence
 from ragworthy.load.sources import Source
+from ragworthy.metrics.facts.pieces import every_piece
 from ragworthy.records import Chunk, Gold
 from ragworthy.suites.answers.stale import Stale, stale
 from ragworthy.suites.reading import Reader, reader
@@ -95,7 +96,7 @@ def _binding(chunks: Sequence[Chunk], found: Bindings) -> Bind:
     seen: set[str] = set()
 
     def bind(gold: Gold) -> Groups:
-        bound = binder.bind(gold.gold_evidence or (), gold.gold_source or (), gold.gold_claim_substr or ())
+        bound = binder.bind(gold.gold_evidence or (), gold.gold_source or (), every_piece(gold))
         qid = name_of(gold)
         if qid not in seen:
             seen.add(qid)
