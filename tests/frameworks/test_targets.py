@@ -146,7 +146,7 @@ def test_engines_of_llamaindex(tmp_path: Path) -> None:
         "parts.md",
         "keys.md",
     }
-    assert all(set(one) == {"chunk_id", "text", "doc_id"} for one in done["citing"]["chunks"])
+    assert all(one["attrs"] == {"retrieved": True} for one in done["citing"]["chunks"])  # no date, no size
     where = TARGETS / "li.py"
     assert done["index"]["err"] == [
         f"{where}:index: expected a callable, a chain, a query engine or a pipeline, got SummaryIndex [RW-J14]",
