@@ -15,6 +15,7 @@ from ragworthy.adapters.replies import rules as rules_of
 from ragworthy.errors import Problem, RagworthyError, UsageError, usage_error
 from ragworthy.files import Read, note_paths, read_bytes, remembering
 from ragworthy.given import flag, in_python
+from ragworthy.gold.following import UNNAMED, flags, items_of
 from ragworthy.load.sources import Source, open_source
 from ragworthy.load.values import Refused, plain
 from ragworthy.report.show import counted, plural
@@ -58,14 +59,14 @@ class Ran:
         return self.out / results.TRACES
 
     @property
-    def chunks(self) -> list[dict[str, Any]]:
-        """The texts of what was retrieved, as in `chunks.jsonl`; empty where replies had no documents."""
-        return self._read(results.CHUNKS)
-
-    @property
     def timings(self) -> list[dict[str, Any]]:
         """When each question was asked and how long it took, as in `timings.jsonl`."""
         return self._read(results.TIMINGS)
+
+    @property
+    def chunks(self) -> list[dict[str, Any]]:
+        """The texts that were retrieved, as in `chunks.jsonl`; none where the replies hold ids and no documents."""
+        return self._read(results.CHUNKS)
 
     @property
     def errors(self) -> dict[str, int]:
@@ -78,6 +79,8 @@ class Ran:
             if suite == "structured":
                 raise usage_error("suite: expected one that scores traces, got structured, which scores outputs")
         made: Any = self.out / results.TRACES if self.out is not None else self.traces
+        if "corpus" not in given and self.chunks and _binds(self._gold, suite):
+            given["corpus"] = self.chunks
         if suite == "latency":
             made = [one | {"e2e_ms": time["e2e_ms"]} for one, time in zip(self.traces, self.timings, strict=True)]
         return api.score(suite, gold=self._gold, **{_RUNS.get(suite, "traces"): made}, **given)
@@ -85,7 +88,7 @@ class Ran:
     def gate(self, policy: str | Path | None = None, **given: Any) -> Result:
         """Judge the traces by a policy, in the place of those that it names; keywords are those of `ragworthy.gate`."""
         made: Any = self.out / results.TRACES if self.out is not None else self.traces
-        return api.gate_of(policy, [api.Fresh(self.summary["gold"]["sha256"], made)], **given)
+        return api.gate_of(policy, [api.Fresh(self.summary["gold"]["sha256"], made, self.chunks)], **given)
 
     def _read(self, name: str) -> list[dict[str, Any]]:
         data = self._lines.of[name] if self._lines is not None else _bytes(self.out, name)
@@ -110,7 +113,12 @@ class _Lines:
 
 def _bytes(folder: Path | None, name: str) -> bytes:
     path = (folder or Path()) / name
-    return path.read_bytes() if name != results.CHUNKS or path.exists() else b""
+    return path.read_bytes() if name != results.CHUNKS or path.is_file() else b""
+
+
+def _binds(gold: Any, suite: str) -> bool:
+    """Whether the gold set says what its evidence is and names no ids: then texts are needed to find it."""
+    return UNNAMED in flags(items_of(open_source("gold", gold)), suite)
 
 
 Told = Callable[[int, int, int], object]
@@ -141,9 +149,9 @@ def run(
 ) -> Ran:
     """Ask a pipeline every question of a gold set, as the command `ragworthy run` does.
 
-    `target`: a callable, sync or async, that takes the question or the whole request, a chain of LangChain, an engine
-    of LlamaIndex, a pipeline of Haystack, or the text of `--target`. `doc_id` and `marker` are those of `reply`.
-    `gold`: a path, an iterable of dicts or a data frame. With `out` the folder is that of the command, journal
+    `target`: a callable, sync or async, that takes the question or the whole request; a chain of LangChain, an engine
+    of LlamaIndex, a pipeline of Haystack; or the text of `--target`. `gold`: a path, an iterable of dicts or a data
+    frame. `doc_id` and `marker` are those of `ragworthy.reply`. With `out` the folder is that of the command, journal
     included, and `resume=True` goes on after any end; without, nothing stays on the disk. It prints nothing unless
     `progress` is True (a line on stderr) or a function that is called with done, total and errors.
 
