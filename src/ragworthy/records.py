@@ -202,8 +202,7 @@ class RetrievalTrace(msgspec.Struct, frozen=True, gc=False):
     @property
     def state(self) -> str | None:
         """The convergence mark that the pipeline itself wrote."""
-        first = self.lambda_state or self.lambda_1 or self.lambda_2
-        return first or self.lambda_3 or self.lambda_4 or self.lambda_5
+        return self.lambda_state or self.lambda_1 or self.lambda_2 or self.lambda_3 or self.lambda_4 or self.lambda_5
 
 
 class StructuredGold(msgspec.Struct, frozen=True, gc=False):

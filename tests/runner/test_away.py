@@ -47,7 +47,7 @@ def wait_until(so: Callable[[], bool], seconds: float = 30) -> None:
 
 
 def most_flying(folder: Path) -> int:
-    return max(one["flying"] for one in lines(folder / "asked.jsonl"))
+    return max(int(one["flying"]) for one in lines(folder / "asked.jsonl"))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import msgspec
 
 from ragworthy.load.values import Refused, endless, outline, plain
 from ragworthy.records import Result
-from ragworthy.runner.misfits import LISTS, misfits_of, text_for_list
+from ragworthy.runner.misfits import misfits_of, said_of, text_for_list
 from ragworthy.runner.reported import SHOWN, code_in, error_in, kept_in, negative, raw_in, written
 from ragworthy.text import clip, described
 from ragworthy.wire.secret import Secrets, in_environment
@@ -208,7 +208,7 @@ def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
             return Reply(kept_in(decoded), f"bad reply: {wrong}", attempts, misfits=misfits_of(decoded))
         msgspec.convert(decoded, Replied)
     except msgspec.ValidationError as error:
-        return Reply(kept_in(decoded), f"bad reply: {_said(error)}", attempts, misfits=misfits_of(decoded))
+        return Reply(kept_in(decoded), f"bad reply: {said_of(error)}", attempts, misfits=misfits_of(decoded))
     except Refused as refused:
         return Reply({}, f"bad reply: {refused}", attempts)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -326,8 +326,8 @@ def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | Non
         reason = str(error).removeprefix("JSON is malformed: ")
         text = body.decode("utf-8", "replace")
         told = clip((secrets.masked(text) if secrets else text)[:400], 80) or "nothing"
-        wrong = f"bad reply: expected JSON, got {told} ({reason})"
-        return Reply(written(shown(body, secrets)) if told != "nothing" else {}, wrong, attempts)
+        kept = written(shown(body, secrets)) if told != "nothing" else {}
+        return Reply(kept, f"bad reply: expected JSON, got {told} ({reason})", attempts)
 
 
 def _without(given: Any, hide: Callable[[str], str]) -> Any:
@@ -366,12 +366,3 @@ def reason_of(error: str, code: str | None = None) -> str:
     ('status 500', 'bad reply RW-N04')
     """
     return error.partition(":")[0] + (f" {code}" if code else "")
-
-
-def _said(error: msgspec.ValidationError) -> str:
-    reason, _, place = str(error).replace("`", "").partition(" - at ")
-    field = place.removeprefix("$").removeprefix(".")
-    text = reason[:1].lower() + reason[1:]
-    if text == "expected str, got int" and field.startswith(LISTS):
-        text += ": write ids as texts"
-    return f"{field}: {text}" if field else text

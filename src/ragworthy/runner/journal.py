@@ -57,9 +57,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def entry(n: int, reply: Reply, e2e_ms: float, started: str) -> Entry:
     """A reply as the journal keeps it."""
-    times = {"e2e_ms": e2e_ms, "attempts": reply.attempts, "started": started}
-    chunks = [*reply.chunks]
-    return Entry(n=n, fields=reply.fields, error=reply.error, code=reply.code, chunks=chunks, **times)
+    kept = Entry(n=n, fields=reply.fields, error=reply.error, e2e_ms=e2e_ms, attempts=reply.attempts, started=started)
+    return msgspec.structs.replace(kept, code=reply.code, chunks=[*reply.chunks])
 
 
 class Kind(NamedTuple):

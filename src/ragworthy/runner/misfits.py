@@ -1,4 +1,4 @@
-"""What does not fit in a value that is no reply, field by field."""
+"""What does not fit in a reply, field by field."""
 
 from typing import Annotated, Any
 
@@ -29,6 +29,16 @@ def at(reply: Any, place: str) -> Any:
     for name in place.split("."):
         reply = reply.get(name) if isinstance(reply, dict) else None
     return reply
+
+
+def said_of(error: msgspec.ValidationError) -> str:
+    """What msgspec says of a reply, as our messages say it."""
+    reason, _, place = str(error).replace("`", "").partition(" - at ")
+    field = place.removeprefix("$").removeprefix(".")
+    text = reason[:1].lower() + reason[1:]
+    if text == "expected str, got int" and field.startswith(LISTS):
+        text += ": write ids as texts"
+    return f"{field}: {text}" if field else text
 
 
 _FIELDS: dict[str, tuple[Any, str]] = {

@@ -11,7 +11,7 @@ import msgspec
 
 from ragworthy.metrics.facts.constraints import Contradictions, kept
 from ragworthy.metrics.facts.near import reads_like_refusal
-from ragworthy.metrics.facts.tops import MANY, TOP, grouped_tops, several_tops
+from ragworthy.metrics.facts.tops import MANY, TOP, any_tops, grouped_tops, several_tops
 from ragworthy.metrics.facts.tops import RETRIEVED as RETRIEVED
 from ragworthy.names import MIN_SUBSTR, REFUSAL
 from ragworthy.records import Gold, Trace
@@ -235,7 +235,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
     are decided first, by tests that are all in place, and everything that is the same for all traces is settled here.
     """
     k, one_k = rules.ks[0], len(rules.ks) == 1
-    several, grouped = several_tops(rules.ks), grouped_tops(rules.ks)
+    several, grouped, known = several_tops(rules.ks), grouped_tops(rules.ks), any_tops(rules.ks)
     in_top = PRESENT | RETRIEVED | 1 << TOP | 1 << (TOP + 1)
     some_in_top = PRESENT | RETRIEVED | 1 << (TOP + 1)
     in_list = PRESENT | RETRIEVED
@@ -255,14 +255,9 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
         retrieved, wanted = trace.retrieved_ids, gold.gold_citations
         answer = trace.answer_json
         if answer is None or trace.error is not None:
-            # What was retrieved before an error counts as retrieved. It is no answer: the question is a case of every
-            # other rate that it could have counted for, and counts for none.
+            # What was retrieved before an error counts as such. It is no answer: no other rate counts it.
             flags = errored if gold.answerable and chunks is not None else PRESENT | ERRORED
-            if not retrieved or not wanted:
-                return flags
-            return flags | (
-                several(wanted, retrieved) if gold.gold_groups is None else grouped(gold.gold_groups, retrieved)
-            )
+            return flags | known(wanted, gold.gold_groups, retrieved)
         if not retrieved:
             flags = PRESENT | NO_RETRIEVED if retrieved is None else PRESENT
             retrieved = []

@@ -24,6 +24,8 @@ def _of_runs(asked: list[Asked], counts: dict[str, int], design: dict[str, Any])
     noops, replaced, errored = counts["noop_runs"], counts["duplicate_runs"], counts["errored_runs"]
     repeats, unlike = sum(one.unlike for one in asked), [one.qid for one in asked if one.unlike]
     single = [one.qid for one in asked if len(one.question.runs) == 1]
+    idle = sum(run.error is not None or run.answer_json is None for one in asked for run in one.noops)
+    apart = f", {idle:,} of them left out, for the jitter changed nothing" if idle else ""
     blind = sum(run.retrieved_ids is None for one in asked for run in one.runs)
     uneven, configs = design["uneven"], design["configurations"]
     by_jitter = ", ".join(f"{name} {count:,}" for name, count in design["noops"].items())
@@ -37,7 +39,7 @@ def _of_runs(asked: list[Asked], counts: dict[str, int], design: dict[str, Any])
         Note("RW-W56", uneven, f"{plural(uneven, 'question')} not asked in all {design['variations']} variations",
              design["uneven_qids"]),
         Note("RW-W57", configs if configs > 1 else 0, f"runs of {configs} configurations are mixed"),
-        Note("RW-W24", errored, f"{plural(errored, 'run')} with an error instead of an answer"),
+        Note("RW-W24", errored + idle, f"{plural(errored + idle, 'run')} with an error instead of an answer{apart}"),
         Note("RW-W05", blind, f"{plural(blind, 'run')} without retrieved_ids"),
     ]  # fmt: skip
 
