@@ -3,7 +3,6 @@
 Nothing of Ragworthy is imported before that: this module is loaded wherever pytest runs and Ragworthy is installed.
 """
 
-from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -229,19 +228,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             item.funcargs[name] = item._request.getfixturevalue(name)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
     """After the body of a test: what the question or the gate itself says."""
-    came = yield
-    params = _params(pyfuncitem)
+    params = _params(item)
+    if not params or not isinstance(item, pytest.Function):
+        return
     if "ragworthy_question" in params:
         from ragworthy import tested
 
-        question: Any = pyfuncitem.funcargs["ragworthy_question"]
+        question: Any = item.funcargs["ragworthy_question"]
         _say(tested.said_of_question(question))
     if "ragworthy_gates" in params:
-        _say_gates(pyfuncitem, params["ragworthy_gates"])
-    return came
+        _say_gates(item, params["ragworthy_gates"])
 
 
 def _say_gates(item: pytest.Function, named: Any) -> None:
@@ -300,7 +299,7 @@ def _ships(headline: str) -> bool:
     return headline.partition(":")[0] == "SHIP"
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
     """The verdict in one line, and how the questions went in another."""
     verdicts = config.stash[_KEY].verdicts
     counts = {outcome: _count(terminalreporter, outcome) for outcome in ("passed", "xfailed", "failed")}
@@ -315,6 +314,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"verdict: {headline}", green=_ships(headline), red=not _ships(headline), bold=True)
 
 
-def _count(reporter: pytest.TerminalReporter, outcome: str) -> int:
+def _count(reporter: "pytest.TerminalReporter", outcome: str) -> int:
     reports = reporter.stats.get(outcome, [])
     return sum(("ragworthy", "question") in getattr(one, "user_properties", ()) for one in reports)
