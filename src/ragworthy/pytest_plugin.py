@@ -305,7 +305,7 @@ def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config:
     counts = {outcome: _count(terminalreporter, outcome) for outcome in ("passed", "xfailed", "failed")}
     if not verdicts and not any(counts.values()):
         return
-    terminalreporter.section("ragworthy")
+    terminalreporter.write_sep("=", "ragworthy")
     total = sum(counts.values())
     if total:
         told = f"{counts['passed']} of {total} pass, {counts['xfailed']} fail and need not pass (xfailed)"

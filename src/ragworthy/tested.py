@@ -279,5 +279,5 @@ def said_of_gate(one: Mapping[str, Any]) -> Said:
     if "waiver" in one:
         return Said("xfail", f"waived: {told}")
     if not one.get("judged", True) or (one["outcome"] == Outcome.NOT_MEASURED and one["optional"]):
-        return Said("skip", f"not judged: {one['reason']}")
+        return Said("skip", f"{gate_name(dict(one))} was not judged: {one['reason']}")
     return Said("pass", "") if one["outcome"] == Outcome.PASS else Said("fail", told)
