@@ -5,10 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -m ragworthy
 RELEASE := .venv-release
+FRAMEWORKS := .venv-frameworks
 PIP := -m pip install --quiet --disable-pip-version-check
 LINTED := src tests benchmarks docs examples release
 
-.PHONY: demo test check format bench fuzz docs clean
+.PHONY: demo test check format bench fuzz docs frameworks clean
 .PHONY: test-oldest test-newest test-matrix test-smoke dist dist-check sbom audit lock
 
 demo: $(VENV)/.demo
@@ -37,6 +38,9 @@ fuzz: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py
+
+# LangChain, LlamaIndex and Haystack, with this checkout: what tests/frameworks and the examples of these run in.
+frameworks: $(FRAMEWORKS)/.ready
 
 # The tests with the oldest and the newest dependencies that pyproject.toml allows, on every Python of this machine.
 # `make test-smoke` runs the part that uses the dependencies most.
@@ -86,5 +90,10 @@ $(RELEASE)/.ready: requirements-release.txt
 	$(RELEASE)/bin/python $(PIP) -r requirements-release.txt
 	touch $@
 
+$(FRAMEWORKS)/.ready: pyproject.toml requirements-runtime.txt requirements-frameworks.txt
+	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/python $(PIP) -r requirements-frameworks.txt -e ".[http]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(RELEASE) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(FRAMEWORKS) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -73,6 +73,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
     count = sum("SKIPPED: ../shared" in str(report.longrepr) for report in skipped)
     if count:
         terminalreporter.write_line(f"{count} tests need ../shared and were skipped", yellow=True, bold=True)
+    count = sum("make frameworks" in str(report.longrepr) for report in skipped)
+    if count:
+        told = f"{count} tests need LangChain, LlamaIndex and Haystack and were skipped: make frameworks"
+        terminalreporter.write_line(told, yellow=True, bold=True)
 
 
 def G1() -> Row:

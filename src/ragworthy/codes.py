@@ -145,7 +145,10 @@ CATALOGUE: dict[str, Code] = {
     "RW-N01": Code("tuning_unreadable", "The tuning file cannot be read or has the wrong shape.", "Write it again with 'ragworthy experiment tune'."),
     "RW-N02": Code("tuning_other_index", "The threshold was tuned on another index.", "Tune again on this index: 'ragworthy experiment tune --index DIR --gold FILE --out DIR'."),
     "RW-N03": Code("chat_endpoint", "The chat endpoint did not reply.", "Check the address, the key and the model name; the question has no answer."),
-    "RW-N04": Code("chat_answer", "The chat model did not give a usable answer, twice.", "Use a model that keeps to JSON and cites from the context it is given."),
+    "RW-N04": Code("chat_answer", "The chat model did not give a usable answer, twice.", "Look at what it wrote (raw in the trace; 'ragworthy index ask' shows it), and use a model that keeps to JSON and cites from the context it is given."),
+    "RW-N05": Code("chat_truncated", "The chat model was cut off in the middle of its answer, twice.", "Let it write more with --knob reply_tokens=N; models that think before they answer need some thousand."),
+    "RW-N06": Code("chat_late", "The chat endpoint did not reply in time.", "Raise --timeout, or lower --concurrency: a server with one slot answers one question at a time, and the others wait."),
+    "RW-N07": Code("chat_busy", "The chat endpoint was busy each time it was asked.", "Lower --concurrency or raise --retries and --timeout, and ask what has failed again with --resume --retry-errors."),
     # runs
     "RW-J01": Code("journal_there", "The folder already holds the journal of a run.", "Go on with that run with --resume (and --retry-errors, to ask errors again), or name a new folder; nothing is overwritten."),
     "RW-J02": Code("journal_differs", "The journal belongs to another run than the one asked for.", "Give the same target, gold set and settings as before, or name a new folder for the new run."),
@@ -164,6 +167,8 @@ CATALOGUE: dict[str, Code] = {
     "RW-J20": Code("recorded_without_qid", "A recorder met a run without a qid and took the id of the run instead.", 'Attach one (LangChain: config={"metadata": {"qid": "H001"}}; OpenTelemetry: an attribute, metadata or baggage of that name), or give the recorder gold=, which finds questions by their text: docs/record.md.'),
     "RW-J21": Code("not_recorded", "A recorder could not read a run or write its trace.", "The text says why. A run whose question is known is an error in the traces, others are counted in lost or skipped: recorder.summary()."),
     "RW-J22": Code("recorded_too_early", "A run did not end before its recorder was closed or gave it up, or a step came after its trace was written.", "Close the recorder after the last answer, end every span, and raise grace, max_age, max_traces or max_spans of the recorder where they are too small."),
+    "RW-J23": Code("target_too_slow", "The first ten questions got no reply in time, so the run stopped.", "A server that answers one question at a time keeps the others waiting: lower --concurrency, raise --timeout ('ragworthy run --check' proposes both), then run the same command with --resume. --keep-going asks on, whatever comes."),
+    "RW-J24": Code("target_busy", "The target says again and again that it is busy or not there yet, so the run stopped.", "Wait until it answers, or ask it less at a time (--concurrency); then run the same command with --resume. --keep-going asks on, whatever comes."),
     # policy and gates
     "RW-P01": Code("policy_syntax", "The policy is not valid TOML.", "Fix the syntax at the place named."),
     "RW-P02": Code("policy_unknown_key", "The policy has a key that does not exist.", "Remove it or spell it as shown; docs/policy-keys.md lists every key."),

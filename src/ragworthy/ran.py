@@ -1,5 +1,6 @@
 """`ragworthy.run`: the runner of the command, for whoever asks from Python: a notebook, a test, a script."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ragworthy import api
+from ragworthy.adapters.replies import DocId
 from ragworthy.adapters.replies import rules as rules_of
 from ragworthy.errors import Problem, RagworthyError, UsageError, usage_error
 from ragworthy.files import Read, note_paths, read_bytes, remembering
@@ -141,8 +143,8 @@ def run(
     limit: int | None = None,
     headers: Mapping[str, str] | Sequence[str] = (),
     pipeline: str | Path | None = None,
-    doc_id: Any = None,
-    marker: Any = None,
+    doc_id: DocId = None,
+    marker: str | re.Pattern[str] | None = None,
     progress: bool | Told = False,
 ) -> Ran:
     """Ask a pipeline every question of a gold set, as the command `ragworthy run` does.
@@ -184,6 +186,7 @@ def run(
             _told(progress),
             retry_errors=_again(retry_errors, resume=resume),
             keep_going=flag("keep_going", keep_going),
+            retries=options.retries,
         )
         with _folder(out, resume=resume) as folder:
             _driven(plan, made, how._replace(out=folder), kept=out is not None)
@@ -238,7 +241,7 @@ def _target(given: Any, options: Options, pipeline: Path | None) -> Target:
         return target
     from ragworthy.runner.targets.callables import Called, call_of
 
-    call = call_of(given, name_of(given), options)
+    call = None if given is None else call_of(given, name_of(given), options)
     if call is not None:
         return Called(name_of(given), call, options=options)
     got = "nothing" if given is None else clip(repr(given), 80)

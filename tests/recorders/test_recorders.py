@@ -4,10 +4,7 @@ With the real ones: tests/frameworks/inside.
 """
 
 import json
-from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -15,30 +12,13 @@ import pytest
 
 import ragworthy as rw
 from ragworthy.recorders.objects import as_data
+from recorder_parts import Document, Message, result, span
 
 Row = dict[str, Any]
 
 
-@dataclass
-class Document:
-    page_content: str
-    metadata: Row = field(default_factory=dict)
-    id: str | None = None
-
-
-@dataclass
-class Message:
-    content: str
-    usage_metadata: Row | None = None
-    type: str = "ai"
-
-
 def rows(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def result(text: str, **usage: int) -> SimpleNamespace:
-    return SimpleNamespace(generations=[[SimpleNamespace(message=Message(text, usage or None))]], llm_output=None)
 
 
 def run(recorder: rw.LangChainRecorder, *answers: str, end: bool = True, **metadata: object) -> str:
@@ -165,24 +145,18 @@ def test_markers_and_what_the_whole_chain_gave_back(tmp_path: Path) -> None:
     assert rows(tmp_path / "t.jsonl")[0]["answer_json"] == {"claim": "45 days [2].", "citations": []}
 
 
-class Code(Enum):
-    UNSET = 0
-    ERROR = 2
-
-
-def span(number: int, parent: int, name: str = "step", **attributes: object) -> SimpleNamespace:
-    """A span with what the SDK's have."""
-    return SimpleNamespace(
-        context=SimpleNamespace(trace_id=7, span_id=number),
-        parent=SimpleNamespace(trace_id=7, span_id=parent, is_remote=False) if parent else None,
-        name=name,
-        start_time=1_700_000_000_000_000_000 + number,
-        end_time=1_700_000_001_000_000_000 - number,
-        attributes={key.replace("__", "."): value for key, value in attributes.items()},
-        status=SimpleNamespace(status_code=Code.UNSET, description=None),
-        events=(),
-        dropped_attributes=0,
-    )
+def test_a_recorder_appends_or_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    for qid, options in (("Q1", {}), ("Q2", {}), ("Q3", {"append": False, "chunks": tmp_path / "c.jsonl"})):
+        before = len(rows(path)) if path.exists() else 0
+        assert before == {"Q1": 0, "Q2": 1, "Q3": 2}[qid]
+        with rw.LangChainRecorder(path, **options) as recorder:  # type: ignore[arg-type]
+            run(recorder, "45 days [2].", qid=qid)
+    assert [row["qid"] for row in rows(path)] == ["Q3"]
+    assert [row["chunk_id"] for row in rows(tmp_path / "c.jsonl")] == ["a", "b"]
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(rw.RagworthyError, match=r"folder: cannot be removed: .* \[RW-F14\]"):
+        rw.SpanRecorder(tmp_path / "folder", append=False)
 
 
 def test_spans_are_known_by_their_shape(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def options_of(given: argparse.Namespace, out: Path, shown: "Shown") -> running.
         shown.told,
         retry_errors=given.retry_errors,
         keep_going=given.keep_going,
+        retries=given.retries,
         refuses=refuses_of(settings_of(given)),
     )
 
@@ -134,6 +135,13 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
         if counts.reasons:
             print(f"errors: {counted(counts.reasons)}")
             print(f"the first: {clip(counts.first or '', 300)}")
+        for note in ran.notes:
+            print(f"note: {note}")
+        if ran.left_running:
+            calls = plural(ran.left_running, "call was", "calls were")
+            print(f"{calls} left running: {given.timeout:g} s after a timeout they had not ended, and others took over")
+        if counts.reasons.get("timeout", 0) > 1:
+            print("timeouts: a lower --concurrency or a longer --timeout may help; --check proposes both")
         if ran.finished:
             print(f"traces: {traces(given)}")
             _tell_chunks(counts, given)

@@ -304,7 +304,8 @@ async def _one(sweep: Sweep, n: int, cell: Cell, target: Target, options: Option
         keep_going=options.keep_going,
     )
     if fired.hopeless:
-        raise give_up(target.name, [(shot.ask, shot.reply) for shot in fired.shots[:SURE]], others=False)
+        first = fired.shots[0]
+        raise give_up(target.name, first.ask, first.reply, count=len(fired.shots[:SURE]), others=False)
     records = [_record(cell, place, shot) for place, shot in enumerate(fired.shots)]
     took = max(shot.at * 1000 + shot.e2e_ms for shot in fired.shots) - fired.shots[0].at * 1000
     kept = _Kept(_summed(cell, fired), records)

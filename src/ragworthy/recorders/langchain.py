@@ -55,10 +55,13 @@ class LangChainRecorder:
         gold: Gold = None,
         chunks: str | Path | None = None,
         answer: str = "model",
+        append: bool = True,
     ) -> None:
         self._name: Callable[[Any], Any] | None = doc_id if callable(doc_id) else None
         rule = "id" if callable(doc_id) else doc_id
-        self._sink = Sink("langchain", path, doc_id=rule, marker=marker, gold=gold, chunks=chunks, answer=answer)
+        self._sink = Sink(
+            "langchain", path, doc_id=rule, marker=marker, gold=gold, chunks=chunks, answer=answer, append=append
+        )
         self._trees: dict[str, _Tree] = {}
         """The tree of every run that is open, by the run's id."""
         self._done: dict[str, None] = {}
@@ -87,10 +90,10 @@ class LangChainRecorder:
     def close(self) -> None:
         """Close the file. Runs that have not ended are errors of their questions."""
         with self._lock:
-            trees = {id(tree): tree for tree in self._trees.values()}
+            trees = {tree.root: (tree, list(tree.spans.values())) for tree in self._trees.values()}
             self._trees.clear()
-        for tree in trees.values():
-            self._sink.give_up(tree.root, tree.spans.values(), "the recorder was closed before the run ended")
+        for tree, spans in trees.values():
+            self._sink.give_up(tree.root, spans, "the recorder was closed before the run ended")
         self._sink.close()
 
     def __enter__(self) -> Self:
@@ -214,8 +217,9 @@ class LangChainRecorder:
         held, wrong = attempted(read)
         tree.broken = tree.broken or wrong
         attributes = (held or {}) | {"metadata": metadata}
-        now = time.time_ns()
-        tree.spans[run] = Span(tree.root, run, parent, name, kind, now, None, attributes)
+        span = Span(tree.root, run, parent, name, kind, time.time_ns(), None, attributes)
+        with self._lock:
+            tree.spans[run] = span
 
     def _end(self, more: Mapping[str, Any], read: Callable[[], dict[str, Any]], status: str = "") -> None:
         run = str(more["run_id"])
@@ -243,7 +247,8 @@ class LangChainRecorder:
             for run in tree.spans:
                 self._trees.pop(run, None)
                 self._forget(run)
-        self._sink.finish(tree.spans.values(), tree.broken)
+            spans = list(tree.spans.values())
+        self._sink.finish(spans, tree.broken)
 
     def _forget(self, run: str) -> None:
         self._done[run] = None
@@ -255,7 +260,9 @@ class LangChainRecorder:
             gone = [run for run, held in self._trees.items() if held is tree]
             for run in gone:
                 del self._trees[run]
-        self._sink.give_up(tree.root, tree.spans.values(), f"more than {_MOST_OPEN:,} runs were open")
+                self._forget(run)
+            spans = list(tree.spans.values())
+        self._sink.give_up(tree.root, spans, f"more than {_MOST_OPEN:,} runs were open")
 
 
 def _metadata(given: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ragworthy.adapters.questions import Questions, from_records, questions
 from ragworthy.adapters.replies import DocId
 from ragworthy.adapters.replies import rules as named_rules
 from ragworthy.adapters.spans import Span, Traces
-from ragworthy.errors import usage_error
+from ragworthy.errors import data_error, usage_error
 from ragworthy.runner.trace_writer import TraceWriter
 from ragworthy.text import clip
 from ragworthy.wire.secret import in_environment
@@ -86,12 +86,21 @@ def _asked(gold: Gold) -> Questions | None:
     return questions(Path(gold)) if isinstance(gold, str | Path) else from_records(dict(one) for one in gold)
 
 
+def _removed(path: str | Path | None) -> None:
+    """Take an earlier file away: its traces are not to be taken for those that come."""
+    try:
+        if path is not None:
+            Path(path).unlink(missing_ok=True)
+    except OSError as error:
+        raise data_error("RW-F14", f"cannot be removed: {error.strerror}", where=str(path)) from None
+
+
 class Sink:
     """The file of traces, and the count of everything that came: finished = written + skipped + lost."""
 
     def __init__(
         self, by: str, path: str | Path, *, doc_id: DocId, marker: Marker, gold: Gold, chunks: str | Path | None,
-        answer: str,
+        answer: str, append: bool,
     ) -> None:  # fmt: skip
         if answer not in ("model", "root"):
             raise usage_error(f'answer: expected "model" or "root", got "{answer}"')
@@ -103,6 +112,8 @@ class Sink:
         self.counts: Counter[str] = Counter()
         self.skipped: Counter[str] = Counter()
         self.last_error: str | None = None
+        for one in (path, chunks) if not append else ():
+            _removed(one)
         self._traces = TraceWriter(path)
         self._chunks = TraceWriter(chunks) if chunks is not None else None
         self._texts: set[str] = set()

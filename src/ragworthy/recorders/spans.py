@@ -66,12 +66,15 @@ class SpanRecorder:
         gold: Gold = None,
         chunks: str | Path | None = None,
         answer: str = "model",
+        append: bool = True,
         grace: float = 10.0,
         max_age: float = 3600.0,
         max_traces: int = 1000,
         max_spans: int = 100_000,
     ) -> None:
-        self._sink = Sink("otel", path, doc_id=doc_id, marker=marker, gold=gold, chunks=chunks, answer=answer)
+        self._sink = Sink(
+            "otel", path, doc_id=doc_id, marker=marker, gold=gold, chunks=chunks, answer=answer, append=append
+        )
         self._grace = grace
         self._max_age = max_age
         self._max_traces = max_traces

@@ -91,6 +91,8 @@ class Reply(msgspec.Struct, frozen=True, eq=False):
     """The code of an error, where it has one."""
     reported: bool = False
     """Whether the target itself says that it is an error: it is in step, and its next reply may be good."""
+    running: Any = None
+    """The future of a call that goes on although its time is up; None where nothing does."""
 
     def __eq__(self, other: object) -> bool:
         """Whether the same came of both; in which form it came does not matter, nor what an error kept."""

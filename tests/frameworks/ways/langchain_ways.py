@@ -16,9 +16,12 @@ def config(recorder: rw.LangChainRecorder, row: dict[str, str]) -> dict[str, obj
     return {"callbacks": [recorder], "metadata": {"qid": row["qid"]}}
 
 
-with rw.LangChainRecorder(OUT / "callback.jsonl") as one_by_one:
+with rw.LangChainRecorder(OUT / "callback.jsonl") as recorder:
     for row in ROWS:
-        chain.invoke({"input": row["question"]}, config=config(one_by_one, row))
+        how = {"callbacks": [recorder], "metadata": {"qid": row["qid"]}}
+        chain.invoke({"input": row["question"]}, config=how)
+print(recorder.summary())
+
 with rw.LangChainRecorder(OUT / "batch.jsonl") as batch:
     chain.batch([{"input": row["question"]} for row in ROWS], config=[config(batch, row) for row in ROWS])
 with rw.LangChainRecorder(OUT / "abatch.jsonl") as abatch:
@@ -30,6 +33,6 @@ with rw.LangChainRecorder(OUT / "threads.jsonl") as threads, ThreadPoolExecutor(
 with rw.LangChainRecorder(OUT / "gold.jsonl", gold=ROWS) as by_text:
     bound = chain.with_config(callbacks=[by_text])
     bound.batch([{"input": row["question"]} for row in ROWS])
-for recorder in (one_by_one, batch, abatch, threads, by_text):
+for recorder in (batch, abatch, threads, by_text):
     print(recorder.summary())
 by_spans(LangChainInstrumentor(), lambda question: chain.invoke({"input": question}), OUT)

@@ -147,11 +147,13 @@ class Called:
 
     async def ask(self, ask: Ask, timeout: float) -> Reply:
         """Call it with copies of everything, and wait for so long."""
-        future: Future[Reply]
+        future: Future[Reply] = Future()
+        running: Future[Any] = future
         if self._is_async:
-            future = asyncio.run_coroutine_threadsafe(self._awaited(ask), self._loop)
+            running = Future()
+            running.set_running_or_notify_cancel()
+            future = asyncio.run_coroutine_threadsafe(self._awaited(ask, running), self._loop)
         else:
-            future = Future()
             future.set_running_or_notify_cancel()
             threading.Thread(target=lambda: future.set_result(self._called(ask)), daemon=True).start()
         waiting = asyncio.wrap_future(future)
@@ -161,7 +163,7 @@ class Called:
             waiting.cancel()
             self._streams.mend()
         if not done:
-            return Reply({}, late(timeout))
+            return Reply({}, late(timeout), running=running)
         return Reply({}, "raised: CancelledError") if waiting.cancelled() else waiting.result()
 
     async def close(self) -> None:
@@ -178,9 +180,10 @@ class Called:
         """The reply of a sync callable."""
         return _read(*_attempt(lambda: self._finished(self._given(ask))), ask.qid, self._rules)
 
-    async def _awaited(self, ask: Ask) -> Reply:
+    async def _awaited(self, ask: Ask, running: "Future[Any]") -> Reply:
         """The reply of an async callable, which has a task of its own: whatever that raises stays in it."""
         task = asyncio.ensure_future(_started(lambda: self._given(ask)))
+        task.add_done_callback(lambda _: running.set_result(None))
         try:
             await asyncio.wait({task})
         finally:

@@ -31,7 +31,7 @@ class Chain:
     def __init__(self, runnable: Any, name: str, knobs: Iterable[str]) -> None:
         self._runnable = runnable
         self._is_graph = hasattr(runnable, "channels")
-        self._names = _inputs(runnable)
+        self._names = _channels(runnable) if self._is_graph else _inputs(runnable)
         self._key = _key(self._names, name, frozenset(knobs), self._is_graph)
 
     def __call__(self, *, qid: str, q: str, knobs: Mapping[str, Any], **_: Any) -> Given:
@@ -60,6 +60,8 @@ class Chain:
             if held is not None:
                 return Given(text, given[held], None, usage, None, (name or "messages", held, "citations"))
             return Given(text, heard.documents, None, usage, None, (name or "messages", "the retriever", "citations"))
+        if _are_documents(given):
+            raise Refused("expected an answer, got documents: a retriever alone gives none", ".answer")
         text = given if isinstance(given, str) else getattr(given, "content", None)
         said = text if isinstance(text, str) else ""
         if not heard.retrieved and not self._is_graph and not reads_like_refusal(trim_fold(str.__str__(said))):
@@ -75,6 +77,11 @@ def _inputs(runnable: Any) -> tuple[str, ...]:
         return ()
     names = schema.get("required") or schema.get("properties") or ()
     return tuple(map(str, names))
+
+
+def _channels(graph: Any) -> tuple[str, ...]:
+    """The names in the state of a graph; those with signs are the graph's own."""
+    return tuple(name for name in map(str, graph.channels) if name.isidentifier() and not name.startswith("__"))
 
 
 def _key(names: Sequence[str], where: str, knobs: frozenset[str], is_graph: bool) -> str:
