@@ -3,6 +3,7 @@
 Nothing of Ragworthy is imported before that: this module is loaded wherever pytest runs and Ragworthy is installed.
 """
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ class _Session:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.judged: dict[str, Any] = {}
+        self.targets: list[Any] = []
+        """What was asked: kept, so that no other object gets the same identity."""
         self.verdicts: dict[str, str] = {}
         self.folder: Path | None = None
 
@@ -110,8 +113,11 @@ def _judged(request: pytest.FixtureRequest, named: dict[str, Any]) -> "Judgement
         target = request.getfixturevalue("ragworthy_target") if target is None else target
         how.of_run.update({**request.getfixturevalue("ragworthy_options"), **how.of_run})
         key = how.key(target)
+        if not tested.has_a_name(target):  # another object may be called the same, here or in another process
+            key = f"{key}-{os.getpid()}-{id(target)}"
         if key not in session.judged:
             session.judged[key] = _made(session, how, target, key)
+            session.targets.append(target)
         if isinstance(session.judged[key], RagworthyError):
             raise session.judged[key]
     except RagworthyError as error:
@@ -148,13 +154,17 @@ def ragworthy_options() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def ragworthy_gate(request: pytest.FixtureRequest) -> "Result":
-    """The result of the policy: `ragworthy_gate.assert_ship()`."""
+def ragworthy_gate(
+    request: pytest.FixtureRequest, ragworthy_target: Any, ragworthy_options: dict[str, Any]
+) -> "Result":
+    """The result of the policy: `ragworthy_gate.assert_ship()`. Another target or other options are judged anew."""
     return _judged(request, {}).result
 
 
 @pytest.fixture
-def ragworthy_result(request: pytest.FixtureRequest) -> "Result":
+def ragworthy_result(
+    request: pytest.FixtureRequest, ragworthy_target: Any, ragworthy_options: dict[str, Any]
+) -> "Result":
     """The result of what the marker `ragworthy` of the test names; without one, of the policy."""
     return _judged(request, _named(request.node)).result
 

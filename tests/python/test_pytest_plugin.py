@@ -384,6 +384,31 @@ def test_workers_of_xdist_ask_the_pipeline_once(project: Project) -> None:
     ]
 
 
+def test_targets_of_one_name_are_not_taken_for_each_other(project: Project) -> None:
+    """Two functions made in one place: both are asked, also where two workers begin with another one each."""
+    project.lay(tests="""
+import pytest
+import rag
+
+def made(right):
+    def answer(question):
+        return rag.answer(question if right else "What is 3?")
+    return answer
+
+@pytest.fixture(scope="session", params=[True, False])
+def ragworthy_target(request):
+    return made(request.param)
+
+@pytest.mark.parametrize("n", range(3))
+def test_it(ragworthy_gate, ragworthy_result, n, request):
+    right = request.node.callspec.params["ragworthy_target"]
+    assert ragworthy_gate is ragworthy_result
+    assert ragworthy_result.metrics["answers.precision"].value == (1.0 if right else pytest.approx(1 / 6))
+""")  # fmt: skip
+    for workers in ((), ("-n", "2")):
+        project.run(*workers).assert_outcomes(passed=6)
+
+
 def test_nothing_stays_in_the_temporary_folder(project: Project, tmp_path: Path) -> None:
     project.pytester._monkeypatch.setenv("TMPDIR", str(tmp_path))
     project.run("-n", "2", "-p", "no:tmpdir")
