@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
-from ragworthy.load.values import Refused, endless, outline, plain, taken_apart
+from ragworthy.load.values import Refused, endless, outline, plain
 from ragworthy.records import Result
+from ragworthy.runner.misfits import LISTS, misfits_of, text_for_list
 from ragworthy.runner.reported import SHOWN, code_in, error_in, kept_in, negative, raw_in, written
 from ragworthy.text import clip, described
 from ragworthy.wire.secret import Secrets, in_environment
@@ -163,7 +164,7 @@ def checked(given: Any, attempts: int = 1, *, qid: str | None = None, rules: "Ru
     >>> checked(None).error
     'bad reply: expected object, got null'
     >>> checked({"answer": "45 days [1].", "documents": [{"id": "a", "text": "45 days."}]}).fields["answer_json"]
-    {'claim': '45 days.', 'citations': ['a']}
+    {'citations': ['a'], 'claim': '45 days.'}
     >>> checked({"error": "truncated: 512 tokens", "retrieved_ids": ["a"]}).fields
     {'retrieved_ids': ['a']}
     """
@@ -202,7 +203,7 @@ def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
         decoded = msgspec.json.decode(encoded)
         if (failed := _failed(decoded, attempts, qid)) is not None:
             return failed
-        wrong = (_endless(built) if b"null" in encoded else "") or _text_for_list(decoded)
+        wrong = (_endless(built) if b"null" in encoded else "") or text_for_list(decoded)
         if wrong:
             return Reply(kept_in(decoded), f"bad reply: {wrong}", attempts, misfits=misfits_of(decoded))
         msgspec.convert(decoded, Replied)
@@ -273,29 +274,6 @@ def _endless(reply: Any) -> str:
     """
     fields = reply if isinstance(reply, dict) else {}
     return endless({name: fields.get(name) for name in ("stage_ms", "usage")})
-
-
-LISTS = ("answer_json.citations", "answer_json.constraints_echo", "retrieved_ids")
-
-
-def _text_for_list(reply: Any) -> str:
-    """A text of a reply that stands where a list of texts belongs.
-
-    >>> _text_for_list({"answer_json": {"claim": "x", "citations": "p1#2"}})
-    'answer_json.citations: expected a list of texts, got a text: write ["p1#2"]'
-    """
-    for place in LISTS:
-        found = at(reply, place)
-        if isinstance(found, str):
-            return f"{place}: {taken_apart(found)}"
-    return ""
-
-
-def at(reply: Any, place: str) -> Any:
-    """What stands at a place of a reply; None where nothing does."""
-    for name in place.split("."):
-        reply = reply.get(name) if isinstance(reply, dict) else None
-    return reply
 
 
 def _negative(usage: dict[str, Any] | None) -> str:
@@ -397,41 +375,3 @@ def _said(error: msgspec.ValidationError) -> str:
     if text == "expected str, got int" and field.startswith(LISTS):
         text += ": write ids as texts"
     return f"{field}: {text}" if field else text
-
-
-# what does not fit, field by field
-
-
-_FIELDS: dict[str, tuple[Any, str]] = {
-    "answer_json.claim": (str, "a text"),
-    "answer_json.citations": (list[str] | None, "a list of texts"),
-    "answer_json.constraints_echo": (list[str] | None, "a list of texts"),
-    "retrieved_ids": (list[str], "a list of texts"),
-    "topk": (list[Result] | None, "a list of objects with an id"),
-    "stage_ms": (dict[str, Annotated[float, msgspec.Meta(ge=0)]] | None, "an object of numbers from 0"),
-    "usage": (dict[str, Any] | None, "an object"),
-    "qid": (str | None, "a text"),
-}
-
-
-def misfits_of(given: Any) -> tuple[tuple[str, str], ...]:
-    """Every field of a value that is no reply, with what is wrong with it.
-
-    >>> misfits_of({"answer": "X", "retrieved_ids": [4]})
-    (('answer_json.claim', 'expected a text, got nothing'), ('retrieved_ids[0]', 'expected str, got int'))
-    """
-    if not isinstance(given, dict):
-        return (("", f"expected an object, got {described(given)}"),)
-    found: list[tuple[str, str]] = []
-    for place, (kind, wanted) in _FIELDS.items():
-        value = at(given, place)
-        try:
-            if place in LISTS and isinstance(value, str):
-                found.append((place, taken_apart(value)))
-            else:
-                msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            reason, _, inner = str(error).replace("`", "").partition(" - at $")
-            told = f"expected {wanted}, got nothing" if value is None else reason[:1].lower() + reason[1:]
-            found.append((f"{place}{inner}", told))
-    return tuple(found)

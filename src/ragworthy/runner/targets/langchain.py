@@ -12,7 +12,7 @@ from ragworthy.adapters.replies import Given, usage_of
 from ragworthy.adapters.tokens import together
 from ragworthy.load.values import Refused
 from ragworthy.metrics.facts.near import reads_like_refusal
-from ragworthy.runner.targets.frameworks import unfit_input
+from ragworthy.runner.targets.advice import unfit_input
 from ragworthy.text import clip, trim_fold
 
 _QUESTION = ("question", "query", "input", "q", "user_input", "user_query", "prompt", "text", "human_input")
