@@ -16,7 +16,7 @@ from ragworthy.cli.main import main
 # pytest loads this file as `tests.conftest`; type checkers know it as `conftest`. Both names are this module.
 sys.modules.setdefault("conftest", sys.modules[__name__])
 
-collect_ignore = ["servers/rude_callables.py", "frameworks/ways", "frameworks/inside"]
+collect_ignore = ["servers/rude_callables.py", "frameworks/ways", "frameworks/inside", "frameworks/targets"]
 """Modules that do harm when they are imported, on purpose, and those that need the frameworks."""
 
 Row = dict[str, Any]

@@ -190,6 +190,7 @@ def run(
             _told(progress),
             retry_errors=_again(retry_errors, resume=resume),
             keep_going=flag("keep_going", keep_going),
+            retries=options.retries,
         )
         with _folder(out, resume=resume) as folder:
             _driven(plan, made, how._replace(out=folder), kept=out is not None)

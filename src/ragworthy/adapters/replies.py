@@ -148,13 +148,16 @@ def read(given: Given, how: Rules) -> Made:
 
 
 def chunk(one: Document) -> dict[str, Any]:
-    """A document as a chunk that is the same on every machine: no dates, no folders above the working folder."""
+    """A document as a chunk that is the same on every machine: no dates, no folders above the working folder.
+
+    It says that it was retrieved: who scores with a file of such chunks knows that it is no whole corpus.
+    """
     made = chunk_of(one)
     attrs = {key: value for key, value in made.pop("attrs", {}).items() if key in _PAGE}
     file = made.get("doc_id", "")
     if file and Path(file).is_absolute() and Path(file).is_relative_to(Path.cwd()):
         made["doc_id"] = Path(file).relative_to(Path.cwd()).as_posix()
-    return made | {"attrs": attrs} if attrs else made
+    return made | {"attrs": attrs | {"retrieved": True}}
 
 
 def _how(given: Given, origins: Sequence[str], how: Rules) -> str:

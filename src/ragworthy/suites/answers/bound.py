@@ -47,12 +47,14 @@ class Bindings(NamedTuple):
     """Other questions whose ids are of another chunking, as their texts show."""
     again: int = 0
     """Chunks that stand in the corpus once more."""
+    retrieved: bool = False
+    """Whether the corpus is what a run retrieved and nothing else: evidence that is not in it was not found."""
 
     @property
     def invalid(self) -> list[str]:
         """Why metrics of citations say nothing here."""
         reasons = []
-        if self.lost:
+        if self.lost and not self.retrieved:
             one = self.lost[0]
             total = sum(self.how.values())
             said = f"{len(self.lost)} of {total} pieces of gold evidence are in no chunk"
@@ -84,7 +86,11 @@ def bindings(gold: Source, chunks: Sequence[Chunk], texts: Mapping[str, str] | N
                 by_id.append(one)
                 found.gone.extend(n for n in one.gold_citations or () if n not in known and stable(n) not in known)
     return found._replace(
-        items=items, ids=ids, stale=stale(by_id, texts or {}), again=len(chunks) - len({one.name for one in chunks})
+        items=items,
+        ids=ids,
+        stale=stale(by_id, texts or {}),
+        again=len(chunks) - len({one.name for one in chunks}),
+        retrieved=bool(chunks) and all((one.attrs or {}).get("retrieved") is True for one in chunks),
     )
 
 
