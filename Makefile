@@ -5,10 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -m ragworthy
 RELEASE := .venv-release
+PEERS := .venv-peers
+MODEL := .real-model
 PIP := -m pip install --quiet --disable-pip-version-check
 LINTED := src tests benchmarks docs examples release
 
-.PHONY: demo test check format bench fuzz docs clean
+.PHONY: demo test check format bench fuzz docs clean peers real-model test-real
 .PHONY: test-oldest test-newest test-matrix test-smoke dist dist-check sbom audit lock
 
 demo: $(VENV)/.demo
@@ -37,6 +39,16 @@ fuzz: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py
+
+# The tools whose users docs/from-ragas.md and docs/from-deepeval.md are for, beside Ragworthy: 1 GB, two minutes.
+peers: $(PEERS)/.ready
+
+# A real chat model for docs/real-model.md: 130 MB, a quarter of a minute.
+real-model: $(MODEL)/.ready
+
+# The chat answerer on all 72 questions of the handbook with that model: ten minutes. `make test` asks a few.
+test-real: $(VENV)/.dev $(MODEL)/.ready
+	RAGWORTHY_REAL=all $(BIN)/python -m pytest -q tests/real_model
 
 # The tests with the oldest and the newest dependencies that pyproject.toml allows, on every Python of this machine.
 # `make test-smoke` runs the part that uses the dependencies most.
@@ -86,5 +98,14 @@ $(RELEASE)/.ready: requirements-release.txt
 	$(RELEASE)/bin/python $(PIP) -r requirements-release.txt
 	touch $@
 
+$(PEERS)/.ready: pyproject.toml requirements-runtime.txt requirements-peers.txt
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python $(PIP) -r requirements-peers.txt -e ".[http]"
+	touch $@
+
+$(MODEL)/.ready: examples/real-model/get_model.py
+	$(PYTHON) examples/real-model/get_model.py $(MODEL)
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(RELEASE) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(PEERS) $(MODEL) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
