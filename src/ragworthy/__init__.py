@@ -13,6 +13,7 @@ from ragworthy.names import VERSION as __version__
 
 if TYPE_CHECKING:
     from ragworthy.adapters import import_file
+    from ragworthy.adapters.replies import reply
     from ragworthy.api import Result, gate, score
     from ragworthy.errors import RagworthyError
     from ragworthy.metrics.registry import metric
@@ -28,6 +29,7 @@ __all__ = [
     "gate",
     "import_file",
     "metric",
+    "reply",
     "score",
 ]
 
@@ -39,6 +41,7 @@ _HOME = {
     "gate": "ragworthy.api",
     "import_file": "ragworthy.adapters",
     "metric": "ragworthy.metrics.registry",
+    "reply": "ragworthy.adapters.replies",
     "score": "ragworthy.api",
 }
 

@@ -156,7 +156,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-J07": Code("not_a_journal", "The file journal.jsonl of the folder is not the journal of a run, or its first line is damaged.", "Name a new folder; what is in this one is left alone."),
     "RW-J08": Code("stale_traces", "A run that has not ended, or another run over the same questions, lies beside the traces.", "End that run with --resume, name its traces.jsonl in the policy, or keep runs in folders of their own."),
     "RW-J09": Code("replies_unfit", "Ten replies in a row cannot be used, all for the same reason, so the run stopped.", "Mend the target ('ragworthy run --check' shows one reply); then the same command with --resume asks these again. --keep-going asks on, whatever comes."),
-    "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}: docs/run.md.'),
+    "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]} or {"answer": "… [1]", "documents": [{"id": "…", "text": "…"}, …]}: docs/run.md.'),
     "RW-J11": Code("callable_signature", "The callable cannot be called with a question.", "Write a function around it that takes the question, or all five fields of the request:"),
     "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
     # policy and gates
@@ -184,6 +184,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-U03": Code("would_overwrite", "A file is already there.", "Choose another place; nothing of yours is overwritten."),
     "RW-U04": Code("argument_not_utf8", "An argument is not UTF-8, so the file it names could not be written down.", "Rename the file, or write the argument as UTF-8."),
     "RW-U05": Code("python_value", "A value from Python cannot be written as JSON.", "Give texts, numbers, True, False, None, lists and dicts; dataclasses, models and NumPy values are read too: docs/python.md."),
+    "RW-U06": Code("reply_part", "A part of what rw.reply was given cannot be read.", "Give a text, and documents with a text or an id; doc_id says what their ids are made of: docs/python.md."),
     # a defect of ours
     "RW-X70": Code("defect", "Ragworthy itself failed.", "Report it with the command, the version and the lines shown."),
     # warnings

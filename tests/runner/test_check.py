@@ -13,7 +13,10 @@ from conftest import Cli, Done, run_cli, write_jsonl
 from places import SERVERS
 from ragworthy import starter
 
-SHAPE = '{"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}'
+SHAPE = (
+    '{"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}'
+    ' or {"answer": "… [1]", "documents": [{"id": "…", "text": "…"}, …]}'
+)
 UNFIT = f"  reply_unfit: Reply with {SHAPE}: docs/run.md."
 
 
@@ -116,6 +119,10 @@ def test_what_would_be_missing(cli: Cli) -> None:
     [
         (
             {"answer": "X", "sources": ["a"]},
+            ["mine.py:answer: documents: expected a list of documents, got nothing [RW-J10]", UNFIT],
+        ),
+        (
+            {"text": "X", "sources": ["a"]},
             [
                 "mine.py:answer: answer_json.claim: expected a text, got nothing [RW-J10]",
                 UNFIT,
@@ -233,8 +240,7 @@ ADAPTER = [
     "  callable_signature: Write a function around it that takes the question, or all five fields of the request:",
     "  def answer(*, q, **rest):",
     "      text, documents = my_pipeline(q)",
-    "      ids = [document.id for document in documents]",
-    '      return {"answer_json": {"claim": text, "citations": ids[:1]}, "retrieved_ids": ids}',
+    '      return {"answer": text, "documents": documents}',
 ]
 
 

@@ -20,7 +20,10 @@ from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options
 from ragworthy.runner.faults import same_fault
 
-SHAPE = '{"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}'
+SHAPE = (
+    '{"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}'
+    ' or {"answer": "… [1]", "documents": [{"id": "…", "text": "…"}, …]}'
+)
 DO = (
     "  replies_unfit: Mend the target ('ragworthy run --check' shows one reply); then the same command with --resume "
     "asks these again. --keep-going asks on, whatever comes."
@@ -69,7 +72,7 @@ def test_ten_replies_of_another_shape_stop_the_run_and_show_the_shape(
     assert (done.code, done.out) == (2, "")
     assert done.err.splitlines() == [
         "unfit_callables:mended: expected replies that can be read, got in 10 questions: "
-        "bad reply: object missing required field answer_json [RW-J09]",
+        "bad reply: documents: expected a list of documents, got nothing [RW-J09]",
         DO,
         '  asked: {"qid":"Q0","q":"what 0?","seed":0,"jitter":"none","knobs":{}}',
         '  got: {"answer": "re: what 0?", "sources": ["c1"]}',
@@ -273,7 +276,7 @@ def test_stability_stops_as_well(tmp_path: Path, cli: Cli) -> None:
     gold = gold_of(tmp_path, ["what?", "why?"])
     args = ("experiment", "stability", "--target", "unfit_callables:mended", "--gold", gold, "--out", tmp_path / "out")
     done = cli(*args)
-    assert done.err.splitlines()[0].endswith("bad reply: object missing required field answer_json [RW-J09]")
+    assert done.err.splitlines()[0].endswith("bad reply: documents: expected a list of documents, got nothing [RW-J09]")
     (tmp_path / "mended").touch()
     done = cli(*args, "--resume")
     assert (done.code, done.out.splitlines()[-1]) == (0, "run: 40 replies (exit 0)")
@@ -286,7 +289,7 @@ def test_latency_stops_as_well(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         latency.run(sweep, target, latency.Options(tmp_path / "out", timeout=5))
     problem, *more = caught.value.lines()
-    assert problem.endswith(" questions: bad reply: object missing required field answer_json [RW-J09]")
+    assert problem.endswith(" questions: bad reply: documents: expected a list of documents, got nothing [RW-J09]")
     assert f"  wanted: {SHAPE}" in more
     assert problem.startswith("unfit_callables:foreign: expected replies that can be read, got in 10 questions: ")
     done = latency.run(sweep, target, latency.Options(tmp_path / "out", timeout=5, keep_going=True))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ragworthy.adapters.cut import cut_alike
-from ragworthy.adapters.documents import Cited, DocIds, Document, Markers, content_id, opened
+from ragworthy.adapters.documents import DocIds, Document, Markers, answered, content_id, opened
 from ragworthy.adapters.model import Record
 from ragworthy.adapters.postprocessed import last_postprocessor, left_by
 from ragworthy.adapters.questions import Questions
@@ -28,6 +28,7 @@ from ragworthy.adapters.spans import (
     microseconds,
     roots,
 )
+from ragworthy.adapters.tokens import together
 
 _BEGINNINGS = (120, 60, 30, 15)
 """So many first characters of a numbered source have to stand in a document for it to be that document's; the longest
@@ -271,10 +272,10 @@ def _answered(record: Record, one: _Parts, documents: Sequence[Document], rules:
             record["error"] = NO_ANSWER
         return set()
     seen = _seen(one.calls, documents)
-    cited = _cited(text, seen, rules)
+    cited = answered(text, seen, rules.marks)
     record["answer_json"] = {"claim": cited.claim, "citations": cited.citations}
     remarks = {"stray"} if cited.outside else set()
-    if other is not None and _evened(_cited(other, seen, rules).claim) != _evened(cited.claim):
+    if other is not None and _evened(answered(other, seen, rules.marks).claim) != _evened(cited.claim):
         remarks.add("replaced" if rules.root_first else "differs")
     return remarks
 
@@ -301,16 +302,6 @@ def _chosen(said: Reply | None, whole: str | None, rules: Rules) -> tuple[str | 
 
 def _evened(text: str) -> str:
     return " ".join(text.split())
-
-
-def _cited(text: str, seen: Sequence[str], rules: Rules) -> Cited:
-    """Claim and citations; an answer that is JSON with a claim names its citations itself."""
-    held = opened(text)
-    if isinstance(held, Mapping) and isinstance(held.get("claim"), str):
-        listed = held.get("citations")
-        names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
-        return Cited(held["claim"], names, 0)
-    return rules.marks.read(text, seen)
 
 
 def _seen(calls: Sequence[Span], documents: Sequence[Document]) -> list[str]:
@@ -370,9 +361,4 @@ def _usage(spans: Mapping[str, Span]) -> dict[str, Any]:
     counted = {one: usage for one, span in spans.items() if span.kind == LLM and (usage := usage_of(span))}
     inner = below(spans, set(counted))
     outer = [usage for one, usage in counted.items() if one not in inner]
-    names = ("prompt_tokens", "completion_tokens", "total_tokens")
-    total: dict[str, Any] = {
-        name: sum(usage[name] for usage in outer) for name in names if outer and all(name in usage for usage in outer)
-    }
-    models = {usage.get("model") for usage in outer}
-    return total | {"model": models.pop()} if total and len(models) == 1 and None not in models else total
+    return together(outer)

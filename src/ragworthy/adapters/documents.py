@@ -198,7 +198,7 @@ class DocIds:
         return usual or (content_id(found.text) if found.text else found.id)
 
 
-def doc_ids(option: str | None, known: Iterable[str] = ()) -> DocIds:
+def doc_ids(option: str | None, known: Iterable[str] = (), flag: str = "--doc-id") -> DocIds:
     """The rule that `--doc-id` names."""
     if not option:
         return DocIds(known=frozenset(known))
@@ -207,7 +207,7 @@ def doc_ids(option: str | None, known: Iterable[str] = ()) -> DocIds:
     kind, _, keys = option.partition(":")
     names = tuple(key.strip() for key in keys.split(",") if key.strip())
     if kind != "metadata" or not names:
-        raise usage_error(f'--doc-id: expected id, content or metadata:KEY,KEY, got "{option}"')
+        raise usage_error(f'{flag}: expected id, content or metadata:KEY,KEY, got "{option}"')
     return DocIds("metadata", names)
 
 
@@ -308,7 +308,21 @@ class Markers(NamedTuple):
 _RANGE = re.compile(r"(\d{1,9})(?: ?([\-–]) ?(?:doc)?(\d{1,9}))?")
 
 
-def markers(option: str | None) -> Markers:
+def answered(text: str, seen: Sequence[str], marks: Markers) -> Cited:
+    """Claim and citations of an answer; one that is JSON with a claim names its citations itself.
+
+    >>> answered('{"claim": "45 days.", "citations": ["a"]}', [], markers(None))
+    Cited(claim='45 days.', citations=['a'], outside=0)
+    """
+    held = opened(text)
+    if isinstance(held, Mapping) and isinstance(held.get("claim"), str):
+        listed = held.get("citations")
+        names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+        return Cited(held["claim"], names, 0)
+    return marks.read(text, seen)
+
+
+def markers(option: str | None, flag: str = "--marker") -> Markers:
     """How `--marker` says that answers cite: a pattern, `none`, or the usual forms."""
     if option == "none":
         return Markers(None)
@@ -317,12 +331,12 @@ def markers(option: str | None) -> Markers:
     try:
         pattern = re.compile(option)
     except (re.error, OverflowError, RecursionError) as error:
-        raise marker_error(option, str(error)) from None
+        raise marker_error(option, str(error), flag) from None
     if pattern.match("") is not None:
-        raise marker_error(option, "it matches the empty text")
+        raise marker_error(option, "it matches the empty text", flag)
     return Markers(pattern, own=True)
 
 
-def marker_error(option: str, reason: str) -> UsageError:
+def marker_error(option: str, reason: str, flag: str = "--marker") -> UsageError:
     """The error for a pattern that cannot mark anything."""
-    return usage_error(f'--marker: expected none or a regular expression, got "{option}" ({reason})')
+    return usage_error(f'{flag}: expected none or a regular expression, got "{option}" ({reason})')

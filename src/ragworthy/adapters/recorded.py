@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ragworthy.adapters import tokens
 from ragworthy.adapters.cut import LENGTH_LIMIT, cut_in, ends_in_the_middle
-from ragworthy.adapters.documents import Document, document, opened_number
+from ragworthy.adapters.documents import Document, document
 from ragworthy.adapters.documents import opened as json_opened
 from ragworthy.adapters.shapes import answer_in, messages, strings
 from ragworthy.adapters.spans import INPUT, OUTPUT, RERANKER, RETRIEVER, Span
@@ -32,11 +33,6 @@ _TOKENS = {
     "total_tokens": ("llm.token_count.total", "gen_ai.usage.total_tokens", "llm.usage.total_tokens"),
 }
 _COUNTED = ("langfuse.observation.usage_details", "mlflow.chat.tokenUsage", "usage")
-_COUNT_NAMES = {
-    "prompt_tokens": ("input", "input_tokens", "prompt_tokens", "promptTokens"),
-    "completion_tokens": ("output", "output_tokens", "completion_tokens", "completionTokens"),
-    "total_tokens": ("total", "total_tokens", "totalTokens"),
-}
 _MODEL = ("llm.model_name", "gen_ai.response.model", "gen_ai.request.model", "langfuse.observation.model.name")
 _SOURCE = re.compile(r"(?:^|\n)Source (\d{1,6}):\r?\n")
 _DEPTH = 4
@@ -200,21 +196,14 @@ def usage_of(span: Span) -> dict[str, Any]:
     counted = next((held for key in _COUNTED if isinstance(held := json_opened(span.attributes.get(key)), Mapping)), {})
     usage: dict[str, Any] = {}
     for name, keys in _TOKENS.items():
-        values = (*(span.attributes.get(key) for key in keys), *(counted.get(key) for key in _COUNT_NAMES[name]))
-        count = next((whole for value in values if (whole := _count(value)) is not None), None)
+        values = (*(span.attributes.get(key) for key in keys), *(counted.get(key) for key in tokens.COUNT_NAMES[name]))
+        count = next((whole for value in values if (whole := tokens.count(value)) is not None), None)
         if count is not None:
             usage[name] = count
     model = span.first(_MODEL)
     if usage and isinstance(model, str) and (model := str(json_opened(model))) != "unknown":
         usage["model"] = model
     return usage
-
-
-def _count(value: Any) -> int | None:
-    number = opened_number(value) if isinstance(value, str) else value
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 1e15:
-        return None
-    return int(number)
 
 
 def lost(span: Span) -> str:

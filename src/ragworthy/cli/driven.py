@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ragworthy.adapters.replies import rules as rules_of
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
@@ -46,7 +47,8 @@ def folder_of(text: str) -> Path:
 
 def open_given(given: argparse.Namespace) -> Target:
     """The target that the flags name."""
-    options = Options(given.retries, tuple(given.header), tuple(given.knob))
+    rules = rules_of(given.doc_id, given.marker, running.gold_ids(Path(given.gold)), ("--doc-id", "--marker"))
+    options = Options(given.retries, tuple(given.header), tuple(given.knob), rules)
     return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
 
 

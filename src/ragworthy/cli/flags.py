@@ -280,6 +280,8 @@ def _driven(one: argparse.ArgumentParser, *, retries: int = 2, needs_out: bool =
     one.add_argument("--knobs", metavar="FILE", help="knobs as TOML")
     one.add_argument("--limit", type=whole, metavar="N", help="only the first questions")
     one.add_argument("--pipeline", metavar="FILE", help="what experiment tune wrote, for builtin:INDEX")
+    one.add_argument("--doc-id", metavar="RULE", help="ids of a reply's documents: id, content, or metadata:KEY,KEY")
+    one.add_argument("--marker", metavar="REGEX", help="how an answer cites them: a pattern or none (default: [1], …)")
     quiet(one)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -10,6 +10,9 @@ from ragworthy.load.values import Refused, endless, outline, plain, taken_apart
 from ragworthy.records import Result
 from ragworthy.text import clip, described
 from ragworthy.wire.secret import Secrets
+
+if TYPE_CHECKING:
+    from ragworthy.adapters.replies import Made, Rules
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -42,6 +45,13 @@ class Options(NamedTuple):
     """HTTP headers as NAME=VARIABLE: the value is read from the environment."""
     knobs: tuple[str, ...] = ()
     """The knobs of the command line, NAME=VALUE: what they name was named by whoever runs this, and not by a file."""
+    rules: "Rules | None" = None
+    """How the documents of a reply get their ids, and how its answer cites them; None: as usual."""
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What was asked for of that, as it was written."""
+        return {} if self.rules is None else dict(self.rules.given)
 
 
 LARGEST = 16 << 20
@@ -49,8 +59,11 @@ LARGEST = 16 << 20
 TOO_LARGE = f"too large: expected at most {LARGEST >> 20} MB, got more"
 
 
-SHAPE = '{"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}'
-"""A reply, as a message shows it."""
+SHAPE = (
+    '{"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]}'
+    ' or {"answer": "… [1]", "documents": [{"id": "…", "text": "…"}, …]}'
+)
+"""A reply in both its forms, as a message shows them."""
 SHOWN = 400
 """So many characters of what came back are kept for a message."""
 _LOOKED_AT = 8192
@@ -69,6 +82,8 @@ class Reply(msgspec.Struct, frozen=True, eq=False):
     """The beginning of what came back as it may be shown, or where it was raised; for messages only."""
     misfits: tuple[tuple[str, str], ...] = ()
     """Every field that does not fit, and why; empty where it is not a matter of fields."""
+    how: str = ""
+    """How an answer with documents was read; empty where the reply named the fields of a trace itself."""
 
     def __eq__(self, other: object) -> bool:
         """Whether the same came of both; in which form it came does not matter."""
@@ -125,8 +140,10 @@ class Replied(msgspec.Struct, frozen=True):
 KEPT = ("answer_json", "retrieved_ids", "topk", "stage_ms", "usage")
 
 
-def checked(given: Any, attempts: int = 1, *, qid: str | None = None) -> Reply:
+def checked(given: Any, attempts: int = 1, *, qid: str | None = None, rules: "Rules | None" = None) -> Reply:
     """The reply to a question, or what is wrong with it; one that names another question than `qid` is wrong.
+
+    An answer with documents is read by the rules first.
 
     >>> checked({"answer_json": {"claim": "x", "citations": []}, "retrieved_ids": ["a"]}).error is None
     True
@@ -136,8 +153,27 @@ def checked(given: Any, attempts: int = 1, *, qid: str | None = None) -> Reply:
     'bad reply: qid: expected "A2", got "A1"'
     >>> checked(None).error
     'bad reply: expected object, got null'
+    >>> checked({"answer": "45 days [1].", "documents": [{"id": "a", "text": "45 days."}]}).fields["answer_json"]
+    {'claim': '45 days.', 'citations': ['a']}
     """
-    return msgspec.structs.replace(_checked(given, attempts, qid), raw=outline(given, SHOWN))
+    try:
+        found = None if type(given) is dict and "answer_json" in given else _made(given, rules)
+    except Refused as refused:
+        return unfit(refused, attempts, outline(given, SHOWN))
+    reply = _checked(given if found is None else found.fields, attempts, qid)
+    return msgspec.structs.replace(reply, raw=outline(given, SHOWN), how="" if found is None else found.how)
+
+
+def _made(given: Any, rules: "Rules | None") -> "Made | None":
+    """The reply in an answer with documents; what reads it is loaded when it is needed."""
+    from ragworthy.adapters.replies import Rules, made
+
+    return made(given, rules or Rules())
+
+
+def unfit(refused: Refused, attempts: int = 1, raw: str = "") -> Reply:
+    """The reply that a part of an answer with documents does not fit."""
+    return Reply({}, f"bad reply: {refused}", attempts, raw=raw, misfits=((refused.field, refused.reason),))
 
 
 def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
@@ -231,13 +267,20 @@ def _negative(usage: dict[str, Any] | None) -> str:
     return ""
 
 
-def decoded(body: bytes, attempts: int = 1, *, qid: str | None = None, secrets: Secrets | None = None) -> Reply:
+def decoded(
+    body: bytes,
+    attempts: int = 1,
+    *,
+    qid: str | None = None,
+    secrets: Secrets | None = None,
+    rules: "Rules | None" = None,
+) -> Reply:
     """The reply in a text of JSON, or what is wrong with it, without secrets.
 
     >>> decoded(b"<html>").error
     'bad reply: expected JSON, got <html> (invalid character (byte 0))'
     """
-    return msgspec.structs.replace(_decoded(body, attempts, qid, secrets), raw=shown(body, secrets))
+    return msgspec.structs.replace(_decoded(body, attempts, qid, secrets, rules), raw=shown(body, secrets))
 
 
 def shown(body: bytes, secrets: Secrets | None = None) -> str:
@@ -248,16 +291,16 @@ def shown(body: bytes, secrets: Secrets | None = None) -> str:
     return clip(text, SHOWN)
 
 
-def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | None) -> Reply:
+def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | None, rules: "Rules | None") -> Reply:
     try:
         given = msgspec.json.decode(body)
         if not secrets:
-            return checked(given, attempts, qid=qid)
-        reply = checked(_without(given, secrets.masked_reply), attempts, qid=qid)
+            return checked(given, attempts, qid=qid, rules=rules)
+        reply = checked(_without(given, secrets.masked_reply), attempts, qid=qid, rules=rules)
         if reply.error is None:
             return reply
         # What is wrong may be shown with what is in it: short secrets go out, too, before anything is cut.
-        wrong = checked(_without(given, secrets.masked), attempts, qid=qid)
+        wrong = checked(_without(given, secrets.masked), attempts, qid=qid, rules=rules)
         error = wrong.error or "bad reply: expected an object of the contract, got another"
         return Reply({}, error, attempts, misfits=wrong.misfits)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from ragworthy.adapters.questions import from_records
 from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, usage_error
 from ragworthy.files import read_text, sha256_of
 from ragworthy.gold.lint import identities
@@ -165,6 +166,12 @@ def plan(
             "limit": "none" if limit is None else str(limit),
         },
     )
+
+
+def gold_ids(gold: Path) -> frozenset[str]:
+    """The ids that a gold set cites: where they are random UUIDs, those of documents are taken as they are."""
+    items, _ = read_items(open_source("gold", gold), RetrievalGold)
+    return from_records(Question(*item).value for item in items).ids
 
 
 def _wordings(item: Question, paraphrases: HowMany, label: str, problems: list[Problem]) -> Wordings:

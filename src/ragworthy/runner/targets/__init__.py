@@ -19,7 +19,7 @@ def open_target(text: str, options: Options) -> Target:
     if scheme == "cmd" and rest.strip():
         from ragworthy.runner.targets.command import Command
 
-        return Command(rest)
+        return Command(rest, options)
     if scheme == "replay" and rest:
         from ragworthy.runner.targets.replay import Replay
 
@@ -30,11 +30,11 @@ def open_target(text: str, options: Options) -> Target:
     if file.endswith(".py") and _dotted(name):
         from ragworthy.runner.targets.callables import from_file
 
-        return from_file(file, name)
+        return from_file(file, name, options)
     if colon and _dotted(scheme) and _dotted(rest):
         from ragworthy.runner.targets.callables import imported
 
-        return imported(scheme, rest)
+        return imported(scheme, rest, options)
     raise usage_error(f'expected a target such as {FORMS}, got "{shown(text)}"')
 
 
@@ -51,7 +51,7 @@ def _of_plugin(text: str, options: Options) -> Target:
         return target
     if not callable(made):
         raise usage_error(f"plugin:{name}: expected a target or a callable, got {type(made).__name__}", code="RW-P15")
-    return Called(f"plugin:{name}", made, {"plugin": f"{plugin.package} {plugin.version}"})
+    return Called(f"plugin:{name}", made, {"plugin": f"{plugin.package} {plugin.version}"}, options)
 
 
 def _dotted(text: str) -> bool:

@@ -18,33 +18,38 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ragworthy.errors import Problem, UsageError, usage_error
+from ragworthy.errors import Problem, RagworthyError, UsageError, usage_error
 from ragworthy.files import check_readable
-from ragworthy.runner.contract import Ask, Reply, checked, late, sound
+from ragworthy.load.values import Refused
+from ragworthy.runner.contract import Ask, Options, Reply, checked, late, sound, unfit
 from ragworthy.runner.targets import guard
 from ragworthy.runner.targets.mainthread import MainThread, possible
 from ragworthy.text import clip
 
+if TYPE_CHECKING:
+    from ragworthy.adapters.replies import Rules
+
+USUAL = Options()
 Outcome = tuple[Any, BaseException | None]
 """What a call gave back, or what it raised."""
 _GRACE = 1.0
 """So many seconds an async call has to end once it is cancelled."""
 
 
-def imported(module: str, name: str) -> "Called":
+def imported(module: str, name: str, options: Options = USUAL) -> "Called":
     """The callable of a module; the working folder is looked in first."""
     _look_in(os.getcwd())  # noqa: PTH109 - sys.path holds texts
-    return _found(module, name, "module", lambda: import_module(module))
+    return _found(module, name, "module", lambda: import_module(module), options)
 
 
-def from_file(file: str, name: str) -> "Called":
+def from_file(file: str, name: str, options: Options = USUAL) -> "Called":
     """The callable of a Python file; modules beside it can be imported as if it were run."""
     path = Path(file)
     check_readable(path)
     _look_in(str(path.parent.absolute()))
-    return _found(file, name, "file", lambda: _loaded(path))
+    return _found(file, name, "file", lambda: _loaded(path), options)
 
 
 def _look_in(folder: str) -> None:
@@ -67,7 +72,7 @@ def _loaded(path: Path) -> ModuleType:
     return module
 
 
-def _found(where: str, name: str, what: str, load: Callable[[], ModuleType]) -> "Called":
+def _found(where: str, name: str, what: str, load: Callable[[], ModuleType], options: Options) -> "Called":
     with guard.hosting():
         found, error = _attempt(lambda: _member(load(), name))
     if isinstance(error, KeyboardInterrupt):
@@ -79,7 +84,7 @@ def _found(where: str, name: str, what: str, load: Callable[[], ModuleType]) -> 
         if callable(getattr(found, "invoke", None)):
             got += f": write a function around it, def answer(question): … {name}.invoke(question)"
         raise usage_error(f"{where}:{name}: expected a callable, got {got}")
-    return Called(f"{where}:{name}", found)
+    return Called(f"{where}:{name}", found, options=options)
 
 
 def _member(found: Any, name: str) -> Any:
@@ -91,9 +96,12 @@ def _member(found: Any, name: str) -> Any:
 class Called:
     """A callable as a target."""
 
-    def __init__(self, name: str, call: Callable[..., Any], about: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, name: str, call: Callable[..., Any], about: Mapping[str, str] | None = None, options: Options = USUAL
+    ) -> None:
         self.name = name
-        self.about = dict(about or {})
+        self.about = dict(about or {}) | options.told
+        self._rules = options.rules
         self._call = call
         self._is_async = inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
         self._loop: asyncio.AbstractEventLoop
@@ -127,7 +135,7 @@ class Called:
         """Call it with copies of everything, and wait for so long."""
         future: Future[Reply]
         if self._is_async:
-            future = asyncio.run_coroutine_threadsafe(_awaited(lambda: self._given(ask), ask.qid), self._loop)
+            future = asyncio.run_coroutine_threadsafe(self._awaited(ask), self._loop)
         else:
             future = Future()
             future.set_running_or_notify_cancel()
@@ -154,7 +162,19 @@ class Called:
 
     def _called(self, ask: Ask) -> Reply:
         """The reply of a sync callable."""
-        return _read(*_attempt(lambda: self._finished(self._given(ask))), ask.qid)
+        return _read(*_attempt(lambda: self._finished(self._given(ask))), ask.qid, self._rules)
+
+    async def _awaited(self, ask: Ask) -> Reply:
+        """The reply of an async callable, which has a task of its own: whatever that raises stays in it."""
+        task = asyncio.ensure_future(_started(lambda: self._given(ask)))
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+        if task.cancelled():
+            return Reply({}, "raised: CancelledError")
+        error = task.exception()
+        return _read(task.result() if error is None else None, error, ask.qid, self._rules)
 
     def _finished(self, given: Any) -> Any:
         """What a sync callable gave back, awaited where that is needed."""
@@ -166,8 +186,7 @@ class Called:
 _ADAPTER = """\
   def answer(*, q, **rest):
       text, documents = my_pipeline(q)
-      ids = [document.id for document in documents]
-      return {"answer_json": {"claim": text, "citations": ids[:1]}, "retrieved_ids": ids}"""
+      return {"answer": text, "documents": documents}"""
 
 
 def _takes_the_question_alone(call: Callable[..., Any], name: str) -> bool:
@@ -214,24 +233,14 @@ async def _started(call: Callable[[], Awaitable[Any]]) -> Any:
     return await call()
 
 
-async def _awaited(call: Callable[[], Awaitable[Any]], qid: str) -> Reply:
-    """The reply of an async callable, which has a task of its own: whatever that raises stays in it."""
-    task = asyncio.ensure_future(_started(call))
-    try:
-        await asyncio.wait({task})
-    finally:
-        task.cancel()
-    if task.cancelled():
-        return Reply({}, "raised: CancelledError")
-    error = task.exception()
-    return _read(task.result() if error is None else None, error, qid)
-
-
-def _read(given: Any, error: BaseException | None, qid: str) -> Reply:
+def _read(given: Any, error: BaseException | None, qid: str, rules: "Rules | None") -> Reply:
     """What a call gave back or raised, as a reply."""
+    if isinstance(error, RagworthyError) and error.problems[0].code == "RW-U06":  # rw.reply could not read a part
+        problem = error.problems[0]
+        return unfit(Refused(problem.message, f".{problem.field}"), raw=_place(error))
     if error is not None:
         return Reply({}, f"raised: {_said(error)}", raw=_place(error))
-    reply, error = _attempt(lambda: checked(given, qid=qid))
+    reply, error = _attempt(lambda: checked(given, qid=qid, rules=rules))
     if error is not None:
         return Reply({}, f"bad reply: expected what JSON can hold, got: {_said(error)}")
     assert isinstance(reply, Reply)  # noqa: S101 - what `checked` gives

@@ -5,14 +5,19 @@ import os
 import shlex
 import signal
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ragworthy.errors import usage_error
-from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Reply, decoded, late, sound
+from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late, sound
 from ragworthy.text import clip, visible
 from ragworthy.wire.secret import check_without_keys
 
+if TYPE_CHECKING:
+    from ragworthy.adapters.replies import Rules
+
+USUAL = Options()
 _TAIL = 4096
 """So many bytes of what it last wrote to stderr are kept."""
 _GRACE = 2.0
@@ -22,8 +27,10 @@ _GRACE = 2.0
 class Command:
     """A command as a target: a process for each question in flight, kept for the next one."""
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, options: Options = USUAL) -> None:
         check_without_keys(line, "cmd")
+        self._rules = options.rules
+        self.about = options.told
         self.name = f"cmd:{line}"
         try:
             self._words = shlex.split(line)
@@ -77,14 +84,15 @@ class Command:
             limit=LARGEST,
             start_new_session=True,  # Ctrl-C is for us: what is in flight may be finished
         )
-        return _Process(started)
+        return _Process(started, self._rules)
 
 
 class _Process:
     """One running process, with a reader for each of its streams."""
 
-    def __init__(self, started: asyncio.subprocess.Process) -> None:
+    def __init__(self, started: asyncio.subprocess.Process, rules: "Rules | None") -> None:
         self._process = started
+        self._rules = rules
         self._lines: asyncio.Queue[bytes | Reply | None] = asyncio.Queue(maxsize=2)
         self._tail = b""
         self._readers = (asyncio.create_task(self._read_replies()), asyncio.create_task(self._read_complaints()))
@@ -103,7 +111,9 @@ class _Process:
         reply = await self._lines.get()
         if reply is None:
             return Reply({}, await self._obituary())
-        return decoded(reply.rstrip(b"\r\n"), qid=ask.qid) if isinstance(reply, bytes) else reply
+        if not isinstance(reply, bytes):
+            return reply
+        return decoded(reply.rstrip(b"\r\n"), qid=ask.qid, rules=self._rules)
 
     async def _read_replies(self) -> None:
         assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for

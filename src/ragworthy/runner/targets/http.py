@@ -41,6 +41,8 @@ class Http:
 
     def __init__(self, url: str, options: Options) -> None:
         self._retries = options.retries
+        self._rules = options.rules
+        self.about = options.told
         headers = dict(_header(text) for text in options.headers)
         secrets = [secret for value in headers.values() for secret in _secrets(value)]
         try:
@@ -79,7 +81,7 @@ class Http:
     def _taken(self, answer: Answer, qid: str, attempts: int) -> Reply | _Failed:
         """The reply in an answer, or why there is none."""
         if answer.is_success:
-            return decoded(answer.body, attempts, qid=qid, secrets=self._client.secrets)
+            return decoded(answer.body, attempts, qid=qid, secrets=self._client.secrets, rules=self._rules)
         passing = answer.status == 429 or answer.status >= 500
         if passing:
             return _Failed(str(answer), _retry_after(answer.headers))
