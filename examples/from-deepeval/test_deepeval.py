@@ -42,6 +42,6 @@ def test_answer(golden):
         actual_output=reply["answer"],
         expected_output=golden.expected_output,
         context=golden.context,
-        retrieval_context=[document["content"] for document in reply["documents"]],
+        retrieval_context=[document["text"] for document in reply["documents"]],
     )
     assert_test(case, [Contains()])
