@@ -6,6 +6,7 @@ import json
 import re
 
 from deepeval import evaluate
+from deepeval.errors import DeepEvalError
 from deepeval.evaluate import DisplayConfig, ErrorConfig
 from deepeval.metrics import ExactMatchMetric, PatternMatchMetric
 from deepeval.test_case import LLMTestCase
@@ -31,7 +32,7 @@ def evaluated(metric, answers, **errors):
     try:
         with contextlib.redirect_stdout(printed):
             result = evaluate(cases, [metric], display_config=QUIET, error_config=ErrorConfig(**errors))
-    except Exception as error:  # whatever it is, the test names it
+    except (TypeError, DeepEvalError) as error:
         return {"raised": f"{type(error).__name__}: {error}"}
     counted = re.search(r"Test Results \((\d+) total tests\)", printed.getvalue())
     rows = [[one.success, len(one.metrics_data or [])] for one in result.test_results]
