@@ -14,14 +14,17 @@ from ragworthy.names import VERSION as __version__
 if TYPE_CHECKING:
     from ragworthy.adapters import import_file
     from ragworthy.adapters.replies import reply
-    from ragworthy.api import Result, gate, score
+    from ragworthy.api import gate, score
     from ragworthy.errors import RagworthyError
     from ragworthy.metrics.registry import metric
     from ragworthy.names import Verdict
+    from ragworthy.ran import Ran, run
+    from ragworthy.result import Result
     from ragworthy.runner.trace_writer import TraceWriter
 
 __all__ = [
     "RagworthyError",
+    "Ran",
     "Result",
     "TraceWriter",
     "Verdict",
@@ -30,18 +33,21 @@ __all__ = [
     "import_file",
     "metric",
     "reply",
+    "run",
     "score",
 ]
 
 _HOME = {
     "RagworthyError": "ragworthy.errors",
-    "Result": "ragworthy.api",
+    "Ran": "ragworthy.ran",
+    "Result": "ragworthy.result",
     "TraceWriter": "ragworthy.runner.trace_writer",
     "Verdict": "ragworthy.names",
     "gate": "ragworthy.api",
     "import_file": "ragworthy.adapters",
     "metric": "ragworthy.metrics.registry",
     "reply": "ragworthy.adapters.replies",
+    "run": "ragworthy.ran",
     "score": "ragworthy.api",
 }
 

@@ -1,87 +1,34 @@
 """The Python API: the same flow as the command line, for notebooks, tests and pipelines."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 from ragworthy import flow
-from ragworthy.errors import policy_error, usage_error
+from ragworthy.errors import Problem, UsageError, policy_error, usage_error
 from ragworthy.files import Read, note_paths, remembering
 from ragworthy.gates import Gate
-from ragworthy.given import Given, check_names, choice, flag, in_python, inputs_of, names, paths_of, settings_of
+from ragworthy.given import (
+    Given,
+    check_names,
+    choice,
+    flag,
+    in_python,
+    inputs_of,
+    names,
+    paths_of,
+    settings_by_name,
+    settings_of,
+)
 from ragworthy.load.plugins import load_metrics, using_metrics
-from ragworthy.names import Verdict
+from ragworthy.load.sources import open_source
 from ragworthy.policy.declare import Declared
 from ragworthy.policy.gate_checks import EVIDENCE
 from ragworthy.policy.gate_text import Named, parse_gate_text
 from ragworthy.policy.read import find_policy
+from ragworthy.result import Result
 from ragworthy.suites import SUITES
-
-
-class Number(NamedTuple):
-    """A metric's value with what it was counted from."""
-
-    value: float | None
-    num: int | None
-    den: int | None
-    low: float | None
-    high: float | None
-    undefined: str | None
-    n: int | None = None
-    """How many cases a mean rests on."""
-
-
-class Result:
-    """What a run found."""
-
-    def __init__(self, run: flow.Run, read: Read) -> None:
-        self._run = run
-        self._read = read
-        self.report: dict[str, Any] = run.report
-        """The report as `ragworthy.report/1`."""
-
-    @property
-    def verdict(self) -> Verdict:
-        """SHIP, NO-SHIP, INCONCLUSIVE or INVALID."""
-        return self._run.verdict
-
-    @property
-    def exit_code(self) -> int:
-        """What the command line would exit with."""
-        return int(self.report["exit_code"])
-
-    @property
-    def metrics(self) -> dict[str, Number]:
-        """Every metric by id."""
-        return {
-            name: Number(**{key: metric.get(key) for key in Number._fields})
-            for suite in self.report["suites"].values()
-            for name, metric in suite["metrics"].items()
-        }
-
-    @property
-    def gates(self) -> list[dict[str, Any]]:
-        """Every gate's outcome."""
-        return list(self.report["gates"])
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """One row a question, in gold order."""
-        return self._run.rows()
-
-    def write(self, path: str | Path) -> None:
-        """Write the report (or the rows) in the format of the suffix: .json .md .xml .txt .jsonl .parquet .csv.
-
-        A file that the result was made from is never replaced.
-        """
-        with remembering(self._read):
-            flow.write(Path(path), self._run)
-
-    def __bool__(self) -> bool:
-        raise TypeError("a result is neither true nor false: compare result.verdict with ragworthy.Verdict.SHIP")
-
-    def __repr__(self) -> str:
-        return f"<ragworthy {self.verdict}: {len(self.report['gates'])} gates>"
 
 
 def score(
@@ -186,6 +133,14 @@ def _gates(
     return named.beside(suite.default_gates(settings, inputs) if defaults else (), evidence)
 
 
+def gates_of(name: str, given: Mapping[str, Any]) -> tuple[Gate, ...]:
+    """The gates that hold for a score with these keywords, before anything is read."""
+    suite = SUITES[name]
+    settings = settings_of(suite, {key: value for key, value in given.items() if key in settings_by_name(suite)})
+    how = flag("defaults", given.get("defaults", True)), given.get("evidence", "point")
+    return _gates(suite, settings, {}, given.get("gates"), how)
+
+
 def gate(
     policy: str | Path | None = None,
     *,
@@ -202,7 +157,45 @@ def gate(
     >>> gate(laid.policy).verdict
     <Verdict.SHIP: 'SHIP'>
     """
+    return gate_of(policy, (), today=today, unfrozen=unfrozen, allow_gold_errors=allow_gold_errors, jobs=jobs)
+
+
+class Fresh(NamedTuple):
+    """Traces that take the place of those that a policy names, wherever it has the gold set that they answer."""
+
+    gold_sha256: str
+    traces: Any
+
+
+def gate_of(
+    policy: str | Path | None,
+    fresh: Sequence[Fresh],
+    *,
+    today: date | None = None,
+    unfrozen: bool = False,
+    allow_gold_errors: bool = False,
+    jobs: int = 1,
+) -> Result:
+    """Run every suite of a policy file, with traces that were made just now."""
     flags = {"unfrozen": unfrozen, "allow_gold_errors": allow_gold_errors, "jobs": jobs, "keep_rows": True}
     with in_python(), remembering(Read()) as read:
         path = find_policy(str(policy) if policy is not None else None)
-        return Result(flow.gate(path, today=today or date.today(), **flags), read)
+        if not fresh:
+            return Result(flow.gate(path, today=today or date.today(), **flags), read)
+        requests = flow.requests_of(path, today=today or date.today(), **flags)
+        made = [_with(one, fresh) for one in requests]
+        if made == requests:
+            message = "expected a section with traces over the gold set that was asked, got none"
+            raise UsageError([Problem("RW-U08", message, str(path))])
+        flow.check_stale([one for one in made if one in requests])
+        return Result(flow.score_all(made), read)
+
+
+def _with(request: flow.Request, fresh: Sequence[Fresh]) -> flow.Request:
+    """The request with the traces that answer its gold set."""
+    gold = request.get("gold")
+    if "traces" not in request.given or not isinstance(gold, (str, Path)):
+        return request
+    sha256 = open_source("gold", gold).sha256()
+    found = next((one for one in fresh if one.gold_sha256 == sha256), None)
+    return request if found is None else request._replace(given={**request.given, "traces": found.traces})

@@ -185,6 +185,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-U04": Code("argument_not_utf8", "An argument is not UTF-8, so the file it names could not be written down.", "Rename the file, or write the argument as UTF-8."),
     "RW-U05": Code("python_value", "A value from Python cannot be written as JSON.", "Give texts, numbers, True, False, None, lists and dicts; dataclasses, models and NumPy values are read too: docs/python.md."),
     "RW-U06": Code("reply_part", "A part of what rw.reply was given cannot be read.", "Give a text, and documents with a text or an id; doc_id says what their ids are made of: docs/python.md."),
+    "RW-U07": Code("target_unknown", "What was given as the target cannot be asked.", "Give a function that takes the question, or a text such as rag.py:answer; docs/run.md lists the forms."),
+    "RW-U08": Code("gold_not_in_policy", "The policy has no section with the gold set of this run.", "Run over the gold set that the policy names, or score the run with gates of its own."),
+    "RW-U09": Code("nothing_to_test", "The pytest plugin does not find what to ask or to judge.", "Name a policy (--ragworthy-policy FILE) or a gold set and a target (pytest.mark.ragworthy): docs/pytest.md."),
     # a defect of ours
     "RW-X70": Code("defect", "Ragworthy itself failed.", "Report it with the command, the version and the lines shown."),
     # warnings

@@ -60,9 +60,14 @@ class Run(NamedTuple):
 
 def gate(path: Path, *, today: date | None, **options: Any) -> Run:
     """Run every suite of a policy file."""
-    requests = from_policy(load_policy(path, SUITES, today=today), **options)
+    requests = requests_of(path, today=today, **options)
     check_stale(requests)
     return score_all(requests)
+
+
+def requests_of(path: Path, *, today: date | None, **options: Any) -> list[Request]:
+    """What a policy file asks for."""
+    return from_policy(load_policy(path, SUITES, today=today), **options)
 
 
 def score(request: Request, progress: Progress | None = None) -> Run:
@@ -211,6 +216,17 @@ def voice_of(suite: str) -> Voice:
 def render(report: dict[str, Any], form: str, *, colour: bool = False) -> str:
     """A report in one of the formats text, json, markdown, junit."""
     return writing.render(report, form, voice_of, colour=colour)
+
+
+def brief(report: dict[str, Any], form: str) -> str:
+    """The decision, the gates and the first offenders, as text or Markdown."""
+    if form == "markdown":
+        from ragworthy.report import markdown
+
+        return markdown.brief(report, voice_of)
+    from ragworthy.report import text
+
+    return text.brief(report, voice_of)
 
 
 def write(path: Path, run: "Run") -> None:

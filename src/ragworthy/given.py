@@ -229,6 +229,10 @@ _HINTS = {
     "docs/python.md.",
 }
 _VALUES = {
+    "the same command with --resume": "the same call with resume=True",
+    "--resume": "resume=True",
+    "--retry-errors": "retry_errors=True",
+    "--keep-going": "keep_going=True",
     "--unfrozen": "unfrozen=True",
     "--allow-gold-errors": "allow_gold_errors=True",
     "--jobs 1": "jobs=1",

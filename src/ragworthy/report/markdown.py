@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.part import Voice, Voices, partial_notes
+from ragworthy.report.part import Voice, Voices, blamed, partial_notes
 from ragworthy.report.show import (
     cases,
     counted,
@@ -44,6 +44,18 @@ def render(report: dict[str, Any], voices: Voices, *, limit: int = LIMIT) -> str
         head += _metrics(suite, body, gated, voices(suite))
         optional += [_offenders(body), _warnings(body), _slices(body, gated), _inputs(body)]
     return _fit(head, optional, tail, limit)
+
+
+def brief(report: dict[str, Any], voices: Voices, *, most: int = 5) -> str:
+    """The decision, the gates and the first offenders: what fits into a cell of a notebook."""
+    lines = _head(report, voices)
+    offenders = blamed(report, voices)
+    for columns in (_CLAIMED, _ANSWERED):
+        some = [one for one in offenders[:most] if ("score" in one) is (columns is _ANSWERED)]
+        if some:
+            lines += [f"**Worst offenders**{f' ({most} of {len(offenders)})' if len(offenders) > most else ''}", ""]
+            lines += [*_table(columns[0], map(columns[1], some)), ""]
+    return "\n".join(lines)
 
 
 def _fit(head: list[str], optional: list[list[str]], tail: list[str], limit: int) -> str:

@@ -79,6 +79,21 @@ def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
     return notes
 
 
+def blamed(report: dict[str, Any], voices: Voices) -> list[dict[str, Any]]:
+    """The offenders of all suites; where gates fail, those that have to do with one of them come first."""
+    failing = [gate for gate in report["gates"] if gate["outcome"] == "fail" and "waiver" not in gate]
+    first: list[dict[str, Any]] = []
+    rest: list[dict[str, Any]] = []
+    for suite, body in report["suites"].items():
+        own = [gate for gate in failing if (gate.get("suite") or gate["metric"].partition(".")[0]) == suite]
+        for one in body["offenders"]:
+            guilty = any(
+                one["qid"] in gate.get("failing", ()) or voices(suite).pulls_down(one, gate["metric"]) for gate in own
+            )
+            (first if guilty else rest).append(one)
+    return first + rest
+
+
 LEADING = ("RW-W93",)
 """Warnings that stand beside the verdict: what the numbers rest on."""
 

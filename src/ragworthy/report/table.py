@@ -21,7 +21,7 @@ def write_csv(path: Path, rows: Rows) -> None:
     names: dict[str, None] = {}
     for row in rows():
         names |= dict.fromkeys(key for key, _ in _cells(row))
-    order = sorted(names, key=_place)  # a stable sort: inside a group as they first occur
+    order = sorted(names, key=place)  # a stable sort: inside a group as they first occur
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(map(field, order))
@@ -33,7 +33,7 @@ def write_csv(path: Path, rows: Rows) -> None:
 _GROUPS = ("qid", "suite", "label", "stage", "metrics.", "undefined.", "facts.")
 
 
-def _place(name: str) -> int:
+def place(name: str) -> int:
     """What every row has comes first, then metrics, reasons and facts, then what a suite adds."""
     return next((nth for nth, group in enumerate(_GROUPS) if name == group or name.startswith(group)), len(_GROUPS))
 

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report.part import Table, Voice, Voices, partial_notes
+from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes
 from ragworthy.report.show import (
     cases,
     counted,
@@ -57,6 +57,22 @@ def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> s
         for nth, gate in enumerate(report["gates"], first):
             shown[nth] = _painted(shown[nth], f" {_outcome(gate)}", _OUTCOMES[gate["outcome"]])
     return "\n".join(shown) + "\n"
+
+
+def brief(report: dict[str, Any], voices: Voices, *, most: int = 5) -> str:
+    """The decision, the gates and the first offenders: what fits into the failure of a test."""
+    lines = [report["verdict"] + _headline(report, voices), "", *_leads(report, voices)]
+    lines += [f"  not valid: {reason}" for reason in report["invalid"]]
+    lines += ["", *_gates(report["gates"])] if report["invalid"] else _gates(report["gates"])
+    offenders = blamed(report, voices)
+    if offenders:
+        more = len(offenders) - most
+        lines += ["Worst offenders", *(line for one in offenders[:most] for line in _offender(one))]
+        lines += [f"  … and {more} more", ""] if more > 0 else [""]
+    if report["next"]:
+        lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in report["next"]), ""]
+    lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
+    return "\n".join(map(terminal, lines)) + "\n"
 
 
 def _leads(report: dict[str, Any], voices: Voices) -> list[str]:

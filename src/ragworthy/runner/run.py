@@ -14,7 +14,7 @@ from ragworthy.gold.lint_retrieval import Question
 from ragworthy.ids import config_id
 from ragworthy.load.checker import parse_toml
 from ragworthy.load.decode import read_items
-from ragworthy.load.sources import open_source
+from ragworthy.load.sources import Source, open_source
 from ragworthy.load.values import endless
 from ragworthy.metrics.facts.jitters import JITTERS
 from ragworthy.records import RetrievalGold
@@ -133,7 +133,7 @@ def knobs_of(file: Path | None, pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def plan(
-    gold: Path,
+    gold: str | Path | Source,
     *,
     seeds: Sequence[int] = (0,),
     jitters: Sequence[str] = ("none",),

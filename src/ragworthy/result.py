@@ -1,0 +1,121 @@
+"""What a score or a gate found, for whoever asked from Python: a test, a notebook, a script."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragworthy import flow
+from ragworthy.files import Read, remembering
+from ragworthy.given import choice, in_python
+from ragworthy.names import Verdict
+
+
+class Number(NamedTuple):
+    """A metric's value with what it was counted from."""
+
+    value: float | None
+    num: int | None
+    den: int | None
+    low: float | None
+    high: float | None
+    undefined: str | None
+    n: int | None = None
+    """How many cases a mean rests on."""
+
+
+class Result:
+    """What a run found."""
+
+    def __init__(self, run: flow.Run, read: Read) -> None:
+        self._run = run
+        self._read = read
+        self.report: dict[str, Any] = run.report
+        """The report as `ragworthy.report/1`."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """SHIP, NO-SHIP, INCONCLUSIVE or INVALID."""
+        return self._run.verdict
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line would exit with."""
+        return int(self.report["exit_code"])
+
+    @property
+    def metrics(self) -> dict[str, Number]:
+        """Every metric by id."""
+        return {
+            name: Number(**{key: metric.get(key) for key in Number._fields})
+            for suite in self.report["suites"].values()
+            for name, metric in suite["metrics"].items()
+        }
+
+    @property
+    def gates(self) -> list[dict[str, Any]]:
+        """Every gate's outcome."""
+        return list(self.report["gates"])
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row a question, in gold order."""
+        return self._run.rows()
+
+    @property
+    def offenders(self) -> list[dict[str, Any]]:
+        """The questions to look at first, worst first, as in the report."""
+        several = len(self.report["suites"]) > 1
+        return [
+            {**one, "suite": suite} if several else dict(one)
+            for suite, body in self.report["suites"].items()
+            for one in body["offenders"]
+        ]
+
+    def assert_ship(self) -> None:
+        """Raise an AssertionError that shows the gates and the first offenders, unless the verdict is SHIP."""
+        __tracebackhide__ = True
+        if self.verdict is not Verdict.SHIP:
+            raise AssertionError(self.text())
+
+    def text(self, *, full: bool = False) -> str:
+        """The verdict, the gates and the first offenders; `full`: the whole report, as the command line prints it."""
+        return flow.render(self.report, "text") if full else flow.brief(self.report, "text")
+
+    def markdown(self) -> str:
+        """The whole report as Markdown, as `write` gives it to a file ending in .md."""
+        return flow.render(self.report, "markdown")
+
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows: the verdict, the gates and the first offenders."""
+        return flow.brief(self.report, "markdown")
+
+    def frame(self, what: str = "rows") -> Any:
+        """Rows, gates or metrics as a pandas DataFrame; where pandas is not installed, as a pyarrow Table."""
+        from ragworthy import frames
+
+        with in_python():
+            choice("frame", what, frames.KINDS)
+            if what == "rows":
+                return frames.frame(frames.rows(self.table()))
+            return frames.frame(frames.gates(self.report) if what == "gates" else frames.metrics(self.report))
+
+    def table(self) -> Iterator[dict[str, Any]]:
+        """The rows with the texts of each question: what was asked, and what was claimed."""
+        return self._run.table()
+
+    def write(self, path: str | Path) -> None:
+        """Write the report (or the rows) in the format of the suffix: .json .md .xml .txt .jsonl .parquet .csv.
+
+        A file that the result was made from is never replaced.
+        """
+        with remembering(self._read):
+            flow.write(Path(path), self._run)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a result is neither true nor false: call result.assert_ship(), "
+            "or compare result.verdict with ragworthy.Verdict.SHIP"
+        )
+
+    def __repr__(self) -> str:
+        head = self.text().partition("\n")[0]
+        return f"<ragworthy {head}>"
