@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -m ragworthy
 RELEASE := .venv-release
+FRAMEWORKS := .venv-frameworks
 PEERS := .venv-peers
 MODEL := .real-model
 PIP := -m pip install --quiet --disable-pip-version-check
 LINTED := src tests benchmarks docs examples release
 
-.PHONY: demo test check format bench fuzz docs clean peers real-model test-real
+.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real
 .PHONY: test-oldest test-newest test-matrix test-smoke dist dist-check sbom audit lock
 
 demo: $(VENV)/.demo
@@ -39,6 +40,9 @@ fuzz: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py
+
+# LangChain, LlamaIndex and Haystack, with this checkout: what tests/frameworks and the examples of these run in.
+frameworks: $(FRAMEWORKS)/.ready
 
 # The tools whose users docs/from-ragas.md and docs/from-deepeval.md are for, beside Ragworthy: 1 GB, two minutes.
 peers: $(PEERS)/.ready
@@ -98,6 +102,11 @@ $(RELEASE)/.ready: requirements-release.txt
 	$(RELEASE)/bin/python $(PIP) -r requirements-release.txt
 	touch $@
 
+$(FRAMEWORKS)/.ready: pyproject.toml requirements-runtime.txt requirements-frameworks.txt
+	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/python $(PIP) -r requirements-frameworks.txt -e ".[http]"
+	touch $@
+
 $(PEERS)/.ready: pyproject.toml requirements-runtime.txt requirements-peers.txt
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python $(PIP) -r requirements-peers.txt -e ".[http]"
@@ -108,4 +117,4 @@ $(MODEL)/.ready: examples/real-model/get_model.py
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(PEERS) $(MODEL) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(FRAMEWORKS) $(PEERS) $(MODEL) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,8 +16,8 @@ from ragworthy.cli.main import main
 # pytest loads this file as `tests.conftest`; type checkers know it as `conftest`. Both names are this module.
 sys.modules.setdefault("conftest", sys.modules[__name__])
 
-collect_ignore = ["servers/rude_callables.py"]
-"""Modules that do harm when they are imported, on purpose."""
+collect_ignore = ["servers/rude_callables.py", "frameworks/ways", "frameworks/inside"]
+"""Modules that do harm when they are imported, on purpose, and those that need the frameworks."""
 
 Row = dict[str, Any]
 
@@ -73,6 +73,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
     count = sum("SKIPPED: ../shared" in str(report.longrepr) for report in skipped)
     if count:
         terminalreporter.write_line(f"{count} tests need ../shared and were skipped", yellow=True, bold=True)
+    count = sum("make frameworks" in str(report.longrepr) for report in skipped)
+    if count:
+        told = f"{count} tests need LangChain, LlamaIndex and Haystack and were skipped: make frameworks"
+        terminalreporter.write_line(told, yellow=True, bold=True)
 
 
 def G1() -> Row:

@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from ragworthy.metrics.registry import metric
     from ragworthy.names import Verdict
     from ragworthy.ran import Ran, run
+    from ragworthy.recorders.langchain import LangChainRecorder
+    from ragworthy.recorders.spans import SpanRecorder
     from ragworthy.result import Result
     from ragworthy.runner.trace_writer import TraceWriter
 
 __all__ = [
+    "LangChainRecorder",
     "RagworthyError",
     "Ran",
     "Result",
+    "SpanRecorder",
     "TraceWriter",
     "Verdict",
     "__version__",
@@ -38,9 +42,11 @@ __all__ = [
 ]
 
 _HOME = {
+    "LangChainRecorder": "ragworthy.recorders.langchain",
     "RagworthyError": "ragworthy.errors",
     "Ran": "ragworthy.ran",
     "Result": "ragworthy.result",
+    "SpanRecorder": "ragworthy.recorders.spans",
     "TraceWriter": "ragworthy.runner.trace_writer",
     "Verdict": "ragworthy.names",
     "gate": "ragworthy.api",

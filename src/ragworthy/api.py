@@ -165,6 +165,8 @@ class Fresh(NamedTuple):
 
     gold_sha256: str
     traces: Any
+    chunks: Any = None
+    """The texts that were retrieved, for a policy whose corpus is what an earlier run wrote beside its traces."""
 
 
 def gate_of(
@@ -198,4 +200,15 @@ def _with(request: flow.Request, fresh: Sequence[Fresh]) -> flow.Request:
         return request
     sha256 = open_source("gold", gold).sha256()
     found = next((one for one in fresh if one.gold_sha256 == sha256), None)
-    return request if found is None else request._replace(given={**request.given, "traces": found.traces})
+    if found is None:
+        return request
+    given = {**request.given, "traces": found.traces}
+    if found.chunks and _beside(request.get("corpus"), request.get("traces")):
+        given["corpus"] = found.chunks
+    return request._replace(given=given)
+
+
+def _beside(one: Any, other: Any) -> bool:
+    """Whether two files lie in one folder."""
+    paths = [Path(each).absolute().parent for each in (one, other) if isinstance(each, (str, Path))]
+    return len(paths) == 2 and paths[0] == paths[1]

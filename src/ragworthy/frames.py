@@ -73,7 +73,7 @@ def frame(table: Table) -> Any:
     try:
         import pandas
     except ImportError:
-        return _arrow(table)
+        return arrow(table)
     return pandas.DataFrame({name: pandas.Series(values, dtype=_kind(values)) for name, values in table.items()})
 
 
@@ -90,7 +90,8 @@ def _kind(values: list[Any]) -> Any:
     return "object"
 
 
-def _arrow(table: Table) -> Any:
+def arrow(table: Table) -> Any:
+    """The table as pyarrow has it."""
     try:
         import pyarrow
     except ImportError:

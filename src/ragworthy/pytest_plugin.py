@@ -237,7 +237,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     if "ragworthy_question" in params:
         from ragworthy import tested
 
-        _say(tested.said_of_question(pyfuncitem.funcargs["ragworthy_question"]))
+        question: Any = pyfuncitem.funcargs["ragworthy_question"]
+        _say(tested.said_of_question(question))
     if "ragworthy_gates" in params:
         _say_gates(pyfuncitem, params["ragworthy_gates"])
     return came
@@ -250,7 +251,7 @@ def _say_gates(item: pytest.Function, named: Any) -> None:
         result = _judged(item._request, _named(item, "ragworthy_gates")).result
         _say(tested.Said("pass" if _ships(result.verdict) else "fail", result.text()))
         return
-    found = item.funcargs["ragworthy_gates"]
+    found: Any = item.funcargs["ragworthy_gates"]
     if not found:
         pytest.fail(f"{named.id}: the report has no such gate", pytrace=False)
     said = [tested.said_of_gate(one) for one in found]

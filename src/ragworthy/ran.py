@@ -1,5 +1,6 @@
 """`ragworthy.run`: the runner of the command, for whoever asks from Python: a notebook, a test, a script."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,9 +10,12 @@ from typing import Any
 import msgspec
 
 from ragworthy import api
+from ragworthy.adapters.replies import DocId
+from ragworthy.adapters.replies import rules as rules_of
 from ragworthy.errors import Problem, RagworthyError, UsageError, usage_error
 from ragworthy.files import Read, note_paths, read_bytes, remembering
 from ragworthy.given import flag, in_python
+from ragworthy.gold.following import UNNAMED, flags, items_of
 from ragworthy.load.sources import Source, open_source
 from ragworthy.load.values import Refused, plain
 from ragworthy.report.show import counted, plural
@@ -60,6 +64,11 @@ class Ran:
         return self._read(results.TIMINGS)
 
     @property
+    def chunks(self) -> list[dict[str, Any]]:
+        """The texts that were retrieved, as in `chunks.jsonl`; none where the replies hold ids and no documents."""
+        return self._read(results.CHUNKS)
+
+    @property
     def errors(self) -> dict[str, int]:
         """How often each kind of error came, by its stable first words."""
         return dict(self.summary["reasons"])
@@ -70,6 +79,8 @@ class Ran:
             if suite == "structured":
                 raise usage_error("suite: expected one that scores traces, got structured, which scores outputs")
         made: Any = self.out / results.TRACES if self.out is not None else self.traces
+        if "corpus" not in given and self.chunks and _binds(self._gold, suite):
+            given["corpus"] = self.chunks
         if suite == "latency":
             made = [one | {"e2e_ms": time["e2e_ms"]} for one, time in zip(self.traces, self.timings, strict=True)]
         return api.score(suite, gold=self._gold, **{_RUNS.get(suite, "traces"): made}, **given)
@@ -77,7 +88,7 @@ class Ran:
     def gate(self, policy: str | Path | None = None, **given: Any) -> Result:
         """Judge the traces by a policy, in the place of those that it names; keywords are those of `ragworthy.gate`."""
         made: Any = self.out / results.TRACES if self.out is not None else self.traces
-        return api.gate_of(policy, [api.Fresh(self.summary["gold"]["sha256"], made)], **given)
+        return api.gate_of(policy, [api.Fresh(self.summary["gold"]["sha256"], made, self.chunks)], **given)
 
     def _read(self, name: str) -> list[dict[str, Any]]:
         data = self._lines.of[name] if self._lines is not None else _bytes(self.out, name)
@@ -97,11 +108,17 @@ class _Lines:
     """What a folder that goes away held."""
 
     def __init__(self, folder: Path) -> None:
-        self.of = {name: _bytes(folder, name) for name in (results.TRACES, results.TIMINGS)}
+        self.of = {name: _bytes(folder, name) for name in (results.TRACES, results.TIMINGS, results.CHUNKS)}
 
 
 def _bytes(folder: Path | None, name: str) -> bytes:
-    return (folder or Path()).joinpath(name).read_bytes()
+    path = (folder or Path()) / name
+    return path.read_bytes() if name != results.CHUNKS or path.is_file() else b""
+
+
+def _binds(gold: Any, suite: str) -> bool:
+    """Whether the gold set says what its evidence is and names no ids: then texts are needed to find it."""
+    return UNNAMED in flags(items_of(open_source("gold", gold)), suite)
 
 
 Told = Callable[[int, int, int], object]
@@ -126,12 +143,15 @@ def run(
     limit: int | None = None,
     headers: Mapping[str, str] | Sequence[str] = (),
     pipeline: str | Path | None = None,
+    doc_id: DocId = None,
+    marker: str | re.Pattern[str] | None = None,
     progress: bool | Told = False,
 ) -> Ran:
     """Ask a pipeline every question of a gold set, as the command `ragworthy run` does.
 
-    `target`: a callable, sync or async, that takes the question or the whole request, or the text of `--target`.
-    `gold`: a path, an iterable of dicts or a data frame. With `out` the folder is that of the command, journal
+    `target`: a callable, sync or async, that takes the question or the whole request; a chain of LangChain, an engine
+    of LlamaIndex, a pipeline of Haystack; or the text of `--target`. `gold`: a path, an iterable of dicts or a data
+    frame. `doc_id` and `marker` are those of `ragworthy.reply`. With `out` the folder is that of the command, journal
     included, and `resume=True` goes on after any end; without, nothing stays on the disk. It prints nothing unless
     `progress` is True (a line on stderr) or a function that is called with done, total and errors.
 
@@ -153,7 +173,8 @@ def run(
             knobs=own,
             limit=None if limit is None else _whole("limit", limit),
         )
-        options = Options(_whole("retries", retries, least=0), _headers(headers), _pairs(own))
+        rules = rules_of(doc_id, marker, running.gold_ids(asked))
+        options = Options(_whole("retries", retries, least=0), _headers(headers), _pairs(own), rules, frozenset(own))
         made = _target(target, options, Path(pipeline) if pipeline is not None else None)
         if isinstance(target, str):
             running.check_knobs(target, own)
@@ -217,12 +238,13 @@ def _target(given: Any, options: Options, pipeline: Path | None) -> Target:
     if all(hasattr(given, name) for name in ("name", "open", "ask", "close")):
         target: Target = given
         return target
-    if callable(given):
-        from ragworthy.runner.targets.callables import Called
+    from ragworthy.runner.targets.callables import Called, call_of
 
-        return Called(name_of(given), given)
+    call = None if given is None else call_of(given, name_of(given), options)
+    if call is not None:
+        return Called(name_of(given), call, options=options)
     got = "nothing" if given is None else clip(repr(given), 80)
-    message = f"expected a callable, or a text such as {FORMS}, got {got}"
+    message = f"expected a callable, a chain, an engine, a pipeline, or a text such as {FORMS}, got {got}"
     raise UsageError([Problem("RW-U07", message, "target")])
 
 

@@ -57,6 +57,7 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
     retrieved_ids: list[str] | None = None
     answer_json: Answer | None = None
     error: Any = None
+    error_code: str | None = None
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):

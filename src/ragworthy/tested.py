@@ -154,7 +154,7 @@ def result_of(asked: How, target: Any, out: Path) -> Result:
         sha256 = open_source("gold", request.get("gold")).sha256()
         if sha256 not in fresh:
             ran = _ran(target, request.get("gold"), asked, out / sha256[:16])
-            fresh[sha256] = api.Fresh(sha256, ran.path)
+            fresh[sha256] = api.Fresh(sha256, ran.path, ran.chunks)
     return api.gate_of(asked.policy, list(fresh.values()))
 
 

@@ -254,10 +254,13 @@ def test_callables_that_cannot_be_called_show_what_can(cli: Cli) -> None:
         f"…/unfit_callables.py:an_id: {wanted}got an unexpected keyword argument 'q' [RW-J11]",
         *ADAPTER,
     ]
-    assert usage(cli, "chain")[0] == (
-        "…/unfit_callables.py:chain: expected a callable, got Chain: write a function around it, "
-        "def answer(question): … chain.invoke(question) [RW-U01]"
-    )
+    assert usage(cli, "chain") == [
+        "…/unfit_callables.py:chain: expected a callable, a chain, a query engine or a pipeline, got Chain [RW-J14]",
+        "  target_object: Name the chain, engine or pipeline itself, or write these lines around it:",
+        "  import ragworthy as rw",
+        "  def answer(question):",
+        "      return rw.reply(text, documents)  # of chain",
+    ]
     assert usage(cli, "none_such")[0] == "…/unfit_callables.py:none_such: expected a callable, got nothing [RW-U01]"
 
 

@@ -81,7 +81,7 @@ def answer(pipeline: Pipeline, q: str, **knobs: Any) -> dict[str, Any]:
     ("given", "message"),
     [
         ({"depth": 3}, 'expected a knob (mode, k_lex, k_sem, intersect, rerank_depth, knee, k, max_tokens, answerer, '
-                       'threshold, temperature, constraints, timings), got "depth"'),
+                       'threshold, temperature, reply_tokens, constraints, timings), got "depth"'),
         ({"mode": "sparse"}, 'mode: expected auto, bm25, dense or hybrid, got "sparse"'),
         ({"mode": ["bm25"]}, "mode: expected auto, bm25, dense or hybrid, got a list"),
         ({"k_lex": 0}, "k_lex: expected a whole number of at least 1, got 0"),
@@ -98,6 +98,7 @@ def answer(pipeline: Pipeline, q: str, **knobs: Any) -> dict[str, Any]:
         ({"threshold": 1.5}, "threshold: expected a number from 0 to 1, got 1.5"),
         ({"threshold": math.nan}, "threshold: expected a number from 0 to 1, got nan"),
         ({"temperature": -1}, "temperature: expected a number from 0 to 2, got -1"),
+        ({"reply_tokens": 0}, "reply_tokens: expected a whole number of at least 1, got 0"),
         ({"constraints": 0}, "constraints: expected true or false, got 0"),
         ({"timings": None}, "timings: expected true or false, got null"),
     ],

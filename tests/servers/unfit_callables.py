@@ -93,7 +93,7 @@ def by_name(prompt: str, *, temperature: float = 0.0) -> dict[str, Any]:
 
 
 class Chain:
-    """As LangChain has them: not callable."""
+    """Not callable, and not quite what LangChain has."""
 
     def invoke(self, question: str) -> str:
         return question

@@ -207,6 +207,14 @@ def _given(spans: Mapping[str, Span], key: str) -> str:
     return next((str(one) for one in held if isinstance(one, str | int)), "")
 
 
+def known_qid(trace: str, spans: Mapping[str, Span], rules: Rules) -> str:
+    """The question of a trace that cannot be read whole: by its metadata, by its text, else `trace`."""
+    if given := _given(spans, "qid"):
+        return given
+    asked = rules.gold.asked(_question(_outer(spans), ())) if rules.gold is not None else set()
+    return next(iter(asked)) if len(asked) == 1 else trace
+
+
 def _record(one: _Parts, rules: Rules, remark: str) -> Read:
     remarks = {remark} - {""}
     given = [found for span in one.retrieval for found in documents_of(span).documents]

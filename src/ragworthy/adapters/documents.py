@@ -241,6 +241,15 @@ def file_of(metadata: Mapping[str, Any]) -> str:
     return next((name for key in _FILE_KEYS if (name := _name(metadata.get(key)))), "")
 
 
+def chunk_of(one: Document) -> dict[str, Any]:
+    """A document as a chunk: its text under the id that traces have."""
+    record: dict[str, Any] = {"chunk_id": one.id, "text": one.text}
+    if file := file_of(one.metadata):
+        record["doc_id"] = file
+    attrs = {key: value for key, value in one.metadata.items() if isinstance(value, str | int | float)}
+    return record | {"attrs": attrs} if attrs else record
+
+
 def joined(metadata: Mapping[str, Any], keys: Sequence[str]) -> str:
     """The values of metadata keys as one id; empty where one is missing."""
     parts = [_name(metadata.get(key)) for key in keys]

@@ -6,6 +6,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy.adapters.documents import (
@@ -13,6 +14,7 @@ from ragworthy.adapters.documents import (
     Document,
     Markers,
     answered,
+    chunk_of,
     content_id,
     doc_ids,
     document,
@@ -28,6 +30,7 @@ from ragworthy.text import clip, described
 DocId = str | Sequence[str] | Callable[[Any], object] | None
 """A rule of `--doc-id`, metadata keys, or a function of a document."""
 _REPR = re.compile(r"<?(?:[\w.]+\.)?(?:Document|NodeWithScore|TextNode|Node|BaseNode)\b[(: ]")
+_PAGE = ("page", "page_number", "page_label", "section", "title")
 _KEPT = ("qid",)
 _TEXT_OF = ("response", "answer", "data", "text", "content")
 _MODEL = ("model_name", "model", "model_id")
@@ -55,12 +58,18 @@ class Given(NamedTuple):
     names: tuple[str, str, str] = ("text", "documents", "cited")
     """Under which names the text, the documents and the citations stood."""
 
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The parts under their names, for people."""
+        return {self.names[0]: self.text, self.names[1]: self.documents}
+
 
 class Made(NamedTuple):
-    """A reply, and a line on how it was read."""
+    """A reply, a line on how it was read, and the texts of its documents under their ids."""
 
     fields: dict[str, Any]
     how: str = ""
+    chunks: tuple[dict[str, Any], ...] = ()
 
 
 def reply(
@@ -134,7 +143,18 @@ def read(given: Given, how: Rules) -> Made:
         fields["usage"] = usage
     if given.stage_ms is not None:
         fields["stage_ms"] = _object(given.stage_ms, "stage_ms")
-    return Made(fields, _how(given, [origin for _, origin in found], how))
+    chunks = tuple(_chunk(one) for one, _ in found if one.text)
+    return Made(fields, _how(given, [origin for _, origin in found], how), chunks)
+
+
+def _chunk(one: Document) -> dict[str, Any]:
+    """A document as a chunk that is the same on every machine: no dates, no folders above the working folder."""
+    chunk = chunk_of(one)
+    attrs = {key: value for key, value in chunk.pop("attrs", {}).items() if key in _PAGE}
+    file = chunk.get("doc_id", "")
+    if file and Path(file).is_absolute() and Path(file).is_relative_to(Path.cwd()):
+        chunk["doc_id"] = Path(file).relative_to(Path.cwd()).as_posix()
+    return chunk | {"attrs": attrs} if attrs else chunk
 
 
 def _how(given: Given, origins: Sequence[str], how: Rules) -> str:
@@ -252,7 +272,7 @@ def usage_of(value: Any) -> dict[str, Any]:
     about = next((held for key in ("response_metadata", "meta") if (held := _mapping(getattr(value, key, None)))), {})
     counted = _mapping(getattr(value, "usage_metadata", None)) or _mapping(about.get("usage"))
     usage = tokens(counted)
-    model = next((held for key in _MODEL if isinstance(held := about.get(key), str) and held), None)
+    model = next((name for key in _MODEL if isinstance(name := about.get(key), str) and name), None)
     return usage | {"model": model} if usage and model else usage
 
 
@@ -277,8 +297,11 @@ def other_shape(value: Any) -> Given | None:
     >>> other_shape({"answer": "45 days.", "documents": []}).names
     ('answer', 'documents', 'citations')
     """
+    if isinstance(value, Given):
+        return value
     if isinstance(value, Mapping):
-        return None if "answer_json" in value or "retrieved_ids" in value else _of_mapping(value)
+        ours = any(value.get(key) is not None for key in ("answer_json", "retrieved_ids"))
+        return None if ours or value.get("error") else _of_mapping(value)
     if isinstance(value, str) or documents_in(value) is None:
         return None
     named = "source_nodes" if hasattr(value, "source_nodes") else "documents"

@@ -42,7 +42,7 @@ _METADATA = (
     "metadata.", "langfuse.observation.metadata.", "langfuse.trace.metadata.", "traceloop.association.properties.",
     "langsmith.metadata.",
 )  # fmt: skip
-_KEPT = ("metadata", EXAMPLE, "langfuse.experiment.item.id")
+_KEPT = ("metadata", "qid", EXAMPLE, "langfuse.experiment.item.id")
 _BUILDER = re.compile(r"PromptBuilder(\.run(_async)?)?$")
 _SINCE = datetime(1970, 1, 1, tzinfo=UTC)
 _FRACTION = re.compile(r"\.(\d+)")
@@ -90,7 +90,8 @@ class Span:
             if name := _scalar(self.attributes.get(prefix + key)):
                 return name
         held = opened(self.attributes.get("metadata"))
-        return _scalar(held.get(key)) if isinstance(held, Mapping) else ""
+        name = _scalar(held.get(key)) if isinstance(held, Mapping) else ""
+        return name or _scalar(self.attributes.get(key))
 
     @property
     def milliseconds(self) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ragworthy.adapters.assembly import Read, Rules, assembled, parts
 from ragworthy.adapters.cut import LENGTH_LIMIT
-from ragworthy.adapters.documents import Document, content_id, doc_ids, file_of, markers
+from ragworthy.adapters.documents import Document, chunk_of, content_id, doc_ids, markers
 from ragworthy.adapters.examples import Example, Link, columns
 from ragworthy.adapters.model import Imported, Option, Record, Skip, stamp
 from ragworthy.adapters.objects import Row, Rows
@@ -161,7 +161,7 @@ class _Found:
 
     def chunks(self) -> list[Record]:
         """The retrieved texts under the ids of the traces."""
-        return [_chunk(one) for one in self._documents.values() if one.text]
+        return [chunk_of(one) for one in self._documents.values() if one.text]
 
     def notes(self, rules: Rules) -> Iterator[str]:
         """What deserves a word."""
@@ -191,11 +191,3 @@ _NOTES = {
     "unread": "a postprocessor changed what was retrieved and what it gave back cannot be read; the list before it was taken",  # noqa: E501
     "stray": "a number is cited that is no document, such as [7]; kept as a citation of nothing",
 }  # fmt: skip
-
-
-def _chunk(one: Document) -> Record:
-    record: Record = {"chunk_id": one.id, "text": one.text}
-    if file := file_of(one.metadata):
-        record["doc_id"] = file
-    attrs = {key: value for key, value in one.metadata.items() if isinstance(value, str | int | float)}
-    return record | {"attrs": attrs} if attrs else record

@@ -11,6 +11,7 @@ from ragworthy.cli.flags import (
     experiments,
     imported,
     jobs,
+    model_flags,
     plugin,
     quiet,
     run_flags,
@@ -218,6 +219,7 @@ def _index(group: argparse.ArgumentParser) -> None:
     one.add_argument("question", metavar="QUESTION", help="what to ask")
     one.add_argument("--pipeline", metavar="FILE", help="what experiment tune wrote")
     one.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="a knob (repeatable)")
+    model_flags(one)
     one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
 
     _index_pairs(verbs)

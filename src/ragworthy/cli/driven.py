@@ -12,6 +12,7 @@ from ragworthy.adapters.replies import rules as rules_of
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
+from ragworthy.gold.following import UNNAMED
 from ragworthy.load.sources import open_source
 from ragworthy.names import Exit
 from ragworthy.policy.read import load_policy
@@ -21,7 +22,7 @@ from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options, Target
 from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.journal import FILE as JOURNAL
-from ragworthy.runner.results import TRACES, Counts
+from ragworthy.runner.results import CHUNKS, TRACES, Counts
 from ragworthy.runner.run import Progress, Ran
 from ragworthy.suites import SUITES
 from ragworthy.suites.refusing import refuses_of
@@ -48,7 +49,8 @@ def folder_of(text: str) -> Path:
 def open_given(given: argparse.Namespace) -> Target:
     """The target that the flags name."""
     rules = rules_of(given.doc_id, given.marker, running.gold_ids(Path(given.gold)), ("--doc-id", "--marker"))
-    options = Options(given.retries, tuple(given.header), tuple(given.knob), rules)
+    names = frozenset(running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob))
+    options = Options(given.retries, tuple(given.header), tuple(given.knob), rules, names)
     return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
 
 
@@ -64,6 +66,7 @@ def options_of(given: argparse.Namespace, out: Path, shown: "Shown") -> running.
         shown.told,
         retry_errors=given.retry_errors,
         keep_going=given.keep_going,
+        retries=given.retries,
         refuses=refuses_of(settings_of(given)),
     )
 
@@ -132,14 +135,37 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
         if counts.reasons:
             print(f"errors: {counted(counts.reasons)}")
             print(f"the first: {clip(counts.first or '', 300)}")
+        for note in ran.notes:
+            print(f"note: {note}")
+        if ran.left_running:
+            calls = plural(ran.left_running, "call was", "calls were")
+            print(f"{calls} left running: {given.timeout:g} s after a timeout they had not ended, and others took over")
+        if counts.reasons.get("timeout", 0) > 1:
+            print("timeouts: a lower --concurrency or a longer --timeout may help; --check proposes both")
         if ran.finished:
             print(f"traces: {traces(given)}")
+            _tell_chunks(counts, given)
         if ran.finished and counts.errored == counts.asked:
             print("next: the same command with --check shows one reply; --resume --retry-errors asks all again")
         elif ran.finished and following:
-            print(following + _known(counts))
+            print(_with_chunks(following, counts, given) + _known(counts))
     print(f"{ending} (exit {int(code)})")
     return int(code)
+
+
+def _tell_chunks(counts: Counts, given: argparse.Namespace) -> None:
+    """Where the texts of the documents are; and that ids do not name them, where they do not."""
+    if counts.chunks:
+        print(f"chunks: {plural(counts.chunks, 'retrieved text')}: {Path(given.out) / CHUNKS}")
+    if counts.clashing:
+        some = clip(", ".join(counts.clashing[:3]), 120)
+        names = plural(len(counts.clashing), "id names", "ids name")
+        print(f"{names} several texts ({some}): --doc-id content tells them apart")
+
+
+def _with_chunks(following: str, counts: Counts, given: argparse.Namespace) -> str:
+    """The next command with the texts that this run wrote, where evidence is to be bound to some."""
+    return following.replace(UNNAMED, shlex.quote(str(Path(given.out) / CHUNKS))) if counts.chunks else following
 
 
 def _known(counts: Counts) -> str:

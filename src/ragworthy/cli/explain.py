@@ -97,7 +97,7 @@ def schema(name: str) -> dict[str, object]:
     kinds = formats()
     if name not in kinds:
         raise usage_error(f'expected one of {", ".join(kinds)}, got "{name}"')
-    made: dict[str, object] = _steady(msgspec.json.schema(kinds[name]))
+    made: dict[str, object] = _steady(_reply() if name == "reply" else msgspec.json.schema(kinds[name]))
     head: dict[str, object] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"ragworthy.{name}/1"}
     own = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": (), "reply": ()}
     own |= {"gold.structured": ("id", "qid"), "outputs.structured": ("id", "qid")}
@@ -105,6 +105,17 @@ def schema(name: str) -> dict[str, object]:
     if aliases:
         head["anyOf"] = [{"required": [alias]} for alias in aliases]
     return head | made
+
+
+def _reply() -> dict[str, object]:
+    """A reply has one of two shapes: an answer, or an error."""
+    import msgspec
+
+    from ragworthy.runner.contract import Replied
+    from ragworthy.runner.reported import Failed
+
+    choices, shapes = msgspec.json.schema_components((Replied, Failed), ref_template="#/$defs/{name}")
+    return {"anyOf": list(choices), "$defs": shapes}
 
 
 def _steady(part: Any) -> Any:

@@ -285,6 +285,15 @@ def _driven(one: argparse.ArgumentParser, *, retries: int = 2, needs_out: bool =
     quiet(one)
 
 
+def model_flags(one: argparse.ArgumentParser) -> None:
+    """How a chat model is asked one question."""
+    one.add_argument("--answerer", metavar="NAME", help="extractive, or chat:MODEL@URL: short for --knob answerer=NAME")
+    one.add_argument("--seed", type=count, default=0, metavar="N", help="the seed that a chat model gets (default: 0)")
+    one.add_argument(
+        "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="for a chat model's reply (default: 60)"
+    )
+
+
 def _seconds(text: str) -> float:
     try:
         found = float(text)

@@ -74,15 +74,23 @@ def search_index(given: argparse.Namespace) -> int:
 def ask(given: argparse.Namespace) -> int:
     """Answer a question from an index with the built-in pipeline, or refuse, and say why."""
     from ragworthy.pipeline import Pipeline
+    from ragworthy.pipeline.knobs import EXTRACTIVE
     from ragworthy.runner.run import knobs_of
 
     if not given.question.strip():
         raise usage_error("expected a question, got nothing")
-    pipeline = Pipeline(Path(given.index), Path(given.pipeline) if given.pipeline else None)
+    knobs = knobs_of(None, given.knob) | ({"answerer": given.answerer} if given.answerer else {})
+    named = knobs.get("answerer", EXTRACTIVE)
+    pipeline = Pipeline(Path(given.index), Path(given.pipeline) if given.pipeline else None, named=named)
     try:
-        found = pipeline.explain(given.question, knobs_of(None, given.knob))
+        if named != EXTRACTIVE:
+            from ragworthy.cli.asking import ask_model
+
+            return ask_model(given, pipeline, pipeline.begin(given.question, knobs))
+        found = pipeline.explain(given.question, knobs)
     except ValueError as error:
-        raise usage_error(f"--knob: {error}") from None
+        by_flag = given.answerer and str(error).startswith("answerer: ")
+        raise usage_error(f"--{error}" if by_flag else f"--knob: {error}") from None
     if given.format == "json":
         show(json_text(found))
         return int(Exit.SHIP)

@@ -26,7 +26,7 @@ from ragworthy.runner.drive import on_signals
 from ragworthy.runner.faults import SURE, give_up
 from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, Kind, check_free, clear
 from ragworthy.runner.openloop import Fired, Shot, fire
-from ragworthy.runner.results import kept
+from ragworthy.runner.results import kept, told_of
 
 SCHEMA = "ragworthy.latency/1"
 RUNS, SUMMARY = "latency.jsonl", "latency.json"
@@ -34,7 +34,7 @@ LOADS = (1.0, 5.0, 20.0)
 WARMUP = 5
 OFF = 0.02
 """A held rate that differs from the one asked for by more than this share is warned about."""
-_KEPT = ("stage_ms", "usage", "retrieved_ids", "answer_json")
+_KEPT = ("stage_ms", "usage", "retrieved_ids", "answer_json", "raw")
 
 
 class Cell(NamedTuple):
@@ -304,7 +304,8 @@ async def _one(sweep: Sweep, n: int, cell: Cell, target: Target, options: Option
         keep_going=options.keep_going,
     )
     if fired.hopeless:
-        raise give_up(target.name, [(shot.ask, shot.reply) for shot in fired.shots[:SURE]], others=False)
+        first = fired.shots[0]
+        raise give_up(target.name, first.ask, first.reply, count=len(fired.shots[:SURE]), others=False)
     records = [_record(cell, place, shot) for place, shot in enumerate(fired.shots)]
     took = max(shot.at * 1000 + shot.e2e_ms for shot in fired.shots) - fired.shots[0].at * 1000
     kept = _Kept(_summed(cell, fired), records)
@@ -329,15 +330,14 @@ def _record(cell: Cell, place: int, shot: Shot) -> dict[str, Any]:
         "e2e_ms": shot.e2e_ms,
         "lag_ms": shot.lag_ms,
     }
-    if reply.error is not None:
-        return told | {"retrieved_ids": [], "answer_json": None, "error": reply.error}
-    return told | {name: reply.fields[name] for name in _KEPT if name in reply.fields}
+    kept = {name: reply.fields[name] for name in _KEPT if name in reply.fields}
+    return told | told_of(kept, reply.error, reply.code)
 
 
 def _summed(cell: Cell, fired: Fired) -> Measured:
     """What became of a cell, in numbers."""
     counted = [shot for shot in fired.shots if not shot.warmup]
-    reasons = Counter(reason_of(shot.reply.error) for shot in counted if shot.reply.error is not None)
+    reasons = Counter(reason_of(shot.reply.error, shot.reply.code) for shot in counted if shot.reply.error is not None)
     return Measured(
         config_id=cell.config_id,
         knobs=cell.knobs,

@@ -9,6 +9,8 @@ from ragworthy.load.decode import lines_of
 from ragworthy.load.sources import Source
 
 _EVIDENCE = ("gold_evidence", "gold_source")
+UNNAMED = "CHUNKS.jsonl"
+"""What stands for the file of chunks where none is known."""
 _IDS = ("gold_citations", "relevant")
 
 
@@ -28,7 +30,7 @@ def flags(items: Iterable[dict[str, Any]], suite: str, chunks: str = "") -> str:
     """The flags: chunks where evidence has to be bound to them, and a gate where a usual one cannot be measured."""
     held = list(items)
     bound = any(any(item.get(key) for key in _EVIDENCE) and not any(item.get(key) for key in _IDS) for item in held)
-    corpus = f" --corpus {chunks or 'CHUNKS.jsonl'}" if bound or (chunks and suite == "answers") else ""
+    corpus = f" --corpus {chunks or UNNAMED}" if bound or (chunks and suite == "answers") else ""
     return corpus + (_gates(held) if suite == "answers" else "")
 
 

@@ -291,8 +291,9 @@ def collapsed(question: Question) -> bool | None:
     source="ProblemMap GlobalFixMap/Chunking/eval_rag_precision_recall.md, hard negatives",
 )
 def negatives(facts: Facts, *, k: int) -> bool | None:
-    """Share of questions with a hard negative among the first k returned; an error counts as one."""
-    return facts.errored or 0 < facts.negative <= k if facts.answerable and facts.negatives else None
+    """Share of questions with a hard negative among the first k returned; an error without results counts as one."""
+    lost = facts.errored and not facts.returned
+    return lost or 0 < facts.negative <= k if facts.answerable and facts.negatives else None
 
 
 @metric(
@@ -306,10 +307,10 @@ def negatives(facts: Facts, *, k: int) -> bool | None:
     source="ProblemMap GlobalFixMap/Chunking/eval_rag_precision_recall.md, hard negatives",
 )
 def negative_first(facts: Facts, *, k: int) -> bool | None:
-    """Share of questions where a hard negative is ranked above the first relevant block; an error counts as one."""
+    """Share of questions with a hard negative above the first relevant block; an error without results is one."""
     if not facts.answerable or not facts.negatives:
         return None
-    if facts.errored:
+    if facts.errored and not facts.returned:
         return True
     first = facts.relevant[0] if facts.relevant and facts.relevant[0] <= k else k + 1
     return 0 < facts.negative <= k and facts.negative < first

@@ -1,7 +1,10 @@
 """The built-in guarded pipeline: retrieve, answer from what was found, cite it, echo its rules, or refuse."""
 
+import asyncio
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +13,8 @@ from ragworthy.index.ranking import Floats
 from ragworthy.names import REFUSAL
 from ragworthy.pipeline import extract, retrieve
 from ragworthy.pipeline.asked import Question
-from ragworthy.pipeline.chat import Chat
+from ragworthy.pipeline.chat import Chat, Said
+from ragworthy.pipeline.endpoint import RETRIES, asking
 from ragworthy.pipeline.extract import Scored
 from ragworthy.pipeline.knobs import EXTRACTIVE, Knobs, read
 from ragworthy.pipeline.retrieve import Found
@@ -19,9 +23,11 @@ from ragworthy.pipeline.tuning import load
 from ragworthy.pipeline.units import locked
 from ragworthy.records import Chunk
 
-__all__ = ["Attempt", "Pipeline"]
+__all__ = ["Attempt", "Begun", "Pipeline"]
 
 _SHOWN = 5
+TIMEOUT = 60.0
+"""So many seconds a question may take that nobody gave another time."""
 
 
 class Attempt(NamedTuple):
@@ -57,6 +63,19 @@ class _Clock:
         self._since = now
 
 
+class Begun(NamedTuple):
+    """A question for which the context is there, and an answer is not."""
+
+    knobs: Knobs
+    clock: _Clock
+    got: _Retrieved
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether a chat model is to be asked; it is not about an empty context."""
+        return self.knobs.answerer != EXTRACTIVE and bool(self.got.context)
+
+
 class Pipeline:
     """Answers questions from an index. May be called from several threads; the same question gets the same reply."""
 
@@ -69,27 +88,72 @@ class Pipeline:
     def __call__(
         self, *, qid: str, q: str, seed: int = 0, jitter: str = "none", knobs: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """The reply to one question; `seed` goes to a chat endpoint, `qid` and `jitter` change nothing."""
-        chosen = self._knobs(knobs or {})
+        """The reply to one question; `seed` goes to a chat endpoint, `jitter` changes nothing."""
+        begun = self.begin(q, knobs)
+        if not begun.needs_model:
+            return self.extracted(begun)
+        return self.asked(begun, self.chat(begun), qid=qid, seed=seed)
+
+    def asked(self, begun: Begun, chat: Chat, *, qid: str, seed: int = 0, timeout: float = TIMEOUT) -> dict[str, Any]:
+        """The reply with a model that is opened for this question alone."""
+        future: Future[dict[str, Any]] = Future()
+
+        async def one() -> dict[str, Any]:
+            await chat.endpoint.open()
+            try:
+                return (await self.answered(begun, chat, qid=qid, seed=seed, timeout=timeout))[0]
+            finally:
+                await chat.endpoint.close()
+
+        # In a thread of its own: where a loop is already running, as in a notebook, none can be started.
+        threading.Thread(target=lambda: _settle(future, one()), daemon=True).start()
+        return future.result()
+
+    def begin(self, q: str, knobs: Mapping[str, Any] | None = None) -> Begun:
+        """The context for a question."""
         clock = _Clock()
-        got = self._retrieve(q, chosen, clock)
-        if chosen.answerer == EXTRACTIVE:
-            claim, citations = self._extract(got, chosen)
+        chosen = self._knobs(knobs or {})
+        return Begun(chosen, clock, self._retrieve(q, chosen, clock))
+
+    def extracted(self, begun: Begun) -> dict[str, Any]:
+        """The reply without a model: a sentence of the context, or the refusal."""
+        if begun.knobs.answerer == EXTRACTIVE:
+            claim, citations = self._extract(begun.got, begun.knobs)
             usage: dict[str, Any] = {"model": EXTRACTIVE, "attempts": 1}
         else:
-            claim, citations, usage = self._chat(got, chosen, seed)
-        clock.lap("llm")
-        echo = self._locked([chunk for chunk in got.chunks if chunk.name in citations], chosen)
-        reply: dict[str, Any] = {
-            "answer_json": {"claim": claim, "citations": citations, "constraints_echo": echo},
-            "retrieved_ids": [chunk.name for chunk in got.chunks],
-            "topk": [_result(one) for one in got.context],
-        }
-        clock.lap("guard")
-        if chosen.timings:
-            reply["stage_ms"] = clock.stages
-        reply["usage"] = usage | {"context_tokens": sum(map(retrieve.tokens_of, got.chunks))}
-        return reply
+            claim, citations = REFUSAL, []
+            usage = {"model": self.chat(begun).endpoint.model, "attempts": 0}
+        return self._reply(begun, claim, citations, usage)
+
+    def chat(self, begun: Begun, retries: int = RETRIES) -> Chat:
+        """The model that is to be asked."""
+        name = begun.knobs.answerer
+        return Chat(name, named=name == self._named, retries=retries)
+
+    async def answered(
+        self, begun: Begun, chat: Chat, *, qid: str, seed: int, timeout: float, left: float | None = None
+    ) -> tuple[dict[str, Any], int]:
+        """The reply with a model that is open, and how many requests that took; `left`: what is left of the time."""
+        asked = asking(qid, timeout, left)
+        got = begun.got
+        said = await chat.answer(got.question.text, got.chunks, asked, seed=seed, knobs=begun.knobs)
+        if said.error:
+            return self._error(begun, said), said.sent
+        return self._reply(begun, said.claim, said.citations, said.usage), said.sent
+
+    def _reply(self, begun: Begun, claim: str, citations: list[str], usage: dict[str, Any]) -> dict[str, Any]:
+        begun.clock.lap("llm")
+        cited = [chunk for chunk in begun.got.chunks if chunk.name in citations]
+        echo = self._locked(cited, begun.knobs)
+        answer = {"claim": claim, "citations": citations, "constraints_echo": echo}
+        begun.clock.lap("guard")
+        return {"answer_json": answer, **_known(begun, usage)}
+
+    def _error(self, begun: Begun, said: Said) -> dict[str, Any]:
+        """The reply where there is no answer: why, and all that is known."""
+        begun.clock.lap("llm")
+        told = {"error": said.error, "error_code": said.code, **_known(begun, said.usage)}
+        return told | {"raw": said.raw} if said.raw else told
 
     def attempt(self, q: str, knobs: Mapping[str, Any] | None = None) -> Attempt:
         """The best extractive answer and its score, whatever the threshold is; score 0 where nothing was found."""
@@ -165,15 +229,6 @@ class Pipeline:
             return REFUSAL, []
         return extract.claim(self._shelf, got.question, best), [best.chunk.name]
 
-    def _chat(self, got: _Retrieved, chosen: Knobs, seed: int) -> tuple[str, list[str], dict[str, Any]]:
-        """The answer of a chat endpoint, which is not asked about an empty context."""
-        chat = Chat(chosen.answerer, named=chosen.answerer == self._named)
-        if not got.context:
-            return REFUSAL, [], {"model": chat.model, "attempts": 0}
-        rules = [self._locked([chunk], chosen) for chunk in got.chunks]
-        reply = chat.answer(got.question.text, got.chunks, rules, seed=seed, temperature=chosen.temperature)
-        return reply.claim, reply.citations, reply.usage
-
     def _locked(self, chunks: Sequence[Chunk], chosen: Knobs) -> list[str]:
         """The rules of the sections that these chunks stand in."""
         if not chosen.constraints:
@@ -183,6 +238,25 @@ class Pipeline:
     def _shown(self, one: Scored) -> dict[str, Any]:
         text = self._shelf.parts(one.chunk).units[one.place].text
         return {"id": one.chunk.name, "score": one.score, "features": one.features, "text": text}
+
+
+def _known(begun: Begun, usage: dict[str, Any]) -> dict[str, Any]:
+    """What a reply tells whether there is an answer or not."""
+    chunks = begun.got.chunks
+    known: dict[str, Any] = {
+        "retrieved_ids": [chunk.name for chunk in chunks],
+        "topk": [_result(one) for one in begun.got.context],
+    }
+    if begun.knobs.timings:
+        known["stage_ms"] = begun.clock.stages
+    return known | {"usage": usage | {"context_tokens": sum(map(retrieve.tokens_of, chunks))}}
+
+
+def _settle(future: "Future[dict[str, Any]]", work: Coroutine[Any, Any, dict[str, Any]]) -> None:
+    try:
+        future.set_result(asyncio.run(work))
+    except BaseException as error:  # noqa: BLE001 - whoever waits for it gets it
+        future.set_exception(error)
 
 
 def _result(one: Found) -> dict[str, Any]:

@@ -39,6 +39,8 @@ class Knobs(NamedTuple):
     """The least score with which the extractive answerer answers; None: the tuned one, else the default."""
     temperature: float = 0.0
     """For a chat endpoint."""
+    reply_tokens: int = 512
+    """How many tokens a chat model may write, its thoughts among them."""
     constraints: bool = True
     """Whether the rules in the cited chunks are locked and echoed."""
     timings: bool = True
@@ -82,6 +84,7 @@ _ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "answerer": ("extractive or chat:MODEL@URL", _is_answerer),
     "threshold": _between(0, 1),
     "temperature": _between(0, 2),
+    "reply_tokens": _whole(1),
     "constraints": _FLAG,
     "timings": _FLAG,
 }

@@ -16,7 +16,7 @@ SCHEMA = "ragworthy.pipeline/1"
 NAME = "pipeline.toml"
 MARK = b"# Written by 'ragworthy experiment tune'."
 """How a tuning file of ours begins."""
-_FIXED = frozenset(("answerer", "threshold", "temperature", "timings"))
+_FIXED = frozenset(("answerer", "threshold", "temperature", "reply_tokens", "timings"))
 """Knobs that a tuning file does not set: it is about the extractive answerer and asks no address."""
 
 

@@ -88,7 +88,8 @@ def blamed(report: dict[str, Any], voices: Voices) -> list[dict[str, Any]]:
         own = [gate for gate in failing if (gate.get("suite") or gate["metric"].partition(".")[0]) == suite]
         for one in body["offenders"]:
             guilty = any(
-                one["qid"] in gate.get("failing", ()) or voices(suite).pulls_down(one, gate["metric"]) for gate in own
+                one["qid"] in gate["failing"] if gate["op"] == g.EACH else voices(suite).pulls_down(one, gate["metric"])
+                for gate in own
             )
             (first if guilty else rest).append(one)
     return first + rest

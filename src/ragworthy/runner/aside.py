@@ -12,6 +12,8 @@ from ragworthy.runner.contract import Ask, Reply, Target
 from ragworthy.runner.run import Ran
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name)]
+_LOOK = 0.1
+"""So many seconds at most pass before Ctrl-C is heard."""
 
 
 def loop_runs() -> bool:
@@ -79,10 +81,14 @@ def _cancel(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def aside(target: Target, work: Callable[[Target], Ran]) -> Ran | None:
-    """What the work gives, done in a thread of its own; None when somebody stopped it with Ctrl-C."""
+    """What the work gives, done in a thread of its own; None when somebody stopped it with Ctrl-C.
+
+    Signals are those of whoever calls it: see `signals_kept`.
+    """
     stoppable = Stoppable(target)
     done: list[Ran] = []
     raised: list[BaseException] = []
+    ended = threading.Event()  # `join` takes a thread for dead once a signal interrupts it
 
     def do() -> None:
         try:
@@ -91,14 +97,19 @@ def aside(target: Target, work: Callable[[Target], Ran]) -> Ran | None:
             stoppable.stopped = True
         except BaseException as error:  # noqa: BLE001 - handed on to whoever waits
             raised.append(error)
+        finally:
+            ended.set()
 
     thread = threading.Thread(target=copy_context().run, args=(do,), daemon=True)
+    if threading.current_thread() is threading.main_thread():  # a loop may have taken Ctrl-C for its own tasks
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     thread.start()
     try:
-        thread.join()
+        while not ended.wait(_LOOK):  # a signal that another thread got is heard here only between two waits
+            continue
     except KeyboardInterrupt:
         stoppable.stop()
-        thread.join()
+        ended.wait()
     if raised and not stoppable.stopped:
         raise raised[0]
-    return done[0] if done else None
+    return done[0] if done and not stoppable.stopped else None

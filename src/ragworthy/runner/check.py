@@ -54,11 +54,13 @@ def problems(checked: Checked, name: str) -> DataError | None:
     if reply.error is None:
         return None
     error = in_environment().masked(reply.error)
-    if reason_of(error) == "bad reply":
+    if reason_of(error) == "bad reply" and not reply.reported:
         misfits = reply.misfits or (("", error.partition(": ")[2]),)
         return DataError([Problem("RW-J10", clip(why, 300), name, field) for field, why in misfits])
     code = "RW-J06" if reply.unreachable else "RW-J12"
-    return DataError([Problem(code, f"expected a reply, got {clip(error, 300)}", name)], advice=hint_of(error))
+    return DataError(
+        [Problem(code, f"expected a reply, got {clip(error, 300)}", name)], advice=hint_of(error, reply.code)
+    )
 
 
 def reading(checked: Checked, refuses: Callable[[str], bool]) -> list[tuple[str, str]]:

@@ -8,8 +8,9 @@ import msgspec
 
 from ragworthy.load.values import Refused, endless, outline, plain, taken_apart
 from ragworthy.records import Result
+from ragworthy.runner.reported import SHOWN, code_in, error_in, kept_in, negative, raw_in, written
 from ragworthy.text import clip, described
-from ragworthy.wire.secret import Secrets
+from ragworthy.wire.secret import Secrets, in_environment
 
 if TYPE_CHECKING:
     from ragworthy.adapters.replies import Made, Rules
@@ -47,6 +48,8 @@ class Options(NamedTuple):
     """The knobs of the command line, NAME=VALUE: what they name was named by whoever runs this, and not by a file."""
     rules: "Rules | None" = None
     """How the documents of a reply get their ids, and how its answer cites them; None: as usual."""
+    names: frozenset[str] = frozenset()
+    """The names of all knobs, those of a file too."""
 
     @property
     def told(self) -> dict[str, str]:
@@ -64,14 +67,12 @@ SHAPE = (
     ' or {"answer": "… [1]", "documents": [{"id": "…", "text": "…"}, …]}'
 )
 """A reply in both its forms, as a message shows them."""
-SHOWN = 400
-"""So many characters of what came back are kept for a message."""
 _LOOKED_AT = 8192
 """So many bytes of a reply are looked at for that: secrets in it are hidden first."""
 
 
 class Reply(msgspec.Struct, frozen=True, eq=False):
-    """What came back: the fields of a trace, or why there are none."""
+    """What came back: the fields of a trace, or an error and those fields that are known all the same."""
 
     fields: dict[str, Any]
     error: str | None = None
@@ -84,16 +85,24 @@ class Reply(msgspec.Struct, frozen=True, eq=False):
     """Every field that does not fit, and why; empty where it is not a matter of fields."""
     how: str = ""
     """How an answer with documents was read; empty where the reply named the fields of a trace itself."""
+    chunks: tuple[dict[str, Any], ...] = ()
+    """The texts of the documents of an answer, under the ids that the trace has."""
+    code: str | None = None
+    """The code of an error, where it has one."""
+    reported: bool = False
+    """Whether the target itself says that it is an error: it is in step, and its next reply may be good."""
+    running: Any = None
+    """The future of a call that goes on although its time is up; None where nothing does."""
 
     def __eq__(self, other: object) -> bool:
-        """Whether the same came of both; in which form it came does not matter."""
+        """Whether the same came of both; in which form it came does not matter, nor what an error kept."""
         return isinstance(other, Reply) and self._came == other._came
 
     __hash__ = None  # type: ignore[assignment]
 
     @property
     def _came(self) -> tuple[dict[str, Any], str | None, int, bool]:
-        return self.fields, self.error, self.attempts, self.unreachable
+        return self.fields if self.error is None else {}, self.error, self.attempts, self.unreachable
 
 
 class Target(Protocol):
@@ -155,13 +164,18 @@ def checked(given: Any, attempts: int = 1, *, qid: str | None = None, rules: "Ru
     'bad reply: expected object, got null'
     >>> checked({"answer": "45 days [1].", "documents": [{"id": "a", "text": "45 days."}]}).fields["answer_json"]
     {'claim': '45 days.', 'citations': ['a']}
+    >>> checked({"error": "truncated: 512 tokens", "retrieved_ids": ["a"]}).fields
+    {'retrieved_ids': ['a']}
     """
     try:
         found = None if type(given) is dict and "answer_json" in given else _made(given, rules)
     except Refused as refused:
-        return unfit(refused, attempts, outline(given, SHOWN))
+        return unfit(refused, attempts, getattr(given, "shown", given))
     reply = _checked(given if found is None else found.fields, attempts, qid)
-    return msgspec.structs.replace(reply, raw=outline(given, SHOWN), how="" if found is None else found.how)
+    shown = given if found is None else getattr(given, "shown", given)
+    fields = reply.fields | written(outline(shown, _LOOKED_AT)) if reply.misfits else reply.fields
+    reply = msgspec.structs.replace(reply, fields=fields, raw=outline(shown, SHOWN))
+    return reply if found is None else msgspec.structs.replace(reply, how=found.how, chunks=found.chunks)
 
 
 def _made(given: Any, rules: "Rules | None") -> "Made | None":
@@ -171,9 +185,12 @@ def _made(given: Any, rules: "Rules | None") -> "Made | None":
     return made(given, rules or Rules())
 
 
-def unfit(refused: Refused, attempts: int = 1, raw: str = "") -> Reply:
+def unfit(refused: Refused, attempts: int = 1, given: Any = None) -> Reply:
     """The reply that a part of an answer with documents does not fit."""
-    return Reply({}, f"bad reply: {refused}", attempts, raw=raw, misfits=((refused.field, refused.reason),))
+    misfits = ((refused.field, refused.reason),)
+    fields = {} if given is None else written(outline(given, _LOOKED_AT))
+    raw = "" if given is None else outline(given, SHOWN)
+    return Reply(fields, f"bad reply: {refused}", attempts, raw=raw, misfits=misfits)
 
 
 def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
@@ -183,12 +200,14 @@ def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
         if len(encoded) > LARGEST:
             return Reply({}, TOO_LARGE, attempts)
         decoded = msgspec.json.decode(encoded)
+        if (failed := _failed(decoded, attempts, qid)) is not None:
+            return failed
         wrong = (_endless(built) if b"null" in encoded else "") or _text_for_list(decoded)
         if wrong:
-            return Reply({}, f"bad reply: {wrong}", attempts, misfits=misfits_of(decoded))
+            return Reply(kept_in(decoded), f"bad reply: {wrong}", attempts, misfits=misfits_of(decoded))
         msgspec.convert(decoded, Replied)
     except msgspec.ValidationError as error:
-        return Reply({}, f"bad reply: {_said(error)}", attempts, misfits=misfits_of(decoded))
+        return Reply(kept_in(decoded), f"bad reply: {_said(error)}", attempts, misfits=misfits_of(decoded))
     except Refused as refused:
         return Reply({}, f"bad reply: {refused}", attempts)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -197,6 +216,31 @@ def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
     if wrong:
         return Reply({}, f"bad reply: {wrong}", attempts)
     return Reply({key: decoded[key] for key in KEPT if decoded.get(key) is not None}, None, attempts)
+
+
+def _failed(given: Any, attempts: int, qid: str | None) -> Reply | None:
+    """A reply that says itself that it is an error, with what it keeps; None for all others."""
+    error = error_in(given)
+    if error is None:
+        return None
+    if wrong := _another(given.get("qid"), qid):
+        return Reply({}, f"bad reply: {wrong}", attempts)
+    fields = kept_in(given) | raw_in(given)
+    text = in_environment().masked(error.text)
+    return Reply(fields, text, attempts, reason_of(text) == "unreachable", code=error.code, reported=True)
+
+
+def without_success(said: str, body: bytes, attempts: int, secrets: Secrets | None = None) -> Reply:
+    """The reply in an answer that is an error by its status, which `said` begins with: its body may keep something."""
+    try:
+        given = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        given = None
+    if secrets:
+        given = _without(given, secrets.masked)
+    error = error_in(given)
+    code = error.code if error is not None else code_in(given)
+    return Reply(kept_in(given) | raw_in(given), said, attempts, raw=said.partition(": ")[2], code=code, reported=True)
 
 
 def _built(given: Any) -> Any:
@@ -208,7 +252,10 @@ def _built(given: Any) -> Any:
         try:
             built[name] = plain(value)
         except Refused as refused:
-            if name in Replied.__struct_fields__:
+            if name == "error":
+                raised = isinstance(value, BaseException)
+                built[name] = f"raised: {type(value).__name__}: {value}" if raised else outline(value)
+            elif name in Replied.__struct_fields__ and not given.get("error"):
                 raise refused.inside(f".{name}") from None
     return built
 
@@ -257,14 +304,8 @@ def _negative(usage: dict[str, Any] | None) -> str:
     >>> _negative({"model": "m", "llm": {"prompt_tokens": -4}})
     'usage.llm.prompt_tokens: expected a number from 0, got -4'
     """
-    counts = dict(usage or {})
-    for stage, own in (usage or {}).items():
-        if isinstance(own, dict):
-            counts |= {f"{stage}.{name}": count for name, count in own.items()}
-    for name, count in counts.items():
-        if isinstance(count, int | float) and count < 0:
-            return f"usage.{clip(name, 80)}: expected a number from 0, got {described(count)}"
-    return ""
+    found = negative(usage)
+    return "" if found is None else f"usage.{clip(found[0], 80)}: expected a number from 0, got {described(found[1])}"
 
 
 def decoded(
@@ -302,12 +343,13 @@ def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | Non
         # What is wrong may be shown with what is in it: short secrets go out, too, before anything is cut.
         wrong = checked(_without(given, secrets.masked), attempts, qid=qid, rules=rules)
         error = wrong.error or "bad reply: expected an object of the contract, got another"
-        return Reply({}, error, attempts, misfits=wrong.misfits)
+        return msgspec.structs.replace(wrong, error=error)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = str(error).removeprefix("JSON is malformed: ")
         text = body.decode("utf-8", "replace")
         told = clip((secrets.masked(text) if secrets else text)[:400], 80) or "nothing"
-        return Reply({}, f"bad reply: expected JSON, got {told} ({reason})", attempts)
+        wrong = f"bad reply: expected JSON, got {told} ({reason})"
+        return Reply(written(shown(body, secrets)) if told != "nothing" else {}, wrong, attempts)
 
 
 def _without(given: Any, hide: Callable[[str], str]) -> Any:
@@ -339,13 +381,13 @@ def late(timeout: float) -> str:
     return f"timeout: no reply within {timeout:g} s"
 
 
-def reason_of(error: str) -> str:
-    """The stable word an error starts with.
+def reason_of(error: str, code: str | None = None) -> str:
+    """The stable word an error starts with, and its code where it has one.
 
-    >>> reason_of("status 500: oops"), reason_of("timeout: no reply within 5 s")
-    ('status 500', 'timeout')
+    >>> reason_of("status 500: oops"), reason_of("bad reply: expected JSON, got text", "RW-N04")
+    ('status 500', 'bad reply RW-N04')
     """
-    return error.partition(":")[0]
+    return error.partition(":")[0] + (f" {code}" if code else "")
 
 
 def _said(error: msgspec.ValidationError) -> str:

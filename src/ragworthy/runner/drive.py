@@ -6,27 +6,18 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from typing import NamedTuple
 
-from ragworthy.errors import DataError
-from ragworthy.runner.contract import Ask, Reply, Target
-from ragworthy.runner.faults import SURE, give_up, same_fault
+from ragworthy.runner.contract import Ask, Target
+from ragworthy.runner.faults import SURE
+from ragworthy.runner.streak import Asked as Asked
+from ragworthy.runner.streak import Clock, Streak
 from ragworthy.runner.targets.callables import Called
-from ragworthy.runner.targets.mainthread import MainThread
+from ragworthy.runner.targets.mainthread import SAME, MainThread
 
-
-class Asked(NamedTuple):
-    """One question with its reply."""
-
-    n: int
-    ask: Ask
-    reply: Reply
-    e2e_ms: float
-    started: str
-
-
+_TICK = 0.1
+"""So many seconds at most pass until a wait notices that somebody says stop."""
 Record = Callable[[Asked], None]
 """Where replies go as they come; what it raises ends the drive."""
 
@@ -43,22 +34,21 @@ class Driver:
         timeout: float,
         stopping: Callable[[], None],
         keep_going: bool = False,
+        again: bool = False,
     ) -> None:
+        """With `again`, what failed because the target was away is asked once more when the others are done."""
         self._target = target
         self._record = record
         self._concurrency = concurrency
         self._timeout = timeout
         self._keep_going = keep_going
-        self._held: list[Asked] = []
-        self._fault: str | None = None
-        """What all replies that are held have in common."""
-        self._others = False
-        """Whether a reply of another kind came before those that are held."""
-        self._given_up: DataError | None = None
-        self._sure = SURE
+        self._again = again
+        self._streak: Streak
         self._on_stop = stopping
         self._stopping = 0
         self._workers: list[asyncio.Task[None]] = []
+        self.left_running = 0
+        """How many calls went on long after their time was up, and were left to themselves."""
 
     def stop(self) -> None:
         """The first time: finish what is in flight; the second time: at once."""
@@ -77,26 +67,50 @@ class Driver:
         else:
             asyncio.run(self.drive(asks, count))
 
+    def _begin(self, count: int) -> None:
+        self._streak = Streak(
+            self._target.name,
+            self._record,
+            again=self._again,
+            keep_going=self._keep_going,
+            patience=self._timeout,
+            sure=min(SURE, count),
+        )
+
+    def _next(self, queue: Iterator[tuple[int, Ask]]) -> tuple[int, Ask] | None:
+        """The next question; those that are asked once more come last."""
+        if self._stopping or self._streak.given_up:
+            return None
+        following = next(queue, None)
+        if following is None and not self._streak.later:
+            self._streak.ask_held_again()
+        if following is None and self._streak.later:
+            following = self._streak.later.pop(0)
+        return following
+
     def _run_here(self, target: Called, asks: Iterable[tuple[int, Ask]], count: int) -> None:
         """One after the other in this thread. No loop runs around the calls: a pipeline may run one of its own."""
-        self._sure = min(SURE, count)
+        self._begin(count)
+        queue = iter(asks)
         asyncio.run(target.open())
         try:
             with MainThread(self.stop) as here:
-                for n, ask in asks:
-                    if self._stopping or self._given_up:
-                        break
-                    started, begun = _now(), time.perf_counter()
+                while (following := self._next(queue)) is not None:
+                    n, ask = following
+                    clock = Clock()
                     reply = target.ask_here(ask, self._timeout, here)
                     if self._stopping < 2:  # else it was cut short
-                        self._take(Asked(n, ask, reply, _ms_since(begun), started))
-            self._end()
+                        self._streak.take(clock.asked(n, ask, reply))
+                    end = time.monotonic() + self._streak.pause()
+                    while not self._stopping and (left := end - time.monotonic()) > 0:
+                        time.sleep(min(left, _TICK))
+            self._streak.end(stopped=bool(self._stopping))
         finally:
             asyncio.run(target.close())
 
     async def drive(self, asks: Iterable[tuple[int, Ask]], count: int) -> bool:
         """Ask them all; False when it was stopped before the end."""
-        self._sure = min(SURE, count)
+        self._begin(count)
         queue = iter(asks)
         with on_signals(self.stop, signal.SIGINT, signal.SIGTERM):
             await self._target.open()
@@ -120,69 +134,53 @@ class Driver:
         for error in errors:
             if error is not None:
                 raise error
-        self._end()
-
-    def _end(self) -> None:
-        if self._given_up is not None:
-            raise self._given_up
-        self._record_held()
+        self._streak.end(stopped=bool(self._stopping))
 
     async def _work(self, queue: Iterator[tuple[int, Ask]]) -> None:
-        while not (self._stopping or self._given_up) and (following := next(queue, None)) is not None:
+        running: Future[object] | None = None
+        while (following := self._next(queue)) is not None:
+            if running is not None:
+                await self._give_back(running)
+            if self._stopping or self._streak.given_up:
+                return
             n, ask = following
-            started, begun = _now(), time.perf_counter()
+            clock = Clock()
             reply = await self._target.ask(ask, self._timeout)
-            self._take(Asked(n, ask, reply, _ms_since(begun), started))
+            running = reply.running
+            self._streak.take(clock.asked(n, ask, reply))
+            await self._wait(self._streak.pause(), lambda: False)
 
-    def _take(self, asked: Asked) -> None:
-        """Record a reply; hold those back that make the same mistake until it is known whether all do."""
-        fault = None if self._keep_going else _fault(asked.reply)
-        if fault is None or fault != self._fault:
-            self._others = self._others or self._fault is not None or fault is None
-            self._record_held(all_of_them=True)
-        self._fault = fault
-        if fault is None:
-            self._record(asked)
-        elif self._given_up is None:
-            self._hold(asked)
+    async def _give_back(self, running: "Future[object]") -> None:
+        """Wait until a call ends whose time is up, for no longer than that time again: its place stays taken.
 
-    def _hold(self, asked: Asked) -> None:
-        """Hold a reply back; when there are enough of them, ask no more, and let what is in flight finish."""
-        self._held.append(asked)
-        enough = self._sure if asked.reply.unreachable and not self._others else SURE
-        if len(self._held) >= enough:
-            held, self._held = self._held, []
-            self._given_up = give_up(self._target.name, [(one.ask, one.reply) for one in held], others=self._others)
-            if asked.reply.unreachable:
-                raise self._given_up
+        A call in a thread cannot be ended, and with another one in its place more would run than were asked for.
+        """
+        await self._wait(self._timeout, running.done)
+        self.left_running += not (running.done() or self._stopping)
 
-    def _record_held(self, *, all_of_them: bool = False) -> None:
-        """Record what is held; what reached nothing is asked again by the next run where somebody stopped this one."""
-        held, self._held = self._held, []
-        for one in held:
-            if all_of_them or not self._stopping or not one.reply.unreachable:
-                self._record(one)
-
-
-def _fault(reply: Reply) -> str | None:
-    return "unreachable" if reply.unreachable else same_fault(reply.error)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _ms_since(begun: float) -> float:
-    return round((time.perf_counter() - begun) * 1000, 3)
+    async def _wait(self, seconds: float, over: Callable[[], bool]) -> None:
+        """Wait so long, or until it is over, or somebody says stop."""
+        end = time.monotonic() + seconds
+        while not (over() or self._stopping) and (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, _TICK / 5))
 
 
 @contextmanager
 def on_signals(stop: Callable[[], object], *signals: signal.Signals) -> Iterator[None]:
-    """Take signals as a wish to stop, where this is the main thread."""
+    """Take signals as a wish to stop, where this is the main thread; SIGTERM again at once is the same wish."""
     loop = asyncio.get_running_loop()
     ours = threading.current_thread() is threading.main_thread() and os.name == "posix"
+    last = float("-inf")
+
+    def asked(one: signal.Signals) -> None:
+        nonlocal last
+        again = one == signal.SIGTERM and time.monotonic() - last < SAME
+        last = time.monotonic() if one == signal.SIGTERM else last
+        if not again:
+            stop()
+
     for one in signals if ours else ():
-        loop.add_signal_handler(one, stop)
+        loop.add_signal_handler(one, asked, one)
     try:
         yield
     finally:

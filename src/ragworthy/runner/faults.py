@@ -1,10 +1,10 @@
 """What is wrong with a target as a whole: the same mistake in every reply, and what it should reply instead."""
 
 import re
-from collections.abc import Sequence
 
 import msgspec
 
+from ragworthy.codes import CATALOGUE
 from ragworthy.errors import DataError, Problem
 from ragworthy.runner.contract import SHAPE, Ask, Reply, reason_of
 from ragworthy.text import clip
@@ -35,19 +35,25 @@ def same_fault(error: str | None) -> str | None:
 
 
 _PASSING = ("status 408", "status 425", "status 429")
+_BUSY = (*_PASSING, "status 502", "status 503", "status 504")
 """Statuses of a server that may answer a moment later."""
 _VARYING = re.compile(r'"[^"]*"|\d+')
 """What differs between two errors that are the same mistake: texts and numbers."""
 
 
-def give_up(name: str, stopped: Sequence[tuple[Ask, Reply]], *, others: bool) -> DataError:
+def give_up(name: str, ask: Ask, reply: Reply, *, count: int, others: bool) -> DataError:
     """The error that ends a run whose target makes the same mistake again and again; `others` came before."""
-    ask, reply = stopped[0]
     error = clip(in_environment().masked(reply.error or ""), 300)
-    how = f"{len(stopped)} questions{' in a row' if others else ''}"
+    how = f"{count} questions{' in a row' if others else ''}"
+    reason = reason_of(reply.error or "")
     if reply.unreachable:
         message = f"expected a target that can be reached, got in {how}: {error}"
         return DataError([Problem("RW-J06", message, name)])
+    if reason == "timeout":
+        return DataError([Problem("RW-J23", f"expected replies in time, got in the first {how}: {error}", name)])
+    if reason in _BUSY:
+        message = f"expected a target that answers, got in {how}, each asked several times: {error}"
+        return DataError([Problem("RW-J24", message, name)])
     message = f"expected replies that can be read, got in {how}: {error}"
     return DataError([Problem("RW-J09", message, name)], advice="\n".join(_shown(ask, reply)))
 
@@ -62,13 +68,15 @@ def _shown(ask: Ask, reply: Reply) -> list[str]:
         lines.append(f"  raised at: {raw}")
     elif raw:
         lines.append(f"  got: {raw}")
-    if reason == "bad reply":
+    if reason == "bad reply" and not reply.reported:
         lines.append(f"  wanted: {SHAPE}")
-    return [*lines, f"  {hint}"] if (hint := hint_of(error)) else lines
+    return [*lines, f"  {hint}"] if (hint := hint_of(error, reply.code)) else lines
 
 
-def hint_of(error: str) -> str:
-    """What helps with an error that many meet; nothing for others."""
+def hint_of(error: str, code: str | None = None) -> str:
+    """What helps with an error that many meet, or that has a code of ours; nothing for others."""
+    if code in CATALOGUE:
+        return CATALOGUE[code].do
     return next((hint for sign, hint in _HINTS.items() if sign in error), "")
 
 

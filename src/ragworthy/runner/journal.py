@@ -47,14 +47,19 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     n: Annotated[int, msgspec.Meta(ge=0)]
     fields: dict[str, Any] = {}
     error: str | None = None
+    code: str | None = None
     e2e_ms: float
     attempts: int
     started: str
+    chunks: list[dict[str, Any]] = []
+    """Texts of documents that no entry before it has."""
 
 
 def entry(n: int, reply: Reply, e2e_ms: float, started: str) -> Entry:
     """A reply as the journal keeps it."""
-    return Entry(n=n, fields=reply.fields, error=reply.error, e2e_ms=e2e_ms, attempts=reply.attempts, started=started)
+    times = {"e2e_ms": e2e_ms, "attempts": reply.attempts, "started": started}
+    chunks = [*reply.chunks]
+    return Entry(n=n, fields=reply.fields, error=reply.error, code=reply.code, chunks=chunks, **times)
 
 
 class Kind(NamedTuple):

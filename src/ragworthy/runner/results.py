@@ -21,8 +21,8 @@ from ragworthy.runner.plan import Plan, Planned
 from ragworthy.text import trim_fold
 
 SCHEMA = "ragworthy.run/1"
-TRACES, TIMINGS, SUMMARY = "traces.jsonl", "timings.jsonl", "run.json"
-FILES = (TRACES, TIMINGS, SUMMARY)
+TRACES, TIMINGS, CHUNKS, SUMMARY = "traces.jsonl", "timings.jsonl", "chunks.jsonl", "run.json"
+FILES = (TRACES, TIMINGS, CHUNKS, SUMMARY)
 
 
 class Counts(NamedTuple):
@@ -33,13 +33,17 @@ class Counts(NamedTuple):
     refused: int
     errored: int
     reasons: dict[str, int]
-    """How often each kind of error came, by its stable word."""
+    """How often each kind of error came, by its stable word and its code."""
     first: str | None = None
     """The first error, in full."""
     near: int = 0
     """How many of the answers read like a refusal."""
     alike: tuple[str, ...] = ()
     """The first different ones of these."""
+    chunks: int = 0
+    """How many texts of retrieved documents were written."""
+    clashing: tuple[str, ...] = ()
+    """Ids under which several texts were retrieved."""
 
 
 SOME = 50
@@ -62,7 +66,7 @@ def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
     for n in sorted(journal.done):
         one = journal.read(n)
         if one.error is not None:
-            reasons[reason_of(one.error)] += 1
+            reasons[reason_of(one.error, one.code)] += 1
             first = first or one.error
         elif refuses(one.fields["answer_json"]["claim"]):
             refused += 1
@@ -75,7 +79,7 @@ def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
     return Counts(*sums, dict(sorted(reasons.items())), first, near, tuple(alike))
 
 
-def trace(one: Planned, config_id: str, fields: dict[str, Any], error: str | None) -> dict[str, Any]:
+def trace(one: Planned, config_id: str, entry: Entry) -> dict[str, Any]:
     """The trace of one question; it holds no clock but the target's own."""
     ask = one.ask
     told: dict[str, Any] = {
@@ -89,16 +93,22 @@ def trace(one: Planned, config_id: str, fields: dict[str, Any], error: str | Non
         "knobs": ask.knobs,
         "config_id": config_id,
     }
-    if error is not None:
-        return told | {"retrieved_ids": [], "answer_json": None, "error": error}
-    return told | fields
+    return told | told_of(entry.fields, entry.error, entry.code)
+
+
+def told_of(fields: dict[str, Any], error: str | None, code: str | None) -> dict[str, Any]:
+    """What a trace has of a reply: its fields; of an error also those that it kept, and what it says."""
+    if error is None:
+        return fields
+    coded = {"error_code": code} if code else {}
+    return {"retrieved_ids": [], "answer_json": None} | fields | {"error": error} | coded
 
 
 def write(folder: Path, plan: Plan, target: Target, journal: Journal, refuses: Refuses = is_token) -> Counts:
     """Write every result of a run whose questions are all done."""
 
     def traces(one: Planned, entry: Entry) -> dict[str, Any]:
-        return trace(one, plan.config_id, entry.fields, entry.error)
+        return trace(one, plan.config_id, entry)
 
     def timings(one: Planned, entry: Entry) -> dict[str, Any]:
         times = {"started": entry.started, "e2e_ms": entry.e2e_ms, "attempts": entry.attempts}
@@ -122,8 +132,25 @@ def write(folder: Path, plan: Plan, target: Target, journal: Journal, refuses: R
         "reasons": counts.reasons,
         "traces_sha256": sha256_of(folder / TRACES),
     }
+    found, clashing = _chunks(plan, journal)
+    if found:
+        write_whole(folder / CHUNKS, b"".join(found[name] + b"\n" for name in sorted(found)))
+        summary["chunks_sha256"] = sha256_of(folder / CHUNKS)
     write_whole(folder / SUMMARY, msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
-    return counts
+    return counts._replace(chunks=len(found), clashing=clashing)
+
+
+def _chunks(plan: Plan, journal: Journal) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The texts of all retrieved documents by id, one for each, and the ids that name several texts."""
+    encode = msgspec.json.Encoder(order="deterministic").encode
+    found: dict[str, bytes] = {}
+    texts: dict[str, set[str]] = {}
+    for n in range(len(plan.asks)):
+        for chunk in journal.read(n).chunks:
+            name, line = chunk["chunk_id"], encode(chunk)
+            found[name] = min(line, found.get(name, line))  # whichever came first: it must not matter
+            texts.setdefault(name, set()).add(" ".join(chunk["text"].split()))
+    return found, tuple(sorted(name for name, held in texts.items() if len(held) > 1))
 
 
 def _write_lines(path: Path, plan: Plan, journal: Journal, line: Callable[[Planned, Entry], dict[str, Any]]) -> None:

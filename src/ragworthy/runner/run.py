@@ -8,7 +8,7 @@ import msgspec
 
 from ragworthy.adapters.questions import from_records
 from ragworthy.errors import MOST_PROBLEMS, DataError, PolicyError, Problem, usage_error
-from ragworthy.files import read_text, sha256_of
+from ragworthy.files import read_text
 from ragworthy.gold.lint import identities
 from ragworthy.gold.lint_retrieval import Question
 from ragworthy.ids import config_id
@@ -20,7 +20,7 @@ from ragworthy.metrics.facts.jitters import JITTERS
 from ragworthy.records import RetrievalGold
 from ragworthy.runner import plan as planning
 from ragworthy.runner import results
-from ragworthy.runner.contract import Options, Target, about
+from ragworthy.runner.contract import Options, Reply, Target, about
 from ragworthy.runner.drive import Asked, Driver
 from ragworthy.runner.journal import AGAIN, Header, Journal, check_free, clear, entry
 from ragworthy.runner.plan import Plan, Wordings
@@ -56,6 +56,8 @@ class RunOptions(NamedTuple):
     """Whether what the journal has as an error is asked again; the error stays until there is a reply."""
     keep_going: bool = False
     """Whether everything is asked, even when all replies make the same mistake."""
+    retries: int = 2
+    """Above 0, what failed because the target was away is asked once more when the others are done."""
     refuses: results.Refuses = results.is_token
     """What counts as a refusal; for the numbers that are told, not for the traces."""
 
@@ -67,20 +69,22 @@ class Ran(NamedTuple):
     finished: bool
     """Whether every question is done and the results are written; else somebody stopped it."""
     counts: results.Counts
+    notes: tuple[str, ...] = ()
+    """What the target noticed once that holds for all its replies."""
+    left_running: int = 0
+    """How many calls went on long after their time was up."""
 
 
 def open_target(text: str, options: Options, tuning: Path | None = None) -> Target:
     """The target that a text names, the built-in pipeline among them."""
     scheme, _, folder = text.partition(":")
     if scheme == "builtin" and folder:
-        from ragworthy.pipeline import Pipeline
-        from ragworthy.runner.targets.callables import Called
+        from ragworthy.runner.targets.builtin import Builtin
 
         if options.headers:
             raise usage_error("--header: expected a target that is an http address, got another one")
-        pipeline = Pipeline(Path(folder), tuning, named=knobs_of(None, options.knobs).get("answerer"))
-        made = {"index_hash": pipeline.index_hash}
-        return Called(text, pipeline, made if tuning is None else made | {"tuning_sha256": sha256_of(tuning)})
+        named = knobs_of(None, options.knobs).get("answerer")
+        return Builtin(folder, tuning, named=named, retries=options.retries)
     if tuning is not None:
         raise usage_error("--pipeline: expected the target builtin:INDEX, got another one")
     return plain_target(text, options)
@@ -168,7 +172,7 @@ def plan(
     )
 
 
-def gold_ids(gold: Path) -> frozenset[str]:
+def gold_ids(gold: str | Path | Source) -> frozenset[str]:
     """The ids that a gold set cites: where they are random UUIDs, those of documents are taken as they are."""
     items, _ = read_items(open_source("gold", gold), RetrievalGold)
     return from_records(Question(*item).value for item in items).ids
@@ -206,19 +210,25 @@ def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
         check_free(out, results.FILES)
         journal = Journal(out, header, resume=options.resume)
         try:
-            finished = _drive(plan, target, options, journal)
+            finished, left = _drive(plan, target, options, journal)
             if not finished:
-                return Ran(len(plan.asks), False, results.counted(journal, options.refuses))
-            return Ran(len(plan.asks), True, _written(plan, target, out, journal, options.refuses))
+                return Ran(len(plan.asks), False, results.counted(journal, options.refuses), _notes(target), left)
+            counts = _written(plan, target, out, journal, options.refuses)
+            return Ran(len(plan.asks), True, counts, _notes(target), left)
         finally:
             journal.close()
 
 
-def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) -> bool:
-    """Ask what is left; False when it was stopped."""
+def _notes(target: Target) -> tuple[str, ...]:
+    return tuple(getattr(target, "notes", ()))
+
+
+def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) -> tuple[bool, int]:
+    """Ask what is left; whether all was asked, and how many calls were left running."""
     again = set(journal.failed) if options.retry_errors else set()
     left = [(n, one.ask) for n, one in enumerate(plan.asks) if n not in journal.done or n in again]
     done = errors = 0
+    fresh = _Fresh()
 
     def tell(stopping: bool = False) -> None:
         if options.told is not None:
@@ -226,13 +236,13 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
 
     def record(asked: Asked) -> None:
         nonlocal done, errors
-        journal.add(entry(asked.n, asked.reply, asked.e2e_ms, asked.started))
+        journal.add(entry(asked.n, fresh.only(asked.reply), asked.e2e_ms, asked.started))
         done += 1
         errors += asked.reply.error is not None
         tell()
 
     if not left:
-        return True
+        return True, 0
     clear(journal.path.parent, results.FILES)
     driver = Driver(
         target,
@@ -241,15 +251,34 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
         timeout=options.timeout,
         stopping=lambda: tell(stopping=True),
         keep_going=options.keep_going,
+        again=options.retries > 0,
     )
     try:
         driver.run(left, len(left))
     except DataError as error:
-        if journal.done and error.problems[0].code == "RW-J09":
-            advice = f"{error.advice}\n  {journal.safe()} in {journal.path}"
-            raise DataError(error.problems, error.total, advice) from None
+        if journal.done and error.problems[0].code in _GIVEN_UP:
+            safe = f"  {journal.safe()} in {journal.path}"
+            raise DataError(error.problems, error.total, f"{error.advice}\n{safe}".lstrip("\n")) from None
         raise
-    return done == len(left)
+    return done == len(left), driver.left_running
+
+
+_GIVEN_UP = ("RW-J06", "RW-J09", "RW-J23", "RW-J24")
+"""Errors of a target that ended a run, whose journal holds what was asked before."""
+
+
+class _Fresh:
+    """Texts of documents that the journal has, so that each is written once."""
+
+    def __init__(self) -> None:
+        self._seen: set[bytes] = set()
+
+    def only(self, reply: Reply) -> Reply:
+        """The reply with what was not there before."""
+        lines = {msgspec.json.encode(chunk, order="deterministic"): chunk for chunk in reply.chunks}
+        new = tuple(chunk for line, chunk in lines.items() if line not in self._seen)
+        self._seen |= lines.keys()
+        return reply if len(new) == len(reply.chunks) else msgspec.structs.replace(reply, chunks=new)
 
 
 def _written(plan: Plan, target: Target, out: Path, journal: Journal, refuses: results.Refuses) -> results.Counts:

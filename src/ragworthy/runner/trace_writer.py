@@ -30,11 +30,11 @@ def _line(trace: dict[str, Any]) -> tuple[bytes, str]:
 
 def _misplaced(trace: dict[str, Any]) -> str:
     """The first field of a trace that no scorer could read."""
-    answer = dict(trace["answer_json"] or {})
+    answer = dict(trace.get("answer_json") or {})
     claim = answer.pop("claim", None)
     if claim is not None and not isinstance(claim, str):
         return f"claim: expected a text, got {described(claim)}"
-    for name, given in {"retrieved_ids": trace["retrieved_ids"], **answer}.items():
+    for name, given in {"retrieved_ids": trace.get("retrieved_ids", []), **answer}.items():
         if isinstance(given, str):
             return f"{name}: {taken_apart(given)}"
         if not isinstance(given, list):
@@ -83,21 +83,28 @@ class TraceWriter:
         **more: Any,
     ) -> None:
         """Append one trace; `more` is kept as it is (`q`, `seed`, `stage_ms` …)."""
+        answer: dict[str, Any] = {"claim": claim, "citations": [] if citations is None else citations}
+        if constraints_echo is not None:
+            answer["constraints_echo"] = constraints_echo
+        trace: dict[str, Any] = {"qid": qid, **more, "retrieved_ids": retrieved_ids, "answer_json": answer}
+        if error is not None:
+            trace |= {"answer_json": None, "error": error}
+        self.append(trace)
+
+    def append(self, record: dict[str, Any]) -> bool:
+        """Append a record that is put together already; whether it could be written."""
         try:
-            answer: dict[str, Any] = {"claim": claim, "citations": [] if citations is None else citations}
-            if constraints_echo is not None:
-                answer["constraints_echo"] = constraints_echo
-            trace: dict[str, Any] = {"qid": qid, **more, "retrieved_ids": retrieved_ids, "answer_json": answer}
-            if error is not None:
-                trace |= {"answer_json": None, "error": str(error)}
-            line, wrong = _line(trace)
+            said = {"error": str(record["error"])} if "error" in record else {}
+            line, wrong = _line(record | said)
             with self._lock:
                 self._append(line)
                 self.written += 1
             if wrong:
-                self._warn(f"{qid}: {wrong}", "a trace was written as an error")
+                self._warn(f"{record['qid']}: {wrong}", "a trace was written as an error")
         except Exception as reason:  # noqa: BLE001 - observing a pipeline must never break it
             self._lose(reason)
+            return False
+        return True
 
     def _append(self, line: bytes) -> None:
         if self._file is None or self._owner != os.getpid():

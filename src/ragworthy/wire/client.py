@@ -44,7 +44,7 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
-    """The whole body; empty where the status is not 2xx."""
+    """The whole body; where the status is not 2xx only a short one, and nothing of a longer one."""
     said: str
     """What an answer whose status is not 2xx says, without secrets and on one line; empty otherwise."""
 
@@ -166,8 +166,8 @@ class Client:
         coding = answer.headers.get("content-encoding", "").strip()
         packed = coding.lower() not in ("", "identity")
         if not 200 <= status < 300:
-            said = "" if packed else await self._start_of(answer)
-            return Answer(status, answer.headers, b"", said)
+            body, said = (b"", "") if packed else await self._start_of(answer)
+            return Answer(status, answer.headers, body, said)
         if packed:
             raise Broken("packed", clip(self.secrets.masked(coding), 40))
         pieces, size = [], 0
@@ -178,14 +178,15 @@ class Client:
             pieces.append(piece)
         return Answer(status, answer.headers, b"".join(pieces), "")
 
-    async def _start_of(self, answer: Any) -> str:
+    async def _start_of(self, answer: Any) -> tuple[bytes, str]:
+        """A short body, or nothing of a longer one; and what a message shows of it."""
         start = b""
         async for piece in answer.aiter_raw():
             start += piece
             if len(start) > _START:
                 text = start[:_START].decode("utf-8", "replace")
-                return clip(self.secrets.masked_start(text), _SHOWN)
-        return self._shown(start.decode("utf-8", "replace"))
+                return b"", clip(self.secrets.masked_start(text), _SHOWN)
+        return start, self._shown(start.decode("utf-8", "replace"))
 
     def _shown(self, text: str) -> str:
         """A text as it may be shown: secrets first, then its length, else half a secret would stay."""

@@ -8,11 +8,11 @@ import pytest
 
 import ragworthy
 from conftest import run_cli, write_jsonl
-from ragworthy.api import Result
 from ragworthy.corpus.binding import HOW
 from ragworthy.errors import DataError
 from ragworthy.metrics.facts.answers import Rules, trace_flags
 from ragworthy.records import Answer, Gold, Trace
+from ragworthy.result import Result
 from ragworthy.suites.answers.bound import STEPS
 
 Row = dict[str, Any]

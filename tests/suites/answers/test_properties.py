@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ragworthy
-import ragworthy.api
+import ragworthy.result
 from conftest import Row
 
 STEADY = settings(
@@ -158,7 +158,7 @@ def suite(result: ragworthy.Result) -> Row:
     return found
 
 
-def num(number: ragworthy.api.Number) -> int:
+def num(number: ragworthy.result.Number) -> int:
     assert number.num is not None
     return number.num
 

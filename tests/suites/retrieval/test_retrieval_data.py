@@ -18,7 +18,7 @@ import pytest
 import ragworthy as rw
 from conftest import Done, run_cli, write_jsonl
 from places import DATA
-from ragworthy.api import Number
+from ragworthy.result import Number
 from ragworthy.runner.retrieve import wordings as read_wordings
 from ragworthy.suites.retrieval.shadow import Results, churn
 

@@ -255,9 +255,14 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
         retrieved, wanted = trace.retrieved_ids, gold.gold_citations
         answer = trace.answer_json
         if answer is None or trace.error is not None:
-            # Whatever came before an error is no answer and no evidence: the question is a case of every rate that it
-            # could have counted for, and counts for none.
-            return errored if gold.answerable and chunks is not None else PRESENT | ERRORED
+            # What was retrieved before an error counts as retrieved. It is no answer: the question is a case of every
+            # other rate that it could have counted for, and counts for none.
+            flags = errored if gold.answerable and chunks is not None else PRESENT | ERRORED
+            if not retrieved or not wanted:
+                return flags
+            return flags | (
+                several(wanted, retrieved) if gold.gold_groups is None else grouped(gold.gold_groups, retrieved)
+            )
         if not retrieved:
             flags = PRESENT | NO_RETRIEVED if retrieved is None else PRESENT
             retrieved = []
@@ -351,7 +356,8 @@ def said_error(trace: Trace) -> str:
     if trace.error is None:
         return NO_ANSWER_AT_ALL
     text = trace.error if isinstance(trace.error, str) else msgspec.json.encode(trace.error).decode()
-    return clip(text, _LONGEST_ERROR) or "an error without a text"
+    code = f" [{trace.error_code}]" if trace.error_code else ""
+    return (clip(text, _LONGEST_ERROR) or "an error without a text") + code
 
 
 _LONGEST_ERROR = 300

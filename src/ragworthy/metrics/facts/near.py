@@ -6,6 +6,8 @@ from ragworthy.text import compiled, looks_like_refusal
 
 OPENING = 200
 """Characters of a claim that are looked at."""
+_OF_FRAMEWORKS = frozenset(("empty response", "empty response."))
+"""What a framework says where nothing was retrieved: LlamaIndex."""
 _HINTS = (
     "nothing", "found no", "find no", "nicht", "keine", "aucun", "je n", "n'est", "ne sont", "ne figure", "ne contien",
     "ne mention", "ne précis", "ne trouv", "no se ", "no lo s", "no encontr", "no encuentr", "no tengo", "no hay",
@@ -56,7 +58,7 @@ def reads_like_refusal(folded: str) -> bool:
     >>> reads_like_refusal("dazu habe ich leider nichts gefunden."), reads_like_refusal("die grenze ist 5 gb.")
     (True, False)
     """
-    if looks_like_refusal(folded):
+    if looks_like_refusal(folded) or folded in _OF_FRAMEWORKS:
         return True
     opening = folded[:OPENING]
     for hint in _HINTS if opening.isascii() else _WIDE_HINTS:

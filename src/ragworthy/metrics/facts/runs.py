@@ -114,8 +114,8 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     names = [_meant(name, None, trace, rules)[0] for name in given]
     citations = citations_of(trace, rules)
     if trace.error is not None:
-        # Whatever came before an error is no evidence: nothing of it was returned to anybody.
-        facts = missing(wanted, answers=citations is not None)._replace(present=True, errored=True)
+        # What was retrieved before an error counts as retrieved; nothing was answered, whatever stands beside it.
+        facts = _ranked(wanted, names, trace, rules)._replace(answers=citations is not None, errored=True)
         return Reading(facts, trace.query or "", tuple(names), None, None, None, trace.state)
     facts = _ranked(wanted, names, trace, rules)
     if citations is None:

@@ -20,11 +20,14 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ragworthy.errors import Problem, RagworthyError, UsageError, usage_error
 from ragworthy.files import check_readable
 from ragworthy.load.values import Refused
 from ragworthy.runner.contract import Ask, Options, Reply, checked, late, sound, unfit
 from ragworthy.runner.targets import guard
+from ragworthy.runner.targets.frameworks import framework_call, unknown
 from ragworthy.runner.targets.mainthread import MainThread, possible
 from ragworthy.text import clip
 
@@ -79,12 +82,23 @@ def _found(where: str, name: str, what: str, load: Callable[[], ModuleType], opt
         raise error
     if error is not None:
         raise usage_error(f"{where}: expected a {what} that can be imported, got {_said(error)}")
-    if not callable(found):
-        got = "nothing" if found is None else type(found).__name__
-        if callable(getattr(found, "invoke", None)):
-            got += f": write a function around it, def answer(question): … {name}.invoke(question)"
-        raise usage_error(f"{where}:{name}: expected a callable, got {got}")
-    return Called(f"{where}:{name}", found, options=options)
+    if found is None:
+        raise usage_error(f"{where}:{name}: expected a callable, got nothing")
+    call = call_of(found, f"{where}:{name}", options)
+    if call is None:
+        raise unknown(found, name, where)
+    return Called(f"{where}:{name}", call, options=options)
+
+
+def call_of(found: Any, name: str, options: Options) -> Callable[..., Any] | None:
+    """What to call: what an object of a framework is asked with, or the callable itself."""
+    with guard.hosting():
+        call, error = _attempt(lambda: framework_call(found, name, options))
+    if isinstance(error, UsageError | KeyboardInterrupt):
+        raise error
+    if error is not None:
+        raise usage_error(f"{name}: expected an object that says what it takes, got {_said(error)}")
+    return call or (found if callable(found) else None)
 
 
 def _member(found: Any, name: str) -> Any:
@@ -133,11 +147,13 @@ class Called:
 
     async def ask(self, ask: Ask, timeout: float) -> Reply:
         """Call it with copies of everything, and wait for so long."""
-        future: Future[Reply]
+        future: Future[Reply] = Future()
+        running: Future[Any] = future
         if self._is_async:
-            future = asyncio.run_coroutine_threadsafe(self._awaited(ask), self._loop)
+            running = Future()
+            running.set_running_or_notify_cancel()
+            future = asyncio.run_coroutine_threadsafe(self._awaited(ask, running), self._loop)
         else:
-            future = Future()
             future.set_running_or_notify_cancel()
             threading.Thread(target=lambda: future.set_result(self._called(ask)), daemon=True).start()
         waiting = asyncio.wrap_future(future)
@@ -147,7 +163,7 @@ class Called:
             waiting.cancel()
             self._streams.mend()
         if not done:
-            return Reply({}, late(timeout))
+            return Reply({}, late(timeout), running=running)
         return Reply({}, "raised: CancelledError") if waiting.cancelled() else waiting.result()
 
     async def close(self) -> None:
@@ -164,9 +180,10 @@ class Called:
         """The reply of a sync callable."""
         return _read(*_attempt(lambda: self._finished(self._given(ask))), ask.qid, self._rules)
 
-    async def _awaited(self, ask: Ask) -> Reply:
+    async def _awaited(self, ask: Ask, running: "Future[Any]") -> Reply:
         """The reply of an async callable, which has a task of its own: whatever that raises stays in it."""
         task = asyncio.ensure_future(_started(lambda: self._given(ask)))
+        task.add_done_callback(lambda _: running.set_result(None))
         try:
             await asyncio.wait({task})
         finally:
@@ -237,14 +254,45 @@ def _read(given: Any, error: BaseException | None, qid: str, rules: "Rules | Non
     """What a call gave back or raised, as a reply."""
     if isinstance(error, RagworthyError) and error.problems[0].code == "RW-U06":  # rw.reply could not read a part
         problem = error.problems[0]
-        return unfit(Refused(problem.message, f".{problem.field}"), raw=_place(error))
+        return unfit(Refused(problem.message, f".{problem.field}"))
+    if isinstance(error, Refused):  # an object of a framework gave back something else than expected
+        return unfit(error)
     if error is not None:
-        return Reply({}, f"raised: {_said(error)}", raw=_place(error))
+        return _raised(error)
     reply, error = _attempt(lambda: checked(given, qid=qid, rules=rules))
     if error is not None:
         return Reply({}, f"bad reply: expected what JSON can hold, got: {_said(error)}")
     assert isinstance(reply, Reply)  # noqa: S101 - what `checked` gives
     return reply
+
+
+def _raised(error: BaseException) -> Reply:
+    """What an exception says; what it has as `reply`, an error of the contract, says more."""
+    lost = bool(_attempt(lambda: _lost(error))[0])
+    text = f"{'unreachable' if lost else 'raised'}: {_said(error)}"
+    given, _ = _attempt(lambda: error.reply)  # type: ignore[attr-defined]
+    told, _ = _attempt(lambda: checked({"error": text, **given}))
+    if isinstance(told, Reply) and told.reported:
+        return msgspec.structs.replace(told, raw=_place(error))
+    code = error.problems[0].code if isinstance(error, RagworthyError) and error.problems else None
+    return Reply({}, text, unreachable=lost, raw=_place(error), code=code)
+
+
+_LOST = frozenset({"ConnectError", "ConnectTimeout", "APIConnectionError", "ClientConnectorError", "NewConnectionError",
+                   "ConnectionRefusedError", "gaierror"})  # fmt: skip
+"""Exceptions by which clients say that nothing could be reached, of whatever library."""
+
+
+def _lost(error: BaseException | None) -> bool:
+    """Whether an exception, or what it was raised from, says that nothing could be reached."""
+    for _ in range(10):
+        if error is None:
+            return False
+        if type(error).__name__ in _LOST:
+            return True
+        reason = getattr(error, "reason", None)  # of urllib
+        error = reason if isinstance(reason, BaseException) else error.__cause__
+    return False
 
 
 def _attempt(work: Callable[[], Any]) -> Outcome:

@@ -51,7 +51,7 @@ class Command:
             async with asyncio.timeout(timeout):
                 process = await self._process()
                 reply = await process.ask(ask)
-            good = reply.error is None
+            good = reply.error is None or reply.reported
             return reply
         except TimeoutError:
             return Reply({}, late(timeout))

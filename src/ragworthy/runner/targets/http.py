@@ -4,36 +4,22 @@ Sent again, within the time of one question, after failures that may pass: no co
 A wrong answer is never asked for again.
 """
 
-import asyncio
 import base64
 import binascii
-import hashlib
 import os
 import re
-import time
-from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
-from typing import NamedTuple
 
 import msgspec
 
 from ragworthy.errors import usage_error
-from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late
+from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late, without_success
 from ragworthy.wire.address import parsed
+from ragworthy.wire.again import sent
 from ragworthy.wire.client import Answer, Broken, Client
 from ragworthy.wire.secret import TELLING, sendable
 
-_BACKOFF = 0.2
 _EXPECTED = "expected an address such as http://localhost:8000/ask"
 _HEADER = re.compile(r"(?P<name>[A-Za-z0-9!#$%&'*+.^_`|~-]+)(?P<sign>[=:])(?P<rest>.*)", re.DOTALL)
-
-
-class _Failed(NamedTuple):
-    """A try that may go better a moment later."""
-
-    error: str
-    wait: float = 0.0
-    unreachable: bool = False
 
 
 class Http:
@@ -63,40 +49,27 @@ class Http:
     async def ask(self, ask: Ask, timeout: float) -> Reply:
         """Post one question, again where that may help, all within so many seconds."""
         body = msgspec.json.encode(ask.request())
-        end = time.monotonic() + timeout
-        attempts = 0
-        while True:
-            attempts += 1
-            try:
-                given = self._taken(await self._client.post(body, end - time.monotonic()), ask.qid, attempts)
-            except Broken as broken:
-                given = _without_answer(broken, timeout, attempts)
-            if isinstance(given, Reply):
-                return given
-            wait = max(given.wait, _backoff(ask.qid, attempts))
-            if attempts > self._retries or time.monotonic() + wait >= end:
-                return Reply({}, given.error, attempts, given.unreachable)
-            await asyncio.sleep(wait)
+        got, attempts = await sent(self._client, body, timeout, retries=self._retries, name=ask.qid)
+        if isinstance(got, Broken):
+            return _without_answer(got, timeout, attempts)
+        return self._taken(got, ask.qid, attempts)
 
-    def _taken(self, answer: Answer, qid: str, attempts: int) -> Reply | _Failed:
+    def _taken(self, answer: Answer, qid: str, attempts: int) -> Reply:
         """The reply in an answer, or why there is none."""
         if answer.is_success:
             return decoded(answer.body, attempts, qid=qid, secrets=self._client.secrets, rules=self._rules)
-        passing = answer.status == 429 or answer.status >= 500
-        if passing:
-            return _Failed(str(answer), _retry_after(answer.headers))
-        return Reply({}, str(answer), attempts, raw=answer.said)
+        return without_success(str(answer), answer.body, attempts, self._client.secrets)
 
 
-def _without_answer(broken: Broken, timeout: float, attempts: int) -> Reply | _Failed:
+def _without_answer(broken: Broken, timeout: float, attempts: int) -> Reply:
     """What an exchange that gave no answer means for the question."""
     match broken.kind:
         case "late":
             return Reply({}, late(timeout), attempts)
         case "unreachable":
-            return _Failed(f"unreachable: {broken.detail}", unreachable=True)
+            return Reply({}, f"unreachable: {broken.detail}", attempts, unreachable=True)
         case "broke":
-            return _Failed(f"died: the connection broke: {broken.detail}")
+            return Reply({}, f"died: the connection broke: {broken.detail}", attempts)
         case "packed":
             return Reply({}, f"bad reply: expected plain JSON, got it packed ({broken.detail})", attempts)
         case "large":
@@ -138,21 +111,3 @@ def _secrets(value: str) -> set[str]:
             return found
         found |= {userinfo, *userinfo.partition(":")} - {"", ":"}
     return found
-
-
-def _backoff(qid: str, attempt: int) -> float:
-    """Seconds before the next try: doubled each time, and up to half as much more, by the question."""
-    digest = hashlib.sha256(f"{qid}:{attempt}".encode()).digest()
-    share = int.from_bytes(digest[:4], "big") / (1 << 32)
-    return float(_BACKOFF * 2 ** (attempt - 1) * (1 + share / 2))
-
-
-def _retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds that an answer asks to wait; 0 where it does not say."""
-    text = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
-        return float(text)
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (TypeError, ValueError, OverflowError):
-        return 0.0

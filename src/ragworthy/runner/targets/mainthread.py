@@ -18,6 +18,8 @@ from ragworthy.runner.contract import Reply, late
 
 _AGAIN = 1.0
 """So many seconds after the first alarm the next one comes: a pipeline may have caught it."""
+SAME = 1.0
+"""A SIGTERM within so many seconds of another is the same one: `timeout` signals the process, then its whole group."""
 _STOP = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -39,6 +41,7 @@ class MainThread:
         self._inside = False
         self._late = False
         self._signals = 0
+        self._last = float("-inf")
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -80,6 +83,10 @@ class MainThread:
 
     def _asked_to_stop(self, number: int, frame: FrameType | None) -> None:
         """The first time: finish this call; the second time: cut it; the third time: end, whatever it does."""
+        again = number == signal.SIGTERM and time.monotonic() - self._last < SAME
+        self._last = time.monotonic() if number == signal.SIGTERM else self._last
+        if again and os.getpid() == self._process:
+            return
         self._signals += 1
         if os.getpid() != self._process or self._signals > 2:
             signal.signal(number, signal.SIG_DFL)

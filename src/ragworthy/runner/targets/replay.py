@@ -8,6 +8,7 @@ import msgspec
 from ragworthy.errors import data_error, usage_error
 from ragworthy.files import read_text
 from ragworthy.runner.contract import Ask, Reply, checked
+from ragworthy.runner.reported import code_in, kept_in, raw_in
 from ragworthy.text import clip, described
 
 _VARIATIONS = ("seed", "jitter", "paraphrase")
@@ -35,7 +36,8 @@ class Replay:
         for trace in reversed(self._traces.get(ask.qid, ())):
             if all(trace.get(key) in (None, getattr(ask, key)) for key in _VARIATIONS):
                 if trace.get("error") is not None:
-                    return Reply({}, clip(str(trace["error"]), 400))
+                    code = code_in(trace)
+                    return Reply(kept_in(trace) | raw_in(trace), clip(str(trace["error"]), 400), code=code)
                 return checked(trace)
         return Reply({}, "no recorded trace")
 

@@ -1,0 +1,94 @@
+"""Objects of frameworks as targets: a chain of LangChain, an engine of LlamaIndex, a pipeline of Haystack.
+
+Nothing of a framework is imported: an object is known by the methods that it has. What cannot be known for sure is an
+error that says which lines to write instead of a guess.
+"""
+
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ragworthy.adapters.replies import Given
+from ragworthy.errors import Problem, UsageError
+from ragworthy.runner.contract import Options
+from ragworthy.text import clip
+
+_RUNNABLE = ("invoke", "ainvoke", "batch")
+_ENGINE = ("query", "aquery")
+_CHAT = ("chat", "achat", "reset")
+_PIPELINE = ("run", "inputs", "outputs", "add_component")
+_MAKES_ENGINE = "as_query_engine"
+
+
+def framework_call(found: Any, name: str, options: Options) -> Callable[..., Given] | None:
+    """What to call for a question where an object is one of a framework; None for others, functions among them."""
+    if isinstance(found, type) or inspect.isroutine(found):
+        return None
+    if _has(found, _RUNNABLE):
+        from ragworthy.runner.targets.langchain import Chain
+
+        return Chain(found, name, options.names)
+    if _has(found, _PIPELINE):
+        from ragworthy.runner.targets.haystack import Pipeline
+
+        return Pipeline(found, name, options.names)
+    if _has(found, _ENGINE):
+        return Engine(found)
+    return ChatEngine(found) if _has(found, _CHAT) else None
+
+
+def unknown(found: Any, name: str, where: str) -> UsageError:
+    """The error for an object that is neither a callable nor of a framework that is known."""
+    message = f"expected a callable, a chain, a query engine or a pipeline, got {clip(type(found).__name__, 80)}"
+    advice = _lines(name)
+    if callable(getattr(found, _MAKES_ENGINE, None)):
+        advice = f"  engine = {name}.{_MAKES_ENGINE}()  # and --target {where}:engine"
+    return UsageError([Problem("RW-J14", message, f"{where}:{name}")], advice=advice)
+
+
+def unfit_input(name: str, expected: str, got: str, call: str) -> UsageError:
+    """The error for an object of a framework whose inputs are not known."""
+    advice = _lines(f"{name.rpartition(':')[2]}.{call}")
+    return UsageError([Problem("RW-J13", f"expected {expected}, got {got}", name)], advice=advice)
+
+
+def _lines(source: str) -> str:
+    lines = ("import ragworthy as rw", "def answer(question):", f"    return rw.reply(text, documents)  # of {source}")
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def _has(found: Any, names: tuple[str, ...]) -> bool:
+    return all(callable(getattr(found, name, None)) for name in names)
+
+
+class Engine:
+    """A query engine of LlamaIndex."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def __call__(self, *, q: str, **_: Any) -> Given:
+        """What it answers, with the nodes that it answered from."""
+        return response_of(self._engine.query(q))
+
+
+class ChatEngine:
+    """A chat engine of LlamaIndex. It has one memory, so questions wait for each other and each begins without any."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self._one = threading.Lock()
+
+    def __call__(self, *, q: str, **_: Any) -> Given:
+        """What it answers to a question that nothing was said before."""
+        with self._one:
+            return response_of(self._engine.chat(q, chat_history=[]))
+
+
+def response_of(response: Any) -> Given:
+    """A response of LlamaIndex; one that streams is read to its end."""
+    if not isinstance(getattr(response, "response", None), str) and callable(getattr(response, "get_response", None)):
+        response = response.get_response()
+    nodes = list(getattr(response, "source_nodes", None) or ())
+    return Given(response, nodes, names=("the response", "source_nodes", "citations"))

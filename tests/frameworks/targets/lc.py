@@ -1,0 +1,108 @@
+"""Chains of LangChain as their documentation writes them, over three documents. No line is there for Ragworthy."""
+
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import standin
+from langchain_classic.chains import RetrievalQA, create_retrieval_chain
+from langchain_classic.retrievers import ContextualCompressionRetriever, EnsembleRetriever
+from langchain_community.retrievers import BM25Retriever
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+DOCS = Path(__file__).parent / "docs"
+
+
+class Model(BaseChatModel):
+    @property
+    def _llm_type(self) -> str:
+        return "stand-in"
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        prompt = messages[-1].content
+        usage = {"input_tokens": len(prompt.split()), "output_tokens": 7, "total_tokens": len(prompt.split()) + 7}
+        message = AIMessage(standin.read(prompt), usage_metadata=usage, response_metadata={"model_name": "m-1"})
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def numbered(documents: list[Document]) -> str:
+    return "\n".join(f"[{n}] {one.page_content}" for n, one in enumerate(documents, 1))
+
+
+class LastFirst(BaseDocumentCompressor):
+    """Keeps two, the last one first."""
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> list[Document]:
+        return list(documents)[::-1][:2]
+
+
+whole = [Document(path.read_text("utf-8"), metadata={"source": path.name}) for path in sorted(DOCS.glob("*.md"))]
+splitter = RecursiveCharacterTextSplitter(chunk_size=120, chunk_overlap=0, add_start_index=True)
+chunks = splitter.split_documents(whole)
+retriever = BM25Retriever.from_documents(chunks, k=3)
+model = Model()
+prompt = ChatPromptTemplate.from_template("{context}\n\nQuestion: {question}")
+
+# a text in, a text out: nothing says what was retrieved
+plain = {"context": retriever | numbered, "question": RunnablePassthrough()} | prompt | model | StrOutputParser()
+# the same with a dict in and a message out
+keyed = {"context": itemgetter("question") | retriever | numbered, "question": itemgetter("question")} | prompt | model
+# two inputs
+spoken = (
+    {
+        "context": itemgetter("question") | retriever | numbered,
+        "question": itemgetter("question"),
+        "language": itemgetter("language"),
+    }
+    | ChatPromptTemplate.from_template("Answer in {language}.\n{context}\n\nQuestion: {question}")
+    | model
+)
+# the constructors
+combine = (
+    RunnablePassthrough.assign(context=lambda given: numbered(given["context"]))
+    | ChatPromptTemplate.from_template("{context}\n\nQuestion: {input}")
+    | model
+    | StrOutputParser()
+)
+retrieval = create_retrieval_chain(retriever, combine)
+qa = RetrievalQA.from_chain_type(model, retriever=retriever, return_source_documents=True)
+# documents that change after retrieval
+reranked = (
+    {"context": retriever | RunnableLambda(lambda found: found[::-1]) | numbered, "question": RunnablePassthrough()}
+    | prompt
+    | model
+    | StrOutputParser()
+)
+compressed = (
+    {
+        "context": ContextualCompressionRetriever(base_compressor=LastFirst(), base_retriever=retriever) | numbered,
+        "question": RunnablePassthrough(),
+    }
+    | prompt
+    | model
+    | StrOutputParser()
+)
+ensemble = (
+    {
+        "context": EnsembleRetriever(retrievers=[retriever, BM25Retriever.from_documents(chunks, k=2)]) | numbered,
+        "question": RunnablePassthrough(),
+    }
+    | prompt
+    | model
+    | StrOutputParser()
+)
+# what cannot be heard, and what cannot be known
+unheard = (
+    {"context": lambda asked: numbered(chunks[:2]), "question": RunnablePassthrough()}
+    | prompt
+    | model
+    | StrOutputParser()
+)
+unfilled = prompt | model
