@@ -20,8 +20,7 @@ collect_ignore = [
     "servers/rude_callables.py",
     "frameworks/ways",
     "frameworks/inside",
-    "peers/deepeval_facts.py",
-    "peers/ragas_facts.py",
+    "peers/inside",
 ]
 """Modules that do harm when they are imported, on purpose, and those that need the frameworks or other tools."""
 ABSENT = {

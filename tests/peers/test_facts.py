@@ -23,12 +23,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def ragas(place: Path) -> dict[str, Any]:
-    return facts("from-ragas", TESTS / "peers/ragas_facts.py", place / "ragas")
+    return facts("from-ragas", TESTS / "peers/inside/ragas_facts.py", place / "ragas")
 
 
 @pytest.fixture
 def deepeval(place: Path) -> dict[str, Any]:
-    return facts("from-deepeval", TESTS / "peers/deepeval_facts.py", place / "deepeval")
+    return facts("from-deepeval", TESTS / "peers/inside/deepeval_facts.py", place / "deepeval")
 
 
 def column(found: dict[str, Any], name: str) -> list[float | None]:
