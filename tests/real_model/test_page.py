@@ -54,8 +54,8 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The real server, a process of its own."""
     found, chosen, log = model(), free_port(), tmp_path_factory.mktemp("server") / "log"
     with log.open("wb") as said:
-        command = [found / "rt/bin/python", FOLDER / "real-model/serve.py", found / "smollm2-135m.gguf", chosen]
-        server = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
+        command = [found / "rt/bin/python", FOLDER / "real-model/serve.py", found / "smollm2-135m.gguf"]
+        server = subprocess.Popen([*map(str, command), chosen], stdout=said, stderr=subprocess.STDOUT)
     try:
         wait_for(chosen, server, log)
         yield chosen
