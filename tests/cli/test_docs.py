@@ -48,6 +48,7 @@ from ragworthy.suites.agreement.rules import AGREEMENT_GATES
 from ragworthy.suites.answers.rules import DEFAULT_GATES
 from ragworthy.suites.latency.rules import LATENCY_GATES
 from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
+from walked_pages import ELSEWHERE
 
 KEYS = every_key(SUITES)
 REGRESSION = [gate for suite in SUITES.values() for gate in suite.regression]
@@ -398,7 +399,7 @@ def shown_in(expected: list[str], printed: str) -> bool:
     return not expected or re.fullmatch(pattern, printed) is not None
 
 
-CONSOLE = [page for page in TEXTS if any(block.page == page for block in blocks("console"))]
+CONSOLE = [page for page in TEXTS if page not in ELSEWHERE and any(block.page == page for block in blocks("console"))]
 
 
 @pytest.mark.skipif(not BASH, reason="needs bash")
