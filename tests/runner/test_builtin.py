@@ -122,12 +122,13 @@ def test_a_dead_endpoint_stops_the_run_with_one_sentence(lock: Path, cli: Cli) -
 
 def test_an_endpoint_that_dies_in_the_middle_stops_the_run_and_loses_nothing(lock: Path, cli: Cli) -> None:
     with serving() as address:
-        how = ("--retries", 1, "--concurrency", 2, "--timeout", 3)
-        done = driven(cli, lock, f"chat:dies-8@{address}", *how, questions=40)
+        done = driven(cli, lock, f"chat:dies-8@{address}", "--retries", 1, "--timeout", 3, questions=40)
         assert done.code == 2
         first = done.err.splitlines()[0]
-        assert first.startswith(f"builtin:{lock / 'ix'}: expected a target that can be reached, got in ")
-        assert first.endswith(f"unreachable: {address}/chat/completions: Connection refused [RW-J06]")
+        assert first.startswith(f"builtin:{lock / 'ix'}: expected a target that can be reached, got in 1")
+        assert first.endswith(
+            f" questions in a row: unreachable: {address}/chat/completions: Connection refused [RW-J06]"
+        )
     replies = [json.loads(line) for line in (lock / "out" / "journal.jsonl").read_text("utf-8").splitlines()[1:]]
     assert [one.get("error") for one in replies].count(None) == 8
 

@@ -19,7 +19,8 @@ from contextlib import suppress
 LOG, PORT, MOOD, *NUMBERS = sys.argv[1:]
 N = [float(one) for one in NUMBERS]
 BEGUN = time.monotonic()
-requests = flying = 0
+requests = 0
+answering: set[asyncio.StreamReader] = set()
 slot: asyncio.Lock
 
 
@@ -80,18 +81,19 @@ async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ask
 
 
 async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    global requests, flying
+    global requests
     with suppress(ConnectionError, asyncio.IncompleteReadError):
         while True:
             asked = await taken(reader)
             requests += 1
-            flying += 1
+            answering.add(reader)
+            flying = sum(not one.at_eof() for one in answering)  # the others have been hung up on
             with open(LOG, "a") as log:
                 log.write(json.dumps({"qid": asked["qid"], "flying": flying}) + "\n")
             try:
                 await served(reader, writer, asked)
             finally:
-                flying -= 1
+                answering.discard(reader)
     writer.close()
 
 

@@ -217,7 +217,8 @@ def run_flags(one: argparse.ArgumentParser) -> None:
     """Flags of `run`."""
     _driven(one, needs_out=False)
     _closed(one)
-    one.add_argument("--check", action="store_true", help="ask one question, show how it is read, write nothing")
+    one.add_argument("--check", action="store_true",
+                     help="ask one question (a slow target up to 8), show how it is read, write nothing")  # fmt: skip
     one.add_argument("--qid", metavar="QID", help="which question --check asks (default: the first)")
     one.add_argument(
         "--seed", type=count, default=0, metavar="N", help="the seed that the target is given (default: 0)"
