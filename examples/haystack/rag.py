@@ -7,6 +7,7 @@ from haystack.components.builders import PromptBuilder
 from haystack.components.preprocessors import DocumentSplitter
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 from haystack.document_stores.in_memory import InMemoryDocumentStore
+
 from standin import StandIn
 
 PROMPT = """Answer from the documents, in one sentence, and cite the document: [1].

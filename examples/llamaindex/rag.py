@@ -6,6 +6,7 @@ from llama_index.core import SimpleDirectoryReader
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.query_engine import CitationQueryEngine
 from llama_index.retrievers.bm25 import BM25Retriever
+
 from standin import StandIn
 
 pages = SimpleDirectoryReader("docs", file_metadata=lambda path: {"file_name": Path(path).name}).load_data()
