@@ -1,7 +1,6 @@
 """The same gate for pytest: the pipeline is asked once, then each gate and each question is a test."""
 
 import pytest
-
 from rag import answer
 
 
