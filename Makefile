@@ -6,10 +6,12 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python -m ragworthy
 RELEASE := .venv-release
 FRAMEWORKS := .venv-frameworks
+PEERS := .venv-peers
+MODEL := .real-model
 PIP := -m pip install --quiet --disable-pip-version-check
 LINTED := src tests benchmarks docs examples release
 
-.PHONY: demo test check format bench fuzz docs frameworks clean
+.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real
 .PHONY: test-oldest test-newest test-matrix test-smoke dist dist-check sbom audit lock
 
 demo: $(VENV)/.demo
@@ -41,6 +43,16 @@ docs: $(VENV)/.dev
 
 # LangChain, LlamaIndex and Haystack, with this checkout: what tests/frameworks and the examples of these run in.
 frameworks: $(FRAMEWORKS)/.ready
+
+# The tools whose users docs/from-ragas.md and docs/from-deepeval.md are for, beside Ragworthy: 1 GB, two minutes.
+peers: $(PEERS)/.ready
+
+# A real chat model for docs/real-model.md: 130 MB, a quarter of a minute.
+real-model: $(MODEL)/.ready
+
+# The chat answerer on all 72 questions of the handbook with that model: ten minutes. `make test` asks a few.
+test-real: $(VENV)/.dev $(MODEL)/.ready
+	RAGWORTHY_REAL=all $(BIN)/python -m pytest -q tests/real_model
 
 # The tests with the oldest and the newest dependencies that pyproject.toml allows, on every Python of this machine.
 # `make test-smoke` runs the part that uses the dependencies most.
@@ -95,5 +107,14 @@ $(FRAMEWORKS)/.ready: pyproject.toml requirements-runtime.txt requirements-frame
 	$(FRAMEWORKS)/bin/python $(PIP) -r requirements-frameworks.txt -e ".[http]"
 	touch $@
 
+$(PEERS)/.ready: pyproject.toml requirements-runtime.txt requirements-peers.txt
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python $(PIP) -r requirements-peers.txt -e ".[http]"
+	touch $@
+
+$(MODEL)/.ready: examples/real-model/get_model.py
+	$(PYTHON) examples/real-model/get_model.py $(MODEL)
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(RELEASE) $(FRAMEWORKS) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(FRAMEWORKS) $(PEERS) $(MODEL) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

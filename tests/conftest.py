@@ -16,8 +16,21 @@ from ragworthy.cli.main import main
 # pytest loads this file as `tests.conftest`; type checkers know it as `conftest`. Both names are this module.
 sys.modules.setdefault("conftest", sys.modules[__name__])
 
-collect_ignore = ["servers/rude_callables.py", "frameworks/ways", "frameworks/inside"]
-"""Modules that do harm when they are imported, on purpose, and those that need the frameworks."""
+collect_ignore = [
+    "servers/rude_callables.py",
+    "frameworks/ways",
+    "frameworks/inside",
+    "frameworks/targets",
+    "peers/inside",
+]
+"""Modules that do harm when they are imported, on purpose, and those that need the frameworks or other tools."""
+ABSENT = {
+    "SKIPPED: ../shared": "../shared and were skipped",
+    "make frameworks": "LangChain, LlamaIndex and Haystack and were skipped: make frameworks",
+    "make peers": "ragas and DeepEval and were skipped: make peers",
+    "make real-model": "a real language model and were skipped: make real-model",
+}
+"""What a skip says, and what the last lines of a run say of all of its kind."""
 
 Row = dict[str, Any]
 
@@ -67,16 +80,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
-    """Below the list of what was skipped: how many tests need ../shared."""
+    """Below the list of what was skipped: how many tests need what is not here."""
     yield
-    skipped = terminalreporter.stats.get("skipped", [])
-    count = sum("SKIPPED: ../shared" in str(report.longrepr) for report in skipped)
-    if count:
-        terminalreporter.write_line(f"{count} tests need ../shared and were skipped", yellow=True, bold=True)
-    count = sum("make frameworks" in str(report.longrepr) for report in skipped)
-    if count:
-        told = f"{count} tests need LangChain, LlamaIndex and Haystack and were skipped: make frameworks"
-        terminalreporter.write_line(told, yellow=True, bold=True)
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    for mark, needed in ABSENT.items():
+        if count := sum(mark in one for one in skipped):
+            terminalreporter.write_line(f"{count} tests need {needed}", yellow=True, bold=True)
 
 
 def G1() -> Row:

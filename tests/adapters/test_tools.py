@@ -173,6 +173,25 @@ def test_ids_of_contexts_are_kept_where_ragas_has_them() -> None:
     assert found.chunks == [{"chunk_id": "d1", "text": "one"}, {"chunk_id": "d2", "text": "two"}]
 
 
+@pytest.mark.parametrize(
+    ("form", "question", "answer", "expected"),
+    [("ragas", "user_input", "response", "reference"), ("deepeval", "input", "actual_output", "expected_output")],
+)
+def test_a_later_run_gets_the_qids_of_a_gold_set_that_is_there(
+    form: str, question: str, answer: str, expected: str
+) -> None:
+    write_jsonl(Path("gold.jsonl"), [{"qid": "K1", "question": "Who?", "answerable": True},
+                                     {"qid": "K2", "question": "When?", "answerable": False}])  # fmt: skip
+    rows = [{question: "When?", answer: "Now.", expected: "never"}, {question: "Why?", answer: "So.", expected: "no"}]
+    Path("run.json").write_text(json.dumps(rows))
+    found = rw.import_file(form, "run.json", gold="gold.jsonl")
+    assert [(one["qid"], one["answer_json"]["claim"]) for one in found.traces] == [("K2", "Now.")]
+    assert (found.gold, found.taken) == ([], 2), "the gold set is there: what the run expected makes no other one"
+    assert [skip.why for skip in found.skipped] == ["its question is not in the gold set"]
+    assert run_cli("import", form, "run.json", "--gold", "gold.jsonl", "--gold-out", "g.jsonl").code == 0
+    assert [json.loads(line)["qid"] for line in Path("g.jsonl").read_text().splitlines()] == ["K2"]
+
+
 # promptfoo
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from conftest import run_cli
-from example_folders import FOLDER, NAMES, REQUIREMENT, console, requirements
+from example_folders import BESIDE, FOLDER, NAMES, REQUIREMENT, console, requirements
 from places import ROOT
 from ragworthy.names import Verdict
 
@@ -22,7 +22,8 @@ def test_the_list_of_examples_has_them_all() -> None:
         r"^\| \[([\w-]+)\]\(\1/README\.md\) \|", (FOLDER / "README.md").read_text(encoding="utf-8"), re.M
     )
     assert set(NAMES) <= set(listed)
-    assert {path.name for path in FOLDER.iterdir() if path.is_dir()} <= {*NAMES, "__pycache__"}
+    folders = {path.name for path in FOLDER.iterdir() if path.is_dir()}
+    assert folders <= {*NAMES, *BESIDE, "__pycache__"}
 
 
 @every

@@ -173,6 +173,7 @@ class Embeds:
     def __init__(self) -> None:
         self.now = self.most = self.asked = 0
         self.seconds = 0.0
+        self.status = 200
         embeds, guard = self, threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
@@ -189,7 +190,7 @@ class Embeds:
                 with guard:
                     embeds.now -= 1
                 data = json.dumps({"data": [{"embedding": [1.0, 2.0]} for _ in body["input"]]}).encode()
-                self.send_response(200)
+                self.send_response(embeds.status)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
@@ -244,8 +245,19 @@ def test_an_embedding_endpoint_that_is_gone_stops_the_run(
     assert first.endswith("[RW-J06]")
 
 
-def test_retrieval_that_goes_on_after_its_question_counts_as_in_flight(
+def test_an_embedding_endpoint_that_refuses_every_question_stops_the_run(
     embeds: Embeds, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGWORTHY_EMBED_URL", embeds.url)
+    embeds.status = 401
+    done = driven(cli, tmp_path, "extractive", questions=40)
+    first = done.err.splitlines()[0]
+    assert (done.code, first.endswith("[RW-J09]")) == (2, True)
+    assert f"status 401: {embeds.url}/embeddings: expected status 200, got status 401" in first
+
+
+def test_retrieval_that_goes_on_after_its_question_counts_as_in_flight(
+    embeds: Embeds, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("RAGWORTHY_EMBED_URL", embeds.url)
     embeds.seconds = 1.2
@@ -253,3 +265,9 @@ def test_retrieval_that_goes_on_after_its_question_counts_as_in_flight(
     assert done.code == 1
     assert embeds.most <= 2
     assert {trace["error"] for trace in traces(tmp_path)} == {"timeout: no reply within 0.4 s"}
+    embeds.seconds = 0.0
+    threads = [one for one in threading.enumerate() if one.name == "retrieval"]
+    assert threads
+    for thread in threads:
+        thread.join(30)
+    assert caplog.records == []  # what comes when the run is over disturbs nobody

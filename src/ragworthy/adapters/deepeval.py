@@ -7,8 +7,9 @@ from typing import Any
 from ragworthy.adapters.csv import table
 from ragworthy.adapters.model import Adapter, Imported
 from ragworthy.adapters.objects import Row, Rows, read_objects
-from ragworthy.adapters.ragas import columns_of
+from ragworthy.adapters.ragas import answers_to_gold, columns_of
 from ragworthy.adapters.rows import DOC_ID, MARKER, NO_ANSWER, Settings, convert
+from ragworthy.adapters.tabular import GOLD
 
 FIELDS = {
     "question": ("input",),
@@ -35,7 +36,8 @@ def read(paths: Sequence[Path], options: Mapping[str, Any]) -> Imported:
                 f"{joined} rows have passages joined with |, as DeepEval writes tables; the JSON file has lists"
             )
         found = _named(found._replace(rows=split))
-        columns = columns_of(found, FIELDS, "input", "goldens or test cases of DeepEval")
+        what = "goldens or test cases of DeepEval"
+        columns = columns_of(found, FIELDS, "input", what, answers=answers_to_gold(options))
         files.append((found, Settings.of("deepeval", columns, options)))
     made = convert(files, [how.columns.told for _, how in files])
     return made._replace(notes=[*notes, *made.notes])
@@ -78,6 +80,6 @@ ADAPTER = Adapter(
     "deepeval",
     "goldens, test cases or a test run of DeepEval",
     ("gold", "trace", "chunks"),
-    (NO_ANSWER, MARKER, DOC_ID),
+    (NO_ANSWER, MARKER, DOC_ID, GOLD),
     read,
 )

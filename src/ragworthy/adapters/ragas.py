@@ -10,6 +10,7 @@ from ragworthy.adapters.csv import table
 from ragworthy.adapters.model import Adapter, Imported
 from ragworthy.adapters.objects import Row, Rows, read_objects
 from ragworthy.adapters.rows import DOC_ID, MARKER, NO_ANSWER, Settings, convert, without_objects
+from ragworthy.adapters.tabular import GOLD
 from ragworthy.errors import data_error
 
 FIELDS = {
@@ -23,6 +24,7 @@ FIELDS = {
     "qid": ("id", "qid"),
 }
 """What each field is called, today and in the first versions."""
+_GOLD = ("answer", "evidence", "source", "gold_citations")
 LISTS = ("reference_contexts", "reference_context_ids", "retrieved_contexts", "retrieved_context_ids", "contexts",
          "ground_truths")  # fmt: skip
 LONGEST_LIST = 1 << 20
@@ -34,15 +36,25 @@ def read(paths: Sequence[Path], options: Mapping[str, Any]) -> Imported:
     for path in paths:
         found = table(path, {}) if path.suffix == ".csv" else read_objects(path)
         rows = [_row(row, as_text=path.suffix == ".csv") for row in found.rows]
-        columns = columns_of(found, FIELDS, "user_input", "a data set of ragas")
+        columns = columns_of(found, FIELDS, "user_input", "a data set of ragas", answers=answers_to_gold(options))
         files.append((found._replace(rows=rows), Settings.of("ragas", columns, options)))
     return convert(files, [columns.told for _, how in files for columns in [how.columns]])
 
 
-def columns_of(found: Rows, fields: Mapping[str, Sequence[str]], needed: str, what: str) -> Columns:
-    """Where each field of a known tool is; a file without the question is none of its files."""
+def answers_to_gold(options: Mapping[str, Any]) -> bool:
+    """Whether the rows are read as answers to a gold set that is there, and not as gold themselves."""
+    return bool(options.get("gold")) and "gold" not in (options.get("asked") or ())
+
+
+def columns_of(
+    found: Rows, fields: Mapping[str, Sequence[str]], needed: str, what: str, *, answers: bool = False
+) -> Columns:
+    """Where each field of a known tool is; a file without the question is none of its files.
+
+    `answers`: only what the pipeline said, for the gold set is there already.
+    """
     there = {field: next((name for name in names if name in found.names), "") for field, names in fields.items()}
-    there = {field: name for field, name in there.items() if name}
+    there = {field: name for field, name in there.items() if name and not (answers and field in _GOLD)}
     if "question" not in there:
         got = ", ".join(f'"{name}"' for name in found.names[:10]) or "nothing"
         raise data_error("RW-A03", f"expected {what} with {needed}, got {got}", where=str(found.path))
@@ -95,6 +107,6 @@ ADAPTER = Adapter(
     "ragas",
     "a data set of ragas (JSON lines, CSV, Parquet)",
     ("gold", "trace", "chunks"),
-    (NO_ANSWER, MARKER, DOC_ID),
+    (NO_ANSWER, MARKER, DOC_ID, GOLD),
     read,
 )

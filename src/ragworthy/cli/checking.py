@@ -12,11 +12,12 @@ from ragworthy.cli.say import print
 from ragworthy.names import Exit
 from ragworthy.runner import check as checks
 from ragworthy.runner import run as running
-from ragworthy.runner.contract import Target
+from ragworthy.runner.contract import Ask, Target
 from ragworthy.runner.fitting import MOST, fitted, worth_fitting
 from ragworthy.runner.plan import Plan
 from ragworthy.suites.refusing import refuses_of
 from ragworthy.text import clip
+from ragworthy.wire.secret import in_environment
 
 
 def check(given: argparse.Namespace) -> int:
@@ -28,6 +29,7 @@ def check(given: argparse.Namespace) -> int:
     one = checks.chosen(plan, given.qid)
     refuses = refuses_of(driven.settings_of(given))
     target = driven.open_given(given)
+    running.check_knobs_of(target, knobs)
     checked = checks.ask_one(one, target, concurrency=given.concurrency, timeout=given.timeout)
     if checked is None:
         print(f"check: stopped (exit {int(Exit.INTERRUPTED)})")
@@ -36,7 +38,7 @@ def check(given: argparse.Namespace) -> int:
     if checked.reply.unreachable and wrong is not None:
         raise wrong
     if not given.quiet:
-        _print(checked, refuses, alone=getattr(target, "alone", False))
+        _print(checked, refuses, _asked(target, one.ask))
         if wrong is None and worth_fitting(given.target, knobs, checked) and not _fit(checked, plan, target, given):
             print(f"check: stopped (exit {int(Exit.INTERRUPTED)})")
             return int(Exit.INTERRUPTED)
@@ -70,17 +72,26 @@ def _command(target: Target, given: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def _print(checked: checks.Checked, refuses: Callable[[str], bool], *, alone: bool) -> None:
-    """What was asked, what came back, how it was read; `alone`: the target takes the question and nothing else."""
+def _asked(target: Target, ask: Ask) -> str:
+    """What was sent: a map's own request, the question and nothing else, or the request of the contract."""
+    sent: Callable[[Ask], str] | None = getattr(target, "sent", None)
+    if sent is not None:
+        return in_environment().masked(sent(ask))
+    asked = ask.q if getattr(target, "alone", False) else ask.request()
+    return clip(msgspec.json.encode(asked).decode(), 400)
+
+
+def _print(checked: checks.Checked, refuses: Callable[[str], bool], asked: str) -> None:
+    """What was asked, what came back, how it was read."""
     reply = checked.reply
-    asked = checked.ask.q if alone else checked.ask.request()
-    print(f"asked: {clip(msgspec.json.encode(asked).decode(), 400)}")
+    print(f"asked: {asked}")
     if reply.raw:
         print(f"{'raised at' if (reply.error or '').startswith('raised') else 'got'}: {checked.raw}")
     if reply.error is not None:
         return
     print("read as:")
     for name, value in checks.reading(checked, refuses):
-        print(f"  {name:<14} {value}")
+        place = dict(reply.places).get(name)
+        print(f"  {name:<14} {value}{f'  ← {place}' if place else ''}")
     for line in checks.unmeasured(checked, refuses):
         print(f"  {line}")

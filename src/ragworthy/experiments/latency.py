@@ -236,6 +236,7 @@ def run(sweep: Sweep, target: Target, options: Options) -> Swept:
     sweep = of_target(sweep, target)
     for cell in sweep.cells:
         running.check_knobs(target.name, cell.knobs)
+        running.check_knobs_of(target, cell.knobs)
     header = Header(
         target=target.name,
         gold_sha256=sweep.gold_sha256,

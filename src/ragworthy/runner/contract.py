@@ -51,6 +51,8 @@ class Options(NamedTuple):
     """How the documents of a reply get their ids, and how its answer cites them; None: as usual."""
     names: frozenset[str] = frozenset()
     """The names of all knobs, those of a file too."""
+    map: str | None = None
+    """How an HTTP service is asked and its replies are read: a file, or the name of a bundled map."""
 
     @property
     def told(self) -> dict[str, str]:
@@ -84,6 +86,10 @@ class Reply(msgspec.Struct, frozen=True, eq=False):
     """The beginning of what came back as it may be shown, or where it was raised; for messages only."""
     misfits: tuple[tuple[str, str], ...] = ()
     """Every field that does not fit, and why; empty where it is not a matter of fields."""
+    sent: str = ""
+    """What was sent, as it may be shown; empty where it is the request of the contract. For messages only."""
+    places: tuple[tuple[str, str], ...] = ()
+    """Where in what came back a field was found, by the path of a map; for messages only."""
     how: str = ""
     """How an answer with documents was read; empty where the reply named the fields of a trace itself."""
     chunks: tuple[dict[str, Any], ...] = ()
@@ -238,7 +244,7 @@ def without_success(said: str, body: bytes, attempts: int, secrets: Secrets | No
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         given = None
     if secrets:
-        given = _without(given, secrets.masked)
+        given = without(given, secrets.masked)
     error = error_in(given)
     code = error.code if error is not None else code_in(given)
     return Reply(kept_in(given) | raw_in(given), said, attempts, raw=said.partition(": ")[2], code=code, reported=True)
@@ -315,11 +321,11 @@ def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | Non
         given = msgspec.json.decode(body)
         if not secrets:
             return checked(given, attempts, qid=qid, rules=rules)
-        reply = checked(_without(given, secrets.masked_reply), attempts, qid=qid, rules=rules)
+        reply = checked(without(given, secrets.masked_reply), attempts, qid=qid, rules=rules)
         if reply.error is None:
             return reply
         # What is wrong may be shown with what is in it: short secrets go out, too, before anything is cut.
-        wrong = checked(_without(given, secrets.masked), attempts, qid=qid, rules=rules)
+        wrong = checked(without(given, secrets.masked), attempts, qid=qid, rules=rules)
         error = wrong.error or "bad reply: expected an object of the contract, got another"
         return msgspec.structs.replace(wrong, error=error)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -330,14 +336,14 @@ def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | Non
         return Reply(kept, f"bad reply: expected JSON, got {told} ({reason})", attempts)
 
 
-def _without(given: Any, hide: Callable[[str], str]) -> Any:
+def without(given: Any, hide: Callable[[str], str]) -> Any:
     """A decoded value with what is secret hidden in all its texts."""
     if isinstance(given, str):
         return hide(given)
     if isinstance(given, list):
-        return [_without(one, hide) for one in given]
+        return [without(one, hide) for one in given]
     if isinstance(given, dict):
-        return {hide(name): _without(value, hide) for name, value in given.items()}
+        return {hide(name): without(value, hide) for name, value in given.items()}
     return given
 
 

@@ -202,6 +202,8 @@ class Journal:
             was, now = getattr(old, field), getattr(header, field)
             if field == "plan_sha256" and was != now:
                 field, was, now = _changed(old, header) or (field, was, now)
+            if field == "config_id" and was != now:
+                field, was, now = _made_differently(old, header) or (field, was, now)
             if was != now and field != "settings":
                 message = f"expected the run that the journal was begun with ({was}), got another ({now})"
                 raise data_error("RW-J02", message, where=str(self.path), field=field)
@@ -237,6 +239,15 @@ class Journal:
             raise data_error("RW-J05", message, where=str(self.path))
         self._size = start + len(line)
         return start, len(line)
+
+
+def _made_differently(old: Header, new: Header) -> tuple[str, str, str] | None:
+    """The map of a service, where it is another than before."""
+    was, now = old.about.get("map_sha256", "none"), new.about.get("map_sha256", "none")
+    if was == now:
+        return None
+    names = old.about.get("map", "none"), new.about.get("map", "none")
+    return "map", f"{names[0]}, {was[:12]}", f"{names[1]}, {now[:12]}"
 
 
 def _changed(old: Header, new: Header) -> tuple[str, str, str] | None:

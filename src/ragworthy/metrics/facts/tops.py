@@ -36,18 +36,6 @@ def several_tops(ks: tuple[int, ...]) -> Callable[[list[str], list[str]], int]:
     return flags_of
 
 
-def any_tops(ks: tuple[int, ...]) -> Callable[[list[str] | None, list[list[str]] | None, list[str] | None], int]:
-    """The flags of whatever evidence a question names; none where nothing was retrieved, or nothing is wanted."""
-    several, grouped = several_tops(ks), grouped_tops(ks)
-
-    def flags_of(wanted: list[str] | None, groups: list[list[str]] | None, retrieved: list[str] | None) -> int:
-        if not wanted or not retrieved:
-            return 0
-        return several(wanted, retrieved) if groups is None else grouped(groups, retrieved)
-
-    return flags_of
-
-
 def grouped_tops(ks: tuple[int, ...]) -> Callable[[list[list[str]], list[str]], int]:
     """The flags of evidence that several blocks may hold: of each group any block will do."""
     tops = [(k, 1 << (TOP + 2 * i), 1 << (TOP + 2 * i + 1)) for i, k in enumerate(ks)]
