@@ -811,16 +811,3 @@ def test_rows_as_parquet(tmp_path: Path) -> None:
         "answerable": True, "missing": False, "steady": True, "errored": False, "contains": True, "hit": True,
         "refused": False,
     }  # fmt: skip
-
-
-def test_errors_are_counted_as_the_run_counted_them() -> None:
-    """Four errors; the two whose jitter changed nothing repeat the plain ones, and are left out of the numbers."""
-    failed = {"answer_json": None, "error": "timeout: no reply within 5 s"}
-    runs = [
-        run("q1", seed, "", jitter=name, noop=name == "syn", **failed) for seed in (0, 1) for name in ("none", "syn")
-    ]
-    done = scored([gold()], [*runs, *(run("q1", seed, NULL, "p1#2") for seed in (2, 3, 4, 5, 6))])
-    assert body_of(done)["counts"]["errored_runs"] == 2
-    assert warned(done)["RW-W24"] == (
-        "4 runs with an error instead of an answer, 2 of them left out, for the jitter changed nothing"
-    )
