@@ -20,6 +20,7 @@ collect_ignore = [
     "servers/rude_callables.py",
     "frameworks/ways",
     "frameworks/inside",
+    "frameworks/targets",
     "peers/inside",
 ]
 """Modules that do harm when they are imported, on purpose, and those that need the frameworks or other tools."""

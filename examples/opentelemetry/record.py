@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
+from app import ask
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 
 import ragworthy as rw
-from app import ask
 
 provider = TracerProvider()
 recorder = rw.SpanRecorder("recorded.jsonl", gold="gold.jsonl", append=False)

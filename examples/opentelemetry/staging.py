@@ -3,12 +3,11 @@
 import json
 from pathlib import Path
 
+from app import ask
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.json.file.trace_exporter import FileSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-from app import ask
 
 provider = TracerProvider()
 provider.add_span_processor(BatchSpanProcessor(FileSpanExporter("spans.jsonl")))

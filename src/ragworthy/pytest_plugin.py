@@ -3,7 +3,7 @@
 Nothing of Ragworthy is imported before that: this module is loaded wherever pytest runs and Ragworthy is installed.
 """
 
-from collections.abc import Generator
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,8 @@ class _Session:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.judged: dict[str, Any] = {}
+        self.targets: list[Any] = []
+        """What was asked: kept, so that no other object gets the same identity."""
         self.verdicts: dict[str, str] = {}
         self.folder: Path | None = None
 
@@ -111,8 +113,11 @@ def _judged(request: pytest.FixtureRequest, named: dict[str, Any]) -> "Judgement
         target = request.getfixturevalue("ragworthy_target") if target is None else target
         how.of_run.update({**request.getfixturevalue("ragworthy_options"), **how.of_run})
         key = how.key(target)
+        if not tested.has_a_name(target):  # another object may be called the same, here or in another process
+            key = f"{key}-{os.getpid()}-{id(target)}"
         if key not in session.judged:
             session.judged[key] = _made(session, how, target, key)
+            session.targets.append(target)
         if isinstance(session.judged[key], RagworthyError):
             raise session.judged[key]
     except RagworthyError as error:
@@ -149,13 +154,17 @@ def ragworthy_options() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def ragworthy_gate(request: pytest.FixtureRequest) -> "Result":
-    """The result of the policy: `ragworthy_gate.assert_ship()`."""
+def ragworthy_gate(
+    request: pytest.FixtureRequest, ragworthy_target: Any, ragworthy_options: dict[str, Any]
+) -> "Result":
+    """The result of the policy: `ragworthy_gate.assert_ship()`. Another target or other options are judged anew."""
     return _judged(request, {}).result
 
 
 @pytest.fixture
-def ragworthy_result(request: pytest.FixtureRequest) -> "Result":
+def ragworthy_result(
+    request: pytest.FixtureRequest, ragworthy_target: Any, ragworthy_options: dict[str, Any]
+) -> "Result":
     """The result of what the marker `ragworthy` of the test names; without one, of the policy."""
     return _judged(request, _named(request.node)).result
 
@@ -229,19 +238,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             item.funcargs[name] = item._request.getfixturevalue(name)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
     """After the body of a test: what the question or the gate itself says."""
-    came = yield
-    params = _params(pyfuncitem)
+    params = _params(item)
+    if not params or not isinstance(item, pytest.Function):
+        return
     if "ragworthy_question" in params:
         from ragworthy import tested
 
-        question: Any = pyfuncitem.funcargs["ragworthy_question"]
+        question: Any = item.funcargs["ragworthy_question"]
         _say(tested.said_of_question(question))
     if "ragworthy_gates" in params:
-        _say_gates(pyfuncitem, params["ragworthy_gates"])
-    return came
+        _say_gates(item, params["ragworthy_gates"])
 
 
 def _say_gates(item: pytest.Function, named: Any) -> None:
@@ -300,13 +309,13 @@ def _ships(headline: str) -> bool:
     return headline.partition(":")[0] == "SHIP"
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
     """The verdict in one line, and how the questions went in another."""
     verdicts = config.stash[_KEY].verdicts
     counts = {outcome: _count(terminalreporter, outcome) for outcome in ("passed", "xfailed", "failed")}
     if not verdicts and not any(counts.values()):
         return
-    terminalreporter.section("ragworthy")
+    terminalreporter.write_sep("=", "ragworthy")
     total = sum(counts.values())
     if total:
         told = f"{counts['passed']} of {total} pass, {counts['xfailed']} fail and need not pass (xfailed)"
@@ -315,6 +324,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"verdict: {headline}", green=_ships(headline), red=not _ships(headline), bold=True)
 
 
-def _count(reporter: pytest.TerminalReporter, outcome: str) -> int:
+def _count(reporter: "pytest.TerminalReporter", outcome: str) -> int:
     reports = reporter.stats.get(outcome, [])
     return sum(("ragworthy", "question") in getattr(one, "user_properties", ()) for one in reports)

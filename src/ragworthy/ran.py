@@ -142,6 +142,7 @@ def run(
     knobs: Mapping[str, Any] | None = None,
     limit: int | None = None,
     headers: Mapping[str, str] | Sequence[str] = (),
+    map: str | Path | None = None,
     pipeline: str | Path | None = None,
     doc_id: DocId = None,
     marker: str | re.Pattern[str] | None = None,
@@ -163,7 +164,7 @@ def run(
     """
     with in_python(), _in_words(), remembering(Read()) as read:
         asked = gold if isinstance(gold, (str, Path)) else open_source("gold", gold)
-        note_paths(read, (gold, pipeline))
+        note_paths(read, (gold, pipeline, map))
         own = _knobs(knobs)
         plan = running.plan(
             asked,
@@ -175,6 +176,9 @@ def run(
         )
         rules = rules_of(doc_id, marker, running.gold_ids(asked))
         options = Options(_whole("retries", retries, least=0), _headers(headers), _pairs(own), rules, frozenset(own))
+        if map is not None and not isinstance(target, str):
+            raise usage_error("map: expected a target that is an http address, got another one")
+        options = options._replace(map=None if map is None else str(map))
         made = _target(target, options, Path(pipeline) if pipeline is not None else None)
         if isinstance(target, str):
             running.check_knobs(target, own)
@@ -186,6 +190,7 @@ def run(
             _told(progress),
             retry_errors=_again(retry_errors, resume=resume),
             keep_going=flag("keep_going", keep_going),
+            retries=options.retries,
         )
         with _folder(out, resume=resume) as folder:
             _driven(plan, made, how._replace(out=folder), kept=out is not None)

@@ -1,7 +1,7 @@
 """The single definition of what is read (gold, traces, chunks); fields that are never scored are skipped."""
 
 from array import array
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -24,6 +24,10 @@ Sources: TypeAlias = list[str | GoldSource]
 """What `gold_source` holds: names of documents, or documents with a section or a page."""
 
 
+Pieces: TypeAlias = list[str | list[str]]
+"""What `gold_claim_all` holds: groups of pieces that mean the same; a text is a group of one."""
+
+
 class Gold(msgspec.Struct, frozen=True, gc=False):
     """One gold question of the answers suite."""
 
@@ -32,6 +36,9 @@ class Gold(msgspec.Struct, frozen=True, gc=False):
     q_id: str | None = None
     question: str | None = None
     gold_claim_substr: list[str] | None = None
+    """Pieces of text: a right claim has any of them."""
+    gold_claim_all: Pieces | None = None
+    """What a right claim has all of: a piece, or a group of which any piece will do."""
     gold_citations: list[str] | None = None
     constraints: list[str] | None = None
     gold_evidence: list[str] | None = None
@@ -111,6 +118,7 @@ class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
     gold_source: Sources | None = None
     gold_groups: list[list[str]] | None = None
     gold_claim_substr: list[str] | None = None
+    gold_claim_all: Pieces | None = None
 
     @property
     def name(self) -> str:
@@ -202,8 +210,7 @@ class RetrievalTrace(msgspec.Struct, frozen=True, gc=False):
     @property
     def state(self) -> str | None:
         """The convergence mark that the pipeline itself wrote."""
-        first = self.lambda_state or self.lambda_1 or self.lambda_2
-        return first or self.lambda_3 or self.lambda_4 or self.lambda_5
+        return self.lambda_state or self.lambda_1 or self.lambda_2 or self.lambda_3 or self.lambda_4 or self.lambda_5
 
 
 class StructuredGold(msgspec.Struct, frozen=True, gc=False):
@@ -389,13 +396,3 @@ class SchemaOnly(msgspec.Struct, frozen=True):
 
 
 Ints: TypeAlias = "array[int]"
-
-
-class Flaw(NamedTuple):
-    """A problem found in a record: the input it is in, the place, and what is wrong."""
-
-    role: str
-    offset: int
-    code: str
-    field: str
-    message: str

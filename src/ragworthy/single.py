@@ -130,13 +130,13 @@ def _measurable(records: Records) -> list[str]:
     """Which metrics the fields of the items allow, and for how many questions."""
     wanted = [one for one in records if one.get("answerable") is True]
     closed = sum(one.get("answerable") is False for one in records)
-    pieces = sum(_filled(one.get("gold_claim_substr")) for one in wanted)
+    pieces = sum(any(_filled(one.get(key)) for key in _TEXTS) for one in wanted)
     placed = sum(any(_filled(one.get(key)) for key in _PLACES) for one in wanted)
     by_text = sum(not _filled(one.get("gold_citations")) and _filled(one.get("gold_evidence")) for one in wanted)
     references = sum(_filled(one.get("gold_reference")) for one in wanted)
     needs = "; give --corpus to bind evidence" if by_text else ""
     rows = [
-        (pieces, "containment", "gold_claim_substr"),
+        (pieces, "containment", "gold_claim_substr or gold_claim_all"),
         (placed, f"precision, chr, recall@k, hit@k{needs}", "gold_citations, gold_evidence or gold_source"),
         (references, "reference_f1, reference_details", "gold_reference"),
         (len(wanted), "over_refusal", "answerable = true"),
@@ -148,6 +148,7 @@ def _measurable(records: Records) -> list[str]:
     ]
 
 
+_TEXTS = ("gold_claim_substr", "gold_claim_all")
 _PLACES = ("gold_citations", "gold_evidence", "gold_source")
 
 

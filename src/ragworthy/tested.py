@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +44,16 @@ class How(NamedTuple):
         asked = target if isinstance(target, str | None) else name_of(target)
         whole = repr((self.policy, self.gold, self.traces, asked, sorted(self.of_run.items()), self.of_score))
         return hashlib.sha256(whole.encode()).hexdigest()[:16]
+
+
+def has_a_name(target: Any) -> bool:
+    """Whether every process of a session finds the same under the name of a target: a text, or what can be imported."""
+    if target is None or isinstance(target, str):
+        return True
+    found = sys.modules.get(getattr(target, "__module__", None) or "")
+    for part in getattr(target, "__qualname__", "?").split("."):
+        found = getattr(found, part, None)
+    return found is target
 
 
 def how(named: Mapping[str, Any], policy: Path | None) -> How:
@@ -279,5 +290,5 @@ def said_of_gate(one: Mapping[str, Any]) -> Said:
     if "waiver" in one:
         return Said("xfail", f"waived: {told}")
     if not one.get("judged", True) or (one["outcome"] == Outcome.NOT_MEASURED and one["optional"]):
-        return Said("skip", f"not judged: {one['reason']}")
+        return Said("skip", f"{gate_name(dict(one))} was not judged: {one['reason']}")
     return Said("pass", "") if one["outcome"] == Outcome.PASS else Said("fail", told)

@@ -115,9 +115,9 @@ def test_a_mapping_overrides_and_may_be_a_file() -> None:
 @pytest.mark.parametrize(
     ("given", "where", "message"),
     [
-        ("qestion=A", "--map", 'expected a field (qid, question, answer, response, source, section, page, evidence, '
-         'answerable, unanswerable, gold_citations, paraphrases, anchor_section, constraints, retrieved, '
-         'retrieved_ids, citations, error), got "qestion"'),
+        ("qestion=A", "--map", 'expected a field (qid, question, answer, response, gold_claim_all, source, '
+         'section, page, evidence, answerable, unanswerable, gold_citations, paraphrases, anchor_section, '
+         'constraints, retrieved, retrieved_ids, citations, error), got "qestion"'),
         ("question", "--map", 'expected FIELD=COLUMN, got "question"'),
         ("question=A,question=B", "--map", "expected each field once, got question again"),
         ("bad.toml", "bad.toml",

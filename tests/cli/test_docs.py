@@ -21,6 +21,7 @@ from places import ROOT
 from ragworthy import starter
 from ragworthy.cli.arguments import parser
 from ragworthy.codes import CATALOGUE
+from ragworthy.load.map import read_map
 from ragworthy.metrics.facts.jitters import JITTERS, apply
 from ragworthy.metrics.registry import all_metrics, find
 from ragworthy.names import Exit, Label, Outcome, Stage, Verdict
@@ -202,7 +203,7 @@ def test_commands_and_flags_named_anywhere_exist() -> None:
             if second and any(name.count(" ") == 2 for name in under):
                 assert f"ragworthy {first} {second}" in under, f"{page}: ragworthy {first} {second}"
         for flag in re.findall(r"`(--[a-z][\w-]*)", text):
-            assert flag in flags | {"--check"}, f"{page}: {flag}"
+            assert flag in flags | {"--check", "--ragworthy-policy"}, f"{page}: {flag}"  # the last is one of pytest
 
 
 def test_every_exit_code_is_documented_and_no_other() -> None:
@@ -319,8 +320,15 @@ FILES = {"structured": ("questions", "outputs"), "stability": ("gold", "runs"), 
 
 @pytest.mark.parametrize("block", blocks("toml"), ids=str)
 def test_policy_example(block: Block) -> None:
-    """Every policy is valid once the suites that it names have their files; one that names none is of answers."""
+    """Every policy is valid once the suites that it names have their files; one that names none is of answers.
+
+    What has a table `reply` is a map, or the end of one.
+    """
     table = tomllib.loads(block.text, parse_float=Decimal)
+    if "reply" in table:
+        request = "" if "request" in table else '[request]\nbody = { q = "{q}" }\n'
+        assert read_map(request + block.text, str(block)).reply.paths["claim"]
+        return
     table.setdefault("version", 1)
     named = {str(gate.get("suite") or gate["metric"]).partition(".")[0] for gate in table.get("gate", [])}
     for suite in [one for one in SUITES if one in table or one in named] or ["answers"]:

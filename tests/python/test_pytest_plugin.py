@@ -199,6 +199,42 @@ def test_gates_can_be_selected(project: Project) -> None:
     assert "answers.precision: 0.4 (2/5), expected ≥ 0.9" in done.stdout.str()
 
 
+def test_gates_of_every_kind(project: Project) -> None:
+    """A slice, one that is waived, one that is optional and cannot be measured, and the load of another suite."""
+    write_jsonl(project.folder / "gold.jsonl", [{**row, "topic": "t" + row["qid"][0]} for row in GOLD])
+    project.lay(4, 5)
+    write_jsonl(project.folder / "runs.jsonl", [{**one, "e2e_ms": 100, "load_rps": n} for n in (5, 9)
+                                                for one in traces_of(GOLD)])  # fmt: skip
+    with (project.folder / "ragworthy.toml").open("a") as policy:
+        policy.write("""
+[latency]
+gold = "gold.jsonl"
+runs = "runs.jsonl"
+[[gate]]
+metric = "answers.precision"
+min = 0.9
+slice = "topic=tA"
+[[gate]]
+metric = "answers.support"
+min = 0.9
+optional = true
+[[waiver]]
+gate = "answers.precision[topic=tA]"
+reason = "known"
+owner = "search team"
+expires = 2099-12-31
+""")
+    done = project.run("-k", "gate", "-rxs")
+    done.assert_outcomes(passed=11, xfailed=1, skipped=1, deselected=6)
+    text = done.stdout.str()
+    assert "waived: answers.precision[topic=tA]: 0.6 (3/5), expected ≥ 0.9" in text
+    assert "waived until 2099-12-31 by search team: known" in text
+    assert "answers.support was not judged: needs chunk texts" in text
+    assert done.ret == 0
+    assert said(done)[0].startswith("verdict: SHIP: ")
+    assert said(done)[0].endswith(", 1 waived")
+
+
 def test_the_fixture_of_the_session(project: Project) -> None:
     project.lay(3, 4, 5, least=0.9, tests=TESTS.partition("@pytest.mark")[0] + """
 def test_ships(ragworthy_gate):
@@ -346,6 +382,31 @@ def test_workers_of_xdist_ask_the_pipeline_once(project: Project) -> None:
         "questions: 4 of 6 pass, 1 fail and need not pass (xfailed), 1 must pass and fail",
         "verdict: NO-SHIP: answers.precision fails",
     ]
+
+
+def test_targets_of_one_name_are_not_taken_for_each_other(project: Project) -> None:
+    """Two functions made in one place: both are asked, also where two workers begin with another one each."""
+    project.lay(tests="""
+import pytest
+import rag
+
+def made(right):
+    def answer(question):
+        return rag.answer(question if right else "What is 3?")
+    return answer
+
+@pytest.fixture(scope="session", params=[True, False])
+def ragworthy_target(request):
+    return made(request.param)
+
+@pytest.mark.parametrize("n", range(3))
+def test_it(ragworthy_gate, ragworthy_result, n, request):
+    right = request.node.callspec.params["ragworthy_target"]
+    assert ragworthy_gate is ragworthy_result
+    assert ragworthy_result.metrics["answers.precision"].value == (1.0 if right else pytest.approx(1 / 6))
+""")  # fmt: skip
+    for workers in ((), ("-n", "2")):
+        project.run(*workers).assert_outcomes(passed=6)
 
 
 def test_nothing_stays_in_the_temporary_folder(project: Project, tmp_path: Path) -> None:

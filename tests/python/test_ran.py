@@ -385,8 +385,9 @@ def test_ctrl_c_leaves_a_folder_that_can_go_on(where: str, concurrency: int, tmp
     ],
 )
 def test_wrong_calls_speak_python(given: dict[str, Any], message: str) -> None:
+    usual: dict[str, Any] = {"target": answer, "gold": ROWS}
     with pytest.raises(rw.RagworthyError) as caught:
-        rw.run(**({"target": answer, "gold": ROWS} | given))
+        rw.run(**usual | given)
     assert message in str(caught.value)
     assert "--" not in str(caught.value)
 

@@ -122,11 +122,13 @@ def test_a_dead_endpoint_stops_the_run_with_one_sentence(lock: Path, cli: Cli) -
 
 def test_an_endpoint_that_dies_in_the_middle_stops_the_run_and_loses_nothing(lock: Path, cli: Cli) -> None:
     with serving() as address:
-        done = driven(cli, lock, f"chat:dies-8@{address}", "--retries", 1, "--concurrency", 2, questions=40)
+        done = driven(cli, lock, f"chat:dies-8@{address}", "--retries", 1, "--timeout", 3, questions=40)
         assert done.code == 2
         first = done.err.splitlines()[0]
-        assert first.startswith(f"builtin:{lock / 'ix'}: expected a target that can be reached, got in 10 questions")
-        assert first.endswith(f"unreachable: {address}/chat/completions: Connection refused [RW-J06]")
+        assert first.startswith(f"builtin:{lock / 'ix'}: expected a target that can be reached, got in 1")
+        assert first.endswith(
+            f" questions in a row: unreachable: {address}/chat/completions: Connection refused [RW-J06]"
+        )
     replies = [json.loads(line) for line in (lock / "out" / "journal.jsonl").read_text("utf-8").splitlines()[1:]]
     assert [one.get("error") for one in replies].count(None) == 8
 
@@ -171,6 +173,7 @@ class Embeds:
     def __init__(self) -> None:
         self.now = self.most = self.asked = 0
         self.seconds = 0.0
+        self.status = 200
         embeds, guard = self, threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
@@ -187,7 +190,7 @@ class Embeds:
                 with guard:
                     embeds.now -= 1
                 data = json.dumps({"data": [{"embedding": [1.0, 2.0]} for _ in body["input"]]}).encode()
-                self.send_response(200)
+                self.send_response(embeds.status)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
@@ -242,8 +245,19 @@ def test_an_embedding_endpoint_that_is_gone_stops_the_run(
     assert first.endswith("[RW-J06]")
 
 
-def test_retrieval_that_goes_on_after_its_question_counts_as_in_flight(
+def test_an_embedding_endpoint_that_refuses_every_question_stops_the_run(
     embeds: Embeds, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGWORTHY_EMBED_URL", embeds.url)
+    embeds.status = 401
+    done = driven(cli, tmp_path, "extractive", questions=40)
+    first = done.err.splitlines()[0]
+    assert (done.code, first.endswith("[RW-J09]")) == (2, True)
+    assert f"status 401: {embeds.url}/embeddings: expected status 200, got status 401" in first
+
+
+def test_retrieval_that_goes_on_after_its_question_counts_as_in_flight(
+    embeds: Embeds, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("RAGWORTHY_EMBED_URL", embeds.url)
     embeds.seconds = 1.2
@@ -251,3 +265,9 @@ def test_retrieval_that_goes_on_after_its_question_counts_as_in_flight(
     assert done.code == 1
     assert embeds.most <= 2
     assert {trace["error"] for trace in traces(tmp_path)} == {"timeout: no reply within 0.4 s"}
+    embeds.seconds = 0.0
+    threads = [one for one in threading.enumerate() if one.name == "retrieval"]
+    assert threads
+    for thread in threads:
+        thread.join(30)
+    assert caplog.records == []  # what comes when the run is over disturbs nobody

@@ -507,3 +507,20 @@ def test_a_disk_that_is_full(tmp_path: Path, server: Served) -> None:
     done = subprocess.run([*call, "--resume"], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "latency: 3 cells, 6 replies (exit 0)"
     assert len(rows_of(out / "latency.jsonl")) == 6
+
+
+def test_the_warm_up_asks_other_questions_where_there_are_some(tmp_path: Path, server: Served, cli: Cli) -> None:
+    path = gold(tmp_path, *(f"question {n}?" for n in range(1, 8)))
+    args = ("experiment", "latency", "--target", server.url, "--gold", path, "--loads", "50", "--warmup", 3)
+    done = cli(*args, "--out", tmp_path / "some", "--limit", 4)
+    rows = rows_of(tmp_path / "some" / "latency.jsonl")
+    assert [row["qid"] for row in rows if row["warmup"]] == ["A5", "A6", "A7"]
+    assert {row["qid"] for row in rows if not row["warmup"]} == {"A1", "A2", "A3", "A4"}
+    assert "warm-up:" not in done.out
+    done = cli(*args, "--out", tmp_path / "none")
+    rows = rows_of(tmp_path / "none" / "latency.jsonl")
+    warm, measured = ([row["qid"] for row in rows if row["warmup"] is flag] for flag in (True, False))
+    assert warm == measured[:-4:-1]  # those that are measured last
+    said = "warm-up: 3 of 3 are measured later, too, for the gold set has no others (--limit leaves some)"
+    assert said in done.out.splitlines()
+    assert json.loads((tmp_path / "none" / "latency.json").read_text())["warmup_measured"] == 3

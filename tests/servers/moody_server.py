@@ -4,8 +4,8 @@
 
 prints its port, then serves until it is killed. Moods: `well`, `limited N S` (429 for the first N requests, to come
 back after S seconds), `loading S` (503 for the first S seconds), `resets N` (the connection breaks in the middle of
-every Nth body), `slow S` (each answer takes S seconds, one after the other, unless whoever asked has gone), `always N`
-(the status N for everything).
+every Nth body), `slow S` (each answer takes S seconds, one after the other, unless whoever asked has gone), `takes S`
+(the same, but all at once), `always N` (the status N for everything).
 """
 
 import asyncio
@@ -19,7 +19,8 @@ from contextlib import suppress
 LOG, PORT, MOOD, *NUMBERS = sys.argv[1:]
 N = [float(one) for one in NUMBERS]
 BEGUN = time.monotonic()
-requests = flying = 0
+requests = 0
+answering: set[asyncio.StreamReader] = set()
 slot: asyncio.Lock
 
 
@@ -53,6 +54,7 @@ async def slowly(reader: asyncio.StreamReader) -> None:
     _, left = await asyncio.wait({work_task, gone}, return_when=asyncio.FIRST_COMPLETED)
     for task in left:
         task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
 
 
 async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: dict[str, str]) -> None:
@@ -72,23 +74,26 @@ async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ask
     else:
         if MOOD == "slow":
             await slowly(reader)
+        if MOOD == "takes":
+            await asyncio.sleep(N[0])
         writer.write(message(200, body))
     await writer.drain()
 
 
 async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    global requests, flying
+    global requests
     with suppress(ConnectionError, asyncio.IncompleteReadError):
         while True:
             asked = await taken(reader)
             requests += 1
-            flying += 1
+            answering.add(reader)
+            flying = sum(not one.at_eof() for one in answering)  # the others have been hung up on
             with open(LOG, "a") as log:
                 log.write(json.dumps({"qid": asked["qid"], "flying": flying}) + "\n")
             try:
                 await served(reader, writer, asked)
             finally:
-                flying -= 1
+                answering.discard(reader)
     writer.close()
 
 

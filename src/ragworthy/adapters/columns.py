@@ -39,6 +39,7 @@ NAMES: dict[str, tuple[str, ...]] = {
                  "系统答案", "实际答案", "实际回答", "实际输出", "生成答案", "生成的答案", "ボットの回答", "ボット回答",
                  "モデルの回答", "モデル回答", "システムの回答", "システム回答", "aiの回答", "ai回答", "生成回答",
                  "生成された回答", "実際の回答"),
+    "gold_claim_all": ("gold claim all", "claim all", "must contain all", "all of"),
     "source": ("source", "sources", "document", "documents", "doc", "docs", "doc id", "file", "file name", "filename",
                "source file", "source document", "path", "url", "link", "source url", "expected doc", "gold source",
                "quelle", "datei", "dokument", "fuente", "fichier", "来源", "來源", "文档", "文檔", "文件", "出典"),
@@ -66,7 +67,8 @@ ANSWERS = ("answer", "answers", "antwort", "antworten", "respuesta", "respuestas
 """Names of an answer that do not say whose it is: the expected one, unless something shows that a pipeline gave it."""
 ALIASES = {"claim": "response", "reference": "answer", "contexts": "retrieved", "document": "source", "id": "qid"}
 """Other names of fields in --map."""
-NEEDED = ("answer", "response", "evidence", "source", "gold_citations", "anchor_section", "retrieved", "retrieved_ids")
+NEEDED = ("answer", "gold_claim_all", "response", "evidence", "source", "gold_citations", "anchor_section", "retrieved",
+          "retrieved_ids")  # fmt: skip
 """Besides the question, one of these must be there."""
 DECIDING = ("question", "answer", "response")
 """Fields for which a guess would be a wrong number: two columns that could be meant are an error."""

@@ -274,6 +274,8 @@ class Markers(NamedTuple):
 
     pattern: re.Pattern[str] | None
     own: bool = False
+    base: int = 1
+    """The number of the first document."""
 
     def read(self, text: str, seen: Sequence[str]) -> Cited:
         """The claim and the citations of an answer to which the documents `seen` were given, the first as [1].
@@ -295,9 +297,10 @@ class Markers(NamedTuple):
             pieces.append(text[begin : match.start()].rstrip(" \t\u00a0\u3000"))
             begin = match.end()
         pieces.append(text[begin:])
-        cited = [seen[number - 1] if 0 < number <= len(seen) else f"[{number}]" for number in numbers]
+        named = dict(enumerate(seen, self.base))
+        cited = [named.get(number, f"[{number}]") for number in numbers]
         citations = list(dict.fromkeys(cited))
-        stray = {f"[{number}]" for number in numbers if not 0 < number <= len(seen)}
+        stray = {f"[{number}]" for number in numbers if number not in named}
         return Cited("".join(pieces).strip(), citations, len(stray))
 
     def _numbers(self, match: re.Match[str], count: int) -> list[int]:

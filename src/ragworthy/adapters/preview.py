@@ -5,6 +5,7 @@ from typing import Any
 
 from ragworthy.adapters.model import Imported, Record
 from ragworthy.adapters.remarks import grouped
+from ragworthy.metrics.facts import pieces
 from ragworthy.report.show import plural
 from ragworthy.text import clip, squeeze
 
@@ -57,6 +58,8 @@ def _gold(item: Record) -> Iterator[tuple[str, str]]:
         yield "reference", item["gold_reference"]
     elif item.get("gold_claim_substr"):
         yield "answer", _listed(item["gold_claim_substr"])
+    if item.get("gold_claim_all"):
+        yield "all of", "; ".join(map(pieces.named, pieces.grouped(item["gold_claim_all"])))
     for label, key in (("evidence", "gold_evidence"), ("source", "gold_source"), ("gold ids", "gold_citations"),
                        ("relevant", "relevant")):  # fmt: skip
         if item.get(key):
@@ -67,8 +70,8 @@ def _gold(item: Record) -> Iterator[tuple[str, str]]:
 
 
 _KNOWN = {
-    "qid", "question", "paraphrases", "answerable", "gold_reference", "gold_claim_substr", "gold_evidence",
-    "gold_source", "gold_citations", "relevant", "imported", "negatives", "grades", "anchor_section",
+    "qid", "question", "paraphrases", "answerable", "gold_reference", "gold_claim_substr", "gold_claim_all",
+    "gold_evidence", "gold_source", "gold_citations", "relevant", "imported", "negatives", "grades", "anchor_section",
     "relevant_offsets",
 }  # fmt: skip
 

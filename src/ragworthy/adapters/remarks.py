@@ -85,7 +85,7 @@ def _of_gold(gold: Sequence[Record]) -> Iterator[str]:
         return
     answerable = [item for item in gold if item.get("answerable")]
     sentences = sum("gold_reference" in item for item in answerable)
-    silent = sum(not item.get("gold_claim_substr") and "gold_reference" not in item for item in answerable)
+    silent = sum(not any(item.get(key) for key in _TEXTS) for item in answerable)
     placed = sum(any(item.get(key) for key in _PLACES) for item in answerable)
     if sentences:
         are = "1 reference is a sentence" if sentences == 1 else f"{sentences} references are sentences"
@@ -100,7 +100,8 @@ def _of_gold(gold: Sequence[Record]) -> Iterator[str]:
         yield "no unanswerable question: under-refusal is not measured; add some, or leave its gate out"
 
 
-_GOLD_SAYS = ("gold_claim_substr", "gold_reference", "gold_evidence")
+_TEXTS = ("gold_claim_substr", "gold_claim_all", "gold_reference")
+_GOLD_SAYS = (*_TEXTS, "gold_evidence")
 _BOUND = ("gold_evidence", "gold_source")
 _PLACES = ("gold_citations", "gold_evidence", "gold_source")
 

@@ -143,18 +143,21 @@ def read(given: Given, how: Rules) -> Made:
         fields["usage"] = usage
     if given.stage_ms is not None:
         fields["stage_ms"] = _object(given.stage_ms, "stage_ms")
-    chunks = tuple(_chunk(one) for one, _ in found if one.text)
+    chunks = tuple(chunk(one) for one, _ in found if one.text)
     return Made(fields, _how(given, [origin for _, origin in found], how), chunks)
 
 
-def _chunk(one: Document) -> dict[str, Any]:
-    """A document as a chunk that is the same on every machine: no dates, no folders above the working folder."""
-    chunk = chunk_of(one)
-    attrs = {key: value for key, value in chunk.pop("attrs", {}).items() if key in _PAGE}
-    file = chunk.get("doc_id", "")
+def chunk(one: Document) -> dict[str, Any]:
+    """A document as a chunk that is the same on every machine: no dates, no folders above the working folder.
+
+    It says that it was retrieved: who scores with a file of such chunks knows that it is no whole corpus.
+    """
+    made = chunk_of(one)
+    attrs = {key: value for key, value in made.pop("attrs", {}).items() if key in _PAGE}
+    file = made.get("doc_id", "")
     if file and Path(file).is_absolute() and Path(file).is_relative_to(Path.cwd()):
-        chunk["doc_id"] = Path(file).relative_to(Path.cwd()).as_posix()
-    return chunk | {"attrs": attrs} if attrs else chunk
+        made["doc_id"] = Path(file).relative_to(Path.cwd()).as_posix()
+    return made | {"attrs": attrs | {"retrieved": True}}
 
 
 def _how(given: Given, origins: Sequence[str], how: Rules) -> str:

@@ -19,9 +19,9 @@ UNANSWERABLE = ("N/A", REFUSAL)
 _YES = {"yes", "true", "1", "y", "t", "ja", "x", "是", "sí", "oui", "はい"}
 _NO = {"no", "false", "0", "n", "f", "nein", "否", "不是", "non", "いいえ"}
 _RESERVED = {
-    "qid", "q_id", "question", "answerable", "gold_claim_substr", "gold_reference", "gold_evidence", "gold_source",
-    "gold_citations", "constraints", "imported", "paraphrases", "relevant", "negatives", "grades", "anchor_section",
-    "relevant_offsets", "index_hash", "q", "retrieved_ids", "answer_json", "error",
+    "qid", "q_id", "question", "answerable", "gold_claim_substr", "gold_claim_all", "gold_reference", "gold_evidence",
+    "gold_source", "gold_citations", "constraints", "imported", "paraphrases", "relevant", "negatives", "grades",
+    "anchor_section", "relevant_offsets", "index_hash", "q", "retrieved_ids", "answer_json", "error",
 }  # fmt: skip
 
 MARKER = Option(
@@ -139,7 +139,9 @@ class _Made:
         answers = texts_of(cells.get("answer"), how.split_on)
         refused = {one.strip().casefold() for one in how.unanswerable}
         said = [one for one in answers if one.casefold() not in refused]
-        answerable = _answerable(cells, bool(said) or "answer" not in how.columns.fields)
+        groups = _groups(cells.get("gold_claim_all"), how.split_on)
+        silent = not {"answer", "gold_claim_all"} & how.columns.fields.keys()
+        answerable = _answerable(cells, bool(said or groups) or silent)
         if not answerable and not said and "answer" in how.columns.fields:
             self.refused.add(f'"{answers[0]}"' if answers else "an empty answer")
         item: Record = {"answerable": answerable, "gold_claim_substr": [], "gold_citations": []}
@@ -149,7 +151,7 @@ class _Made:
             "gold_citations": _ids(cells.get("gold_citations"), how.split_on),
         }
         if not answerable:
-            self._count("answer text of an unanswerable question", len(said))
+            self._count("answer text of an unanswerable question", len(said) + len(groups))
             self._count("source or evidence of an unanswerable question", sum(map(len, places.values())))
             return item
         long = [one for one in said if is_sentence(one)]
@@ -158,6 +160,7 @@ class _Made:
             item["gold_reference"] = long[0]
             self._count("further reference of a question that has one", len(long) - 1)
         more = {key: texts_of(cells.get(key), how.split_on) for key in ("paraphrases", "constraints")} | places
+        more |= {"gold_claim_all": groups}
         return item | {key: value for key, value in more.items() if value}
 
     def _trace(self, cells: Mapping[str, Any], how: Settings, question: str) -> Record:
@@ -208,7 +211,16 @@ class _Made:
         return notes
 
 
-_GOLD = {"answer", "evidence", "source", "gold_citations", "answerable", "unanswerable", "anchor_section"}
+_GOLD = {
+    "answer",
+    "gold_claim_all",
+    "evidence",
+    "source",
+    "gold_citations",
+    "answerable",
+    "unanswerable",
+    "anchor_section",
+}
 _TRACE = {"response", "retrieved", "retrieved_ids", "citations", "error"}
 
 
@@ -282,6 +294,14 @@ def texts_of(value: Any, split_on: str) -> list[str]:
     if split_on:
         texts = [piece.strip() for text in texts for piece in text.split(split_on)]
     return list(dict.fromkeys(text for text in texts if text))
+
+
+def _groups(value: Any, split_on: str) -> list[str | list[str]]:
+    """What an answer has all of: the texts of a cell, and lists of texts of which any will do."""
+    found: list[str | list[str]] = []
+    for one in listed(value):
+        found += [texts_of(one, "")] if isinstance(one, list) else texts_of(one, split_on)
+    return [one for one in found if one]
 
 
 def listed(value: Any) -> list[Any]:

@@ -36,7 +36,7 @@ def guard_run(given: argparse.Namespace, written: Iterable[str]) -> None:
     """Refuse a folder in which the results of a run would take the place of what it reads."""
     replayed = given.target.partition(":")[2] if given.target.startswith("replay:") else None
     outputs = [str(Path(given.out) / name) for name in (*written, JOURNAL)]
-    keep_inputs([given.out, *outputs], [given.gold, given.knobs, given.pipeline, replayed])
+    keep_inputs([given.out, *outputs], [given.gold, given.knobs, given.pipeline, given.map, replayed])
 
 
 def folder_of(text: str) -> Path:
@@ -50,7 +50,7 @@ def open_given(given: argparse.Namespace) -> Target:
     """The target that the flags name."""
     rules = rules_of(given.doc_id, given.marker, running.gold_ids(Path(given.gold)), ("--doc-id", "--marker"))
     names = frozenset(running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob))
-    options = Options(given.retries, tuple(given.header), tuple(given.knob), rules, names)
+    options = Options(given.retries, tuple(given.header), tuple(given.knob), rules, names, given.map)
     return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
 
 

@@ -179,6 +179,9 @@ class _Shown:
         if len(left) < len(sweep.cells):
             print(f"{plural(len(left), 'cell')} left")
         print(f"this takes {clock(sweep.seconds(left))} and the time of the last replies", flush=True)
+        if sweep.warm.measured:
+            asked = f"{sweep.warm.measured:,} of {sweep.warmup:,}"
+            print(f"warm-up: {asked} are measured later, too, for the gold set has no others (--limit leaves some)")
 
     def told(self, now: Step) -> None:
         """Show how far it is, now and then."""

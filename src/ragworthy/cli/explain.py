@@ -32,11 +32,14 @@ def _explain(topic: list[str]) -> int:
         print(f"{len(CATALOGUE)} codes, from RW-F01 to RW-X70: ragworthy explain CODE")
         print(f"file formats: ragworthy explain schema {' | '.join(formats())}")
         print("what a structured answer looks like: ragworthy explain definition")
+        print("maps of HTTP services: ragworthy explain map")
     elif topic[0] == "schema":
         show(json.dumps(schema(topic[1] if len(topic) > 1 else ""), indent=2) + "\n")
     elif code := _code(topic[0]):
         entry = CATALOGUE[code]
         show(f"{code} {entry.name}\n  {entry.means}\n  {entry.do}\n")
+    elif topic[0] == "map":
+        _map(topic[1:])
     elif topic[0] == "definition":
         from ragworthy.load.definition import new_text
 
@@ -44,6 +47,17 @@ def _explain(topic: list[str]) -> int:
     else:
         show("\n\n".join(_metric(one) for one in _find(topic[0])) + "\n")
     return int(Exit.SHIP)
+
+
+def _map(names: list[str]) -> None:
+    """Print a bundled map, so that it can be copied and changed, or list them."""
+    from ragworthy.load.map import PRESETS, preset
+
+    if names:
+        show(preset(names[0]))
+        return
+    for name in PRESETS:
+        print(f"{name:<18} {preset(name).splitlines()[0].removeprefix('# ')}")
 
 
 def _code(topic: str) -> str | None:

@@ -217,7 +217,8 @@ def run_flags(one: argparse.ArgumentParser) -> None:
     """Flags of `run`."""
     _driven(one, needs_out=False)
     _closed(one)
-    one.add_argument("--check", action="store_true", help="ask one question, show how it is read, write nothing")
+    one.add_argument("--check", action="store_true",
+                     help="ask one question (a slow target up to 8), show how it is read, write nothing")  # fmt: skip
     one.add_argument("--qid", metavar="QID", help="which question --check asks (default: the first)")
     one.add_argument(
         "--seed", type=count, default=0, metavar="N", help="the seed that the target is given (default: 0)"
@@ -276,6 +277,8 @@ def _driven(one: argparse.ArgumentParser, *, retries: int = 2, needs_out: bool =
                      help=f"after connection errors, 429 and 5xx (default: {retries})")  # fmt: skip
     one.add_argument("--header", action="append", default=[], metavar="NAME=VARIABLE",
                      help="an HTTP header from an environment variable (repeatable)")  # fmt: skip
+    one.add_argument("--map", metavar="FILE|NAME",
+                     help="how an HTTP service is asked and read: a TOML file, or openai, azure, …")  # fmt: skip
     one.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="a knob (repeatable)")
     one.add_argument("--knobs", metavar="FILE", help="knobs as TOML")
     one.add_argument("--limit", type=whole, metavar="N", help="only the first questions")

@@ -10,6 +10,7 @@ from functools import cached_property
 from ragworthy.corpus.binding import UNBOUND, Binder
 from ragworthy.corpus.origins import Origins
 from ragworthy.ids import natural, stable
+from ragworthy.metrics.facts.pieces import every_piece
 from ragworthy.metrics.facts.wanted import Group
 from ragworthy.records import Chunk, GoldSource, RetrievalGold
 from ragworthy.text import clip
@@ -52,7 +53,7 @@ class Groups:
         """A group for each evidence text; where there is none, one for each source. Empty ones bind to nothing."""
         sources = gold.gold_source or []
         if gold.gold_evidence:
-            keys = gold.gold_claim_substr or []
+            keys = every_piece(gold)
             texts = dict.fromkeys(gold.gold_evidence)
             return tuple(group for text in texts for group in self._evidence(text, sources, keys))
         return tuple(self._source(source) for source in dict.fromkeys(sources))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.errors import DataError, usage_error
+from ragworthy.experiments.warmup import WarmUp, warm_up, with_knobs
 from ragworthy.files import write_whole, write_with
 from ragworthy.ids import config_id
 from ragworthy.runner import run as running
@@ -59,6 +60,8 @@ class Sweep(NamedTuple):
     sha256: str
     settings: dict[str, str]
     """What was chosen by hand, as a message shows it."""
+    warm: WarmUp = WarmUp((), 0)
+    """What each cell asks first, without knobs."""
 
     @property
     def passes(self) -> int:
@@ -198,7 +201,9 @@ def plan(
 ) -> Sweep:
     """Configurations × loads; requests are rounded up to whole passes over the questions."""
     run = running.plan(gold, seeds=(seed,), paraphrases=1, limit=limit)
+    every = run if limit is None else running.plan(gold, seeds=(seed,), paraphrases=1)
     asks = tuple(_shuffled([one.ask for one in run.asks], requests, seed))
+    warm = warm_up(warmup, asks, [one.ask for one in every.asks[len(run.asks) :]])
     cells = tuple(Cell(knobs, config_id(knobs), load) for load in loads for knobs in configs)
     whole = [run.sha256, [[cell.config_id, cell.load_rps] for cell in cells], [ask.qid for ask in asks], warmup]
     sha256 = hashlib.sha256(msgspec.json.encode([*whole, poisson])).hexdigest()
@@ -210,7 +215,7 @@ def plan(
         "poisson": "on" if poisson else "off",
         "limit": run.settings["limit"],
     }
-    return Sweep(run.gold, run.gold_sha256, cells, asks, len(run.asks), warmup, poisson, sha256, settings)
+    return Sweep(run.gold, run.gold_sha256, cells, asks, len(run.asks), warmup, poisson, sha256, settings, warm)
 
 
 def _shuffled(asks: list[Ask], requests: int | None, seed: int) -> Iterator[Ask]:
@@ -231,6 +236,7 @@ def run(sweep: Sweep, target: Target, options: Options) -> Swept:
     sweep = of_target(sweep, target)
     for cell in sweep.cells:
         running.check_knobs(target.name, cell.knobs)
+        running.check_knobs_of(target, cell.knobs)
     header = Header(
         target=target.name,
         gold_sha256=sweep.gold_sha256,
@@ -294,11 +300,11 @@ async def _one(sweep: Sweep, n: int, cell: Cell, target: Target, options: Option
 
     fired = await fire(
         target,
-        [msgspec.structs.replace(ask, knobs=cell.knobs) for ask in sweep.asks],
+        with_knobs(sweep.asks, cell.knobs),
         cell.load_rps,
         options.timeout,
         most_in_flight=options.most_in_flight,
-        warmup=sweep.warmup,
+        warm=with_knobs(sweep.warm.asks, cell.knobs),
         poisson=0 if sweep.poisson else None,
         told=told,
         keep_going=options.keep_going,
@@ -382,6 +388,7 @@ def _write(sweep: Sweep, cells: list[Measured], target: Target, out: Path, journ
         "questions": sweep.questions,
         "passes": sweep.passes,
         "warmup": sweep.warmup,
+        "warmup_measured": sweep.warm.measured,
         "gaps": "poisson" if sweep.poisson else "fixed",
         "cells": [msgspec.to_builtins(one) | {"rate_off": one.off} for one in cells],
     }

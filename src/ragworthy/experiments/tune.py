@@ -13,11 +13,12 @@ from ragworthy.load.decode import items_of, numbered
 from ragworthy.load.gold import name_of, problems_of
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.pieces import contains
 from ragworthy.pipeline import Pipeline
 from ragworthy.pipeline.knobs import Knobs
 from ragworthy.pipeline.tuning import MARK, NAME, dump, tunable
 from ragworthy.records import Gold
-from ragworthy.text import fold, piece_occurs
+from ragworthy.text import fold
 
 TUNING, SCORED = "gold.tuning.jsonl", "gold.scored.jsonl"
 SHARE = Fraction(3, 10)
@@ -195,13 +196,8 @@ def judge(pipeline: Pipeline, gold: Gold, knobs: Mapping[str, Any], *, short_wor
     attempt = pipeline.attempt(gold.question or "", knobs)
     evidence = set(map(stable, gold.gold_citations or ()))
     cited = any(stable(name) in evidence for name in attempt.citations)
-    right = gold.answerable and cited and _contains(gold, attempt.claim, short_words)
+    right = gold.answerable and cited and contains(gold, fold(attempt.claim), short_words=short_words)
     return Outcome(attempt.score, right, gold.answerable)
-
-
-def _contains(gold: Gold, claim: str, short_words: bool) -> bool:
-    pieces = gold.gold_claim_substr or []
-    return not pieces or piece_occurs(pieces, fold(claim), short_words=short_words)
 
 
 def point(outcomes: Sequence[Outcome], threshold: float) -> Point:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from ragworthy.index.blocks import chunk_source
 from ragworthy.load.chunks import read_chunks
 from ragworthy.load.evidence import wrong_evidence
 from ragworthy.load.sources import Source
+from ragworthy.metrics.facts.pieces import grouped
 from ragworthy.records import Chunk, GoldSource
 
 IDS = {"answers": "gold_citations", "retrieval": "relevant"}
@@ -76,7 +78,8 @@ class Evidence(NamedTuple):
         if value.get("answerable") is False:
             return cls([], [], [])
         given = [msgspec.convert(one, str | GoldSource) for one in value.get("gold_source") or ()]
-        return cls(value.get("gold_evidence") or [], given, value.get("gold_claim_substr") or [])
+        keys = [*(value.get("gold_claim_substr") or ()), *chain(*grouped(value.get("gold_claim_all")))]
+        return cls(value.get("gold_evidence") or [], given, keys)
 
     def __bool__(self) -> bool:
         return bool(self.texts or self.sources)

@@ -29,6 +29,7 @@ from ragworthy.load.lock import (
 from ragworthy.load.questions import open_questions, read_questions
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.pieces import every_piece
 from ragworthy.names import LOCK_SCHEMA
 from ragworthy.records import Gold, RetrievalGold
 from ragworthy.text import clip
@@ -38,6 +39,7 @@ _TELLING = {
     "relevant": "retrieval",
     "gold_citations": "answers",
     "gold_claim_substr": "answers",
+    "gold_claim_all": "answers",
     "expected": "structured",
     "anchor_section": "retrieval",
     "paraphrases": "retrieval",
@@ -159,7 +161,7 @@ def _not_in(corpus: Path, questions: Sequence[rules.Question], label: str) -> li
     for item in questions:
         gold = item.gold
         if names_evidence(gold):
-            keys = gold.gold_claim_substr or ()
+            keys = every_piece(gold)
             for one in binder.bind(gold.gold_evidence or (), gold.gold_source or (), keys).unbound:
                 field = "gold_evidence" if gold.gold_evidence else "gold_source"
                 message = f'expected a text of the corpus, got "{clip(one.text, 60)}": {one.why}'
@@ -194,6 +196,7 @@ _MEANINGS = (
     ("question", "another question under the same qid: give it a new qid instead"),
     ("expected", "another answer is right now: scores of the question are not comparable"),
     ("gold_claim_substr", "other claims are right now: precision and containment are not comparable"),
+    ("gold_claim_all", "other claims are right now: precision and containment are not comparable"),
     ("gold_reference", "another reference counts now: reference_f1 and reference_details are not comparable"),
     ("gold_citations", "other evidence counts now: precision, CHR and recall are not comparable"),
     ("gold_evidence", "other evidence counts now: precision, CHR and recall are not comparable"),

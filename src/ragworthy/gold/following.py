@@ -38,6 +38,6 @@ def _gates(items: list[dict[str, Any]]) -> str:
     """Without an unanswerable question, a gate of one's own: the usual one on these is then not judged."""
     if not items or any(item.get("answerable") is not True for item in items):
         return ""
-    if any(item.get("gold_claim_substr") for item in items):
+    if any(item.get("gold_claim_substr") or item.get("gold_claim_all") for item in items):
         return " --gates containment=0.80"
     return " --gates reference_f1=0.50" if any(item.get("gold_reference") for item in items) else ""

@@ -2,13 +2,15 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy.codes import CATALOGUE
 from ragworthy.errors import Problem
+from ragworthy.gold.lint_pieces import BY_PIECE, doubted, unfit
 from ragworthy.load.gold import wrong_id, wrong_reference
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.pieces import every_piece, has_pieces
 from ragworthy.records import Gold
 from ragworthy.report.show import plural
 from ragworthy.safe import unlinked
@@ -96,7 +98,7 @@ def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Fi
             findings.append(finding("error", wrong.code, item, label, wrong.field, wrong.message))
         flags = flags_of(item.gold)
         for bit, (code, field, message) in f.LINT.items():
-            if flags & bit:
+            if flags & bit and bit not in BY_PIECE:
                 findings.append(finding("error", code, item, label, field, message + _values(item.gold, bit)))
         for bit, (code, field, message) in DOUBTS.items():
             short = bit == f.SHORT_ENTRY and (flags & f.ONLY_SHORT or short_words)
@@ -107,8 +109,18 @@ def lint(items: Sequence[Question], label: str, *, short_words: bool) -> list[Fi
         findings.append(finding("warning", "RW-W11", item, label, "question", text))
     findings += _alike(items, label)
     findings += _of_the_whole(items, label)
+    findings += [found for item in items for found in of_pieces(item, label, short_words=short_words)]
     findings += _sentences(items, label)
     return sorted(findings, key=lambda one: (one.line, one.problem.code))
+
+
+def of_pieces(item: Question, label: str, *, short_words: bool) -> Iterator[Finding]:
+    """What is wrong or doubtful about single pieces of gold text, each in its place."""
+    if item.gold.answerable:
+        for code, field, message in unfit(item.gold, short_words=short_words):
+            yield finding("error", code, item, label, field, message)
+        for code, field, message in doubted(item.gold, short_words=short_words):
+            yield finding("warning", code, item, label, field, message)
 
 
 def _values(gold: Gold, bit: int) -> str:
@@ -150,7 +162,7 @@ def _of_the_whole(items: Sequence[Question], label: str) -> list[Finding]:
     bare = sum(bool(one & f.NO_CITATIONS) and not one & f.NOTHING for one in flags)
     if bare:
         some = f"{len(items):,} items, {bare:,} of them answerable without evidence"
-        pieces = any(item.gold.gold_claim_substr for item in items)
+        pieces = any(has_pieces(item.gold) for item in items)
         there, gone = ("containment", "precision") if pieces else ("references", "precision, containment")
         message = f"{some}: {there} and refusals are measured; {gone}, CHR, recall and hit are not"
         findings.append(Finding("note", Problem("RW-W88", message, label), 1, ""))
@@ -179,7 +191,7 @@ def is_sentence(piece: str) -> bool:
 
 def _sentences(items: Sequence[Question], label: str) -> list[Finding]:
     """Whole sentences among the pieces, one line for the set."""
-    found = [item for item in items for piece in item.gold.gold_claim_substr or () if is_sentence(piece)]
+    found = [item for item in items for piece in every_piece(item.gold) if is_sentence(piece)]
     if not found:
         return []
     one = len(found) == 1

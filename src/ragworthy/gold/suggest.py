@@ -19,8 +19,9 @@ from ragworthy.index.blocks import chunk_source
 from ragworthy.load.chunks import read_chunks
 from ragworthy.load.decode import numbered, read_items
 from ragworthy.load.sources import open_source
+from ragworthy.metrics.facts.pieces import every_piece, needed, occurs, tells
 from ragworthy.records import Chunk, Gold, explained
-from ragworthy.text import fold, piece_occurs, words
+from ragworthy.text import fold, words
 
 CANDIDATES = 3
 """So many places are proposed for a question."""
@@ -76,7 +77,7 @@ def suggest(gold: Path, corpus: Path, *, everything: bool = False, most: int = C
     bound = unanswerable = without = 0
     for item in items:
         record, value = item.record, item.value
-        answers = _answers(value)
+        answers = _answers(record, value)
         if not record.answerable:
             unanswerable += 1
         elif _has_evidence(value) and not everything:
@@ -85,14 +86,14 @@ def suggest(gold: Path, corpus: Path, *, everything: bool = False, most: int = C
             without += 1
         else:
             qid, question = record.qid or record.q_id or "", record.question or ""
-            suggestions.append(Suggestion(qid, question, answers, shelf.candidates(question, answers, most)))
+            places = shelf.candidates(question, answers, needed(record), most)
+            suggestions.append(Suggestion(qid, question, answers, places))
     return Suggested(suggestions, bound, unanswerable, without)
 
 
-def _answers(value: Mapping[str, Any]) -> list[str]:
+def _answers(gold: Gold, value: Mapping[str, Any]) -> list[str]:
     """The texts that a right answer holds: pieces, else the reference."""
-    pieces = value.get("gold_claim_substr")
-    found = [one for one in pieces if isinstance(one, str) and one.strip()] if isinstance(pieces, list) else []
+    found = list(dict.fromkeys(filter(tells, every_piece(gold))))
     reference = value.get("gold_reference")
     if not found and reference:
         found = [one for one in ([reference] if isinstance(reference, str) else reference) if isinstance(one, str)]
@@ -112,11 +113,12 @@ class _Shelf:
         self.index = lexical.build(chunks)
         self.place = np.arange(len(chunks), dtype=np.intp)
 
-    def candidates(self, question: str, answers: list[str], most: int) -> list[Candidate]:
+    def candidates(self, question: str, answers: list[str], groups: list[list[str]], most: int) -> list[Candidate]:
         """The places to look at, those that hold the answer first, then by what they share with the question."""
         scores = self.index.scores_of(" ".join((question, *answers)))
-        held = [n for n, text in enumerate(self.folded) if piece_occurs(answers, text, short_words=SHORT_WORDS)]
+        held = [n for n, text in enumerate(self.folded) if occurs(answers, text, short_words=SHORT_WORDS)]
         held.sort(key=lambda n: (-scores[n], n))
+        held = self._covering(held, groups)
         near = [] if held else [n for n in np.argsort(-scores, kind="stable")[:most].tolist() if scores[n] > 0]
         asked = words(question)
         return [
@@ -130,10 +132,19 @@ class _Shelf:
             for n in (held or near)[:most]
         ]
 
+    def _covering(self, held: list[int], groups: list[list[str]]) -> list[int]:
+        """The same places, first one for each part of an answer that has several."""
+        first: dict[int, None] = {}
+        for group in groups if len(groups) > 1 else ():
+            holding = [n for n in held if occurs(group, self.folded[n], short_words=SHORT_WORDS)]
+            if holding and not first.keys() & set(holding):
+                first[holding[0]] = None
+        return [*first, *(n for n in held if n not in first)]
+
 
 def _sentence(text: str, answers: list[str], asked: frozenset[str], *, held: bool) -> str:
     """The sentence that holds the answer and shares most words with the question; without one the whole text."""
-    found = [one for one in _sentences(text) if not held or piece_occurs(answers, fold(one), short_words=SHORT_WORDS)]
+    found = [one for one in _sentences(text) if not held or occurs(answers, fold(one), short_words=SHORT_WORDS)]
     return max(found, key=lambda one: len(words(one) & asked), default=text.strip())
 
 

@@ -1,4 +1,6 @@
-"""The fields of a gold item that say what its evidence is, where it stands, and what it was bound to: their shape."""
+"""The fields of a gold item that hold more than texts: what a claim has all of, what its evidence is, where it stands,
+and what it was bound to. Their shape.
+"""
 
 from typing import Any
 
@@ -13,7 +15,7 @@ Wrong = tuple[str, str]
 
 
 def wrong_evidence(value: dict[str, Any]) -> list[Wrong]:
-    """What is wrong with `gold_evidence`, `gold_source` and `gold_groups`.
+    """What is wrong with `gold_claim_all`, `gold_evidence`, `gold_source` and `gold_groups`.
 
     >>> wrong_evidence({"gold_evidence": "text", "gold_source": ["a.md", {"section": "1"}]})
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -21,7 +23,7 @@ def wrong_evidence(value: dict[str, Any]) -> list[Wrong]:
      ('gold_source[1].doc', 'expected a name or {doc, section?, page?}: a value, got nothing')]
     """
     found: list[Wrong] = []
-    for field, what in (("gold_evidence", "texts"), ("gold_source", "documents"), ("gold_groups", "lists of ids")):
+    for field, (what, wrong_one) in _FIELDS.items():
         given = value.get(field)
         if given is None:
             continue
@@ -29,7 +31,7 @@ def wrong_evidence(value: dict[str, Any]) -> list[Wrong]:
             found.append((field, f"expected a list of {what}, got {described(given)}"))
             continue
         for nth, one in enumerate(given):
-            found += _ONE[field](one, f"{field}[{nth}]")
+            found += wrong_one(one, f"{field}[{nth}]")
     return found
 
 
@@ -56,4 +58,17 @@ def _group(one: Any, field: str) -> list[Wrong]:
     return [] if good else [(field, f"expected a list of ids, got {described(one)}")]
 
 
-_ONE = {"gold_evidence": _text, "gold_source": _source, "gold_groups": _group}
+def _pieces(one: Any, field: str) -> list[Wrong]:
+    if isinstance(one, str):
+        return []
+    if not isinstance(one, list):
+        return [(field, f"expected a text or a list of texts, got {described(one)}")]
+    return [wrong for nth, each in enumerate(one) for wrong in _text(each, f"{field}[{nth}]")]
+
+
+_FIELDS = {
+    "gold_claim_all": ("texts, or of lists of texts", _pieces),
+    "gold_evidence": ("texts", _text),
+    "gold_source": ("documents", _source),
+    "gold_groups": ("lists of ids", _group),
+}

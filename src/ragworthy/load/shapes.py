@@ -218,7 +218,8 @@ KINDS = (
         "gold",
         "gold questions of the answers suite",
         lambda one: (
-            _any(one, "gold_claim_substr", "gold_citations", "gold_evidence", "gold_source", "gold_reference")
+            _any(one, "gold_claim_substr", "gold_claim_all", "gold_citations")
+            or _any(one, "gold_evidence", "gold_source", "gold_reference")
             or ("answerable" in one and not _any(one, "relevant", "anchor_section", "negatives", "relevant_offsets"))
         ),
     ),

@@ -221,7 +221,7 @@ def missing(facts: Facts) -> bool | None:
 
 
 OF_PIECES = frozenset({"answers.precision", "answers.containment", "answers.support"})
-"""Metrics that look for gold_claim_substr."""
+"""Metrics that look for pieces of gold text."""
 OF_REFERENCES = frozenset({"answers.reference_f1", "answers.reference_details"})
 NO_PIECES = "answerable questions have a gold_reference and no gold_claim_substr"
 
@@ -265,6 +265,33 @@ def _off(facts: Facts) -> bool:
     return found.contradicted or not (found.stated if found.details else found.num)
 
 
+def _refused(facts: Facts) -> tuple[Stage, str]:
+    """An answerable question was refused: because of what was retrieved, or in spite of it."""
+    if facts.by_text:
+        return Stage.REFUSAL, "refused although the gold set has an answer"
+    if facts.retrieved and facts.lost:
+        return Stage.RETRIEVAL, "refused, and the gold text is in no chunk that was retrieved"
+    if facts.retrieved:
+        return Stage.REFUSAL, "refused although gold evidence was retrieved"
+    if facts.unbound:
+        return Stage.INDEX, "refused, and no chunk of the corpus holds the gold evidence"
+    return Stage.RETRIEVAL, "refused, and no gold evidence was retrieved"
+
+
+def _uncited(facts: Facts) -> tuple[Stage, str]:
+    """Gold evidence was there and was not cited: a right claim is badly cited, a wrong one is badly written."""
+    if not facts.contains and facts.lost:
+        return Stage.RETRIEVAL, "the gold text is in no chunk that was retrieved"
+    if not facts.contains:
+        return Stage.GENERATION, "gold evidence was retrieved but not cited, and the claim lacks the gold text"
+    if facts.by_reference and _off(facts):
+        return (
+            Stage.GENERATION,
+            "gold evidence was retrieved but not cited, and the claim is not what the reference says",
+        )
+    return Stage.CITATION, "gold evidence was retrieved but not cited"
+
+
 def blame(facts: Facts) -> tuple[Stage, str]:
     """The stage to look at first, and why."""
     what = label(facts)
@@ -276,19 +303,13 @@ def blame(facts: Facts) -> tuple[Stage, str]:
         return Stage.GENERATION, "the claim is empty"
     if what is Label.HALLUCINATION:
         return Stage.REFUSAL, "answered although the gold set says that the corpus has no answer"
-    if what is Label.OVER_REFUSAL and facts.by_text:
-        return Stage.REFUSAL, "refused although the gold set has an answer"
     if what is Label.OVER_REFUSAL:
-        if facts.retrieved:
-            return Stage.REFUSAL, "refused although gold evidence was retrieved"
-        if facts.unbound:
-            return Stage.INDEX, "refused, and no chunk of the corpus holds the gold evidence"
-        return Stage.RETRIEVAL, "refused, and no gold evidence was retrieved"
+        return _refused(facts)
     if what is Label.OUT_OF_SCOPE:
         return Stage.CITATION, "cites an id that was not retrieved"
     if what is Label.ANS_NO_HIT:
         if facts.retrieved:
-            return Stage.CITATION, "gold evidence was retrieved but not cited"
+            return _uncited(facts)
         if facts.unbound:
             return Stage.INDEX, "no chunk of the corpus holds the gold evidence"
         return Stage.RETRIEVAL, "no gold evidence was retrieved"
@@ -300,6 +321,8 @@ def blame(facts: Facts) -> tuple[Stage, str]:
         )
     if what is Label.ANS_NO_CONTAIN and facts.by_text:
         return Stage.GENERATION, "the claim lacks the gold text"
+    if what is Label.ANS_NO_CONTAIN and facts.lost:
+        return Stage.RETRIEVAL, "cites gold evidence, but the gold text is in no chunk that was retrieved"
     if what is Label.ANS_NO_CONTAIN:
         return Stage.GENERATION, "cites the right evidence, but the claim lacks the gold text"
     if what is Label.SCU_VIOLATION:

@@ -55,8 +55,12 @@ def price_of(prices: Iterable[Price], model: str | None, stage: str) -> Price | 
     return max(fitting, key=lambda one: (one.model is not None, one.stage is not None), default=None)
 
 
-def spend_of(usage: Mapping[str, Any] | None, prices: Prices | None, model: str | None = None) -> Fraction | str:
+def spend_of(
+    usage: Mapping[str, Any] | None, prices: Prices | None, model: str | None = None, *, errored: bool = False
+) -> Fraction | str:
     """What one run cost by its usage, or why that is not known; `model` answers where the usage does not say which.
+
+    An error that does not say what it used adds nothing: the suite warns of it (RW-W97).
 
     >>> flat = Prices("USD", (Price(None, None, Fraction("0.006"), Fraction("0.006")),))
     >>> spend_of({"total_tokens": 3770}, flat) == Fraction("0.02262")
@@ -67,7 +71,7 @@ def spend_of(usage: Mapping[str, Any] | None, prices: Prices | None, model: str 
     if prices is None:
         return NO_PRICES
     if not usage:
-        return "usage is not recorded"
+        return Fraction(0) if errored else "usage is not recorded"
     total = Fraction(0)
     for stage, counts in _stages_of(usage):
         named = counts.get("model") or ((usage.get("model") or model) if stage == "llm" else None)
@@ -76,6 +80,34 @@ def spend_of(usage: Mapping[str, Any] | None, prices: Prices | None, model: str 
             return spend
         total += spend
     return total
+
+
+_CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+
+
+def from_cache(usage: Mapping[str, Any] | None) -> bool | None:
+    """Whether at least half of the prompt of a run came out of the server's cache; None where usage does not tell.
+
+    >>> from_cache({"prompt_tokens": 420, "prompt_tokens_details": {"cached_tokens": 414}})
+    True
+    >>> from_cache({"llm": {"prompt_tokens": 420, "cached_tokens": 20}}), from_cache({"prompt_tokens": 420})
+    (False, None)
+    """
+    prompt = cached = 0
+    told = False
+    for _, counts in _stages_of(usage or {}):
+        details = counts.get("prompt_tokens_details") or counts.get("input_tokens_details")
+        places = [counts, details] if isinstance(details, dict) else [counts]
+        found = [_count(place, name) for place in places for name in _CACHED]
+        told = told or any(one is not None for one in found)
+        cached += max((one for one in found if one is not None), default=0)
+        prompt += _count(counts, "prompt_tokens") or _count(counts, "input_tokens") or 0
+    return (prompt > 0 and 2 * cached >= prompt) if told else None
+
+
+def _count(counts: Mapping[str, Any], name: str) -> int | None:
+    given = counts.get(name)
+    return given if isinstance(given, int) and not isinstance(given, bool) else None
 
 
 def _stages_of(usage: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

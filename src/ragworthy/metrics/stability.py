@@ -7,8 +7,9 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.pieces import needed, tells
 from ragworthy.metrics.registry import metric
-from ragworthy.names import MIN_SUBSTR, Label, Stage
+from ragworthy.names import MIN_SUBSTR
 from ragworthy.records import Gold, Run, Trace
 from ragworthy.text import nfkc, short_piece_occurs, squeeze
 
@@ -92,7 +93,7 @@ def said_by(rules: f.Rules) -> Callable[[Gold, Run], Said]:
             refused=facts.refused,
             errored=facts.errored,
             claim=claim,
-            contains=claim is not None and _contains(gold.gold_claim_substr, claim, rules.short_words),
+            contains=claim is not None and _contains(gold, claim, rules.short_words),
             hit=facts.hit,
             echoed=_echoed(gold.constraints or [], answer.constraints_echo if answer is not None else None),
             cited=frozenset() if facts.refused or answer is None else _ids(answer.citations),
@@ -103,18 +104,16 @@ def said_by(rules: f.Rules) -> Callable[[Gold, Run], Said]:
     return said
 
 
-def _contains(pieces: list[str] | None, claim: str, short_words: bool) -> bool:
-    """Whether a piece that counts occurs in a claim, both as they are compared; without pieces any claim will do."""
-    if not pieces:
-        return True
-    for piece in pieces:
-        wanted = canon(piece)
-        if len(piece) >= MIN_SUBSTR:
-            if wanted and wanted in claim:
-                return True
-        elif short_words and short_piece_occurs(wanted, claim):
-            return True
-    return False
+def _contains(gold: Gold, claim: str, short_words: bool) -> bool:
+    """Whether a claim has the gold text, both as they are compared; without any to look for each claim will do."""
+    return all(any(_occurs(piece, claim, short_words) for piece in group) for group in needed(gold))
+
+
+def _occurs(piece: str, claim: str, short_words: bool) -> bool:
+    wanted = canon(piece)
+    if not tells(wanted):
+        return False
+    return wanted in claim if len(piece) >= MIN_SUBSTR else short_words and short_piece_occurs(wanted, claim)
 
 
 def _ids(cited: object) -> frozenset[str]:
@@ -345,56 +344,3 @@ def judged(question: Question, limits: Mapping[str, str]) -> Question:
     if scu_consistency(question) is False:
         broken.append(Broken("scu_consistency", Fraction(0), "1"))
     return question._replace(broken=tuple(broken))
-
-
-def label(question: Question) -> Label:
-    """What became of the question: the first label that applies."""
-    names = {one.name for one in question.broken}
-    if question.missing:
-        return Label.MISSING
-    if not names:
-        return Label.OK if question.answerable else Label.REFUSAL_OK
-    if any(run.errored for run in question.runs):
-        return Label.ERROR
-    if not question.answerable:
-        return Label.HALLUCINATION
-    if any(run.refused for run in question.runs):
-        return Label.OVER_REFUSAL
-    if "cghc" in names:
-        return Label.ANS_NO_HIT
-    if "acr" in names:
-        return Label.ANS_NO_CONTAIN
-    return Label.SCU_VIOLATION if names == {"scu_consistency"} else Label.UNSTABLE
-
-
-def blame(question: Question) -> tuple[Stage, str]:
-    """The stage to look at first, and why."""
-    runs = question.runs
-    names = {one.name for one in question.broken}
-    if not runs:
-        return Stage.PIPELINE, "no run was written for this question"
-    if errored := sum(run.errored for run in runs):
-        return Stage.PIPELINE, f"the pipeline reported an error in {errored} of {len(runs)} runs"
-    refused = sum(run.refused for run in runs)
-    if not question.answerable:
-        answered = len(runs) - refused
-        return Stage.REFUSAL, f"answered in {answered} of {len(runs)} runs although the corpus has no answer"
-    if refused:
-        return Stage.REFUSAL, f"refused in {refused} of {len(runs)} runs"
-    if names & {"cghc", "css"}:
-        return _cited_badly(runs, question.evidence)
-    if names & {"acr", "ned50"}:
-        varies = len({run.claim for run in runs}) > 1
-        return Stage.GENERATION, "the claim changes between runs" if varies else "every claim lacks the gold text"
-    return Stage.CONSTRAINTS, "the locked constraints were not echoed in every run"
-
-
-def _cited_badly(runs: tuple[Said, ...], evidence: bool) -> tuple[Stage, str]:
-    moves = len({run.cited for run in runs}) > 1
-    wrong = sum(not run.hit for run in runs)
-    what = "citations change between runs" if moves else f"no gold evidence cited in {wrong} of {len(runs)} runs"
-    if len({run.retrieved for run in runs}) > 1:
-        return Stage.RETRIEVAL, f"{what}; what is retrieved changes too"
-    if evidence and not any(run.found for run in runs):
-        return Stage.RETRIEVAL, f"{what}; no gold evidence was retrieved"
-    return Stage.CITATION, f"{what}; every run retrieved the same"

@@ -1,10 +1,8 @@
 """The built-in guarded pipeline: retrieve, answer from what was found, cite it, echo its rules, or refuse."""
 
 import asyncio
-import threading
 import time
-from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +17,7 @@ from ragworthy.pipeline.extract import Scored
 from ragworthy.pipeline.knobs import EXTRACTIVE, Knobs, read
 from ragworthy.pipeline.retrieve import Found
 from ragworthy.pipeline.shelf import Shelf
+from ragworthy.pipeline.threads import started
 from ragworthy.pipeline.tuning import load
 from ragworthy.pipeline.units import locked
 from ragworthy.records import Chunk
@@ -96,7 +95,6 @@ class Pipeline:
 
     def asked(self, begun: Begun, chat: Chat, *, qid: str, seed: int = 0, timeout: float = TIMEOUT) -> dict[str, Any]:
         """The reply with a model that is opened for this question alone."""
-        future: Future[dict[str, Any]] = Future()
 
         async def one() -> dict[str, Any]:
             await chat.endpoint.open()
@@ -106,8 +104,7 @@ class Pipeline:
                 await chat.endpoint.close()
 
         # In a thread of its own: where a loop is already running, as in a notebook, none can be started.
-        threading.Thread(target=lambda: _settle(future, one()), daemon=True).start()
-        return future.result()
+        return started(lambda: asyncio.run(one()), "chat").result()
 
     def begin(self, q: str, knobs: Mapping[str, Any] | None = None) -> Begun:
         """The context for a question."""
@@ -250,13 +247,6 @@ def _known(begun: Begun, usage: dict[str, Any]) -> dict[str, Any]:
     if begun.knobs.timings:
         known["stage_ms"] = begun.clock.stages
     return known | {"usage": usage | {"context_tokens": sum(map(retrieve.tokens_of, chunks))}}
-
-
-def _settle(future: "Future[dict[str, Any]]", work: Coroutine[Any, Any, dict[str, Any]]) -> None:
-    try:
-        future.set_result(asyncio.run(work))
-    except BaseException as error:  # noqa: BLE001 - whoever waits for it gets it
-        future.set_exception(error)
 
 
 def _result(one: Found) -> dict[str, Any]:

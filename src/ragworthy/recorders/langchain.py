@@ -37,7 +37,7 @@ class LangChainRecorder:
 
     raise_error = False
     run_inline = True
-    """In async chains too: the order of events is kept, and an event costs microseconds."""
+    """In async chains too: the order of events is kept, and they are quickly dealt with."""
     ignore_llm = ignore_retry = ignore_chain = ignore_agent = ignore_retriever = ignore_chat_model = False
     ignore_custom_event = True
 

@@ -72,5 +72,6 @@ def _offenders(report: dict[str, Any], gate: dict[str, Any], voices: Voices) -> 
         if voice.pulls_down(one, gate["metric"]):
             shown = one["claim"] is not None or voice.claims_always
             claim = f"; claim: {clip(one['claim'] or '', 300)}" if shown else ""
-            lines.append(xml(f"{one['qid']} {one['label']} {one['stage']}: {one['why']}{claim}"))
+            wanted = f"; expected: {clip(one['expected'], 300)}" if one.get("expected") else ""
+            lines.append(xml(f"{one['qid']} {one['label']} {one['stage']}: {one['why']}{claim}{wanted}"))
     return "\n".join(lines)

@@ -157,7 +157,8 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def _offenders(body: dict[str, Any]) -> list[str]:
     if not body["offenders"]:
         return []
-    header, cells = _ANSWERED if "score" in body["offenders"][0] else _CLAIMED
+    known = any("expected" in one for one in body["offenders"])
+    header, cells = _ANSWERED if "score" in body["offenders"][0] else _EXPECTED if known else _CLAIMED
     return [f"### Worst offenders{of_all(body)}", "", *_table(header, map(cells, body["offenders"])), ""]
 
 
@@ -171,6 +172,11 @@ def _claimed(one: dict[str, Any]) -> tuple[str, ...]:
         _ids(one["gold_citations"]),
         _ids(one["retrieved_ids"]),
     )
+
+
+def _expected(one: dict[str, Any]) -> tuple[str, ...]:
+    qid, label, stage, claim, *rest = _claimed(one)
+    return qid, label, stage, claim, clip(one.get("expected") or "", 200), *rest
 
 
 def _answered(one: dict[str, Any]) -> tuple[str, ...]:
@@ -187,6 +193,7 @@ def _answered(one: dict[str, Any]) -> tuple[str, ...]:
 
 
 _CLAIMED = ("qid", "label", "stage", "claim", "cites", "gold", "retrieved"), _claimed
+_EXPECTED = ("qid", "label", "stage", "claim", "expected", "cites", "gold", "retrieved"), _expected
 _ANSWERED = ("qid", "label", "score", "stage", "question", "cites", "gold", "retrieved"), _answered
 
 

@@ -228,6 +228,8 @@ def _offender(one: dict[str, Any]) -> list[str]:
         lines.append(f"      cites      {ids(one['citations'])}")
     if one["claim"] is None and not one["retrieved_ids"] and not one["gold_citations"]:
         return lines  # votes alone: there is no answer to look at
+    if one.get("expected"):
+        lines.append(f"      expected   {clip(one['expected'], 100)}")
     lines.append(f"      gold       {ids(one['gold_citations'])}")
     lines.append(f"      retrieved  {ids(one['retrieved_ids'])}")
     return lines

@@ -7,7 +7,7 @@ from ragworthy.errors import DataError, Problem, usage_error
 from ragworthy.metrics.facts.near import reads_like_refusal
 from ragworthy.runner.contract import Ask, Reply, Target, reason_of
 from ragworthy.runner.drive import Asked, Driver
-from ragworthy.runner.faults import hint_of
+from ragworthy.runner.faults import code_of, hint_of
 from ragworthy.runner.plan import Plan, Planned
 from ragworthy.text import clip, trim_fold
 from ragworthy.wire.secret import in_environment
@@ -54,13 +54,13 @@ def problems(checked: Checked, name: str) -> DataError | None:
     if reply.error is None:
         return None
     error = in_environment().masked(reply.error)
+    advice = hint_of(error, reply, name, checked.raw)
     if reason_of(error) == "bad reply" and not reply.reported:
         misfits = reply.misfits or (("", error.partition(": ")[2]),)
-        return DataError([Problem("RW-J10", clip(why, 300), name, field) for field, why in misfits])
+        found = [Problem(code_of(field), clip(why, 300), name, field) for field, why in misfits]
+        return DataError(found, advice=advice)
     code = "RW-J06" if reply.unreachable else "RW-J12"
-    return DataError(
-        [Problem(code, f"expected a reply, got {clip(error, 300)}", name)], advice=hint_of(error, reply.code)
-    )
+    return DataError([Problem(code, f"expected a reply, got {clip(error, 300)}", name)], advice=advice)
 
 
 def reading(checked: Checked, refuses: Callable[[str], bool]) -> list[tuple[str, str]]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
-from ragworthy.load.values import Refused, endless, outline, plain, taken_apart
+from ragworthy.load.values import Refused, endless, outline, plain
 from ragworthy.records import Result
+from ragworthy.runner.misfits import misfits_of, said_of, text_for_list
 from ragworthy.runner.reported import SHOWN, code_in, error_in, kept_in, negative, raw_in, written
 from ragworthy.text import clip, described
 from ragworthy.wire.secret import Secrets, in_environment
@@ -50,6 +51,8 @@ class Options(NamedTuple):
     """How the documents of a reply get their ids, and how its answer cites them; None: as usual."""
     names: frozenset[str] = frozenset()
     """The names of all knobs, those of a file too."""
+    map: str | None = None
+    """How an HTTP service is asked and its replies are read: a file, or the name of a bundled map."""
 
     @property
     def told(self) -> dict[str, str]:
@@ -83,6 +86,10 @@ class Reply(msgspec.Struct, frozen=True, eq=False):
     """The beginning of what came back as it may be shown, or where it was raised; for messages only."""
     misfits: tuple[tuple[str, str], ...] = ()
     """Every field that does not fit, and why; empty where it is not a matter of fields."""
+    sent: str = ""
+    """What was sent, as it may be shown; empty where it is the request of the contract. For messages only."""
+    places: tuple[tuple[str, str], ...] = ()
+    """Where in what came back a field was found, by the path of a map; for messages only."""
     how: str = ""
     """How an answer with documents was read; empty where the reply named the fields of a trace itself."""
     chunks: tuple[dict[str, Any], ...] = ()
@@ -163,7 +170,7 @@ def checked(given: Any, attempts: int = 1, *, qid: str | None = None, rules: "Ru
     >>> checked(None).error
     'bad reply: expected object, got null'
     >>> checked({"answer": "45 days [1].", "documents": [{"id": "a", "text": "45 days."}]}).fields["answer_json"]
-    {'claim': '45 days.', 'citations': ['a']}
+    {'citations': ['a'], 'claim': '45 days.'}
     >>> checked({"error": "truncated: 512 tokens", "retrieved_ids": ["a"]}).fields
     {'retrieved_ids': ['a']}
     """
@@ -202,12 +209,12 @@ def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
         decoded = msgspec.json.decode(encoded)
         if (failed := _failed(decoded, attempts, qid)) is not None:
             return failed
-        wrong = (_endless(built) if b"null" in encoded else "") or _text_for_list(decoded)
+        wrong = (_endless(built) if b"null" in encoded else "") or text_for_list(decoded)
         if wrong:
             return Reply(kept_in(decoded), f"bad reply: {wrong}", attempts, misfits=misfits_of(decoded))
         msgspec.convert(decoded, Replied)
     except msgspec.ValidationError as error:
-        return Reply(kept_in(decoded), f"bad reply: {_said(error)}", attempts, misfits=misfits_of(decoded))
+        return Reply(kept_in(decoded), f"bad reply: {said_of(error)}", attempts, misfits=misfits_of(decoded))
     except Refused as refused:
         return Reply({}, f"bad reply: {refused}", attempts)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -237,7 +244,7 @@ def without_success(said: str, body: bytes, attempts: int, secrets: Secrets | No
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         given = None
     if secrets:
-        given = _without(given, secrets.masked)
+        given = without(given, secrets.masked)
     error = error_in(given)
     code = error.code if error is not None else code_in(given)
     return Reply(kept_in(given) | raw_in(given), said, attempts, raw=said.partition(": ")[2], code=code, reported=True)
@@ -273,29 +280,6 @@ def _endless(reply: Any) -> str:
     """
     fields = reply if isinstance(reply, dict) else {}
     return endless({name: fields.get(name) for name in ("stage_ms", "usage")})
-
-
-LISTS = ("answer_json.citations", "answer_json.constraints_echo", "retrieved_ids")
-
-
-def _text_for_list(reply: Any) -> str:
-    """A text of a reply that stands where a list of texts belongs.
-
-    >>> _text_for_list({"answer_json": {"claim": "x", "citations": "p1#2"}})
-    'answer_json.citations: expected a list of texts, got a text: write ["p1#2"]'
-    """
-    for place in LISTS:
-        found = at(reply, place)
-        if isinstance(found, str):
-            return f"{place}: {taken_apart(found)}"
-    return ""
-
-
-def at(reply: Any, place: str) -> Any:
-    """What stands at a place of a reply; None where nothing does."""
-    for name in place.split("."):
-        reply = reply.get(name) if isinstance(reply, dict) else None
-    return reply
 
 
 def _negative(usage: dict[str, Any] | None) -> str:
@@ -337,29 +321,29 @@ def _decoded(body: bytes, attempts: int, qid: str | None, secrets: Secrets | Non
         given = msgspec.json.decode(body)
         if not secrets:
             return checked(given, attempts, qid=qid, rules=rules)
-        reply = checked(_without(given, secrets.masked_reply), attempts, qid=qid, rules=rules)
+        reply = checked(without(given, secrets.masked_reply), attempts, qid=qid, rules=rules)
         if reply.error is None:
             return reply
         # What is wrong may be shown with what is in it: short secrets go out, too, before anything is cut.
-        wrong = checked(_without(given, secrets.masked), attempts, qid=qid, rules=rules)
+        wrong = checked(without(given, secrets.masked), attempts, qid=qid, rules=rules)
         error = wrong.error or "bad reply: expected an object of the contract, got another"
         return msgspec.structs.replace(wrong, error=error)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = str(error).removeprefix("JSON is malformed: ")
         text = body.decode("utf-8", "replace")
         told = clip((secrets.masked(text) if secrets else text)[:400], 80) or "nothing"
-        wrong = f"bad reply: expected JSON, got {told} ({reason})"
-        return Reply(written(shown(body, secrets)) if told != "nothing" else {}, wrong, attempts)
+        kept = written(shown(body, secrets)) if told != "nothing" else {}
+        return Reply(kept, f"bad reply: expected JSON, got {told} ({reason})", attempts)
 
 
-def _without(given: Any, hide: Callable[[str], str]) -> Any:
+def without(given: Any, hide: Callable[[str], str]) -> Any:
     """A decoded value with what is secret hidden in all its texts."""
     if isinstance(given, str):
         return hide(given)
     if isinstance(given, list):
-        return [_without(one, hide) for one in given]
+        return [without(one, hide) for one in given]
     if isinstance(given, dict):
-        return {hide(name): _without(value, hide) for name, value in given.items()}
+        return {hide(name): without(value, hide) for name, value in given.items()}
     return given
 
 
@@ -388,50 +372,3 @@ def reason_of(error: str, code: str | None = None) -> str:
     ('status 500', 'bad reply RW-N04')
     """
     return error.partition(":")[0] + (f" {code}" if code else "")
-
-
-def _said(error: msgspec.ValidationError) -> str:
-    reason, _, place = str(error).replace("`", "").partition(" - at ")
-    field = place.removeprefix("$").removeprefix(".")
-    text = reason[:1].lower() + reason[1:]
-    if text == "expected str, got int" and field.startswith(LISTS):
-        text += ": write ids as texts"
-    return f"{field}: {text}" if field else text
-
-
-# what does not fit, field by field
-
-
-_FIELDS: dict[str, tuple[Any, str]] = {
-    "answer_json.claim": (str, "a text"),
-    "answer_json.citations": (list[str] | None, "a list of texts"),
-    "answer_json.constraints_echo": (list[str] | None, "a list of texts"),
-    "retrieved_ids": (list[str], "a list of texts"),
-    "topk": (list[Result] | None, "a list of objects with an id"),
-    "stage_ms": (dict[str, Annotated[float, msgspec.Meta(ge=0)]] | None, "an object of numbers from 0"),
-    "usage": (dict[str, Any] | None, "an object"),
-    "qid": (str | None, "a text"),
-}
-
-
-def misfits_of(given: Any) -> tuple[tuple[str, str], ...]:
-    """Every field of a value that is no reply, with what is wrong with it.
-
-    >>> misfits_of({"answer": "X", "retrieved_ids": [4]})
-    (('answer_json.claim', 'expected a text, got nothing'), ('retrieved_ids[0]', 'expected str, got int'))
-    """
-    if not isinstance(given, dict):
-        return (("", f"expected an object, got {described(given)}"),)
-    found: list[tuple[str, str]] = []
-    for place, (kind, wanted) in _FIELDS.items():
-        value = at(given, place)
-        try:
-            if place in LISTS and isinstance(value, str):
-                found.append((place, taken_apart(value)))
-            else:
-                msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            reason, _, inner = str(error).replace("`", "").partition(" - at $")
-            told = f"expected {wanted}, got nothing" if value is None else reason[:1].lower() + reason[1:]
-            found.append((f"{place}{inner}", told))
-    return tuple(found)

@@ -57,9 +57,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def entry(n: int, reply: Reply, e2e_ms: float, started: str) -> Entry:
     """A reply as the journal keeps it."""
-    times = {"e2e_ms": e2e_ms, "attempts": reply.attempts, "started": started}
-    chunks = [*reply.chunks]
-    return Entry(n=n, fields=reply.fields, error=reply.error, code=reply.code, chunks=chunks, **times)
+    kept = Entry(n=n, fields=reply.fields, error=reply.error, e2e_ms=e2e_ms, attempts=reply.attempts, started=started)
+    return msgspec.structs.replace(kept, code=reply.code, chunks=[*reply.chunks])
 
 
 class Kind(NamedTuple):
@@ -203,6 +202,8 @@ class Journal:
             was, now = getattr(old, field), getattr(header, field)
             if field == "plan_sha256" and was != now:
                 field, was, now = _changed(old, header) or (field, was, now)
+            if field == "config_id" and was != now:
+                field, was, now = _made_differently(old, header) or (field, was, now)
             if was != now and field != "settings":
                 message = f"expected the run that the journal was begun with ({was}), got another ({now})"
                 raise data_error("RW-J02", message, where=str(self.path), field=field)
@@ -238,6 +239,15 @@ class Journal:
             raise data_error("RW-J05", message, where=str(self.path))
         self._size = start + len(line)
         return start, len(line)
+
+
+def _made_differently(old: Header, new: Header) -> tuple[str, str, str] | None:
+    """The map of a service, where it is another than before."""
+    was, now = old.about.get("map_sha256", "none"), new.about.get("map_sha256", "none")
+    if was == now:
+        return None
+    names = old.about.get("map", "none"), new.about.get("map", "none")
+    return "map", f"{names[0]}, {was[:12]}", f"{names[1]}, {now[:12]}"
 
 
 def _changed(old: Header, new: Header) -> tuple[str, str, str] | None:

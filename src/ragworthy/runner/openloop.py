@@ -102,16 +102,17 @@ async def fire(
     *,
     most_in_flight: int = 1000,
     warmup: int = 0,
+    warm: Sequence[Ask] = (),
     poisson: int | None = None,
     told: Told | None = None,
     keep_going: bool = False,
 ) -> Fired:
-    """Ask everything at `rate` questions a second, after `warmup` questions at the same rate.
+    """Ask everything at `rate` questions a second, after the questions in `warm`, or `warmup` of them, at that rate.
 
     The target is open. With `poisson`, a seed, the gaps are drawn like those between independent users. Unless it is to
     `keep_going`, it ends when the first questions reach nothing, or all get the same useless reply.
     """
-    head = list(islice(cycle(asks), warmup)) if asks else []
+    head = list(warm or islice(cycle(asks), warmup)) if asks else []
     planned = [(ask, True) for ask in head] + [(ask, False) for ask in asks]
     offsets = schedule(len(head), rate) + [len(head) / rate + one for one in schedule(len(asks), rate, poisson)]
     loop = _Loop(target, timeout, most_in_flight, told)
@@ -119,11 +120,11 @@ async def fire(
     wall = time.time() + _LEAD
     tasks: list[asyncio.Task[None]] = []
     try:
-        for place, ((ask, warm), offset) in enumerate(zip(planned, offsets, strict=True)):
+        for place, ((ask, first), offset) in enumerate(zip(planned, offsets, strict=True)):
             await _until(start + offset)
             if not keep_going and loop.hopeless(len(planned)):
                 break
-            tasks.append(asyncio.create_task(loop.shoot(place, ask, warm, start + offset, wall + offset)))
+            tasks.append(asyncio.create_task(loop.shoot(place, ask, first, start + offset, wall + offset)))
         await asyncio.gather(*tasks)
     finally:
         for task in tasks:

@@ -25,6 +25,7 @@ from ragworthy.runner.drive import Asked, Driver
 from ragworthy.runner.journal import AGAIN, Header, Journal, check_free, clear, entry
 from ragworthy.runner.plan import Plan, Wordings
 from ragworthy.runner.results import kept
+from ragworthy.runner.targets import check_http_only
 from ragworthy.runner.targets import open_target as plain_target
 from ragworthy.text import described
 from ragworthy.wire.secret import check_without_keys
@@ -81,8 +82,7 @@ def open_target(text: str, options: Options, tuning: Path | None = None) -> Targ
     if scheme == "builtin" and folder:
         from ragworthy.runner.targets.builtin import Builtin
 
-        if options.headers:
-            raise usage_error("--header: expected a target that is an http address, got another one")
+        check_http_only(options)
         named = knobs_of(None, options.knobs).get("answerer")
         return Builtin(folder, tuning, named=named, retries=options.retries)
     if tuning is not None:
@@ -102,6 +102,13 @@ def check_knobs(text: str, knobs: dict[str, Any], file: Path | None = None, pair
     if wrong:
         origin = "--knob" if file is None or _wrong(knobs_of(None, pairs)) == wrong else file
         raise usage_error(f"{origin}: {wrong}")
+
+
+def check_knobs_of(target: Target, knobs: dict[str, Any]) -> None:
+    """Let a target that knows its knobs refuse others before the first question."""
+    check: Callable[[dict[str, Any]], None] | None = getattr(target, "check_knobs", None)
+    if check is not None:
+        check(knobs)
 
 
 def _wrong(knobs: dict[str, Any]) -> str:
@@ -196,6 +203,7 @@ def _wordings(item: Question, paraphrases: HowMany, label: str, problems: list[P
 def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
     """Ask everything that has no reply yet, and write the results when all is done."""
     check_knobs(target.name, plan.knobs)
+    check_knobs_of(target, plan.knobs)
     plan = plan._replace(config_id=config_id(plan.knobs | about(target)))
     header = Header(
         target=target.name,

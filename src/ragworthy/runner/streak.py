@@ -115,14 +115,14 @@ class Streak:
                 self._held.append(one)
 
     def end(self, *, stopped: bool) -> None:
-        """Record what is held; what reached nothing is asked again by the next run where somebody stopped this one."""
+        """Record what is held; what may pass is asked again by the next run where somebody stopped this one."""
         if self.given_up is None and not stopped and self._fault == _AWAY and self._row >= SURE and self._held:
             self._give_up(self._held[0])
         if self.given_up is not None:
             raise self.given_up
         held, self._held = self._held, []
         for one in held:
-            if not (stopped and one.reply.unreachable):
+            if not (stopped and may_pass(one.reply)):
                 self._write(one)
 
     @property

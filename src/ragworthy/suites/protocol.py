@@ -22,7 +22,20 @@ from ragworthy.policy.declare import Declared, Input, Setting
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen, Table
 from ragworthy.suites.damage import Damage
-from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Items, Ledger, Offender, Row, Summary
+from ragworthy.suites.evidence import (
+    Bound,
+    Case,
+    Evidence,
+    Extra,
+    Fate,
+    Found,
+    Items,
+    Ledger,
+    Offender,
+    Row,
+    Summary,
+    some_of_each,
+)
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
@@ -319,10 +332,11 @@ class Suite(ABC):
         return case.label is not None and case.label not in HARMLESS
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
-        """The questions that pull a gate down, worst first."""
+        """The questions that pull a gate down, worst first; of every label some are shown."""
         bad = [nth for nth, case in enumerate(found.cases) if self.offends(case)]
         bad.sort(key=lambda nth: (*found.cases[nth].rank, nth))
-        return [self.offender(found.cases[nth], found) for nth in bad[:most]]
+        shown = some_of_each(bad, most, lambda nth: found.cases[nth].label)
+        return [self.offender(found.cases[nth], found) for nth in shown]
 
     def offender(self, case: Case, found: Found) -> Offender:
         """One of them: what a case knows of itself, where a suite does not say more."""

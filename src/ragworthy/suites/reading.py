@@ -9,11 +9,21 @@ from typing import Any, NamedTuple
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem
 from ragworthy.load.decode import Decoder, record_offsets
 from ragworthy.load.sources import Source
-from ragworthy.records import Flaw, Ints
+from ragworthy.records import Ints
 from ragworthy.suites.request import Progress
 
 MOST_FLAWS = 100
 """So many problems are kept with their place; the rest are counted."""
+
+
+class Flaw(NamedTuple):
+    """A problem found in a record: the input it is in, the place, and what is wrong."""
+
+    role: str
+    offset: int
+    code: str
+    field: str
+    message: str
 
 
 NAMELESS = "expected a non-empty string, got nothing"

@@ -40,12 +40,14 @@ async def sent(
     *,
     retries: int,
     name: str,
+    url: str | None = None,
     passing: Callable[[Answer | Broken], bool] = may_pass,
     patient: Callable[[Answer | Broken], bool] = lambda _: False,
 ) -> Sent:
     """Post a request, again where that may help, up to `retries` times and all within so many seconds.
 
-    `name` spreads the waits of several requests; what `patient` holds for is tried until the time is up.
+    `name` spreads the waits of several requests, `url` is where it goes if not to the address of the client; what
+    `patient` holds for is tried until the time is up.
     """
     end = time.monotonic() + timeout
     times = 0
@@ -53,7 +55,7 @@ async def sent(
         times += 1
         got: Answer | Broken
         try:
-            got = await client.post(body, end - time.monotonic())
+            got = await client.post(body, end - time.monotonic(), url)
         except Broken as broken:
             got = broken
         asked = _retry_after(got.headers) if isinstance(got, Answer) else 0.0

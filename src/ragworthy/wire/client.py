@@ -82,6 +82,7 @@ class Client:
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
         secrets: Iterable[str] = (),
+        method: str = "POST",
     ) -> None:
         """`key` is sent as a bearer token; `secrets` are those in the headers. A ValueError is about the address."""
         try:
@@ -100,6 +101,7 @@ class Client:
         except httpx.InvalidURL:
             raise ValueError("got one that cannot be used") from None
         self._most_bytes = most_bytes
+        self._method = method
         # An http address needs no certificates: loading them takes longer than the request.
         self._trust = _trusted() if self._url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._kept: Any = None
@@ -113,9 +115,12 @@ class Client:
         if self._kept is not None:
             await self._kept.aclose()
 
-    async def post(self, body: bytes, timeout: float) -> Answer:
-        """The answer to one request, within so many seconds from now to its last byte; raises Broken."""
-        return await self._exchange(self._kept, body, timeout)
+    async def post(self, body: bytes, timeout: float, url: str | None = None) -> Answer:
+        """The answer to one request, within so many seconds from now to its last byte; raises Broken.
+
+        `url` is another path or query at the same host.
+        """
+        return await self._exchange(self._kept, body, timeout, url)
 
     def post_and_wait(self, body: bytes, timeout: float) -> Answer:
         """The same for callers that are not async, on a connection of its own.
@@ -138,12 +143,12 @@ class Client:
         limits = self._http.Limits(max_connections=None, max_keepalive_connections=None)
         return self._http.AsyncHTTPTransport(verify=self._trust, limits=limits)
 
-    async def _exchange(self, transport: Any, body: bytes, timeout: float) -> Answer:
+    async def _exchange(self, transport: Any, body: bytes, timeout: float, url: str | None = None) -> Answer:
         request = self._http.Request(
-            "POST",
-            self._url,
+            self._method,
+            url or self._url,
             headers=self._headers,
-            content=body,
+            content=body or None,
             extensions={"timeout": {"connect": _CONNECT, "read": None, "write": None, "pool": None}},
         )
         try:

@@ -9,7 +9,7 @@ import textwrap
 import threading
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever
@@ -34,6 +34,12 @@ class Found(BaseRetriever):
         if "no index" in query:
             raise ConnectionError("index is away")
         return [Document(text, metadata={"source": f"{text[0].lower()}.md", "start_index": 0}) for text in self.texts]
+
+
+class State(TypedDict):
+    question: str
+    context: list[Document]
+    answer: str
 
 
 class Backwards(BaseDocumentCompressor):
@@ -214,6 +220,27 @@ def test_a_chain_without_retriever_and_model_of_langchain(tmp_path: Path) -> Non
         plain.invoke({"question": "How long?"}, config=told(recorder))
     (row,) = rows(tmp_path / "t.jsonl")
     assert (row["retrieved_ids"], row["answer_json"]) == (["b"], {"claim": "45 days.", "citations": ["b"]})
+
+
+def test_a_graph(tmp_path: Path) -> None:
+    graphs = pytest.importorskip("langgraph.graph")
+
+    def find(state: Row) -> Row:
+        return {"context": Found(texts=TEXTS).invoke(state["question"])}
+
+    def say(state: Row) -> Row:
+        return {"answer": FakeListChatModel(responses=["45 days [2]."]).invoke(state["question"]).text}
+
+    graph = graphs.StateGraph(State)
+    graph.add_sequence([("find", find), ("say", say)])
+    graph.set_entry_point("find")
+    app = graph.compile()
+    with rw.LangChainRecorder(tmp_path / "t.jsonl") as recorder:
+        app.invoke({"question": "How long?"}, config=told(recorder, "G1"))
+        list(app.stream({"question": "How long?"}, config=told(recorder, "G2")))
+    found = {row["qid"]: (row["query"], row["retrieved_ids"], row["answer_json"]) for row in rows(tmp_path / "t.jsonl")}
+    whole = ("How long?", ["a.md@0", "b.md@0", "c.md@0"], {"claim": "45 days.", "citations": ["b.md@0"]})
+    assert found == {"G1": whole, "G2": whole}
 
 
 def test_models_without_messages_and_questions_in_messages(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import standin
 from haystack import Document, Pipeline, component
 from haystack.components.builders import AnswerBuilder, ChatPromptBuilder, PromptBuilder
 from haystack.components.joiners import DocumentJoiner
@@ -11,6 +10,8 @@ from haystack.components.preprocessors import DocumentSplitter
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 from haystack.dataclasses import ChatMessage
 from haystack.document_stores.in_memory import InMemoryDocumentStore
+
+import standin
 
 DOCS = Path(__file__).parent / "docs"
 PASSAGES = "{% for one in documents %}[{{ loop.index }}] {{ one.content }}\n{% endfor %}\nQuestion: {{ query }}"

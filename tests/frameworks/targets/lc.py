@@ -4,7 +4,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import standin
 from langchain_classic.chains import RetrievalQA, create_retrieval_chain
 from langchain_classic.retrievers import ContextualCompressionRetriever, EnsembleRetriever
 from langchain_community.retrievers import BM25Retriever
@@ -16,6 +15,8 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+import standin
 
 DOCS = Path(__file__).parent / "docs"
 

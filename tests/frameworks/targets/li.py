@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import standin
 from llama_index.core import Settings, SimpleDirectoryReader, SummaryIndex
 from llama_index.core.chat_engine import ContextChatEngine
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
@@ -13,6 +12,8 @@ from llama_index.core.query_engine import CitationQueryEngine, RetrieverQueryEng
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.retrievers.bm25 import BM25Retriever
+
+import standin
 
 DOCS = Path(__file__).parent / "docs"
 

@@ -84,8 +84,8 @@ def test_the_doctor_shows_claims_that_do_not_recur_and_the_pack_that_knows_them(
     lines = run_cli("doctor", *FILES).out.splitlines()
     place = lines.index("2 claims read like a refusal (counted as answers)")
     assert lines[place + 1 : place + 5] == [
-        f"          {CLAIMS['b']}",
-        f"          {CLAIMS['c']}",
+        f"  b         {CLAIMS['b']}",
+        f"  c         {CLAIMS['c']}",
         "  a refusal pack knows 2 of 2; add to [answers] in the policy:",
         '    refusal_packs = ["en"]',
     ]

@@ -64,7 +64,13 @@ def test_lint_names_what_the_five_character_rule_makes_unscorable(
     assert sum(line.startswith("error: ") and line.endswith("[RW-G07]") for line in text.splitlines()) == 3
     assert "… and 288 more of RW-G07 " in text
     assert 'short_substr = "word" would make 291 items scorable' in text
-    assert main(lint) == 0
+    # Two annotators marked a full stop: besides these, nothing stops the default.
+    assert main([*lint, "--format", "json"]) == 1
+    left = [one for one in json.loads(capsys.readouterr().out)["findings"] if one["level"] == "error"]
+    assert [(one["code"], one["message"]) for one in left] == [
+        ("RW-G30", 'expected a letter or a digit, got "."'),
+        ("RW-G30", 'expected a letter or a digit, got "."'),
+    ]
 
 
 def test_scoring_refuses_them_and_names_the_key(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1175,3 +1175,45 @@ def test_every_metric_of_the_suite_is_reported() -> None:
     names = set(all_metrics("latency"))
     assert {name.partition(".")[0] for name in names} == set(registry.FAMILIES["latency"])
     assert names <= set(body(score([asked("a")], [run("a", 1)]))["metrics"])
+
+
+def test_an_error_costs_what_it_used_and_does_not_hide_the_others() -> None:
+    """Three answers of 1,000 tokens, an error of 500 and one that does not say: 3.5 at 1 a thousand."""
+    prices = priced("[[price]]\nper_1k = 1\n")
+    failed = {"answer_json": None, "error": "truncated: too long"}
+    used = [run(f"q{n}", 5, usage={"total_tokens": 1000}) for n in range(3)]
+    runs = [*used, run("q3", 5, usage={"total_tokens": 500}, **failed), run("q4", 5, **failed)]
+    done = score([asked(f"q{n}") for n in range(5)], runs, prices=prices)
+    assert value(done, "cost.total") == 3.5
+    assert codes(done)["RW-W97"] == "1 run with an error and no usage: the costs leave out what it used"
+    assert "RW-W63" not in codes(done)
+    known = score([asked(f"q{n}") for n in range(4)], runs[:4], prices=prices)
+    assert "RW-W97" not in codes(known)
+
+
+@pytest.mark.parametrize(
+    "cached",
+    [
+        lambda n: {"prompt_tokens": 400, "cached_tokens": n},
+        lambda n: {"prompt_tokens": 400, "prompt_tokens_details": {"cached_tokens": n}},
+        lambda n: {"prompt_tokens": 400, "prompt_cache_hit_tokens": n},
+        lambda n: {"llm": {"input_tokens": 400, "input_tokens_details": {"cached_tokens": n}}},
+    ],
+)
+def test_times_of_a_prompt_cache_are_said_to_be_such(cached: Any) -> None:
+    """At least half of the prompt (200 of 400) in at least a tenth of the runs that tell."""
+    gold = [asked(f"q{n}") for n in range(20)]
+
+    def told(warm: int, tokens: int) -> str | None:
+        runs = [run(f"q{n}", 5, usage=cached(tokens if n < warm else 0)) for n in range(20)]
+        return codes(score(gold, runs)).get("RW-W96")
+
+    said = "the server's cache held at least half of the prompt in {} of 20 runs that tell"
+    assert [told(2, 200), told(20, 400)] == [said.format(2), said.format(20)]
+    assert [told(1, 400), told(20, 199)] == [None, None]
+
+
+def test_a_warm_up_may_ask_what_the_gold_set_does_not_have() -> None:
+    runs = [run("other", 900, warmup=True), run("a", 5)]
+    done = score([asked("a")], runs)
+    assert (value(done, "latency.p50"), body(done)["counts"]["warmup"]) == (5, 1)

@@ -232,6 +232,20 @@ def test_an_error_is_an_empty_answer_and_is_counted() -> None:
     assert body(found)["metrics"]["retrieval.recall@5"]["ledger"]["errored"] == 1
 
 
+def test_what_was_retrieved_before_an_error_counts_as_retrieved() -> None:
+    """Q1 found its block first and then failed, Q2 found a hard negative first and failed, Q3 failed at once."""
+    failed = {"error": "truncated: 512 tokens", "answer_json": None}
+    questions = [gold(n, negatives=[block(n, 2)]) for n in (1, 2, 3)]
+    found = {1: [block(1)], 2: [block(2, 2), block(2)], 3: []}
+    traces = [{"qid": f"Q{n}", "retrieved_ids": ids, **failed} for n, ids in found.items()]
+    done = score(questions, traces)
+    assert [value(done, name) for name in ("recall@5", "recall@1")] == [pytest.approx(2 / 3), pytest.approx(1 / 3)]
+    assert value(done, "negatives@5") == pytest.approx(2 / 3)  # Q2, and Q3, of which nothing is known
+    assert value(done, "negative_first@5") == pytest.approx(2 / 3)
+    assert body(done)["counts"]["errored"] == 3
+    assert set(body(done)["labels"]) == {"ERROR"}
+
+
 def test_the_last_trace_of_a_run_counts() -> None:
     bad = run(topk=[{"id": block(9)}], ΔS=[0.9], answer_citations=[])
     for traces, recall in (([bad, run()], 1), ([run(), bad], 0)):

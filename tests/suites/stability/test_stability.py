@@ -25,6 +25,7 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.records import Gold, Run
 from ragworthy.suites.stability import Stability
+from ragworthy.suites.stability.blame import fault
 from ragworthy.suites.stability.rules import STABILITY_GATES
 
 STEADY = settings(deadline=None, derandomize=True, database=None)
@@ -147,7 +148,7 @@ def test_w43_default() -> None:
     assert suite.scu_consistency(question) is None
     assert [one.name for one in question.broken] == ["acr", "cghc", "css", "ned50"]
     assert suite.failing_questions(question) is True
-    assert suite.blame(question) == ("refusal", "refused in 1 of 4 runs")
+    assert fault(question)[1:] == ("refusal", "refused in 1 of 4 runs")
 
 
 def test_w43_a_blank_before_the_full_stop_does_not_count() -> None:
@@ -164,7 +165,7 @@ def test_w44_always_answering_fails(refusals: int, rate: str) -> None:
     question = question_of(none(), [run("q2", seed, claim) for seed, claim in enumerate(claims)])
     assert question.broken == (suite.Broken("refusal_rate", Fraction(rate), "0.98"),)
     assert suite.rcr(question) == (max(refusals, 5 - refusals), 5)
-    assert suite.label(question) == "HALLUCINATION"
+    assert fault(question).label == "HALLUCINATION"
 
 
 def test_limits_hold_at_the_edge() -> None:
@@ -195,8 +196,8 @@ def test_constraints_must_be_echoed_in_every_run() -> None:
     for echo in (["a"], ["a", "b", "c"], None, "ab", ["a", 1]):
         question = question_of(item, [echoing(0, ["a", "b"]), echoing(1, echo)])
         assert question.broken == (suite.Broken("scu_consistency", Fraction(0), "1"),)
-        assert suite.label(question) == "SCU_VIOLATION"
-        assert suite.blame(question)[0] == "constraints"
+        assert fault(question).label == "SCU_VIOLATION"
+        assert fault(question).stage == "constraints"
 
 
 # a second computation, written apart
@@ -274,7 +275,7 @@ def test_every_metric_equals_a_second_computation(
     shuffled = random.Random(len(rows)).sample(rows, len(rows))
     other = question_of(item, shuffled)
     assert other.broken == question.broken
-    assert (suite.label(other), suite.blame(other)) == (suite.label(question), suite.blame(question))
+    assert fault(other) == fault(question)
 
 
 @STEADY
@@ -336,8 +337,8 @@ def test_runs_that_are_the_same_are_perfectly_stable(answerable: bool, claim: st
 )
 def test_the_stage_to_blame(rows: list[Row], stage: tuple[str, str], what: str) -> None:
     question = question_of(gold(), rows)
-    assert suite.blame(question) == stage
-    assert suite.label(question) == what
+    assert fault(question)[1:] == stage
+    assert fault(question).label == what
 
 
 # what becomes of every run
@@ -810,3 +811,16 @@ def test_rows_as_parquet(tmp_path: Path) -> None:
         "answerable": True, "missing": False, "steady": True, "errored": False, "contains": True, "hit": True,
         "refused": False,
     }  # fmt: skip
+
+
+def test_errors_are_counted_as_the_run_counted_them() -> None:
+    """Four errors; the two whose jitter changed nothing repeat the plain ones, and are left out of the numbers."""
+    failed = {"answer_json": None, "error": "timeout: no reply within 5 s"}
+    runs = [
+        run("q1", seed, "", jitter=name, noop=name == "syn", **failed) for seed in (0, 1) for name in ("none", "syn")
+    ]
+    done = scored([gold()], [*runs, *(run("q1", seed, NULL, "p1#2") for seed in (2, 3, 4, 5, 6))])
+    assert body_of(done)["counts"]["errored_runs"] == 2
+    assert warned(done)["RW-W24"] == (
+        "4 runs with an error instead of an answer, 2 of them left out, for the jitter changed nothing"
+    )

@@ -7,15 +7,28 @@ metric in `answers.py` is a pure function of the flags.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from ragworthy.metrics.facts.constraints import Contradictions, kept
+from ragworthy.metrics.facts.errored import is_error as is_error
+from ragworthy.metrics.facts.errored import said_error as said_error
 from ragworthy.metrics.facts.near import reads_like_refusal
+from ragworthy.metrics.facts.pieces import ALL_OF as ALL_OF
+from ragworthy.metrics.facts.pieces import LETTERLESS as LETTERLESS
+from ragworthy.metrics.facts.pieces import LOST as LOST
+from ragworthy.metrics.facts.pieces import NO_LETTERS as NO_LETTERS
+from ragworthy.metrics.facts.pieces import NOT_NFC as NOT_NFC
+from ragworthy.metrics.facts.pieces import ONLY_SHORT as ONLY_SHORT
+from ragworthy.metrics.facts.pieces import RESCUABLE as RESCUABLE
+from ragworthy.metrics.facts.pieces import SHORT_ENTRY as SHORT_ENTRY
+from ragworthy.metrics.facts.pieces import SUPPORTABLE as SUPPORTABLE
+from ragworthy.metrics.facts.pieces import SUPPORTED as SUPPORTED
+from ragworthy.metrics.facts.pieces import UNKNOWN_CHUNK as UNKNOWN_CHUNK
+from ragworthy.metrics.facts.pieces import UNMEETABLE as UNMEETABLE
+from ragworthy.metrics.facts.pieces import all_met, every_piece, group_flags, looked_up, occurs, piece_flags, tells
 from ragworthy.metrics.facts.tops import MANY, TOP, grouped_tops, several_tops
 from ragworthy.metrics.facts.tops import RETRIEVED as RETRIEVED
 from ragworthy.names import MIN_SUBSTR, REFUSAL
 from ragworthy.records import Gold, Trace
-from ragworthy.text import can_count_when_short, clip, fold, is_nfc, piece_occurs, trim_fold
+from ragworthy.text import fold, is_nfc, trim_fold
 
 if TYPE_CHECKING:
     from ragworthy.metrics.facts.compared import Compared
@@ -27,6 +40,8 @@ if TYPE_CHECKING:
 #   16-31  what is only worth a warning or a lint error
 #   32-47  two for each k: all gold citations among the first k, any of them; so 8 different k have room
 #   48     a refusal by rule, a word in a row
+#   49-53  gold that asks for all of several pieces, pieces that say nothing, gold text that was not retrieved
+# Those of gold pieces and chunk texts stand in `pieces.py`, those of ranks in `tops.py`.
 # Receipts keep these numbers: a bit that is given another meaning makes every earlier receipt disagree.
 
 # What the metrics count.
@@ -42,23 +57,16 @@ HIT = 1 << 8
 CONSTRAINED = 1 << 9
 KEPT = 1 << 10
 EVIDENCE = 1 << 11
-SUPPORTABLE = 1 << 12
-SUPPORTED = 1 << 13
 UNBOUND = 1 << 15
 
 # What is only worth a warning or a lint error.
 VACUOUS = 1 << 16
-SHORT_ENTRY = 1 << 17
-NOT_NFC = 1 << 18
 NOT_EXACT = 1 << 19
 REFUSED_CITING = 1 << 20
 NEAR_REFUSAL = 1 << 21
 REPEATED = 1 << 22
 NO_RETRIEVED = 1 << 23
-UNKNOWN_CHUNK = 1 << 24
 NO_CITATIONS = 1 << 25
-ONLY_SHORT = 1 << 26
-RESCUABLE = 1 << 27
 STRAY_GOLD = 1 << 28
 NO_QUESTION = 1 << 29
 NESTED_CITATION = 1 << 30
@@ -76,6 +84,16 @@ LINT = {
         "RW-G07",
         "gold_claim_substr",
         "expected an entry of 5 characters or more, got only shorter ones",
+    ),
+    NO_LETTERS: (
+        "RW-G30",
+        "gold_claim_substr",
+        "expected an entry with a letter or a digit, got none",
+    ),
+    UNMEETABLE: (
+        "RW-G31",
+        "gold_claim_all",
+        "expected groups that a claim can meet, got one without a piece that counts",
     ),
     STRAY_GOLD: (
         "RW-G08",
@@ -123,6 +141,8 @@ class Facts(NamedTuple):
     any_in_top: frozenset[int]
     compared: "Compared | None" = None
     """What was found of a question with a reference."""
+    lost: bool = False
+    """The gold text stands in a gold chunk and in none that was retrieved; known only with a corpus."""
 
     @property
     def by_reference(self) -> bool:
@@ -150,7 +170,7 @@ class Facts(NamedTuple):
         return self.answerable and not self.evidence
 
 
-_TICKED = Facts._fields[:-3]
+_TICKED = Facts._fields[:-4]
 """The fields that are one bit each, the lowest first."""
 # A field in another place than its bit would give metrics the wrong fact without any error.
 assert all(globals()[name.upper()] == 1 << bit for bit, name in enumerate(_TICKED))  # noqa: S101 - checked once
@@ -165,7 +185,7 @@ def unpack(flags: int, ks: tuple[int, ...], compared: "Compared | None" = None) 
     ticked = [bool(flags >> bit & 1) for bit in range(len(_TICKED))]
     all_in = frozenset(k for i, k in enumerate(ks) if flags >> (TOP + 2 * i) & 1)
     any_in = frozenset(k for i, k in enumerate(ks) if flags >> (TOP + 2 * i + 1) & 1)
-    return Facts._make((*ticked, all_in, any_in, compared))
+    return Facts._make((*ticked, all_in, any_in, compared, bool(flags & LOST)))
 
 
 def gold_flags(rules: Rules) -> Callable[[Gold], int]:
@@ -181,12 +201,19 @@ def gold_flags(rules: Rules) -> Callable[[Gold], int]:
         pieces, cited, question = gold.gold_claim_substr, gold.gold_citations, gold.question
         if gold.answerable:
             flags = ANSWERABLE | EVIDENCE if cited and gold.gold_groups is None else _evidence_flags(gold)
-            if not pieces:
-                if gold.gold_reference is None:
-                    flags |= VACUOUS | NOTHING if flags & NO_CITATIONS else VACUOUS
-            elif len(pieces) != 1 or len(pieces[0]) < MIN_SUBSTR or not pieces[0].isascii() or pieces[0].isspace():
-                flags |= _piece_flags(pieces, short_words)
-        elif pieces or cited or gold.gold_evidence or gold.gold_groups or gold.gold_reference is not None:
+            if pieces:
+                if (
+                    len(pieces) != 1
+                    or len(piece := pieces[0]) < MIN_SUBSTR
+                    or not piece.isascii()
+                    or not piece[0].isalnum()
+                ):
+                    flags |= piece_flags(pieces, short_words)
+            elif gold.gold_reference is None and not gold.gold_claim_all:
+                flags |= VACUOUS | NOTHING if flags & NO_CITATIONS else VACUOUS
+            if gold.gold_claim_all:
+                flags |= group_flags(gold.gold_claim_all, short_words)
+        elif pieces or cited or gold.gold_evidence or gold.gold_groups or _stray_text(gold):
             flags = STRAY_GOLD | EVIDENCE if cited else STRAY_GOLD
         else:
             flags = 0
@@ -211,21 +238,8 @@ def _evidence_flags(gold: Gold) -> int:
     return ANSWERABLE | UNBOUND if gold.gold_evidence or gold.gold_source else ANSWERABLE | NO_CITATIONS
 
 
-def _piece_flags(pieces: list[str], short_words: bool) -> int:
-    flags = 0
-    folded = [fold(piece) for piece in pieces]
-    folded = ["" if piece.isspace() else piece for piece in folded]  # blanks occur in every claim
-    if any(len(piece) < MIN_SUBSTR for piece in folded):
-        flags |= SHORT_ENTRY
-    if all(len(piece) < MIN_SUBSTR for piece in folded):
-        rescuable = any(can_count_when_short(piece) for piece in folded)
-        if rescuable:
-            flags |= RESCUABLE
-        if not (rescuable and short_words):
-            flags |= ONLY_SHORT
-    if not all(is_nfc(piece) for piece in pieces):
-        flags |= NOT_NFC
-    return flags
+def _stray_text(gold: Gold) -> bool:
+    return gold.gold_reference is not None or bool(gold.gold_claim_all)
 
 
 def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
@@ -245,10 +259,9 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
     exact = rules.refusals
     refusals = frozenset(trim_fold(text) for text in rules.refusals)
     longest = max(map(len, refusals), default=0)
-    short_words, scu, contradictions, chunks = rules.short_words, rules.scu, rules.contradictions, rules.chunks
+    short_words, scu, contradictions = rules.short_words, rules.scu, rules.contradictions
     refuses = None if rules.by_rule is None else rules.by_rule.rule
-    plain = not scu and chunks is None and refuses is None
-    errored = PRESENT | ERRORED | SUPPORTABLE
+    plain = not scu and refuses is None
     least = MIN_SUBSTR  # a variable of this function is found faster than one of the module
 
     def flags_of(gold: Gold, trace: Trace) -> int:
@@ -257,12 +270,10 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
         if answer is None or trace.error is not None:
             # What was retrieved before an error counts as retrieved. It is no answer: the question is a case of every
             # other rate that it could have counted for, and counts for none.
-            flags = errored if gold.answerable and chunks is not None else PRESENT | ERRORED
             if not retrieved or not wanted:
-                return flags
-            return flags | (
-                several(wanted, retrieved) if gold.gold_groups is None else grouped(gold.gold_groups, retrieved)
-            )
+                return PRESENT | ERRORED
+            found = several(wanted, retrieved) if gold.gold_groups is None else grouped(gold.gold_groups, retrieved)
+            return PRESENT | ERRORED | found
         if not retrieved:
             flags = PRESENT | NO_RETRIEVED if retrieved is None else PRESENT
             retrieved = []
@@ -297,12 +308,13 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
                 and len(text) > longest
                 and len(piece := pieces[0]) >= least
                 and piece in text
-                and not piece.isspace()
+                and (piece[0].isalnum() or tells(piece))
                 and type(cited) is list
                 and len(cited) == 1
                 and (one := cited[0]) in wanted
                 and one in retrieved
                 and gold.answerable
+                and gold.gold_claim_all is None
             ):
                 return flags | right
             text = text.lower()
@@ -310,7 +322,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             text = fold(text)
         if len(text) <= longest and text in refusals:
             return flags | REFUSED | NOT_EXACT | REFUSED_CITING if cited else flags | REFUSED | NOT_EXACT
-        if refuses is not None and text and refuses(claim or "", pieces, short_words=short_words):
+        if refuses is not None and text and refuses(claim or "", every_piece(gold), short_words=short_words):
             return flags | REFUSED | BY_RULE | REFUSED_CITING if cited else flags | REFUSED | BY_RULE
         if text:
             if not pieces:
@@ -318,49 +330,25 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             else:
                 for piece in pieces:
                     folded = piece.lower() if piece.isascii() else fold(piece)
-                    if len(folded) >= least and folded in text and not folded.isspace():
+                    if len(folded) >= least and folded in text and tells(folded):
                         flags |= contained
                         break
                 else:
-                    found = short_words and piece_occurs(pieces, text, short_words=True)
+                    found = short_words and occurs(pieces, text, short_words=True)
                     flags |= contained if found else CLAIM
+            if gold.gold_claim_all and not all_met(gold.gold_claim_all, text, short_words=short_words):
+                flags &= ~CONTAINS
         if type(cited) is list and len(cited) == 1 and (one := cited[0]) in retrieved:
             flags |= hit if wanted and one in wanted else in_scope
         else:
             flags |= _citation_flags(cited, wanted, retrieved)
         if not scu or not gold.constraints or kept(gold.constraints, answer.constraints_echo, text, contradictions):
             flags |= KEPT
-        if chunks is not None:
-            flags |= _support(gold, cited, chunks, short_words)
         if (flags & both != both or not gold.answerable) and reads_like_refusal(text):
             flags |= NEAR_REFUSAL
         return flags
 
-    return flags_of
-
-
-NO_ANSWER_AT_ALL = "the trace has no answer_json"
-
-
-def is_error(trace: Trace) -> bool:
-    """Whether a trace holds an error, or no answer at all, where an answer should be."""
-    return trace.error is not None or trace.answer_json is None
-
-
-def said_error(trace: Trace) -> str:
-    """What an errored trace says went wrong, on one line.
-
-    >>> said_error(Trace(error={"code": 500})), said_error(Trace())
-    ('{"code":500}', 'the trace has no answer_json')
-    """
-    if trace.error is None:
-        return NO_ANSWER_AT_ALL
-    text = trace.error if isinstance(trace.error, str) else msgspec.json.encode(trace.error).decode()
-    code = f" [{trace.error_code}]" if trace.error_code else ""
-    return (clip(text, _LONGEST_ERROR) or "an error without a text") + code
-
-
-_LONGEST_ERROR = 300
+    return flags_of if rules.chunks is None else looked_up(flags_of, rules.chunks, short_words=short_words)
 
 
 def _citation_flags(cited: object, wanted: list[str] | None, retrieved: list[str]) -> int:
@@ -387,19 +375,4 @@ def _citation_flags(cited: object, wanted: list[str] | None, retrieved: list[str
         flags |= found
     if len(cited) > 1 and flags & WELL_FORMED and len(set(cited)) < len(cited):
         flags |= REPEATED
-    return flags
-
-
-def _support(gold: Gold, cited: object, chunks: Mapping[str, str], short_words: bool) -> int:
-    """Whether the text of a cited chunk holds a gold piece that counts."""
-    if not gold.answerable:
-        return 0
-    pieces = gold.gold_claim_substr or []
-    flags = SUPPORTABLE
-    for one in cited if isinstance(cited, list) else ():
-        text = chunks.get(one) if isinstance(one, str) else None
-        if text is None:
-            flags |= UNKNOWN_CHUNK
-        elif piece_occurs(pieces, text, short_words=short_words):
-            flags |= SUPPORTED
     return flags

@@ -17,7 +17,7 @@ class Compared(NamedTuple):
     contradicted: bool
     """Whether the claim states another number than the reference in the same unit."""
     alone: bool
-    """Whether the question has no gold_claim_substr besides."""
+    """Whether the question has no pieces of gold text besides."""
 
 
 def has_reference(gold: Gold) -> bool:

@@ -10,6 +10,7 @@ from ragworthy.metrics.facts.answers import CLAIM, ERRORED, REFUSED
 from ragworthy.metrics.facts.compared import Compared
 from ragworthy.metrics.facts.details import Details, contradicts, details_of, stated, stated_by
 from ragworthy.metrics.facts.languages import UNSPACED, has_articles, normal
+from ragworthy.metrics.facts.pieces import has_pieces
 from ragworthy.records import Gold, Trace
 from ragworthy.text import compiled
 
@@ -61,7 +62,7 @@ def compare(gold: Gold, claim: str | None) -> Compared:
     >>> compare(item, "They are kept for 30 days.")
     Compared(num=5, den=7, stated=1, details=2, contradicted=False, alone=True)
     """
-    references, alone = references_of(gold), not gold.gold_claim_substr
+    references, alone = references_of(gold), not has_pieces(gold)
     known = [one for one in map(_details, references) if one.wanted]
     if claim is None or not claim.strip():
         return Compared(0, 1, 0, len(known[0].wanted) if known else 0, False, alone)

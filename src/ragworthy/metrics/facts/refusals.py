@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from ragworthy.errors import policy_error
 from ragworthy.metrics.facts.constraints import PATIENCE, Pattern, limited
-from ragworthy.text import compiled, fold, piece_occurs
+from ragworthy.metrics.facts.pieces import occurs
+from ragworthy.text import compiled, fold
 
 LONGEST = 2000
 """A longer claim is never a refusal by a pack: it says something."""
@@ -92,7 +93,7 @@ class Refusals(NamedTuple):
                 return f"pattern {nth}"
         for pack in self.packs:
             found = refusing(text, pack)
-            if found is not None and not (pieces and piece_occurs(pieces, found.rest, short_words=short_words)):
+            if found is not None and not (pieces and occurs(pieces, found.rest, short_words=short_words)):
                 return f"{pack.id}:{found.rule}"
         return None
 

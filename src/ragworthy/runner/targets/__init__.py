@@ -11,11 +11,14 @@ def open_target(text: str, options: Options) -> Target:
     """The target that a text names; nothing is started or connected before it is opened."""
     scheme, colon, rest = text.partition(":")
     if text.lower().startswith(("http://", "https://")):
+        if options.map is not None:
+            from ragworthy.runner.targets.mapped import Mapped
+
+            return Mapped(text, options)
         from ragworthy.runner.targets.http import Http
 
         return Http(text, options)
-    if options.headers:
-        raise usage_error("--header: expected a target that is an http address, got another one")
+    check_http_only(options)
     if scheme == "cmd" and rest.strip():
         from ragworthy.runner.targets.command import Command
 
@@ -36,6 +39,13 @@ def open_target(text: str, options: Options) -> Target:
 
         return imported(scheme, rest, options)
     raise usage_error(f'expected a target such as {FORMS}, got "{shown(text)}"')
+
+
+def check_http_only(options: Options) -> None:
+    """Refuse what only an http address takes."""
+    for flag, given in (("--header", options.headers), ("--map", options.map)):
+        if given:
+            raise usage_error(f"{flag}: expected a target that is an http address, got another one")
 
 
 def _of_plugin(text: str, options: Options) -> Target:

@@ -5,10 +5,9 @@ still does (a slow embedding endpoint) is waited for before another question tak
 """
 
 import asyncio
-import threading
+import re
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,10 @@ import msgspec
 
 from ragworthy.errors import RagworthyError
 from ragworthy.files import sha256_of
+from ragworthy.index.endpoint import TRIES
 from ragworthy.pipeline import Begun, Pipeline
 from ragworthy.pipeline.chat import Chat
+from ragworthy.pipeline.threads import started
 from ragworthy.runner.contract import Ask, Reply, checked, late
 
 Work = Callable[[], Any]
@@ -52,7 +53,9 @@ class Builtin:
         self._asking = self._most = 0
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; what a thread still brings is not waited for."""
+        for thread in self._threads:
+            thread.cancel()
         for chat in self._chats.values():
             await chat.endpoint.close()
 
@@ -93,8 +96,8 @@ class Builtin:
             problem = error.problems[0]
             if problem.code != "RW-I08":
                 raise
-            reason = "unreachable" if "no connection" in problem.message else "retrieval"
-            return {"error": f"{reason}: {problem.where}: {problem.message}", "error_code": problem.code}
+            said = f"{_reason(problem.message)}: {problem.where}: {problem.message}"
+            return {"error": said, "error_code": problem.code}
 
     async def _chat(self, begun: Begun) -> Chat:
         """The model of a question; one for all questions that name it, so that it is known what its server takes."""
@@ -112,17 +115,33 @@ class Builtin:
             if left <= 0:
                 return None
             await asyncio.wait(self._threads, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-        future: Future[Any] = Future()
-        waiting = asyncio.wrap_future(future)
+        waiting = asyncio.wrap_future(started(work, "retrieval"))
         self._threads.add(waiting)
-        waiting.add_done_callback(self._threads.discard)
-        threading.Thread(target=lambda: _settle(future, work), daemon=True).start()
+        waiting.add_done_callback(self._ended)
         done, _ = await asyncio.wait({waiting}, timeout=max(0.0, end - time.monotonic()))
         return waiting.result() if done else None
 
+    def _ended(self, thread: "asyncio.Future[Any]") -> None:
+        self._threads.discard(thread)
+        if not thread.cancelled():
+            thread.exception()  # now somebody has seen it, and nothing is logged where its question is over
 
-def _settle(future: "Future[Any]", work: Work) -> None:
-    try:
-        future.set_result(work())
-    except BaseException as error:  # noqa: BLE001 - whoever waits for it gets it
-        future.set_exception(error)
+
+def _reason(message: str) -> str:
+    """The stable word for what an embedding endpoint did.
+
+    >>> _reason("expected status 200, got status 401: no"), _reason("expected vectors, got none within 120 s")
+    ('status 401', 'timeout')
+    """
+    for sign, reason in _REASONS.items():
+        if sign in message:
+            return reason
+    status = re.search(r"got (?:after \d+ attempts )?(status \d{3})", message)
+    return status[1] if status else "bad reply"
+
+
+_REASONS = {
+    f"got after {TRIES} attempts no connection": "unreachable",
+    f"got after {TRIES} attempts a connection that broke": "died: the connection broke",
+    "got none within": "timeout",
+}

@@ -27,7 +27,8 @@ from ragworthy.files import check_readable
 from ragworthy.load.values import Refused
 from ragworthy.runner.contract import Ask, Options, Reply, checked, late, sound, unfit
 from ragworthy.runner.targets import guard
-from ragworthy.runner.targets.frameworks import framework_call, unknown
+from ragworthy.runner.targets.advice import unknown
+from ragworthy.runner.targets.frameworks import framework_call
 from ragworthy.runner.targets.mainthread import MainThread, possible
 from ragworthy.text import clip
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from ragworthy.adapters.replies import Given, usage_of
 from ragworthy.adapters.tokens import together, tokens
 from ragworthy.load.values import Refused
-from ragworthy.runner.targets.frameworks import unfit_input
+from ragworthy.runner.targets.advice import unfit_input
 from ragworthy.text import clip
 
 _QUESTION = ("query", "question", "prompt", "text", "user_query", "user_input")

@@ -8,6 +8,8 @@ import base64
 import binascii
 import os
 import re
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,18 +24,42 @@ _EXPECTED = "expected an address such as http://localhost:8000/ask"
 _HEADER = re.compile(r"(?P<name>[A-Za-z0-9!#$%&'*+.^_`|~-]+)(?P<sign>[=:])(?P<rest>.*)", re.DOTALL)
 
 
+class How(NamedTuple):
+    """How requests are sent, besides what the command line says."""
+
+    method: str = "POST"
+    headers: Mapping[str, str] = {}
+    secrets: tuple[str, ...] = ()
+    """What of the requests is never shown."""
+
+
+PLAIN = How()
+
+
+class Asked(NamedTuple):
+    """One request."""
+
+    body: bytes
+    url: str | None = None
+    """Where it goes; the address of the target where it is None."""
+
+
 class Http:
     """An address as a target."""
 
-    def __init__(self, url: str, options: Options) -> None:
+    def __init__(self, url: str, options: Options, how: How = PLAIN) -> None:
         self._retries = options.retries
         self._rules = options.rules
         self.about = options.told
-        headers = dict(_header(text) for text in options.headers)
-        secrets = [secret for value in headers.values() for secret in _secrets(value)]
+        given = dict(_header(text) for text in options.headers)
+        named = {name.lower() for name in given}
+        headers = {name: value for name, value in how.headers.items() if name.lower() not in named} | given
+        secrets = [*how.secrets, *(secret for value in headers.values() for secret in _secrets(value))]
         try:
             address = parsed(url)
-            self._client = Client(address, "an HTTP target", most_bytes=LARGEST, headers=headers, secrets=secrets)
+            self._client = Client(
+                address, "an HTTP target", most_bytes=LARGEST, headers=headers, secrets=secrets, method=how.method
+            )
         except ValueError as error:
             raise usage_error(f"{_EXPECTED}, {error}") from None
         self.name = address.shown
@@ -48,16 +74,24 @@ class Http:
 
     async def ask(self, ask: Ask, timeout: float) -> Reply:
         """Post one question, again where that may help, all within so many seconds."""
-        body = msgspec.json.encode(ask.request())
-        got, attempts = await sent(self._client, body, timeout, retries=self._retries, name=ask.qid)
+        body, url = self._asked(ask)
+        got, attempts = await sent(self._client, body, timeout, retries=self._retries, name=ask.qid, url=url)
         if isinstance(got, Broken):
             return _without_answer(got, timeout, attempts)
-        return self._taken(got, ask.qid, attempts)
+        return self._taken(got, ask, attempts)
 
-    def _taken(self, answer: Answer, qid: str, attempts: int) -> Reply:
+    def _asked(self, ask: Ask) -> Asked:
+        """What is sent."""
+        return Asked(msgspec.json.encode(ask.request()))
+
+    def _read(self, body: bytes, ask: Ask, attempts: int) -> Reply:
+        """The reply in the body of a good answer, or what is wrong with it."""
+        return decoded(body, attempts, qid=ask.qid, secrets=self._client.secrets, rules=self._rules)
+
+    def _taken(self, answer: Answer, ask: Ask, attempts: int) -> Reply:
         """The reply in an answer, or why there is none."""
         if answer.is_success:
-            return decoded(answer.body, attempts, qid=qid, secrets=self._client.secrets, rules=self._rules)
+            return self._read(answer.body, ask, attempts)
         return without_success(str(answer), answer.body, attempts, self._client.secrets)
 
 

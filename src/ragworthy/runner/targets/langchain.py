@@ -12,7 +12,7 @@ from ragworthy.adapters.replies import Given, usage_of
 from ragworthy.adapters.tokens import together
 from ragworthy.load.values import Refused
 from ragworthy.metrics.facts.near import reads_like_refusal
-from ragworthy.runner.targets.frameworks import unfit_input
+from ragworthy.runner.targets.advice import unfit_input
 from ragworthy.text import clip, trim_fold
 
 _QUESTION = ("question", "query", "input", "q", "user_input", "user_query", "prompt", "text", "human_input")
@@ -44,7 +44,7 @@ class Chain:
         if not self._key:
             return q
         own = {name: knobs[name] for name in self._names if name in knobs}
-        empty = {name: [] for name in self._names if name in _HISTORY and not self._is_graph}
+        empty: dict[str, Any] = {name: [] for name in self._names if name in _HISTORY and not self._is_graph}
         asked = [{"role": "user", "content": q}] if self._key == "messages" else q
         return empty | own | {self._key: asked}
 
@@ -177,6 +177,8 @@ class Heard:
         outer = [found for run, found in self.retrieved if not self._inside(run)]
         texts = [{one.page_content for one in found} for found in outer]
         known: set[str] = set().union(*texts)
+        run: Any
+        last: list[Any]
         for run, last in reversed(self._lists):
             seen = {one.page_content for one in last}
             if not self._inside(run) and seen <= known and sum(bool(seen & one) for one in texts) == len(texts):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ragworthy.ids import stable
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.arbitration import ABSTAIN, FLAGS, NOT_IN_CONTEXT, REJECT, VALID
+from ragworthy.metrics.facts.pieces import has_pieces
 from ragworthy.records import NO_ANSWER, Gold, Pair, Trace, Vote
 from ragworthy.text import clip, has_cjk, words
 
@@ -75,7 +76,7 @@ def _scholar(rules: f.Rules) -> Callable[[Gold, Trace | None], Opinion]:
             return Opinion(VALID, "the claim has the gold text; the gold set names no evidence")
         if not flags & f.HIT:
             return Opinion(REJECT, "cites no gold evidence, or something besides what was retrieved")
-        what = "the claim has the gold text and cites" if gold.gold_claim_substr else "no gold text to look for; cites"
+        what = "the claim has the gold text and cites" if has_pieces(gold) else "no gold text to look for; cites"
         return Opinion(VALID, f"{what} its evidence")
 
     return vote

@@ -29,6 +29,7 @@ _MARKS = (
     Mark(f.ERRORED, "RW-W24", "trace", "with an error instead of an answer"),
     Mark(f.VACUOUS, "RW-W08", "answerable gold item", "without gold_claim_substr: any claim counts as containing it"),
     Mark(f.SHORT_ENTRY, "RW-W09", "gold item", "with gold_claim_substr entries under 5 characters"),
+    Mark(f.LETTERLESS, "RW-W99", "gold item", "with pieces of text that have no letter or digit, which never count"),
     Mark(f.NOT_NFC, "RW-W10", "gold item", "with text that is not in Unicode form NFC"),
 )
 

@@ -9,6 +9,7 @@ from ragworthy.ids import stable
 from ragworthy.load.chunks import read_chunks
 from ragworthy.load.gold import Bind, GoldDecoder, Groups, name_of, names_evidence
 from ragworthy.load.sources import Source
+from ragworthy.metrics.facts.pieces import every_piece
 from ragworthy.records import Chunk, Gold
 from ragworthy.suites.answers.stale import Stale, stale
 from ragworthy.suites.reading import Reader, reader
@@ -46,12 +47,14 @@ class Bindings(NamedTuple):
     """Other questions whose ids are of another chunking, as their texts show."""
     again: int = 0
     """Chunks that stand in the corpus once more."""
+    retrieved: bool = False
+    """Whether the corpus is what a run retrieved and nothing else: evidence that is not in it was not found."""
 
     @property
     def invalid(self) -> list[str]:
         """Why metrics of citations say nothing here."""
         reasons = []
-        if self.lost:
+        if self.lost and not self.retrieved:
             one = self.lost[0]
             total = sum(self.how.values())
             said = f"{len(self.lost)} of {total} pieces of gold evidence are in no chunk"
@@ -83,7 +86,11 @@ def bindings(gold: Source, chunks: Sequence[Chunk], texts: Mapping[str, str] | N
                 by_id.append(one)
                 found.gone.extend(n for n in one.gold_citations or () if n not in known and stable(n) not in known)
     return found._replace(
-        items=items, ids=ids, stale=stale(by_id, texts or {}), again=len(chunks) - len({one.name for one in chunks})
+        items=items,
+        ids=ids,
+        stale=stale(by_id, texts or {}),
+        again=len(chunks) - len({one.name for one in chunks}),
+        retrieved=bool(chunks) and all((one.attrs or {}).get("retrieved") is True for one in chunks),
     )
 
 
@@ -95,7 +102,7 @@ def _binding(chunks: Sequence[Chunk], found: Bindings) -> Bind:
     seen: set[str] = set()
 
     def bind(gold: Gold) -> Groups:
-        bound = binder.bind(gold.gold_evidence or (), gold.gold_source or (), gold.gold_claim_substr or ())
+        bound = binder.bind(gold.gold_evidence or (), gold.gold_source or (), every_piece(gold))
         qid = name_of(gold)
         if qid not in seen:
             seen.add(qid)

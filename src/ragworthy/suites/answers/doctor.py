@@ -22,7 +22,6 @@ from ragworthy.text import clip, trim_fold, visible
 SHORT_CLAIM = 160
 MANY = 3
 SHOWN = 10
-FEW = 5
 
 
 class Recurring(NamedTuple):
@@ -33,12 +32,19 @@ class Recurring(NamedTuple):
     refusal_like: bool
 
 
+class Near(NamedTuple):
+    """A claim that reads like a refusal, and the question that got it."""
+
+    qid: str
+    claim: str
+
+
 class Claims(NamedTuple):
     """What stands out among the claims."""
 
     recurring: list[Recurring]
     """Most frequent first."""
-    near: list[str]
+    near: list[Near]
     """Every claim that reads like a refusal and counts as an answer, in the order of the traces."""
 
 
@@ -52,9 +58,9 @@ def claims_of(traces: Source, settings: Any) -> Claims:
             qid = trace.qid or trace.q_id or ""
             claim = trace.answer_json.claim if trace.answer_json else None
             claims[qid] = claim.strip() if claim else ""
-    shipped = [claim for claim in claims.values() if claim and not refuses(claim)]
-    near = [claim for claim in shipped if reads_like_refusal(trim_fold(claim))]
-    return Claims(recurring_among(shipped), near)
+    shipped = {qid: claim for qid, claim in claims.items() if claim and not refuses(claim)}
+    near = [Near(qid, claim) for qid, claim in shipped.items() if reads_like_refusal(trim_fold(claim))]
+    return Claims(recurring_among(shipped.values()), near)
 
 
 def recurring_among(claims: Iterable[str]) -> list[Recurring]:
@@ -143,10 +149,10 @@ def _refusals(request: Request) -> list[str]:
     return lines
 
 
-def _near(claims: list[str], shown: set[str]) -> list[str]:
-    """Claims that read like a refusal, each in words of its own, and the pack that knows them."""
-    singles = [claim for claim in claims if trim_fold(claim) not in shown]
-    line = paste(claims)
+def _near(claims: list[Near], shown: set[str]) -> list[str]:
+    """Claims that read like a refusal, each in words of its own with its question, and the pack that knows them."""
+    singles = [one for one in claims if trim_fold(one.claim) not in shown]
+    line = paste([one.claim for one in claims])
     lines: list[str] = []
     if singles:
         told = (
@@ -155,7 +161,7 @@ def _near(claims: list[str], shown: set[str]) -> list[str]:
             else plural(len(singles), "claim reads", "claims read")
         )
         lines += ["", f"{told} like a refusal (counted as answers)"]
-        lines += [f"          {visible(clip(claim, 100))}" for claim in singles[:FEW]]
+        lines += [f"  {visible(one.qid):<8}  {visible(clip(one.claim, 100))}" for one in singles]
     if line is not None:
         caught = f"{line.caught:,} of {len(claims):,}"
         lines += [f"  a refusal pack knows {caught}; add to [answers] in the policy:", f"    {line.text}"]
@@ -173,7 +179,7 @@ def suggested(traces: Path) -> dict[str, tuple[Any, str]]:
         said = f"{sum(one.questions for one in recurring):,} answers are one of these"
         found["refusals"] = ((*REFUSALS, *(one.claim for one in recurring)), said)
     known = {trim_fold(one.claim) for one in recurring}
-    line = paste([claim for claim in claims.near if trim_fold(claim) not in known])
+    line = paste([one.claim for one in claims.near if trim_fold(one.claim) not in known])
     if line is not None:
         reads = plural(line.caught, "answer reads", "answers read")
         found["refusal_packs"] = (line.packs, f"{reads} like a refusal in other words: docs/refusals.md")

@@ -12,6 +12,7 @@ import msgspec
 
 from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source
+from ragworthy.metrics.facts.echo import repeats
 from ragworthy.metrics.facts.tops import MANY
 from ragworthy.records import Gold
 from ragworthy.report.part import Note
@@ -53,6 +54,12 @@ class Glimpse(msgspec.Struct, frozen=True, gc=False):
         """What the answer cites."""
         return self.answer_json.get("citations") if isinstance(self.answer_json, dict) else None
 
+    @property
+    def claim(self) -> str:
+        """What the answer says; nothing where there is none."""
+        said = self.answer_json.get("claim") if isinstance(self.answer_json, dict) and self.error is None else None
+        return said if isinstance(said, str) else ""
+
 
 class Fit(NamedTuple):
     """What a second look shows; nothing where there was none."""
@@ -74,6 +81,8 @@ class Fit(NamedTuple):
     """Those of them that are a retrieved id in another form."""
     pair: "Pair | None" = None
     """The first of these: as it was cited, and as it was retrieved."""
+    echoes: Sequence[str] = ()
+    """Questions whose claim repeats the question."""
 
     @property
     def elsewhere(self) -> bool:
@@ -107,6 +116,7 @@ class Fit(NamedTuple):
             Note("RW-W82" if alike else "RW-W81", len(lost.names) if lost is not None else 0,
                  lost.told if lost is not None else ""),
             Note("RW-W82", self.twisted, self.told),
+            Note("RW-W98", len(self.echoes), _repeating(self.echoes), list(self.echoes)),
         ]  # fmt: skip
 
     @property
@@ -117,6 +127,11 @@ class Fit(NamedTuple):
             f"{self.twisted:,} of {outside} not retrieved {'differs' if self.twisted == 1 else 'differ'} from a "
             f"retrieved id only in form: {self.pair}"
         )
+
+
+def _repeating(qids: Sequence[str]) -> str:
+    shown = f", e.g. that of {qids[0]}" if qids else ""
+    return f"{plural(len(qids), 'claim repeats', 'claims repeat')} the question in place of an answer{shown}"
 
 
 def _told(one: tuple[str, str]) -> str:
@@ -141,18 +156,20 @@ def _fit(golds: Sequence[Gold], traces: Source, known_corpus: bool) -> Fit:
             seen.update(trace.retrieved_ids)
         if trace.citations:
             seen.update(_ids(trace.citations))
-    asked, cited = _Asked(), _Cited()
+    asked, cited, echoes = _Asked(), _Cited(), list[str]()
     for gold in golds:
         one = last.get(gold.qid or gold.q_id or "")
         if one is not None:
             asked.take(gold, one)
             cited.take(one)
+            if one.claim and gold.question and repeats(one.claim, gold.question):
+                echoes.append(gold.qid or gold.q_id or "")
     lost = None if known_corpus else _unseen(golds, seen)
     texts = Counter(text for _, text in asked.others)
     others = [(qid, text) for qid, text in asked.others if texts[text] == 1]
     compared = asked.same + len(others)
     return Fit(
-        True, compared, others, asked.traced, lost, cited.all, cited.outside, cited.twisted, cited.pair
+        True, compared, others, asked.traced, lost, cited.all, cited.outside, cited.twisted, cited.pair, echoes
     )  # fmt: skip
 
 

@@ -98,7 +98,8 @@ def evidence_warnings(found: Found, bound: Bindings | None, unchecked: Sequence[
     entries = [*bound.stale.warnings(), *entries]
     if bound.lost:
         one = bound.lost[0]
-        message = f"{plural(len(bound.lost), 'piece')} of gold evidence in no chunk, e.g. that of {one.qid}: {one.why}"
+        where = "in nothing that was retrieved and counted as not found" if bound.retrieved else "in no chunk"
+        message = f"{plural(len(bound.lost), 'piece')} of gold evidence {where}, e.g. that of {one.qid}: {one.why}"
         entries.append(plain("RW-G17", message, len(bound.lost), lost[:3]))
     if bound.gone:
         message = f"{plural(len(bound.gone), 'gold id')} not in the corpus, e.g. {bound.gone[0]}"
@@ -109,7 +110,7 @@ def evidence_warnings(found: Found, bound: Bindings | None, unchecked: Sequence[
 def evidence_steps(bound: Bindings | None) -> list[tuple[str, str]]:
     """What to do about evidence and ids that the corpus does not have."""
     steps = bound.stale.steps() if bound is not None else []
-    if bound is not None and bound.lost:
+    if bound is not None and bound.lost and not bound.retrieved:
         mend = "'ragworthy gold bind' lists it with the nearest chunks: mend the evidence, or the corpus"
         steps.append(("gold evidence is in no chunk", mend))
     if bound is not None and bound.gone:

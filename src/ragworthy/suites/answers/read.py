@@ -1,13 +1,13 @@
 """Gold and traces become a tally, by the parallel reader, and what is kept of single questions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragworthy.errors import data_error
 from ragworthy.load.chunks import read_chunks
-from ragworthy.load.decode import Decoder
+from ragworthy.load.decode import Decoder, Record
 from ragworthy.load.gold import has_ids, name_of, names_evidence
 from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
@@ -74,6 +74,8 @@ class Kept(NamedTuple):
     """What a second look over small files shows."""
     rules: Mapping[str, str] = MappingProxyType({})
     """The rule by which each question that no exact text refuses is a refusal."""
+    parts: "Mapping[str, Mapping[str, Sequence[str]]]" = MappingProxyType({})
+    """What the claim has and lacks of all that a question needs, where rows are asked for."""
     bindings: Bindings | None = None
     """How evidence was bound, where a corpus is given."""
     unchecked: Sequence[str] = ()
@@ -135,14 +137,37 @@ def refusing_rules(found: Measured, traces: Source, rules: f.Rules) -> dict[str,
     """The rule by which each question is refused, where no exact text says so; traces are gone through once more."""
     wanted = {qid for qid, flags in zip(found.qids, found.flags, strict=True) if flags & f.BY_RULE}
     told: dict[str, str] = {}
-    decoder = Decoder(Trace)
-    for block in traces.blocks() if wanted and rules.by_rule is not None else ():
-        for trace in decoder.records(block):
-            qid = trace.qid or trace.q_id or ""
-            if qid in wanted and rules.by_rule is not None:
-                claim = trace.answer_json.claim if trace.answer_json is not None else None
-                told[qid] = rules.by_rule.rule(claim or "") or ""
+    for trace in _all(traces, Trace) if wanted and rules.by_rule is not None else ():
+        qid = trace.qid or trace.q_id or ""
+        if qid in wanted and rules.by_rule is not None:
+            claim = trace.answer_json.claim if trace.answer_json is not None else None
+            told[qid] = rules.by_rule.rule(claim or "") or ""
     return told
+
+
+def _parts(found: Measured, opened: Opened, rules: f.Rules) -> dict[str, dict[str, Sequence[str]]]:
+    """Of questions that need several pieces, those that were met and those that are missing; each file once more."""
+    wanted = {qid for qid, flags in zip(found.qids, found.flags, strict=True) if flags & f.ALL_OF}
+    if not wanted:
+        return {}
+    from ragworthy.suites.answers.wording import parts_of
+
+    claims: dict[str, str | None] = {}
+    for trace in _all(opened["trace"], Trace):
+        if (qid := name_of(trace)) in wanted:
+            claims[qid] = trace.answer_json.claim if trace.answer_json is not None and trace.error is None else None
+    told: dict[str, dict[str, Sequence[str]]] = {}
+    for gold in _all(opened["gold"], Gold):
+        if (qid := name_of(gold)) in wanted:
+            found_of = parts_of(gold, claims.get(qid), rules)
+            told[qid] = {"met": list(found_of.met), "missing": list(found_of.missing)}
+    return told
+
+
+def _all(source: Source, kind: type[Record]) -> Iterator[Record]:
+    decoder = Decoder(kind)
+    for block in source.blocks():
+        yield from decoder.records(block)
 
 
 def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
@@ -161,6 +186,7 @@ def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
         repeated=_repeated(golds),
         fit=fit_of(golds, opened["trace"], known_corpus=rules.chunks is not None),
         rules=refusing_rules(found, opened["trace"], rules),
+        parts=_parts(found, opened, rules),
         unchecked=[name_of(one) for one in golds if rules.chunks is None and names_evidence(one) and has_ids(one)],
     )
 
@@ -182,18 +208,15 @@ def _golds(source: Source) -> list[Gold]:
     """The gold items once more, of sets of up to 32 MiB."""
     if source.size > UP_TO:
         return []
-    decoder = Decoder(Gold)
-    return [gold for block in source.blocks() for gold in decoder.records(block)]
+    return list(_all(source, Gold))
 
 
 def texts_of(opened: Opened) -> dict[str, dict[str, str]]:
     """The question and the claim of every gold item; of several traces the last one counts."""
     texts: dict[str, dict[str, str]] = {}
-    golds = Decoder(Gold)
-    for gold in (one for block in opened["gold"].blocks() for one in golds.records(block)):
+    for gold in _all(opened["gold"], Gold):
         texts[gold.qid or gold.q_id or ""] = {"question": gold.question or "", "claim": ""}
-    traces = Decoder(Trace)
-    for trace in (one for block in opened["trace"].blocks() for one in traces.records(block)):
+    for trace in _all(opened["trace"], Trace):
         mine = texts.get(trace.qid or trace.q_id or "")
         if mine is not None:
             mine["claim"] = (trace.answer_json.claim if trace.answer_json is not None else None) or ""

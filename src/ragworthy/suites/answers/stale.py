@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ragworthy.load.gold import name_of
+from ragworthy.metrics.facts.pieces import every_piece, tells
 from ragworthy.records import Gold
 from ragworthy.report.part import plain
 from ragworthy.report.show import plural
@@ -68,7 +69,7 @@ def stale(items: Iterable[Gold], texts: Mapping[str, str]) -> Stale:
     """Questions with ids of the corpus, held against the folded texts of these chunks."""
     checked, lacking = 0, list[tuple[str, list[str]]]()
     for gold in items:
-        pieces = [fold(piece) for piece in gold.gold_claim_substr or () if piece.strip()]
+        pieces = [fold(piece) for piece in every_piece(gold) if tells(piece)]
         named = [texts[name] for name in gold.gold_citations or () if name in texts]
         if not gold.answerable or not pieces or not named:
             continue

@@ -30,6 +30,8 @@ class _Remedy(NamedTuple):
 
 _DRIFT = "none was retrieved: look for index or manifest drift, then at the retrieval logic"
 _TEXT = "tighten the claim's schema, or check the gold pieces"
+_WRITTEN = "look at what the model is given and told: it has the evidence and does not use it"
+_PART = "a part of the evidence was not retrieved: raise k, or look at the ranking"
 _STRICT = "the guard is too strict, or facts are split by chunking"
 _UNHELD = "'ragworthy gold bind' lists it with the nearest chunks: mend the corpus, or the evidence"
 _REMEDIES = {
@@ -44,6 +46,19 @@ _REMEDIES = {
     ),
     "gold evidence was retrieved but not cited": _Remedy(
         "not citing the gold evidence that was retrieved", "look at how citations are chosen"
+    ),
+    "gold evidence was retrieved but not cited, and the claim lacks the gold text": _Remedy(
+        "neither citing the gold evidence that was retrieved nor saying what it says", _WRITTEN
+    ),
+    "gold evidence was retrieved but not cited, and the claim is not what the reference says": _Remedy(
+        "neither citing the gold evidence that was retrieved nor saying what the reference says", _WRITTEN
+    ),
+    "the gold text is in no chunk that was retrieved": _Remedy("answered without the chunk that has the text", _PART),
+    "refused, and the gold text is in no chunk that was retrieved": _Remedy(
+        "refused without the chunk that has the text", _PART
+    ),
+    "cites gold evidence, but the gold text is in no chunk that was retrieved": _Remedy(
+        "citing gold evidence, without the chunk that has the text", _PART
     ),
     "states nothing of what the reference says": _Remedy(
         "with a claim that shares nothing with the reference", "look at the offenders"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ragworthy import gates as g
 from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, blame, by_reference_only, label
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.echo import repeats
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import HARMLESS
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from ragworthy.metrics.facts.compared import Compared
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
+READS_LIKE, REPEATS = "reads like a refusal", "repeats the question"
+"""What is remarked of a claim, which changes no number."""
 COUNTED = ("rate", "count")
 """Kinds of metrics that are a number of questions, or a share of it, where every word is a yes or a no."""
 
@@ -62,7 +65,7 @@ class Answers(Suite):
     always = ALWAYS
     shows_undefined = True
     claims_always = True
-    columns = (Column("refusal_rule", "text"),)
+    columns = (Column("refusal_rule", "text"), Column("claim_all", "json"), Column("remarks", "json"))
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """A tally: how many questions there are of each set of flags and slices."""
@@ -236,7 +239,7 @@ class Answers(Suite):
     def rows(self, found: Found) -> Iterator[Row]:
         """Every question's row, in gold order. What the same flags say is worked out once."""
         own: Kept = found.own
-        by_rule = by_rule_of(found.request.settings) is not None
+        by_rule, echoes = by_rule_of(found.request.settings) is not None, frozenset(own.fit.echoes)
         alike: dict[Any, tuple[Any, ...]] = {}
         for nth, (qid, flags) in enumerate(zip(own.qids, own.flags, strict=True)):
             compared = own.compared.get(nth)
@@ -247,7 +250,12 @@ class Answers(Suite):
                 words = {name.id: self.word(name, case.facts) for name in found.summary.names}
                 rest = alike[known] = self.row(case, words, found)[1:]
             row = Row._make((qid, *rest))
-            yield row._replace(own={"refusal_rule": own.rules.get(qid)}) if by_rule else row
+            more: dict[str, Any] = {"refusal_rule": own.rules.get(qid)} if by_rule else {}
+            if flags & f.ALL_OF:
+                more["claim_all"] = own.parts.get(qid)
+            if said := [*([READS_LIKE] if flags & f.NEAR_REFUSAL else ()), *([REPEATS] if qid in echoes else ())]:
+                more["remarks"] = said
+            yield row._replace(own=more) if more else row
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""
@@ -359,11 +367,16 @@ def _counts(cases: Sequence[Case], found: Measured) -> dict[str, int]:
 
 
 def _offender(one: Worst, case: Case, rule: str | None) -> Offender:
-    why, own = case.why, dict[str, Any]()
+    why = case.why
+    own: dict[str, Any] = {"expected": one.expected} if one.expected else {}
+    if case.facts.claim and one.missing and not case.facts.contains:
+        why, own["missing"] = f"{why}; missing: {'; '.join(one.missing)}", list(one.missing)
+    if case.facts.shipped and repeats(one.claim or "", one.question or ""):
+        why, own["remarks"] = f"{why}; the claim repeats the question", [REPEATS]
     if rule is not None:
-        why, own = f"{why}, by the rule {rule}", {"refusal_rule": rule}
+        why, own["refusal_rule"] = f"{why}, by the rule {rule}", rule
     if one.error is not None:
-        why, own = f"an error instead of an answer: {one.error}", {"error": one.error}
+        why, own["error"] = f"an error instead of an answer: {one.error}", one.error
     return Offender(
         qid=one.qid,
         label=case.label,

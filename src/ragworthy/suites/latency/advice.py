@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.metrics.cost import Prices, over_budget, projected
+from ragworthy.metrics.cost import Prices, from_cache, over_budget, projected
 from ragworthy.names import Outcome
 from ragworthy.report.part import Note, Table, noted, plain, size_note
 from ragworthy.report.show import plural
@@ -37,6 +37,7 @@ def warnings(found: Found) -> list[dict[str, Any]]:
             Note("RW-W66", again, f"{plural(again, 'run stands', 'runs stand')} in the file again and did not count "
                  "twice"),
             Note("RW-W62", headers, f"the header stands in the table {plural(headers, 'more time')}"),
+            _cached(own),
             *(_of_prices(own, own.prices) if own.prices is not None else ()),
             size_note(counts["gold"], "question"),
         ]
@@ -64,9 +65,23 @@ def _slack(measured: Sequence[Measurement]) -> Note:
     return Note("RW-W67", len(slack), f"{worst.config} {slack[worst][1]}")
 
 
+def _cached(own: Swept) -> Note:
+    """Whether so many prompts came out of the server's cache that the times are those of the cache."""
+    told = [from_cache(one.timed.run.usage) for cell in own.measured for one in cell.runs.samples]
+    known = [one for one in told if one is not None]
+    warm = sum(known)
+    if 10 * warm < len(known):
+        return Note("RW-W96", 0, "")
+    many = f"{warm:,} of {plural(len(known), 'run')}"
+    return Note("RW-W96", warm, f"the server's cache held at least half of the prompt in {many} that tell")
+
+
 def _of_prices(own: Swept, prices: Prices) -> list[Note]:
     unknown = sum(isinstance(one.spend, str) for cell in own.measured for one in cell.runs.samples)
     notes = [Note("RW-W63", unknown, f"the cost of {plural(unknown, 'run')} is not known")]
+    lost = sum(one.unpriced for cell in own.measured for one in cell.runs.samples)
+    notes.append(Note("RW-W97", lost, f"{plural(lost, 'run')} with an error and no usage: the costs leave out what "
+                      f"{'it' if lost == 1 else 'they'} used"))  # fmt: skip
     budget, unit = prices.budget, prices.currency
     if budget is not None and over_budget(budget):
         ahead = f"{money(projected(budget))} {unit} are projected for the month"

@@ -134,7 +134,7 @@ def sweep(job: Job, runs: Iterable[Timed]) -> Sweep:
     by_cell: dict[Cell, list[Timed]] = {}
     strangers = []
     for timed in runs:
-        if timed.run.name in place:
+        if timed.run.warmup or timed.run.name in place:
             by_cell.setdefault(Cell(timed.config, timed.load), []).append(timed)
         else:
             strangers.append(timed)
@@ -152,7 +152,7 @@ def sweep(job: Job, runs: Iterable[Timed]) -> Sweep:
             if flags & f.NESTED_CITATION:
                 nested.append(timed)
             facts = _facts(job, question.gold, timed, flags) if cell.config in answered else None
-            spend = spend_of(timed.run.usage, job.prices, timed.model)
+            spend = spend_of(timed.run.usage, job.prices, timed.model, errored=timed.run.error is not None)
             samples.append(Sample(timed, place[question.qid], facts, spend, _tokens(job, question, timed)))
         if samples:
             groups[cell] = Group(cell, samples, len(by_cell[cell]) - len(samples))

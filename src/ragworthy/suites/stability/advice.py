@@ -4,10 +4,12 @@ from collections import Counter
 from typing import Any
 
 from ragworthy.metrics import stability as st
+from ragworthy.metrics.facts.pieces import has_pieces
 from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Note, noted, size_note
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
+from ragworthy.suites.stability.blame import fault
 from ragworthy.suites.stability.read import Asked
 
 SHOWN = ("acr", "cghc", "css", "ned50", "refusal_rate", "iaa")
@@ -21,7 +23,10 @@ def warnings(found: Found, design: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _of_runs(asked: list[Asked], counts: dict[str, int], design: dict[str, Any]) -> list[Note]:
-    noops, replaced, errored = counts["noop_runs"], counts["duplicate_runs"], counts["errored_runs"]
+    noops, replaced = counts["noop_runs"], counts["duplicate_runs"]
+    again = sum(run.error is not None or run.answer_json is None for one in asked for run in one.noops)
+    errored = counts["errored_runs"] + again
+    apart = f", {again:,} of them among the runs left out" if again else ""
     repeats, unlike = sum(one.unlike for one in asked), [one.qid for one in asked if one.unlike]
     single = [one.qid for one in asked if len(one.question.runs) == 1]
     blind = sum(run.retrieved_ids is None for one in asked for run in one.runs)
@@ -37,7 +42,7 @@ def _of_runs(asked: list[Asked], counts: dict[str, int], design: dict[str, Any])
         Note("RW-W56", uneven, f"{plural(uneven, 'question')} not asked in all {design['variations']} variations",
              design["uneven_qids"]),
         Note("RW-W57", configs if configs > 1 else 0, f"runs of {configs} configurations are mixed"),
-        Note("RW-W24", errored, f"{plural(errored, 'run')} with an error instead of an answer"),
+        Note("RW-W24", errored, f"{plural(errored, 'run')} with an error instead of an answer{apart}"),
         Note("RW-W05", blind, f"{plural(blind, 'run')} without retrieved_ids"),
     ]  # fmt: skip
 
@@ -45,7 +50,7 @@ def _of_runs(asked: list[Asked], counts: dict[str, int], design: dict[str, Any])
 def _of_gold(found: Found, asked: list[Asked]) -> list[Note]:
     counts = found.evidence.counts
     total, different = counts["gold"], counts["distinct_questions"]
-    vacuous = [one.qid for one in asked if one.gold.answerable and not one.gold.gold_claim_substr]
+    vacuous = [one.qid for one in asked if one.gold.answerable and not has_pieces(one.gold)]
     return [
         Note("RW-W08", len(vacuous), f"{plural(len(vacuous), 'answerable gold item')} without gold_claim_substr: "
              "any claim counts as containing it", vacuous),
@@ -85,7 +90,9 @@ def steps(found: Found) -> list[tuple[str, str]]:
         return told
     broken = [case.facts for case in found.cases if case.facts.broken]
     steady = sum(st.iaa(question) == 1 for question in broken)
-    stages = Counter(st.blame(question)[0] for question in broken if st.iaa(question) != 1)
+    stages = Counter(fault(question).stage for question in broken if st.iaa(question) != 1)
+    if errored := sum(any(run.errored for run in case.facts.runs) for case in found.cases):
+        stages[Stage.PIPELINE] = errored  # wherever one is, whatever else names the question
     if steady:
         pattern = f"the same in every run, and wrong ({plural(steady, 'question')})"
         told.append((pattern, "not a matter of stability: 'ragworthy score answers' says what is wrong"))

@@ -15,6 +15,7 @@ from ragworthy.names import Outcome
 from ragworthy.records import NO_ANSWER
 from ragworthy.report.part import Column
 from ragworthy.report.show import answered_line, number
+from ragworthy.suites.answers.wording import expected_text
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
 from ragworthy.suites.opened import Opened
@@ -171,6 +172,7 @@ class Stability(Suite):
                 "broken": {
                     broken.name: {"value": float(broken.value), "limit": broken.limit} for broken in one.question.broken
                 },
+                **({"expected": text} if (text := expected_text(one.gold)) else {}),
             },
         )
 

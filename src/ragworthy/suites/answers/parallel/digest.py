@@ -13,6 +13,8 @@ from ragworthy.names import HARMLESS, SEVERITY
 from ragworthy.records import NO_ANSWER, Trace
 from ragworthy.suites.answers.parallel.job import Example, Offender, Partial, Tally, Watched
 from ragworthy.suites.answers.parallel.shard import Shard
+from ragworthy.suites.answers.wording import expected_text, missing_pieces
+from ragworthy.suites.evidence import some_of_each
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import Table
 
@@ -20,7 +22,7 @@ PLACES = 3
 """How many places are shown for each kind of mark."""
 MOST = {f.NEAR_REFUSAL: 5}
 """Kinds of marks of which more are kept: their texts are shown."""
-GOLD_MARKS = f.VACUOUS | f.SHORT_ENTRY | f.NOT_NFC
+GOLD_MARKS = f.VACUOUS | f.SHORT_ENTRY | f.NOT_NFC | f.LETTERLESS
 TRACE_MARKS = (
     f.NOT_EXACT | f.REFUSED_CITING | f.NEAR_REFUSAL | f.REPEATED | f.NO_RETRIEVED | f.UNKNOWN_CHUNK | f.ERRORED
 )
@@ -94,7 +96,7 @@ def _rows_of(shard: Shard, wanted: set[Watched]) -> list[int]:
 
 
 def _worst(shard: Shard, tally: Tally) -> list[tuple[int, str, int]]:
-    """The worst rows, as (severity, qid, row): worst label first, then by qid."""
+    """The first rows of each label by qid, as (severity, qid, row): some of every label are shown in the end."""
     by_severity: dict[int, set[Watched]] = {}
     for one in {Watched(flags, compared) for flags, _, compared in tally}:
         what = label(f.unpack(one.flags, (), one.compared))
@@ -102,11 +104,9 @@ def _worst(shard: Shard, tally: Tally) -> list[tuple[int, str, int]]:
             by_severity.setdefault(SEVERITY[what], set()).add(one)
     worst: list[tuple[int, str, int]] = []
     for severity in sorted(by_severity):
-        left = shard.job.most_offenders - len(worst)
-        if left > 0:
-            alike = ((severity, shard.qids[row], row) for row in _rows_of(shard, by_severity[severity]))
-            worst += nsmallest(left, alike)
-    return worst
+        alike = ((severity, shard.qids[row], row) for row in _rows_of(shard, by_severity[severity]))
+        worst += nsmallest(shard.job.most_offenders, alike)
+    return some_of_each(worst, shard.job.most_offenders, lambda one: one[0])
 
 
 def _examples(shard: Shard, distinct: set[int], tables: list[Table]) -> dict[int, list[Example]]:
@@ -173,6 +173,8 @@ def _offenders(shard: Shard, worst: list[tuple[int, str, int]], tables: list[Tab
                 gold.question,
                 said_error(trace) if shard.flags[row] & f.ERRORED else None,
                 shard.compared.get(row),
+                expected_text(gold),
+                missing_pieces(gold, trace, shard.job.rules) if shard.flags[row] & f.ALL_OF else None,
             )
         )
     return found

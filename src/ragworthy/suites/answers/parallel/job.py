@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ragworthy.metrics.facts.answers import Rules
-from ragworthy.records import Flaw, Gold, Ints, Trace
-from ragworthy.suites.reading import Reader, Table
+from ragworthy.records import Gold, Ints, Trace
+from ragworthy.suites.reading import Flaw, Reader, Table
 
 if TYPE_CHECKING:
     from ragworthy.metrics.facts.compared import Compared
@@ -89,6 +89,10 @@ class Offender(NamedTuple):
     question: str | None
     error: str | None = None
     compared: "Compared | None" = None
+    expected: str = ""
+    """What a right claim says, for people."""
+    missing: tuple[str, ...] | None = None
+    """What the claim lacks of all that it needs; None where any piece will do."""
 
 
 class Partial(NamedTuple):

@@ -11,6 +11,7 @@ from ragworthy.records import Ints
 from ragworthy.suites.answers.parallel.digest import MOST, PLACES, digest
 from ragworthy.suites.answers.parallel.job import Example, Job, Joined, Measured, Partial, Strays, Tally, Watched
 from ragworthy.suites.answers.parallel.shard import OutOfOrderError, Shard
+from ragworthy.suites.evidence import some_of_each
 from ragworthy.suites.fork import UnexpectedError, answer, tell, workers
 
 if TYPE_CHECKING:
@@ -146,7 +147,9 @@ def _merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured
         flaws=[flaw for partial in partials for flaw in partial.flaws],
         flaw_count=sum(partial.flaw_count for partial in partials),
         examples=examples,
-        offenders=sorted(one for partial in partials for one in partial.offenders)[:most],
+        offenders=some_of_each(
+            sorted(one for partial in partials for one in partial.offenders), most, lambda one: one.severity
+        ),
         watched=watched,
         qids=qids,
         flags=flags,

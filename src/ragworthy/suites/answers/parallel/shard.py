@@ -21,10 +21,10 @@ import msgspec
 from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts import answers as f
-from ragworthy.records import Flaw, Gold, Ints, Trace
+from ragworthy.records import Gold, Ints, Trace
 from ragworthy.suites.answers.parallel.job import Job, Joined, Strays, spoiled
 from ragworthy.suites.fork import without_gc
-from ragworthy.suites.reading import NAMELESS, Table
+from ragworthy.suites.reading import NAMELESS, Flaw, Table
 from ragworthy.suites.slices import slicer
 
 if TYPE_CHECKING:

@@ -1,0 +1,80 @@
+"""What a question of the stability suite is called, and where to look first: what is wrong with most of its runs."""
+
+from typing import NamedTuple
+
+from ragworthy.metrics.stability import Question, Said, judged
+from ragworthy.names import Label, Stage
+
+_EVERY_RUN = "scu_consistency"
+"""What is no limit of its own: it holds of every run, or it does not."""
+
+
+class Fault(NamedTuple):
+    """What pulls a question down."""
+
+    label: Label
+    stage: Stage
+    why: str
+
+
+def fault(question: Question) -> Fault:
+    """What became of the question. One refusal or error among many wrong answers does not name it."""
+    if question.missing:
+        return Fault(Label.MISSING, Stage.PIPELINE, "no run was written for this question")
+    if not question.broken:
+        return Fault(Label.OK if question.answerable else Label.REFUSAL_OK, Stage.PIPELINE, "nothing to blame")
+    runs, total = question.runs, len(question.runs)
+    errored, refused = sum(run.errored for run in runs), sum(run.refused for run in runs)
+    error = Fault(Label.ERROR, Stage.PIPELINE, f"the pipeline reported an error in {errored} of {total} runs")
+    if not question.answerable:
+        answered = total - refused - errored
+        if errored > answered:
+            return error
+        why = f"answered in {answered} of {total} runs although the corpus has no answer"
+        return Fault(Label.HALLUCINATION, Stage.REFUSAL, why)
+    answers = question._replace(runs=tuple(run for run in runs if not run.refused and not run.errored))
+    names = _broken(question, answers)
+    wrong = sum(_is_wrong(run, question.evidence) for run in answers.runs) if names else 0
+    if wrong < max(errored, refused):
+        if errored >= refused:
+            return error
+        return Fault(Label.OVER_REFUSAL, Stage.REFUSAL, f"refused in {refused} of {total} runs")
+    return _of_answers(answers, names)
+
+
+def _broken(question: Question, answers: Question) -> frozenset[str]:
+    """The limits that the answers alone do not keep, errors and refusals apart."""
+    limits = {one.name: one.limit for one in question.broken if one.name != _EVERY_RUN}
+    return frozenset(one.name for one in judged(answers, limits).broken)
+
+
+def _is_wrong(run: Said, evidence: bool) -> bool:
+    return not run.contains or (evidence and not run.hit)
+
+
+def _of_answers(answers: Question, names: frozenset[str]) -> Fault:
+    runs = answers.runs
+    if names == {_EVERY_RUN} or not names:
+        what = "the locked constraints were not echoed in every run"
+        return Fault(Label.SCU_VIOLATION, Stage.CONSTRAINTS, what)
+    label = Label.ANS_NO_HIT if "cghc" in names else Label.ANS_NO_CONTAIN if "acr" in names else Label.UNSTABLE
+    if names & {"cghc", "css"}:
+        return Fault(label, *_cited_badly(runs, answers.evidence))
+    varies = len({run.claim for run in runs}) > 1
+    return Fault(
+        label, Stage.GENERATION, "the claim changes between runs" if varies else "every claim lacks the gold text"
+    )
+
+
+def _cited_badly(runs: tuple[Said, ...], evidence: bool) -> tuple[Stage, str]:
+    moves = len({run.cited for run in runs}) > 1
+    wrong = [run for run in runs if not run.hit]
+    what = "citations change between runs" if moves else f"no gold evidence cited in {len(wrong)} of {len(runs)} runs"
+    if len({run.retrieved for run in runs}) > 1:
+        return Stage.RETRIEVAL, f"{what}; what is retrieved changes too"
+    if evidence and not any(run.found for run in runs):
+        return Stage.RETRIEVAL, f"{what}; no gold evidence was retrieved"
+    lacking = sum(not run.contains for run in wrong)
+    if evidence and 2 * lacking > len(wrong):
+        return Stage.GENERATION, f"{what}, and {lacking} of {len(runs)} claims lack the gold text"
+    return Stage.CITATION, f"{what}; every run retrieved the same"
