@@ -43,6 +43,7 @@ def facts(name: str, script: Path, place: Path) -> dict[str, Any]:
     done = subprocess.run(
         [python(), str(script)], cwd=folder, env=seen, capture_output=True, encoding="utf-8", timeout=300
     )
+    assert done.returncode == 0, done.stdout + done.stderr  # whatever the metrics say: an evaluation has no verdict
     lines = [line for line in done.stdout.splitlines() if line.startswith("FACTS")]
     assert len(lines) == 1, done.stdout + done.stderr
     return dict(json.loads(lines[0].removeprefix("FACTS")))

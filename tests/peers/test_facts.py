@@ -46,6 +46,8 @@ def test_a_row_without_a_response_leaves_the_mean_of_ragas(ragas: dict[str, Any]
     assert f"'string_present': {9 / 11:.4f}" in ragas["as_it_is"]["printed"], "not 9 / 12"
     assert column(ragas["as_it_is"], "exact_match")[TIMED_OUT] == 0, "this one counts it"
     assert ragas["raise_exceptions"] == "Expecting a string"
+    assert ragas["without_catching"] == TIMED_OUT, "a loop that catches nothing ends there"
+    assert any(one.startswith("evaluate() is deprecated") for one in ragas["warned"])
 
 
 def test_an_empty_retrieval_leaves_the_mean_of_some_metrics_of_ragas(ragas: dict[str, Any]) -> None:
@@ -69,6 +71,11 @@ def test_questions_without_evidence_are_no_case_of_context_recall_in_ragas(ragas
 def test_ragas_compares_texts_exactly_and_an_empty_reference_is_always_present(ragas: dict[str, Any]) -> None:
     assert column(ragas["no_reference"], "string_present")[0] == 1
     assert column(ragas["upper"], "string_present")[0] == 0
+
+
+def test_context_recall_of_ragas_is_a_share_and_goes_by_likeness(ragas: dict[str, Any]) -> None:
+    assert column(ragas["half"], "id_based_context_recall")[0] == 0.5
+    assert column(ragas["edited"], "non_llm_context_recall")[0] == 1, "with both times in it changed"
 
 
 # DeepEval
@@ -132,6 +139,20 @@ def test_ours_counts_an_empty_retrieval_and_does_not_mind_the_case(tmp_path: Pat
     found = rw.score("answers", gold=gold, traces=[trace])
     assert found.metrics["answers.containment"].num == 1
     assert (found.metrics["answers.recall@5"].num, found.metrics["answers.recall@5"].den) == (0, 1)
+
+
+def test_our_recall_wants_all_the_evidence_and_its_numbers() -> None:
+    asked = {"qid": "A", "question": "When?", "answerable": True, "gold_claim_substr": ["14:00"]}
+    trace = {"qid": "A", "retrieved_ids": ["a"], "answer_json": {"claim": "From 14:00.", "citations": ["a"]}}
+    half = rw.score("answers", gold=[asked | {"gold_citations": ["a", "b"]}], traces=[trace])
+    assert half.metrics["answers.recall@5"].num == 0
+    corpus = [{"chunk_id": "a", "text": "Pitches are free from 14:00 and must be left by 11:00."}]
+    for text, found in (
+        ("free from 14:00 and must be left", 1),
+        ("Pitches are free from 15:00 and must be left by 10:00.", 0),
+    ):
+        scored = rw.score("answers", gold=[asked | {"gold_evidence": [text]}], traces=[trace], corpus=corpus)
+        assert scored.metrics["answers.recall@5"].num == found, text
 
 
 @pytest.mark.parametrize(("failed", "verdict", "code"), [(6, "NO-SHIP", 1), (7, "INVALID", 4)])

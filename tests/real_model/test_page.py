@@ -108,4 +108,4 @@ def test_few_answers_of_the_model_are_lost(folder: Path, tmp_path: Path) -> None
     assert len(traces) == asked
     assert len(errors) / asked <= 0.02, errors
     assert all(len(trace["retrieved_ids"]) == 5 for trace in traces), "an error keeps what was retrieved"
-    assert all(trace["usage"]["prompt_tokens"] > 0 for trace in traces)
+    assert all(trace["usage"]["prompt_tokens"] > 0 for trace in traces if "error" not in trace)
