@@ -184,6 +184,19 @@ def test_pipelines_of_haystack(tmp_path: Path) -> None:
     assert [one["error"] for one in done["several,--keep-going"]["traces"]] == [told] * 3
 
 
+def test_an_answer_builder_hides_no_citation_of_nothing(tmp_path: Path) -> None:
+    """Each answer cites `[n][9]`, and there are three documents: the builder leaves out the second."""
+    by_hand = expected("hs", tmp_path)
+    names = ("invented", "invented_all", "invented_round")
+    done = asked(tmp_path, "hs.py", *names)
+    right = wanted(by_hand)
+    assert [bool(said["citations"]) for _, said in right] == [True, True, False]
+    for name in names:
+        for (ids, said), (wanted_ids, one) in zip(replies(done[name]), right, strict=True):
+            assert ids == wanted_ids
+            assert said["citations"] == [*one["citations"], *(["[9]"] if one["citations"] else [])], name
+
+
 @pytest.mark.parametrize("rule", ["content", "metadata:file"])
 def test_ids_by_a_rule(rule: str, tmp_path: Path) -> None:
     done = asked(tmp_path, "hs.py", f"plain,--doc-id,{rule}")[f"plain,--doc-id,{rule}"]
