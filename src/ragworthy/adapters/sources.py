@@ -1,6 +1,5 @@
 """LlamaIndex' citation engine cuts retrieved nodes into numbered sources: the prompt says what the model was given."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -48,7 +47,9 @@ def numbered(calls: Sequence[Span], documents: Sequence[Document], *, keep_ids: 
     if not any(often[one.place] > 1 and _length(one) < len(texts[one.place]) for one in order):
         return plain._replace(order=[one.place for one in order])
     made = [
-        documents[one.place] if often[one.place] == 1 else _cut(documents[one.place], texts[one.place], one, keep_id=keep_ids)
+        _cut(documents[one.place], texts[one.place], one, keep_id=keep_ids)
+        if often[one.place] > 1
+        else documents[one.place]
         for one in order
     ]
     return Sources(made, list(range(len(made))))
@@ -88,14 +89,15 @@ def _occurrences(start: str, text: str) -> Iterator[int]:
 
 def _alike(source: str, text: str) -> int:
     """How many first characters two texts share, up to the end of a word of the source."""
-    shared = os.path.commonprefix([source, text])
+    unlike = next((nth for nth, both in enumerate(zip(source, text, strict=False)) if both[0] != both[1]), len(source))
+    shared = source[: min(unlike, len(text))]
     if len(shared) < len(source) and source[len(shared)] != " ":
         shared = shared[: shared.rfind(" ") + 1]
     return len(shared.rstrip())
 
 
 def _cut(found: Document, text: str, piece: _Piece, *, keep_id: bool) -> Document:
-    """A piece of a document, with the blanks and line breaks that it has there; one that is all of it stays as it is."""
+    """A piece of a document, with its blanks and line breaks; one that is all of it stays as it is."""
     if _length(piece) == len(text):
         return found
     places = [nth for nth, letter in enumerate(found.text) if not letter.isspace()]
