@@ -137,3 +137,12 @@ def inventing(form: str, pattern: str, *, only: bool = True) -> Pipeline:
 invented = inventing(r"[\1][9]", r"\[(\d+)\]")
 invented_all = inventing(r"[\1][9]", r"\[(\d+)\]", only=False)
 invented_round = inventing(r"(Source \1) (Source 9)", r"\(Source (\d+)\)")
+
+
+other_name = made()
+other_name.remove_component("prompt")
+other_name.add_component(
+    "prompt", PromptBuilder(PASSAGES.replace("query", "user_text"), required_variables=["documents", "user_text"])
+)
+other_name.connect("retriever.documents", "prompt.documents")
+other_name.connect("prompt.prompt", "llm.prompt")

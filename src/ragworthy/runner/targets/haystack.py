@@ -18,12 +18,17 @@ _FOUND = ("documents", "replies", "answers")
 
 
 class Pipeline:
-    """A pipeline; `knobs` are the names of inputs, `NAME` or `COMPONENT.NAME`, that are given beside the question."""
+    """A pipeline; `knobs` are the names of inputs, `NAME` or `COMPONENT.NAME`, that are given beside the question.
 
-    def __init__(self, pipeline: Any, name: str, knobs: Iterable[str]) -> None:
+    Those in `asks` are given the question itself.
+    """
+
+    def __init__(self, pipeline: Any, name: str, knobs: Iterable[str], asks: frozenset[str] = frozenset()) -> None:
         self._pipeline = pipeline
         self._inputs: Mapping[str, Mapping[str, Any]] = pipeline.inputs()
-        self._asked = [(part, key) for part, key, about in self._open() if _takes(key, about)]
+        self._asked = [
+            (part, key) for part, key, about in self._open() if _takes(key, about) or {f"{part}.{key}", key} & asks
+        ]
         self._check(name, frozenset(knobs))
         outputs = pipeline.outputs(include_components_with_connected_outputs=True)
         self._shown = {part for part, own in outputs.items() if any(key in own for key in _FOUND)}
