@@ -35,6 +35,11 @@ def framework_call(found: Any, name: str, options: Options) -> Callable[..., Giv
     return ChatEngine(found) if _has(found, _CHAT) else None
 
 
+def is_known(found: Any) -> bool:
+    """Whether an object is one of a framework that can be asked."""
+    return any(_has(found, names) for names in (_RUNNABLE, _PIPELINE, _ENGINE, _CHAT))
+
+
 def _has(found: Any, names: tuple[str, ...]) -> bool:
     return all(callable(getattr(found, name, None)) for name in names)
 
