@@ -370,7 +370,7 @@ def _in_words() -> Iterator[None]:
         yield
     except RagworthyError as error:
         problems = [one._replace(message=_in_python(one.message)) for one in error.problems]
-        raise type(error)(problems, error.total, _in_python(error.advice)) from None
+        raise type(error)(problems, error.total, _in_python(error.advice), error.hint) from None
 
 
 def _in_python(text: str) -> str:

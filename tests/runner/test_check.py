@@ -323,7 +323,8 @@ def test_what_cannot_be_imported_is_told_by_its_own_line(cli: Cli, tmp_path: Pat
     (tmp_path / "lacking.py").write_text("import json\n\nfrom no_such_library import thing\n")
     (tmp_path / "torn.py").write_text("import json\ndef answer(:\n")
     (tmp_path / "named.py").write_text(
-        "from json import loads\n\nclass Kind: ...\n\ndef answer(q): ...\ndef _own(q): ...\n\nother = answer\nlimit = 3\n"
+        "from json import loads\n\nclass Kind: ...\n\ndef answer(q): ...\ndef _own(q): ...\n\n"
+        "other = answer\nlimit = 3\n"
     )
     (tmp_path / "bare.py").write_text("limit = 3\n")
     told = {
