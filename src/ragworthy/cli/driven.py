@@ -131,6 +131,8 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
     if not given.quiet:
         sums = f"answered {counts.answered:,} + refused {counts.refused:,} + errored {counts.errored:,}"
         print(f"asked {counts.asked:,} = {sums}")
+        if counts.empty:
+            print(f"{plural(counts.empty, 'answer is', 'answers are')} empty: is the text where the target says it is?")
         if counts.near:
             near = plural(counts.near, "answer reads", "answers read")
             print(f'{near} like a refusal, e.g. "{clip(counts.alike[0], 80)}"{_if_so(counts)} (docs/refusals.md)')
@@ -157,6 +159,8 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
 
 def _tell_chunks(counts: Counts, given: argparse.Namespace) -> None:
     """Where the texts of the documents are; and that ids do not name them, where they do not."""
+    if counts.nothing:
+        print("no reply has a document: does the retriever find anything? Scores count every question as not found")
     if counts.chunks:
         print(f"chunks: {plural(counts.chunks, 'retrieved text')}: {Path(given.out) / CHUNKS}")
     if counts.clashing:
@@ -167,7 +171,8 @@ def _tell_chunks(counts: Counts, given: argparse.Namespace) -> None:
 
 def _with_chunks(following: str, counts: Counts, given: argparse.Namespace) -> str:
     """The next command with the texts that this run wrote, where evidence is to be bound to some."""
-    return following.replace(UNNAMED, shlex.quote(str(Path(given.out) / CHUNKS))) if counts.chunks else following
+    written = counts.chunks or counts.nothing
+    return following.replace(UNNAMED, shlex.quote(str(Path(given.out) / CHUNKS))) if written else following
 
 
 def _known(counts: Counts) -> str:

@@ -44,6 +44,10 @@ class Counts(NamedTuple):
     """How many texts of retrieved documents were written."""
     clashing: tuple[str, ...] = ()
     """Ids under which several texts were retrieved."""
+    nothing: bool = False
+    """Whether replies have lists of documents, and none has a document in it."""
+    empty: int = 0
+    """How many of the answers have no text."""
 
 
 SOME = 50
@@ -63,20 +67,25 @@ def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
     alike: dict[str, None] = {}
     reasons: Counter[str] = Counter()
     first: str | None = None
+    bare = empty = 0
     for n in sorted(journal.done):
         one = journal.read(n)
+        bare += one.nothing
         if one.error is not None:
             reasons[reason_of(one.error, one.code)] += 1
             first = first or one.error
         elif refuses(one.fields["answer_json"]["claim"]):
             refused += 1
+        elif not str(one.fields["answer_json"]["claim"]).strip():
+            empty += 1
         elif reads_like_refusal(trim_fold(claim := one.fields["answer_json"]["claim"])):
             near += 1
             if len(alike) < SOME:
                 alike[claim] = None
     asked, errored = len(journal.done), reasons.total()
     sums = asked, asked - refused - errored, refused, errored
-    return Counts(*sums, dict(sorted(reasons.items())), first, near, tuple(alike))
+    found = Counts(*sums, dict(sorted(reasons.items())), first, near, tuple(alike), empty=empty)
+    return found._replace(nothing=0 < bare == asked - errored)
 
 
 def trace(one: Planned, config_id: str, entry: Entry) -> dict[str, Any]:
@@ -133,7 +142,7 @@ def write(folder: Path, plan: Plan, target: Target, journal: Journal, refuses: R
         "traces_sha256": sha256_of(folder / TRACES),
     }
     found, clashing = _chunks(plan, journal)
-    if found:
+    if found or counts.nothing:
         write_whole(folder / CHUNKS, b"".join(found[name] + b"\n" for name in sorted(found)))
         summary["chunks_sha256"] = sha256_of(folder / CHUNKS)
     write_whole(folder / SUMMARY, msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")

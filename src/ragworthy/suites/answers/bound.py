@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ragworthy.ids import stable
-from ragworthy.load.chunks import read_chunks
+from ragworthy.load.chunks import read_chunks, retrieved_nothing
 from ragworthy.load.gold import Bind, GoldDecoder, Groups, name_of, names_evidence
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts.pieces import every_piece
@@ -90,7 +90,7 @@ def bindings(gold: Source, chunks: Sequence[Chunk], texts: Mapping[str, str] | N
         ids=ids,
         stale=stale(by_id, texts or {}),
         again=len(chunks) - len({one.name for one in chunks}),
-        retrieved=bool(chunks) and all((one.attrs or {}).get("retrieved") is True for one in chunks),
+        retrieved=all((one.attrs or {}).get("retrieved") is True for one in chunks),
     )
 
 
@@ -125,7 +125,7 @@ def bind_of(gold: Source, corpus: Any) -> Bind | None:
     """A function that binds items of a gold set to a corpus; None where no item names evidence."""
     from ragworthy.index.blocks import chunk_source
 
-    return bindings(gold, read_chunks(chunk_source(corpus))).bind
+    return bindings(gold, read_chunks(chunk_source(corpus), empty=retrieved_nothing(corpus))).bind
 
 
 def gold_reader(source: Source, found: Bindings | None) -> Reader:
