@@ -60,10 +60,10 @@ def test_a_retriever_that_finds_nothing_is_said_and_scored() -> None:
 
 def test_an_empty_corpus_that_no_run_wrote_is_refused() -> None:
     run("blind")
-    Path("out/run.json").unlink()
-    done = run_cli("gate")
+    Path("chunks.jsonl").touch()
+    done = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "out/traces.jsonl", "--corpus", "chunks.jsonl")
     assert done.code == 2
-    assert done.err.splitlines()[0].endswith("chunks.jsonl: expected chunks, got none [RW-F04]")
+    assert done.err.splitlines()[0] == "chunks.jsonl: expected chunks, got none [RW-F04]"
 
 
 def test_replies_that_name_ids_have_no_texts_to_write() -> None:
