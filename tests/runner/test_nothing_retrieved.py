@@ -61,7 +61,9 @@ def test_a_retriever_that_finds_nothing_is_said_and_scored() -> None:
 def test_an_empty_corpus_that_no_run_wrote_is_refused() -> None:
     run("blind")
     Path("chunks.jsonl").touch()
-    done = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "out/traces.jsonl", "--corpus", "chunks.jsonl")
+    done = run_cli(
+        "score", "answers", "--gold", "gold.jsonl", "--trace", "out/traces.jsonl", "--corpus", "chunks.jsonl"
+    )
     assert done.code == 2
     assert done.err.splitlines()[0] == "chunks.jsonl: expected chunks, got none [RW-F04]"
 

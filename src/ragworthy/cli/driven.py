@@ -186,8 +186,21 @@ def _known(counts: Counts) -> str:
 
 
 def _if_so(counts: Counts) -> str:
+    """What would make refusals of answers that read like one: of how many, and what of the others."""
+    from ragworthy.suites.answers.near import paste, unknown
+
     flags = _known(counts).strip()
-    return f"; {flags} makes them refusals, leave it out if they are answers" if flags else ": --refusal TEXT"
+    if not flags:
+        return ": --refusal TEXT"
+    line = paste(counts.alike)
+    left = unknown(counts.alike, line.packs) if line is not None else []
+    often = {claim: times for claim, times in zip(counts.alike, counts.times, strict=True) if claim in left}
+    if not left:
+        return f"; {flags} makes them refusals, leave it out if they are answers"
+    some = f"; {flags} makes {sum(counts.times) - sum(often.values()):,} of them refusals"
+    claim = max(often, key=lambda one: often[one])
+    more = f"--refusal {shlex.quote(claim)} {often[claim]:,} more" if often[claim] > 1 else "--refusal TEXT the others"
+    return f"{some}, {more}; leave out what makes answers refusals"
 
 
 def errors_of(errors: int, total: int) -> str:

@@ -48,6 +48,8 @@ class Counts(NamedTuple):
     """Whether replies have lists of documents, and none has a document in it."""
     empty: int = 0
     """How many of the answers have no text."""
+    times: tuple[int, ...] = ()
+    """How often each of those that read like a refusal came."""
 
 
 SOME = 50
@@ -64,7 +66,7 @@ def is_token(claim: str) -> bool:
 def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
     """What became of the questions that are done."""
     refused = near = 0
-    alike: dict[str, None] = {}
+    alike: dict[str, int] = {}
     reasons: Counter[str] = Counter()
     first: str | None = None
     bare = empty = 0
@@ -80,11 +82,13 @@ def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
             empty += 1
         elif reads_like_refusal(trim_fold(claim := one.fields["answer_json"]["claim"])):
             near += 1
-            if len(alike) < SOME:
-                alike[claim] = None
+            if len(alike) < SOME or claim in alike:
+                alike[claim] = alike.get(claim, 0) + 1
     asked, errored = len(journal.done), reasons.total()
     sums = asked, asked - refused - errored, refused, errored
-    found = Counts(*sums, dict(sorted(reasons.items())), first, near, tuple(alike), empty=empty)
+    found = Counts(
+        *sums, dict(sorted(reasons.items())), first, near, tuple(alike), empty=empty, times=(*alike.values(),)
+    )
     return found._replace(nothing=0 < bare == asked - errored)
 
 

@@ -215,6 +215,7 @@ def test_the_advice_agrees_with_the_stages(kinds: list[str], beside: list[str]) 
     assert set(named) <= set(stages)
     assert all(f", {stages[stage]} of " in pattern for stage, pattern in named.items())
     most = max(stages.values())
-    if first == "errors instead of answers":
+    lost = any("ended in errors" in (one["reason"] or "") for one in result.gates)
+    if first == "errors instead of answers" and not lost:
         assert stages["pipeline"] == most
     assert first in WHOLE_RUN or (first in named.values() and stages[first.partition(",")[0]] == most), (told, stages)
