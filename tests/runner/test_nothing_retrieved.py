@@ -15,6 +15,12 @@ def blind(question):
 def mute(question):
     return {"answer": " " if "3" in question else "", "documents": [{"id": "d", "text": "Names are free."}]}
 
+WIND = "Das Handbuch weiß nichts davon, wie es scheint."
+
+def evasive(question):
+    said = {"0": "Dazu enthalten die Dokumente keine Angaben.", "1": WIND, "2": WIND}
+    return {"answer": next((text for key, text in said.items() if key in question), "Ja."), "documents": []}
+
 def ids(*, q, **_):
     return {"answer_json": {"claim": "Names.", "citations": []}, "retrieved_ids": []}
 """
@@ -80,3 +86,12 @@ def test_empty_answers_are_counted() -> None:
         "asked 4 = answered 4 + refused 0 + errored 0",
         "4 answers are empty: is the text where the target says it is?",
     ]
+
+
+def test_how_many_answers_a_pack_makes_refusals() -> None:
+    """Three read like a refusal; the pack knows one, and the other two are the same text."""
+    wind = "Das Handbuch weiß nichts davon, wie es scheint."
+    assert run("evasive")[1] == (
+        '3 answers read like a refusal, e.g. "Dazu enthalten die Dokumente keine Angaben."; --refusal-pack de makes '
+        f"1 of them refusals, --refusal '{wind}' 2 more; leave out what makes answers refusals (docs/refusals.md)"
+    )
