@@ -80,7 +80,7 @@ class Answers(Suite):
             by_rule=by_rule_of(settings),
         )
         found = measured(opened, request, rules, self.slice_fields(request), progress, corpus.bindings)
-        cases = _cases(found.tally, rules.ks)
+        cases = _cases(found.tally, rules.ks, corpus.whole)
         counts = _counts(cases, found)
         records = {"gold": counts["gold"], "trace": found.traces}
         own = kept(found, opened, rules)._replace(bindings=corpus.bindings)
@@ -195,7 +195,7 @@ class Answers(Suite):
         """A question that must pass: the reader keeps the flags of these."""
         own: Kept = evidence.own
         known = own.watched.get(qid)
-        return None if known is None else _case(Alike(known.flags, compared=known.compared), own.ks, qid)
+        return None if known is None else _case(Alike(known.flags, compared=known.compared), own.ks, qid, own.whole)
 
     # describe
 
@@ -246,7 +246,7 @@ class Answers(Suite):
             known = flags if compared is None else (flags, compared)
             rest = alike.get(known)
             if rest is None:
-                case = _case(Alike(flags, compared=compared), own.ks)
+                case = _case(Alike(flags, compared=compared), own.ks, whole=own.whole)
                 words = {name.id: self.word(name, case.facts) for name in found.summary.names}
                 rest = alike[known] = self.row(case, words, found)[1:]
             row = Row._make((qid, *rest))
@@ -260,9 +260,9 @@ class Answers(Suite):
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""
         own: Kept = found.own
+        known = [(one, Alike(one.flags, compared=one.compared)) for one in own.offenders[:most]]
         return [
-            _offender(one, _case(Alike(one.flags, compared=one.compared), own.ks, one.qid), own.rules.get(one.qid))
-            for one in own.offenders[:most]
+            _offender(one, _case(alike, own.ks, one.qid, own.whole), own.rules.get(one.qid)) for one, alike in known
         ]
 
     def extra(self, found: Found) -> Extra:
@@ -303,7 +303,7 @@ def _of_shipped(name: MetricName) -> bool:
     return name.metric.cases.startswith("shipped")
 
 
-def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
+def _cases(tally: Tally, ks: tuple[int, ...], whole: bool = True) -> list[Case]:
     """A case for each set of flags: a few hundred, however many questions there are."""
     counts: Counter[tuple[int, Compared | None]] = Counter()
     inside: dict[tuple[int, Compared | None], Counter[str]] = {}
@@ -315,7 +315,7 @@ def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
             for name in slices:
                 some[name] += count
     return [
-        _case(Alike(known[0], inside.get(known, {}), known[1]), ks)._replace(
+        _case(Alike(known[0], inside.get(known, {}), known[1]), ks, whole=whole)._replace(
             weight=count, slices=tuple(map(Slice, inside.get(known, ())))
         )
         for known, count in counts.items()
@@ -333,10 +333,10 @@ def _entry(flags: int, slices: tuple[str, ...], compared: "Compared | None", cou
     return entry if compared is None else [*entry, list(map(int, compared))]
 
 
-def _case(own: Alike, ks: tuple[int, ...], qid: str = "") -> Case:
+def _case(own: Alike, ks: tuple[int, ...], qid: str = "", whole: bool = True) -> Case:
     facts = f.unpack(own.flags, ks, own.compared)
     what = label(facts)
-    stage, why = blame(facts)
+    stage, why = blame(facts, whole=whole)
     fate = Fate.MISSING if facts.missing else Fate.ERRORED if facts.errored else Fate.SCORED
     return Case(
         qid=qid,
