@@ -158,7 +158,7 @@ def test_blocks_that_were_not_returned(missed: int, corpus: bool | None, do: str
     """3 of 10 ids in no trace are a matter of rank, 9 of 10 are not; with a corpus that has them they are, too."""
     questions = [gold(n, relevant=[f"chunk{n:07x}"]) if n <= missed else gold(n) for n in range(1, 11)]
     ids = [*(one["relevant"][0] for one in questions), *(f"guide#{n}" for n in range(1, 11)), "other#99"]
-    given = {"corpus": [{"chunk_id": name, "text": "x"} for name in dict.fromkeys(ids)]} if corpus else {}
+    given: Row = {"corpus": [{"chunk_id": name, "text": "x"} for name in dict.fromkeys(ids)]} if corpus else {}
     traces = [trace(n) for n in range(1, 11)]
     result = rw.score("retrieval", gold=questions, traces=traces, gates="recall@5=0.95", **given)
     pattern = f"retrieval, {missed} of 10 questions"
