@@ -202,7 +202,8 @@ def test_a_key_that_was_not_sent_is_named_where_one_is_missing() -> None:
             unnamed = said(f"chat:{status}@{address}", named=False)
             assert (unnamed.error, unnamed.code) == (f"status {status}: no entry{hint}", "RW-N03")
             assert refused(address, str(status)) == (f"status {status}: no entry", "RW-N03")
-        assert said(f"chat:404@{address}", named=False).error == "status 404: no entry"
+        shown = f"status 404: asked {address}/chat/completions; got: no entry"
+        assert said(f"chat:404@{address}", named=False).error == shown
 
 
 # what a server does not take
