@@ -152,7 +152,8 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
         if ran.finished and counts.errored == counts.asked:
             print("next: the same command with --check shows one reply; --resume --retry-errors asks all again")
         elif ran.finished and following:
-            print(_after_errors(_with_chunks(following, counts, given) + _known(counts), counts))
+            for one in _after_errors(_with_chunks(following, counts, given) + _known(counts), counts):
+                print(one)
     print(f"{ending} (exit {int(code)})")
     return int(code)
 
@@ -167,12 +168,12 @@ def _tell_chunks(counts: Counts, given: argparse.Namespace) -> None:
         print(f"{names} several texts ({some}): --doc-id content tells them apart")
 
 
-def _after_errors(following: str, counts: Counts) -> str:
+def _after_errors(following: str, counts: Counts) -> list[str]:
     """The next command; where most replies are errors, a score would be INVALID, and they are asked again first."""
     if 2 * counts.errored <= counts.asked:
-        return following
+        return [following]
     again = f"--resume --retry-errors asks the {counts.errored:,} errors again; --check shows one reply"
-    return f"next: the same command with {again}\n{following.replace('next:', 'then:', 1)}"
+    return [f"next: the same command with {again}", following.replace("next:", "then:", 1)]
 
 
 def _with_chunks(following: str, counts: Counts, given: argparse.Namespace) -> str:
