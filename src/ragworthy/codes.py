@@ -149,7 +149,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-N02": Code("tuning_other_index", "The threshold was tuned on another index.", "Tune again on this index: 'ragworthy experiment tune --index DIR --gold FILE --out DIR'."),
     "RW-N03": Code("chat_endpoint", "The chat endpoint did not reply.", "Check the address, the key and the model name; the question has no answer."),
     "RW-N04": Code("chat_answer", "The chat model did not give a usable answer, twice.", "Look at what it wrote (raw in the trace; 'ragworthy index ask' shows it), and use a model that keeps to JSON and cites from the context it is given."),
-    "RW-N05": Code("chat_truncated", "The chat model was cut off in the middle of its answer, twice.", "Let it write more with --knob reply_tokens=N; models that think before they answer need some thousand."),
+    "RW-N05": Code("chat_truncated", "The chat model was cut off in the middle of its answer, twice.", "Where it wrote as many tokens as it may, let it write more with --knob reply_tokens=N; models that think before they answer need some thousand. Where it was cut before that, start the server with a larger context, or send less: --knob k=N, --knob max_tokens=N."),
     "RW-N06": Code("chat_late", "The chat endpoint did not reply in time.", "Raise --timeout, or lower --concurrency: a server with one slot answers one question at a time, and the others wait."),
     "RW-N07": Code("chat_busy", "The chat endpoint was busy each time it was asked.", "Lower --concurrency or raise --retries and --timeout, and ask what has failed again with --resume --retry-errors."),
     # runs

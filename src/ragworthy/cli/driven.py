@@ -100,7 +100,11 @@ def next_of(given: argparse.Namespace) -> str:
 
     source = open_source("gold", Path(given.gold))
     suite = "retrieval" if suite_of(source) == "retrieval" else "answers"
-    return next_line(suite, given.gold, traces(given), "--trace") + flags(items_of(source), suite) + _refusals(given)
+    scheme, _, index = given.target.partition(":")
+    more = flags(items_of(source), suite)
+    if scheme == "builtin":
+        more = more.replace(UNNAMED, shlex.quote(index))
+    return next_line(suite, given.gold, traces(given), "--trace") + more + _refusals(given)
 
 
 def _refusals(given: argparse.Namespace) -> str:
@@ -148,7 +152,8 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
         if ran.finished and counts.errored == counts.asked:
             print("next: the same command with --check shows one reply; --resume --retry-errors asks all again")
         elif ran.finished and following:
-            print(_with_chunks(following, counts, given) + _known(counts))
+            for one in _after_errors(_with_chunks(following, counts, given) + _known(counts), counts):
+                print(one)
     print(f"{ending} (exit {int(code)})")
     return int(code)
 
@@ -161,6 +166,14 @@ def _tell_chunks(counts: Counts, given: argparse.Namespace) -> None:
         some = clip(", ".join(counts.clashing[:3]), 120)
         names = plural(len(counts.clashing), "id names", "ids name")
         print(f"{names} several texts ({some}): --doc-id content tells them apart")
+
+
+def _after_errors(following: str, counts: Counts) -> list[str]:
+    """The next command; where most replies are errors, a score would be INVALID, and they are asked again first."""
+    if 2 * counts.errored <= counts.asked:
+        return [following]
+    again = f"--resume --retry-errors asks the {counts.errored:,} errors again; --check shows one reply"
+    return [f"next: the same command with {again}", following.replace("next:", "then:", 1)]
 
 
 def _with_chunks(following: str, counts: Counts, given: argparse.Namespace) -> str:
