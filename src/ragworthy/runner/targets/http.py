@@ -16,7 +16,7 @@ import msgspec
 from ragworthy.errors import usage_error
 from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late, without_success
 from ragworthy.runner.hidden import hidden
-from ragworthy.wire.address import parsed
+from ragworthy.wire.address import parsed, telling
 from ragworthy.wire.again import may_pass, sent
 from ragworthy.wire.client import Answer, Broken, Client
 from ragworthy.wire.secret import TELLING, sendable
@@ -168,5 +168,6 @@ def _secrets(value: str) -> set[str]:
             userinfo = base64.b64decode(packed, validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
             return found
-        found |= {userinfo, *userinfo.partition(":")} - {"", ":"}
+        user, _, password = userinfo.partition(":")
+        found |= {userinfo, *telling(user, password)} - {""}
     return found
