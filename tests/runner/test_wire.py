@@ -152,7 +152,7 @@ def test_a_body_that_is_wrong_ends_in_time_and_with_a_reason(rude: str, use: str
     begun = time.monotonic()
     ending = ENDINGS[doing][use].replace("{host}", rude)
     got = asked(use, f"{rude}/{doing}", SHORT if ENDINGS[doing] is LATE else 20.0)
-    assert re.sub(r"/well/\w+$", "/well", got) == ending
+    assert re.sub(r"/well/.*$", "/well", got) == ending
     assert time.monotonic() - begun < 15
 
 

@@ -64,7 +64,7 @@ class Mapped(Http):
                 problems.append(Problem("RW-J19", f'expected {sends}, got "{clip(name, 60)}"', self._map.name, "knobs"))
         if problems:
             raise PolicyError(list(dict.fromkeys(problems)))
-        values = self._map.knobs | knobs
+        values = {**self._map.knobs, **knobs}
         self.name = _KNOB.sub(lambda one: quote(str(values.get(one[1], one[0])), safe="{}"), self._template)
 
     def _values(self, ask: Ask) -> dict[str, Any]:
