@@ -184,7 +184,7 @@ def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
         places=_places(found, opened),
         orphans=found.orphan_ids,
         repeated=_repeated(golds),
-        fit=fit_of(golds, opened["trace"], known_corpus=rules.chunks is not None),
+        fit=fit_of(golds, opened["trace"], rules),
         rules=refusing_rules(found, opened["trace"], rules),
         parts=_parts(found, opened, rules),
         unchecked=[name_of(one) for one in golds if rules.chunks is None and names_evidence(one) and has_ids(one)],

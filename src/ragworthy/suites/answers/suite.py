@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ragworthy.metrics.facts.compared import Compared
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
-READS_LIKE, REPEATS = "reads like a refusal", "repeats the question"
+READS_LIKE, REPEATS, INSIDE = "reads like a refusal", "repeats the question", "inside a longer number"
 """What is remarked of a claim, which changes no number."""
 COUNTED = ("rate", "count")
 """Kinds of metrics that are a number of questions, or a share of it, where every word is a yes or a no."""
@@ -239,7 +239,7 @@ class Answers(Suite):
     def rows(self, found: Found) -> Iterator[Row]:
         """Every question's row, in gold order. What the same flags say is worked out once."""
         own: Kept = found.own
-        by_rule, echoes = by_rule_of(found.request.settings) is not None, frozenset(own.fit.echoes)
+        by_rule, remarks = by_rule_of(found.request.settings) is not None, _remarks(own)
         alike: dict[Any, tuple[Any, ...]] = {}
         for nth, (qid, flags) in enumerate(zip(own.qids, own.flags, strict=True)):
             compared = own.compared.get(nth)
@@ -253,7 +253,7 @@ class Answers(Suite):
             more: dict[str, Any] = {"refusal_rule": own.rules.get(qid)} if by_rule else {}
             if flags & f.ALL_OF:
                 more["claim_all"] = own.parts.get(qid)
-            if said := [*([READS_LIKE] if flags & f.NEAR_REFUSAL else ()), *([REPEATS] if qid in echoes else ())]:
+            if said := [*([READS_LIKE] if flags & f.NEAR_REFUSAL else ()), *remarks.get(qid, ())]:
                 more["remarks"] = said
             yield row._replace(own=more) if more else row
 
@@ -364,6 +364,15 @@ def _counts(cases: Sequence[Case], found: Measured) -> dict[str, int]:
         "duplicate_traces": found.traces_replaced,
         "orphan_traces": found.orphans,
     }
+
+
+def _remarks(own: Kept) -> dict[str, list[str]]:
+    """What a second look says of claims, by question."""
+    found: dict[str, list[str]] = {}
+    for remark, qids in ((REPEATS, own.fit.echoes), (INSIDE, own.fit.inside)):
+        for qid in qids:
+            found.setdefault(qid, []).append(remark)
+    return found
 
 
 def _offender(one: Worst, case: Case, rule: str | None) -> Offender:
