@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragworthy import gates as g
-from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, blame, by_reference_only, label
+from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, blame, by_reference_only, cases_with, label
 from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.facts.echo import repeats
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import HARMLESS
@@ -36,6 +35,7 @@ from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
+from ragworthy.suites.answers.wording import INSIDE, READS_LIKE, REPEATS, Shown
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from ragworthy.metrics.facts.compared import Compared
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
-READS_LIKE, REPEATS, INSIDE = "reads like a refusal", "repeats the question", "inside a longer number"
-"""What is remarked of a claim, which changes no number."""
 COUNTED = ("rate", "count")
 """Kinds of metrics that are a number of questions, or a share of it, where every word is a yes or a no."""
 
@@ -148,7 +146,9 @@ class Answers(Suite):
         if metric.kind not in COUNTED or not all(isinstance(word, bool) for word, _ in pairs):
             return value_of(metric, (word for word, weight in pairs for _ in range(weight)))
         num, den = sum(weight for word, weight in pairs if word), sum(weight for _, weight in pairs)
-        value = g.Value(num, den, better=metric.better, cases=metric.cases, event=metric.event)
+        errors = sum(case.weight for word, case in zip(words, cases, strict=True) if word is not None and case.facts.errored)
+        over = cases_with(errors, metric.cases)
+        value = g.Value(num, den, better=metric.better, cases=over, event=metric.event)
         if metric.needs == "evidence" and (why := unmeasured(cases)):
             return value._replace(num=0, den=0, undefined=why)
         if metric.kind == "count":
@@ -260,10 +260,7 @@ class Answers(Suite):
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""
         own: Kept = found.own
-        return [
-            _offender(one, _case(Alike(one.flags, compared=one.compared), own.ks, one.qid), own.rules.get(one.qid))
-            for one in own.offenders[:most]
-        ]
+        return [offender_of(one, own) for one in own.offenders[:most]]
 
     def extra(self, found: Found) -> Extra:
         """A receipt keeps the tally: from it every number can be had again."""
@@ -375,17 +372,19 @@ def _remarks(own: Kept) -> dict[str, list[str]]:
     return found
 
 
-def _offender(one: Worst, case: Case, rule: str | None) -> Offender:
-    why = case.why
-    own: dict[str, Any] = {"expected": one.expected} if one.expected else {}
-    if case.facts.claim and one.missing and not case.facts.contains:
-        why, own["missing"] = f"{why}; missing: {'; '.join(one.missing)}", list(one.missing)
-    if case.facts.shipped and repeats(one.claim or "", one.question or ""):
-        why, own["remarks"] = f"{why}; the claim repeats the question", [REPEATS]
+def offender_of(one: Worst, own: Kept) -> Offender:
+    """A question that the reader kept, as reports have it."""
+    case = _case(Alike(one.flags, compared=one.compared), own.ks, one.qid)
+    return _offender(one, case, own.rules.get(one.qid), inside=one.qid in own.fit.inside)
+
+
+def _offender(one: Worst, case: Case, rule: str | None, *, inside: bool) -> Offender:
+    facts = case.facts
+    lacks = one.missing if facts.claim and not facts.contains else None
+    claim = one.claim if facts.shipped else None
+    why, own = Shown(one.question, claim, one.expected, lacks or (), one.error, inside).told(case.why)
     if rule is not None:
         why, own["refusal_rule"] = f"{why}, by the rule {rule}", rule
-    if one.error is not None:
-        why, own["error"] = f"an error instead of an answer: {one.error}", one.error
     return Offender(
         qid=one.qid,
         label=case.label,
