@@ -11,7 +11,6 @@ from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.registry import metric
 from ragworthy.names import Label, Stage
 
-
 SHIPPED = "shipped answers"
 
 

@@ -43,7 +43,7 @@ _ARTICLES = " a an the der die das den dem des ein eine einen einem einer le la 
 
 
 def repeats(claim: str, question: str) -> bool:
-    """Whether a claim is the question and nothing else: as it stands, cut off, or with few of its words gone or changed.
+    """Whether a claim is the question and nothing else: as it stands, cut off, or with a few words gone or changed.
 
     >>> repeats("For how long is a grant valid?", "For how long is a grant valid?")
     True

@@ -261,9 +261,9 @@ class _Said:
         """Look at what was said to a question."""
         if claim and gold.question and repeats(claim, gold.question):
             self.echoes.append(gold.qid or gold.q_id or "")
-        if claim and gold.answerable and only_inside(gold, claim, short_words=self._rules.short_words):
-            if not self._refuses(gold, claim):
-                self.inside.append(gold.qid or gold.q_id or "")
+        counts = claim and gold.answerable and only_inside(gold, claim, short_words=self._rules.short_words)
+        if counts and not self._refuses(gold, claim):
+            self.inside.append(gold.qid or gold.q_id or "")
 
     def _refuses(self, gold: Gold, claim: str) -> bool:
         rules = self._rules

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragworthy import gates as g
-from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, blame, by_reference_only, cases_with, label
+from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only, cases_with
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import HARMLESS
 from ragworthy.report.part import Column
 from ragworthy.report.show import answered_line, counted
 from ragworthy.stats import wilson
@@ -29,15 +28,15 @@ from ragworthy.suites.answers.missing import (
     told,
     unmeasured,
 )
+from ragworthy.suites.answers.offenders import case_of, offender_of, remarks_of
 from ragworthy.suites.answers.parallel.job import Measured, Tally
-from ragworthy.suites.answers.parallel.job import Offender as Worst
 from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured, packs_of, texts_of
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
-from ragworthy.suites.answers.wording import INSIDE, READS_LIKE, REPEATS, Shown
+from ragworthy.suites.answers.wording import READS_LIKE
 from ragworthy.suites.damage import Damage
-from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Items, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
@@ -146,7 +145,9 @@ class Answers(Suite):
         if metric.kind not in COUNTED or not all(isinstance(word, bool) for word, _ in pairs):
             return value_of(metric, (word for word, weight in pairs for _ in range(weight)))
         num, den = sum(weight for word, weight in pairs if word), sum(weight for _, weight in pairs)
-        errors = sum(case.weight for word, case in zip(words, cases, strict=True) if word is not None and case.facts.errored)
+        errors = sum(
+            case.weight for word, case in zip(words, cases, strict=True) if word is not None and case.facts.errored
+        )
         over = cases_with(errors, metric.cases)
         value = g.Value(num, den, better=metric.better, cases=over, event=metric.event)
         if metric.needs == "evidence" and (why := unmeasured(cases)):
@@ -195,7 +196,7 @@ class Answers(Suite):
         """A question that must pass: the reader keeps the flags of these."""
         own: Kept = evidence.own
         known = own.watched.get(qid)
-        return None if known is None else _case(Alike(known.flags, compared=known.compared), own.ks, qid)
+        return None if known is None else case_of(Alike(known.flags, compared=known.compared), own.ks, qid)
 
     # describe
 
@@ -239,14 +240,14 @@ class Answers(Suite):
     def rows(self, found: Found) -> Iterator[Row]:
         """Every question's row, in gold order. What the same flags say is worked out once."""
         own: Kept = found.own
-        by_rule, remarks = by_rule_of(found.request.settings) is not None, _remarks(own)
+        by_rule, remarks = by_rule_of(found.request.settings) is not None, remarks_of(own)
         alike: dict[Any, tuple[Any, ...]] = {}
         for nth, (qid, flags) in enumerate(zip(own.qids, own.flags, strict=True)):
             compared = own.compared.get(nth)
             known = flags if compared is None else (flags, compared)
             rest = alike.get(known)
             if rest is None:
-                case = _case(Alike(flags, compared=compared), own.ks)
+                case = case_of(Alike(flags, compared=compared), own.ks)
                 words = {name.id: self.word(name, case.facts) for name in found.summary.names}
                 rest = alike[known] = self.row(case, words, found)[1:]
             row = Row._make((qid, *rest))
@@ -275,6 +276,13 @@ class Answers(Suite):
             texts=cache(partial(texts_of, found.opened)),
             kept={"tally": tally},
         )
+
+    def items(self, opened: Opened, request: Request, names: Sequence[str]) -> Items:
+        """Single questions with everything that is known of them."""
+        from ragworthy.suites.answers import item
+
+        views = item.look(self.read(opened, request._replace(keep_rows=True), None).own, opened, names)
+        return Items([one.good for one in views], lambda form, colour: item.render(views, form, colour=colour))
 
     # for people
 
@@ -312,7 +320,7 @@ def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
             for name in slices:
                 some[name] += count
     return [
-        _case(Alike(known[0], inside.get(known, {}), known[1]), ks)._replace(
+        case_of(Alike(known[0], inside.get(known, {}), known[1]), ks)._replace(
             weight=count, slices=tuple(map(Slice, inside.get(known, ())))
         )
         for known, count in counts.items()
@@ -330,22 +338,6 @@ def _entry(flags: int, slices: tuple[str, ...], compared: "Compared | None", cou
     return entry if compared is None else [*entry, list(map(int, compared))]
 
 
-def _case(own: Alike, ks: tuple[int, ...], qid: str = "") -> Case:
-    facts = f.unpack(own.flags, ks, own.compared)
-    what = label(facts)
-    stage, why = blame(facts)
-    fate = Fate.MISSING if facts.missing else Fate.ERRORED if facts.errored else Fate.SCORED
-    return Case(
-        qid=qid,
-        facts=facts,
-        fate=Fate.REFUSED if facts.refused else fate,
-        label=what,
-        stage=None if what in HARMLESS else stage,
-        why=why,
-        own=own,
-    )
-
-
 def _counts(cases: Sequence[Case], found: Measured) -> dict[str, int]:
     def count(holds: Callable[[f.Facts], bool]) -> int:
         return sum(case.weight for case in cases if holds(case.facts))
@@ -361,39 +353,3 @@ def _counts(cases: Sequence[Case], found: Measured) -> dict[str, int]:
         "duplicate_traces": found.traces_replaced,
         "orphan_traces": found.orphans,
     }
-
-
-def _remarks(own: Kept) -> dict[str, list[str]]:
-    """What a second look says of claims, by question."""
-    found: dict[str, list[str]] = {}
-    for remark, qids in ((REPEATS, own.fit.echoes), (INSIDE, own.fit.inside)):
-        for qid in qids:
-            found.setdefault(qid, []).append(remark)
-    return found
-
-
-def offender_of(one: Worst, own: Kept) -> Offender:
-    """A question that the reader kept, as reports have it."""
-    case = _case(Alike(one.flags, compared=one.compared), own.ks, one.qid)
-    return _offender(one, case, own.rules.get(one.qid), inside=one.qid in own.fit.inside)
-
-
-def _offender(one: Worst, case: Case, rule: str | None, *, inside: bool) -> Offender:
-    facts = case.facts
-    lacks = one.missing if facts.claim and not facts.contains else None
-    claim = one.claim if facts.shipped else None
-    why, own = Shown(one.question, claim, one.expected, lacks or (), one.error, inside).told(case.why)
-    if rule is not None:
-        why, own["refusal_rule"] = f"{why}, by the rule {rule}", rule
-    return Offender(
-        qid=one.qid,
-        label=case.label,
-        stage=case.stage,
-        why=why,
-        question=one.question,
-        claim=one.claim,
-        citations=one.citations if one.citations is not None else [],
-        retrieved_ids=one.retrieved_ids,
-        gold_citations=one.gold_citations,
-        own=own,
-    )

@@ -196,7 +196,9 @@ _SHOWS: Mapping[Label, Callable[[st.Said], bool]] = {
 
 
 def telling(one: Asked, label: str | None) -> tuple[Run, st.Said] | None:
-    """The run to look at, and what it says: the first that the label is about, else the first that does not say what most do."""
+    """The run to look at, and what it says: the first that the label is about, else the first that does not say what
+    most do.
+    """
     said = one.question.runs
     if not said:
         return None
