@@ -303,8 +303,13 @@ def _uncited(facts: Facts) -> tuple[Stage, str]:
     return Stage.CITATION, "gold evidence was retrieved but not cited"
 
 
-def blame(facts: Facts) -> tuple[Stage, str]:
-    """The stage to look at first, and why."""
+def blame(facts: Facts, *, whole: bool = True) -> tuple[Stage, str]:
+    """The stage to look at first, and why.
+
+    Where the corpus is not the `whole` index but what was retrieved from it, evidence that no chunk holds may be in the
+    index all the same: it was not retrieved.
+    """
+    facts = facts if whole else facts._replace(unbound=False)
     what = label(facts)
     if what is Label.MISSING:
         return Stage.PIPELINE, "no trace was written for this question"

@@ -101,7 +101,7 @@ def test_a_rate_with_errors_is_not_said_to_be_of_shipped_answers_only(
     monkeypatch.chdir(tmp_path)
     write_jsonl(Path("gold.jsonl"), [item(qid, "12 books") for qid in ("a", "b", "c")])
     right = {"retrieved_ids": ["a"], "answer_json": {"claim": "12 books", "citations": ["a"]}}
-    traces = [{"qid": "a", **right}, {"qid": "b", **right}, {"qid": "c", "error": "timeout"}]
+    traces: list[dict[str, Any]] = [{"qid": "a", **right}, {"qid": "b", **right}, {"qid": "c", "error": "timeout"}]
     write_jsonl(Path("traces.jsonl"), traces)
     done = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl")
     assert "answers.precision: 2 of 3 shipped answers and errors right and cited: " in done.out

@@ -1007,6 +1007,54 @@ def test_a_slow_release_is_told_where_its_time_goes() -> None:
     }  # fmt: skip
 
 
+def test_wrong_answers_are_told_by_the_stages_to_blame() -> None:
+    """Generation 3 times, refusal twice, retrieval never: nothing is said of depth, here and in the answers suite."""
+    gold = [*(asked(qid) for qid in "abcdef"), closed("u"), closed("v")]
+    runs = [*(bad(qid, 5) for qid in "abc"), *(run(qid, 5) for qid in "def"), run("u", 5), run("v", 5)]
+    gates = (
+        g.Gate("answers.precision", g.MIN, "0.9", suite="latency"),
+        g.Gate("answers.under_refusal", g.MAX, "0.1", suite="latency"),
+    )
+    done = score(gold, runs, gates)
+    stages = [
+        {
+            "pattern": "generation, 3 of 8 questions",
+            "do": "3 citing the right evidence in a claim without the gold text: tighten the claim's schema, or check "
+            "the gold pieces",
+        },
+        {
+            "pattern": "refusal, 2 of 8 questions",
+            "do": "2 answering what the corpus has no answer to: strengthen refusals",
+        },
+    ]
+    assert done.report["next"] == stages
+    import ragworthy as rw
+
+    traces = [{key: value for key, value in one.items() if key != "e2e_ms"} for one in runs]
+    assert rw.score("answers", gold=gold, traces=traces, gates="precision=0.9,under=0.1").report["next"] == stages
+
+
+def test_evidence_that_was_not_retrieved_asks_for_depth() -> None:
+    gold = [asked(qid) for qid in "abcdef"]
+    away = {"retrieved_ids": ["z#1"], "answer_json": {"claim": "It is answer a.", "citations": ["z#1"]}}
+    runs = [run("a", 5, **away), *(run(qid, 5) for qid in "bcdef"), run("f", 5, answer_json=None, error="timeout")]
+    gates = (g.Gate("answers.chr", g.MIN, "0.9", suite="latency"),)
+    done = score(gold, runs, gates)
+    none = "1 answered without gold evidence: none was retrieved: raise k, or look at the search and its ranking"
+    assert done.report["next"] == [
+        {"pattern": "errors instead of answers", "do": "look at the error field of these runs, and run them again"},
+        {"pattern": "retrieval, 1 of 6 questions", "do": f"{none}, then for index or manifest drift"},
+    ]
+    corpus = [{"chunk_id": name, "text": f"text {name}"} for name in ("z#1", *(f"d#{qid}" for qid in "abcdef"))]
+    known = score(gold, runs, gates, corpus=corpus)
+    assert known.report["next"][1]["do"] == f"{none} (the corpus has it)"
+    # The chunks that a run retrieved are no index.
+    named = [asked("a", gold_citations=[], gold_evidence=["the very text of a"]), *gold[1:]]
+    ran = [one | {"attrs": {"retrieved": True}} for one in corpus]
+    assert body(score(named, runs, gates, corpus=ran))["stages"] == {"pipeline": 1, "retrieval": 1}
+    assert body(score(named, runs, gates, corpus=corpus))["stages"] == {"pipeline": 1, "index": 1}
+
+
 def test_the_policy_runs_the_suite() -> None:
     sweep()
     Path("ragworthy.toml").write_text(
@@ -1234,7 +1282,7 @@ def test_instructions_that_every_prompt_begins_with_are_no_cached_prompt() -> No
 
 def test_an_offender_says_as_much_as_one_of_the_answers_suite() -> None:
     gold = [asked("a") | {"gold_claim_all": ["45 days", "sync"]}, asked("b")]
-    failed = {"retrieved_ids": [], "answer_json": None, "error": "truncated: 512 tokens", "error_code": "RW-N04"}
+    failed: Row = {"retrieved_ids": [], "answer_json": None, "error": "truncated: 512 tokens", "error_code": "RW-N04"}
     answer = {"claim": "After 45 days, by cp.", "citations": ["a"]}
     runs = [
         {"qid": "a", "e2e_ms": 5, "retrieved_ids": ["a"], "answer_json": answer},

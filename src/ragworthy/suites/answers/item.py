@@ -1,6 +1,6 @@
 """Single questions of the answers suite for people, each with its whole text, as text and as Markdown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ragworthy.errors import usage_error
@@ -39,16 +39,18 @@ def look(own: Own, opened: Opened, ids: Sequence[str]) -> list[View]:
     place = {qid: nth for nth, qid in enumerate(own.qids)}
     if unknown := [name for name in ids if name not in place]:
         raise usage_error(f'--item: expected a qid of the gold set, got "{unknown[0]}"')
-    golds = {name_of(one): one for one in _some(opened["gold"], Gold, ids)}
-    traces = {name_of(one): one for one in _some(opened["trace"], Trace, ids)}
+    wanted = frozenset(ids)
+    golds = {name_of(one): one for one in _all(opened["gold"], Gold) if name_of(one) in wanted}
+    traces = {name_of(one): one for one in _all(opened["trace"], Trace) if name_of(one) in wanted}
     opened.check_unchanged()
     bind = own.bindings.bind if own.bindings is not None else None
     return [_view(own, place[name], resolved(golds[name], bind), traces.get(name)) for name in ids]
 
 
-def _some(source: Source, kind: type[Record], ids: Iterable[str]) -> list[Record]:
-    wanted, decoder = frozenset(ids), Decoder(kind)
-    return [one for block in source.blocks() for one in decoder.records(block) if name_of(one) in wanted]
+def _all(source: Source, kind: type[Record]) -> Iterator[Record]:
+    decoder = Decoder(kind)
+    for block in source.blocks():
+        yield from decoder.records(block)
 
 
 def _view(own: Own, nth: int, gold: Gold, trace: Trace | None) -> View:

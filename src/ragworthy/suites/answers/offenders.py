@@ -9,11 +9,11 @@ from ragworthy.suites.answers.wording import INSIDE, REPEATS, Shown
 from ragworthy.suites.evidence import Case, Fate, Offender
 
 
-def case_of(own: Alike, ks: tuple[int, ...], qid: str = "") -> Case:
+def case_of(own: Alike, ks: tuple[int, ...], qid: str = "", whole: bool = True) -> Case:
     """What all questions with the same flags are: what they are called, and where to look first."""
     facts = f.unpack(own.flags, ks, own.compared)
     what = label(facts)
-    stage, why = blame(facts)
+    stage, why = blame(facts, whole=whole)
     fate = Fate.MISSING if facts.missing else Fate.ERRORED if facts.errored else Fate.SCORED
     return Case(
         qid=qid,
@@ -37,7 +37,7 @@ def remarks_of(own: Kept) -> dict[str, list[str]]:
 
 def offender_of(one: Worst, own: Kept) -> Offender:
     """A question that the reader kept, as reports have it."""
-    case = case_of(Alike(one.flags, compared=one.compared), own.ks, one.qid)
+    case = case_of(Alike(one.flags, compared=one.compared), own.ks, one.qid, own.whole)
     return _offender(one, case, own.rules.get(one.qid), inside=one.qid in own.fit.inside)
 
 

@@ -13,7 +13,7 @@ from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
-from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader
+from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader, is_whole
 from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
@@ -83,12 +83,22 @@ class Kept(NamedTuple):
     how: f.Rules = f.Rules()
     """How claims were compared."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether what the corpus does not have is not in the index."""
+        return is_whole(self.bindings)
+
 
 class Corpus(NamedTuple):
     """The chunks that were given: their texts by id, folded for comparison, and how the gold set is bound to them."""
 
     texts: dict[str, str] | None = None
     bindings: Bindings | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether what it does not have is not in the index."""
+        return is_whole(self.bindings)
 
 
 def measured(

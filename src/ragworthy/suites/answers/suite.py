@@ -77,7 +77,7 @@ class Answers(Suite):
             by_rule=by_rule_of(settings),
         )
         found = measured(opened, request, rules, self.slice_fields(request), progress, corpus.bindings)
-        cases = _cases(found.tally, rules.ks)
+        cases = _cases(found.tally, rules.ks, corpus.whole)
         counts = _counts(cases, found)
         records = {"gold": counts["gold"], "trace": found.traces}
         own = kept(found, opened, rules)._replace(bindings=corpus.bindings)
@@ -196,7 +196,7 @@ class Answers(Suite):
         """A question that must pass: the reader keeps the flags of these."""
         own: Kept = evidence.own
         known = own.watched.get(qid)
-        return None if known is None else case_of(Alike(known.flags, compared=known.compared), own.ks, qid)
+        return None if known is None else case_of(Alike(known.flags, compared=known.compared), own.ks, qid, own.whole)
 
     # describe
 
@@ -247,7 +247,7 @@ class Answers(Suite):
             known = flags if compared is None else (flags, compared)
             rest = alike.get(known)
             if rest is None:
-                case = case_of(Alike(flags, compared=compared), own.ks)
+                case = case_of(Alike(flags, compared=compared), own.ks, whole=own.whole)
                 words = {name.id: self.word(name, case.facts) for name in found.summary.names}
                 rest = alike[known] = self.row(case, words, found)[1:]
             row = Row._make((qid, *rest))
@@ -308,7 +308,7 @@ def _of_shipped(name: MetricName) -> bool:
     return name.metric.cases.startswith("shipped")
 
 
-def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
+def _cases(tally: Tally, ks: tuple[int, ...], whole: bool = True) -> list[Case]:
     """A case for each set of flags: a few hundred, however many questions there are."""
     counts: Counter[tuple[int, Compared | None]] = Counter()
     inside: dict[tuple[int, Compared | None], Counter[str]] = {}
@@ -320,7 +320,7 @@ def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
             for name in slices:
                 some[name] += count
     return [
-        case_of(Alike(known[0], inside.get(known, {}), known[1]), ks)._replace(
+        case_of(Alike(known[0], inside.get(known, {}), known[1]), ks, whole=whole)._replace(
             weight=count, slices=tuple(map(Slice, inside.get(known, ())))
         )
         for known, count in counts.items()

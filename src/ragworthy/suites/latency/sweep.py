@@ -18,6 +18,7 @@ from ragworthy.metrics.fold import in_order, percent_of, value_of, value_of_all
 from ragworthy.metrics.latency import Sample, Timed, length_of, load_name, stage_order
 from ragworthy.metrics.registry import Metric, MetricName, all_metrics, suite_of
 from ragworthy.records import Gold, Trace
+from ragworthy.suites.answers.bound import Bindings
 from ragworthy.suites.answers.missing import NO_EVIDENCE, without_evidence
 from ragworthy.suites.reading import stranger
 from ragworthy.suites.slices import Slice
@@ -58,6 +59,7 @@ class Job(NamedTuple):
     """How many tokens each chunk of the corpus has."""
     records: Mapping[str, int] = {}
     """How many chunks and prices there are, where they were given."""
+    bound: Bindings | None = None
 
     @property
     def by_text(self) -> bool:

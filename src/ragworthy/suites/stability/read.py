@@ -118,7 +118,7 @@ def _noops(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
 def case_of(one: Asked, item: Item, fields: Iterable[str]) -> Case:
     """A question with all its runs as one case; offenders are ranked by label, then by how far they miss limits."""
     question = one.question
-    label, stage, why = fault(question)
+    label, stage, why, _ = fault(question)
     fate = Fate.MISSING if question.missing else Fate.ERRORED if question.errored else Fate.SCORED
     far = sum((abs(broken.value - Fraction(broken.limit)) for broken in question.broken), Fraction(0))
     return Case(
