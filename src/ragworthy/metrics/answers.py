@@ -11,6 +11,17 @@ from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.registry import metric
 from ragworthy.names import Label, Stage
 
+SHIPPED = "shipped answers"
+
+
+def cases_with(errors: int, cases: str) -> str:
+    """What a rate is taken over, where errors stand in the place of some answers.
+
+    >>> cases_with(1, "shipped answers"), cases_with(0, "shipped answers"), cases_with(1, "unanswerable questions")
+    ('shipped answers and errors', 'shipped answers', 'unanswerable questions')
+    """
+    return f"{SHIPPED} and errors{cases.removeprefix(SHIPPED)}" if errors and cases.startswith(SHIPPED) else cases
+
 
 @metric(
     better="higher",

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ragworthy
 from conftest import run_cli, write_jsonl
 from ragworthy import flow
 from ragworthy import gates as g
@@ -676,7 +677,9 @@ def test_a_run_that_failed_is_slow_and_wrong_not_absent() -> None:
     assert value(done, "answers.precision") == 0.5
     assert body(done)["configurations"][0]["errors"] == 1
     assert codes(done)["RW-W24"] == "1 run with an error instead of an answer; their times count"
-    assert body(done)["offenders"][0]["why"] == "an error instead of an answer (1 of 2 runs not as they should be)"
+    assert body(done)["offenders"][0]["why"] == (
+        "an error instead of an answer: timeout (1 of 2 runs not as they should be)"
+    )
 
 
 def test_what_came_before_an_error_is_no_answer() -> None:
@@ -1280,6 +1283,41 @@ def test_times_of_a_prompt_cache_are_said_to_be_such(cached: Any) -> None:
     said = "the server's cache held at least half of the prompt in {} of 20 runs that tell"
     assert [told(2, 200), told(20, 400)] == [said.format(2), said.format(20)]
     assert [told(1, 400), told(20, 199)] == [None, None]
+
+
+def test_instructions_that_every_prompt_begins_with_are_no_cached_prompt() -> None:
+    """90 of 147, 94 of 183 and 92 of 160 tokens are the instructions; 197 of 198 and 162 of 176 are known questions."""
+
+    def told(*prompts: tuple[int, int]) -> str | None:
+        usage = [{"prompt_tokens": tokens, "cached_tokens": cached} for cached, tokens in prompts]
+        runs = [run(f"q{n}", 5, usage=one) for n, one in enumerate(usage)]
+        return codes(score([asked(f"q{n}") for n in range(len(runs))], runs)).get("RW-W96")
+
+    new = ((90, 147), (94, 183), (92, 160))
+    assert told(*new) is None
+    said = "the server's cache held at least half of the prompt in {} runs that tell"
+    assert told(*new, (197, 198), (162, 176)) == f"{said.format('2 of 5')}, apart from 90 tokens that all prompts share"
+    assert told((197, 198), (146, 147), (159, 160)) == said.format("3 of 3")  # all of them are known
+    assert told((0, 150), *new * 6) is None  # the first run met a cold cache
+
+
+def test_an_offender_says_as_much_as_one_of_the_answers_suite() -> None:
+    gold = [asked("a") | {"gold_claim_all": ["45 days", "sync"]}, asked("b")]
+    failed: Row = {"retrieved_ids": [], "answer_json": None, "error": "truncated: 512 tokens", "error_code": "RW-N04"}
+    answer = {"claim": "After 45 days, by cp.", "citations": ["a"]}
+    runs = [
+        {"qid": "a", "e2e_ms": 5, "retrieved_ids": ["a"], "answer_json": answer},
+        {"qid": "b", "e2e_ms": 9} | failed,
+    ]
+    done = score(gold, runs)
+    offenders = {one["qid"]: one for one in body(done)["offenders"]}
+    answers = ragworthy.score("answers", gold=gold, traces=runs).report["suites"]["answers"]["offenders"]
+    assert [offenders[one["qid"]]["why"] for one in answers] == [one["why"] for one in answers]
+    assert offenders["b"]["why"] == "an error instead of an answer: truncated: 512 tokens [RW-N04]"
+    assert offenders["b"]["error"] == "truncated: 512 tokens [RW-N04]"
+    assert offenders["a"]["missing"][-1] == "sync"
+    assert "; missing: " in offenders["a"]["why"]
+    assert offenders["a"]["expected"].endswith("; and 45 days; and sync")
 
 
 def test_a_warm_up_may_ask_what_the_gold_set_does_not_have() -> None:

@@ -1,10 +1,13 @@
 """What a question is called goes by most of its runs: one refusal or error among wrong answers does not name it."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from conftest import run_cli, write_jsonl
 from ragworthy import flow
 from ragworthy.metrics import stability as suite
 from ragworthy.metrics.facts import answers as f
@@ -145,3 +148,25 @@ def test_errors_among_runs_left_out_are_counted() -> None:
         3,
         "3 runs with an error instead of an answer, 2 of them among the runs left out",
     )
+
+
+def test_the_run_that_is_shown_is_one_that_the_label_is_about(tmp_path: Path) -> None:
+    """Both claims lack the gold text, and only the second cites no gold evidence."""
+    gold = [GOLD, NONE, {**GOLD, "qid": "e", "gold_claim_all": ["sync"]}]
+    runs = [
+        {"qid": "q", "seed": 0, **said("one", "g")}, {"qid": "q", "seed": 1, **said("Buckets", "x")},
+        {"qid": "u", "seed": 0, **REFUSED}, {"qid": "u", "seed": 1, **RIGHT},
+        {"qid": "e", "seed": 0, **RIGHT}, {"qid": "e", "seed": 1, **ERROR, "error_code": "RW-J04"},
+        {"qid": "e", "seed": 2, **ERROR}, {"qid": "e", "seed": 3, **ERROR},
+    ]  # fmt: skip
+    write_jsonl(tmp_path / "gold.jsonl", gold)
+    write_jsonl(tmp_path / "runs.jsonl", runs)
+    files = ("--gold", tmp_path / "gold.jsonl", "--runs", tmp_path / "runs.jsonl")
+    body = json.loads(run_cli("score", "stability", *files, "--format", "json").out)["suites"]["stability"]
+    shown = {one["qid"]: one for one in body["offenders"]}
+    assert (shown["q"]["label"], shown["q"]["claim"], shown["q"]["citations"]) == ("ANS_NO_HIT", "Buckets", ["x"])
+    assert shown["q"]["why"].startswith("citations change between runs, and 2 of 2 claims lack the gold text: ")
+    assert (shown["u"]["label"], shown["u"]["claim"]) == ("HALLUCINATION", "X rejects null keys.")
+    assert shown["e"]["why"].startswith("the pipeline reported an error in 3 of 4 runs, e.g. timeout [RW-J04]: ")
+    assert shown["e"]["error"] == "timeout [RW-J04]"
+    assert shown["e"]["expected"] == "rejects null keys; and sync"

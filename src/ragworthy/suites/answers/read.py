@@ -80,6 +80,8 @@ class Kept(NamedTuple):
     """How evidence was bound, where a corpus is given."""
     unchecked: Sequence[str] = ()
     """Questions with evidence and ids, where no corpus is given to hold one against the other."""
+    how: f.Rules = f.Rules()
+    """How claims were compared."""
 
     @property
     def whole(self) -> bool:
@@ -194,10 +196,11 @@ def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
         places=_places(found, opened),
         orphans=found.orphan_ids,
         repeated=_repeated(golds),
-        fit=fit_of(golds, opened["trace"], known_corpus=rules.chunks is not None),
+        fit=fit_of(golds, opened["trace"], rules),
         rules=refusing_rules(found, opened["trace"], rules),
         parts=_parts(found, opened, rules),
         unchecked=[name_of(one) for one in golds if rules.chunks is None and names_evidence(one) and has_ids(one)],
+        how=rules,
     )
 
 

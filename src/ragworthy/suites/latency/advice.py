@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.metrics.cost import Prices, from_cache, over_budget, projected, unpriced
+from ragworthy.metrics.cost import Prices, from_cache, over_budget, projected, prompt_of, shared_start, unpriced
 from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Note, Table, noted, plain, size_note
 from ragworthy.report.show import plural
@@ -69,13 +69,15 @@ def _slack(measured: Sequence[Measurement]) -> Note:
 
 def _cached(own: Swept) -> Note:
     """Whether so many prompts came out of the server's cache that the times are those of the cache."""
-    told = [from_cache(one.timed.run.usage) for cell in own.measured for one in cell.runs.samples]
+    told = [prompt_of(one.timed.run.usage) for cell in own.measured for one in cell.runs.samples]
     known = [one for one in told if one is not None]
-    warm = sum(known)
+    shared = shared_start(known)
+    warm = sum(from_cache(one, shared) for one in known)
     if 10 * warm < len(known):
         return Note("RW-W96", 0, "")
     many = f"{warm:,} of {plural(len(known), 'run')}"
-    return Note("RW-W96", warm, f"the server's cache held at least half of the prompt in {many} that tell")
+    apart = f", apart from {plural(shared, 'token')} that all prompts share" if shared else ""
+    return Note("RW-W96", warm, f"the server's cache held at least half of the prompt in {many} that tell{apart}")
 
 
 def _of_prices(own: Swept, prices: Prices) -> list[Note]:

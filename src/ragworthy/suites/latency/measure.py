@@ -18,6 +18,7 @@ from ragworthy.records import Gold
 from ragworthy.report import model
 from ragworthy.stats import percentile
 from ragworthy.suites.answers.bound import Bindings, bound_to, is_whole
+from ragworthy.suites.answers.wording import missing_pieces
 from ragworthy.suites.evidence import Case, Fate
 from ragworthy.suites.latency.choice import Choice, choose
 from ragworthy.suites.latency.loads import Spot
@@ -55,6 +56,8 @@ class Asked(NamedTuple):
     """The worst of its runs at the highest load."""
     everywhere: Sequence[Sample]
     """Its runs at every load."""
+    missing: tuple[str, ...] = ()
+    """What the claim of the worst one lacks of all that it needs."""
 
 
 class Measurement(NamedTuple):
@@ -210,12 +213,12 @@ def cases_of(job: Job, own: Swept) -> list[Case]:
     here = by_question(len(job.questions), own.at.runs.samples)
     everywhere = by_question(len(job.questions), (one for part in own.judged for one in part.runs.samples))
     return [
-        _case(question, Runs(samples, 1, own.at.runs.cut), at_all_loads, is_whole(own.bound))
+        _case(question, Runs(samples, 1, own.at.runs.cut), at_all_loads, job.rules, whole=is_whole(own.bound))
         for question, samples, at_all_loads in zip(job.questions, here, everywhere, strict=True)
     ]
 
 
-def _case(question: Question, runs: Runs, everywhere: Sequence[Sample], whole: bool) -> Case:
+def _case(question: Question, runs: Runs, everywhere: Sequence[Sample], rules: f.Rules, *, whole: bool) -> Case:
     worst = min(runs.samples, key=_badness, default=None)
     what = Label.MISSING if worst is None else label_of(worst)
     stage, why = (Stage.PIPELINE, "") if worst is None else _blame(worst, whole)
@@ -228,8 +231,16 @@ def _case(question: Question, runs: Runs, everywhere: Sequence[Sample], whole: b
         why=why,
         slices=question.slices,
         rank=() if what is None else (SEVERITY[what],),
-        own=Asked(question.gold, worst, everywhere),
+        own=Asked(question.gold, worst, everywhere, _lacks(question.gold, worst, rules)),
     )
+
+
+def _lacks(gold: Gold, worst: Sample | None, rules: f.Rules) -> tuple[str, ...]:
+    """What a claim lacks of all that it needs; nothing where any piece will do, or there is no claim."""
+    facts = None if worst is None else worst.facts
+    if worst is None or facts is None or not gold.gold_claim_all or not facts.claim or facts.contains:
+        return ()
+    return missing_pieces(gold, worst.timed.run, rules)
 
 
 def label_of(one: Sample) -> Label | None:

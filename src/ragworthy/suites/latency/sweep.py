@@ -10,7 +10,7 @@ from ragworthy import gates as g
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.ids import natural
 from ragworthy.load.sources import Source
-from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only
+from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only, cases_with
 from ragworthy.metrics.cost import Prices, spend_of
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.compared import has_reference
@@ -292,6 +292,8 @@ class Runs(NamedTuple):
         repeated = _repeated(one for one, word in words if word is not None)
         if repeated is not None and metric.cases.endswith("questions"):
             metric = metric._replace(cases=f"runs of {metric.cases}")
+        errors = sum(one.errored for one, word in words if word is not None)
+        metric = metric._replace(cases=cases_with(errors, metric.cases))
         found = [word for _, word in words]
         value = value_of(metric, found, independent=repeated)
         percent = percent_of(metric.kind)

@@ -100,8 +100,8 @@ def _cited_badly(runs: tuple[Said, ...], evidence: bool) -> tuple[Stage, str, Se
         return Stage.RETRIEVAL, f"{what}; what is retrieved changes too", Seen.OTHER_EVIDENCE
     if evidence and not any(run.found for run in runs):
         return Stage.RETRIEVAL, f"{what}; no gold evidence was retrieved", Seen.NEVER_FOUND
-    lacking = sum(not run.contains for run in wrong)
-    if evidence and 2 * lacking > len(wrong):
+    lacking = sum(not run.contains for run in runs)
+    if evidence and 2 * sum(not run.contains for run in wrong) > len(wrong):
         return Stage.GENERATION, f"{what}, and {lacking} of {len(runs)} claims lack the gold text", _claimed(runs)
     seen = Seen.NEVER_CITED if evidence and not any(run.hit for run in runs) else Seen.OTHER_CITATIONS
     return Stage.CITATION, f"{what}; every run retrieved the same", seen
