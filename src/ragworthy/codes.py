@@ -166,7 +166,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]} or {"answer": "… [1]", "documents": [{"id": "…", "text": "…"}, …]}: docs/run.md.'),
     "RW-J11": Code("callable_signature", "The callable cannot be called with a question.", "Write a function around it that takes the question, or all five fields of the request:"),
     "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
-    "RW-J13": Code("framework_input", "A chain or pipeline does not say which of its inputs takes the question, or needs more.", "Give what else it needs with --knob NAME=VALUE, or write these lines around it:"),
+    "RW-J13": Code("framework_input", "A chain or pipeline does not say which of its inputs takes the question, or needs more.", "Give what else it needs with --knob NAME=VALUE, say where the question goes with --knob NAME={q}, or write these lines around it:"),
     "RW-J14": Code("target_object", "The object is neither a callable nor a chain, an engine or a pipeline that is known.", "Name the chain, engine or pipeline itself, or write these lines around it:"),
     "RW-J16": Code("map_unreadable", "The map of an HTTP service cannot be read, or there is none of that name.", "Name a TOML file, or a bundled map: 'ragworthy explain map' lists them."),
     "RW-J17": Code("map_wrong", "The map of an HTTP service has a key, a path or a placeholder that cannot be used.", "Mend the line named; docs/http.md lists what a map may hold."),

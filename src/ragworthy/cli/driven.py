@@ -21,7 +21,7 @@ from ragworthy.policy.read import find_policy, load_policy
 from ragworthy.policy.sections import check_settings
 from ragworthy.report.show import counted, plural
 from ragworthy.runner import run as running
-from ragworthy.runner.contract import Options, Target
+from ragworthy.runner.contract import Options, Target, asking
 from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.journal import FILE as JOURNAL
 from ragworthy.runner.results import CHUNKS, TRACES, Counts
@@ -54,8 +54,10 @@ def folder_of(text: str) -> Path:
 def open_given(given: argparse.Namespace) -> Target:
     """The target that the flags name."""
     rules = rules_of(given.doc_id, given.marker, running.gold_ids(Path(given.gold)), ("--doc-id", "--marker"))
-    names = frozenset(running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob))
-    options = Options(given.retries, tuple(given.header), tuple(given.knob), rules, names, given.map)
+    knobs = running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob)
+    options = Options(
+        given.retries, tuple(given.header), tuple(given.knob), rules, frozenset(knobs), given.map, asking(knobs)
+    )
     return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
 
 
