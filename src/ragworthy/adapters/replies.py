@@ -137,10 +137,12 @@ def read(given: Given, how: Rules) -> Made:
     citations = cited.citations if marked else _cited(given, ids, how)
     fields: dict[str, Any] = {
         "answer_json": {"claim": cited.claim, "citations": citations},
-        "retrieved_ids": ids,
+        "retrieved_ids": list(dict.fromkeys(ids)),  # each at its first place; numbers mean the list as it was given
     }
     if any(one.score is not None for one, _ in found):
-        fields["topk"] = [{"id": one.id} | ({} if one.score is None else {"score": one.score}) for one, _ in found]
+        first = {one.id: one.score for one, _ in reversed(found)}
+        ranked = ((name, first[name]) for name in fields["retrieved_ids"])
+        fields["topk"] = [{"id": name} | ({} if score is None else {"score": score}) for name, score in ranked]
     usage = usage_of(given.text) if given.usage is None else _object(given.usage, "usage")
     if usage:
         fields["usage"] = usage

@@ -11,7 +11,7 @@ from ragworthy.records import Result
 from ragworthy.runner.misfits import misfits_of, said_of, text_for_list
 from ragworthy.runner.reported import SHOWN, code_in, error_in, kept_in, negative, raw_in, written
 from ragworthy.text import clip, described
-from ragworthy.wire.secret import Secrets, in_environment
+from ragworthy.wire.secret import WITHHELD, Secrets, in_environment
 
 if TYPE_CHECKING:
     from ragworthy.adapters.replies import Made, Rules
@@ -113,6 +113,8 @@ class Reply(msgspec.Struct, frozen=True, eq=False):
     """The code of an error, where it has one."""
     reported: bool = False
     """Whether the target itself says that it is an error: it is in step, and its next reply may be good."""
+    hint: str = ""
+    """What helps, where the target knows that better than its error says."""
     running: Any = None
     """The future of a call that goes on although its time is up; None where nothing does."""
 
@@ -326,6 +328,8 @@ def decoded(
 def shown(body: bytes, secrets: Secrets | None = None) -> str:
     """The beginning of what came back, on one line and without secrets."""
     text = body[:_LOOKED_AT].decode("utf-8", "replace")
+    if secrets and secrets.in_pieces(body[: 8 * _LOOKED_AT].decode("utf-8", "replace")):
+        return WITHHELD
     if secrets:
         text = secrets.masked(text) if len(body) <= _LOOKED_AT else secrets.masked_start(text)
     return clip(text, SHOWN)
