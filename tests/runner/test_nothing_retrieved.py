@@ -43,7 +43,6 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]  # fmt: skip
     write_jsonl(Path("gold.jsonl"), [*gold, {"qid": "q3", "question": "What is 3?", "answerable": False}])
     Path("rag.py").write_text(PIPELINE, encoding="utf-8")
-    Path("ragworthy.toml").write_text(POLICY, encoding="utf-8")
 
 
 def run(name: str) -> list[str]:
@@ -57,6 +56,7 @@ def test_a_retriever_that_finds_nothing_is_said_and_scored() -> None:
     assert "no reply has a document: does the retriever find anything? Scores count every question as not found" in said
     assert said[-2].endswith("--corpus out/chunks.jsonl")
     assert Path("out/chunks.jsonl").read_bytes() == b""
+    Path("ragworthy.toml").write_text(POLICY, encoding="utf-8")
     done = run_cli("gate", "--format", "json")
     report = json.loads(done.out)
     assert (done.code, report["verdict"], report["invalid"]) == (1, "NO-SHIP", [])
