@@ -37,7 +37,7 @@ def unnamed(name: str, where: str, module: Any) -> UsageError:
 def _askable(value: Any, module: Any) -> bool:
     """Whether a target can be meant: a function of the module's own, or an object of a framework."""
     if inspect.isroutine(value):
-        return getattr(value, "__module__", None) == module.__name__
+        return bool(getattr(value, "__module__", None) == module.__name__)
     return not isinstance(value, type) and is_known(value)
 
 
