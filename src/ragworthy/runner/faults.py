@@ -34,7 +34,8 @@ def same_fault(error: str | None) -> str | None:
         return f"{reason}: {_VARYING.sub('#', rest)}"
     if reason == "truncated":
         return reason
-    return "status 4xx" if re.fullmatch(r"status 4\d\d", reason) and reason not in _PASSING else None
+    status = re.fullmatch(r"status ([34])\d\d", reason)
+    return f"status {status[1]}xx" if status and reason not in _PASSING else None
 
 
 _PASSING = ("status 408", "status 425", "status 429")
@@ -92,6 +93,8 @@ def hint_of(error: str, reply: Reply, target: str, raw: str) -> str:
     """What helps with an error that many meet, that has a code of ours, or with what came back; nothing for others."""
     if reply.code in CATALOGUE:
         return CATALOGUE[reply.code].do
+    if reply.hint:
+        return reply.hint
     mapped = bool(reply.sent)
     if not mapped and target.startswith("http") and (name := looks_like(error, raw)):
         return f"This looks like a service for --map {name} (docs/http.md): ragworthy explain map {name}"
@@ -134,6 +137,7 @@ _WANTED = (
 )
 """What a service says that it misses."""
 _MAPPED = {
+    "the stream ended without": "If this was the whole stream, done in [reply] names what never comes: docs/http.md.",
     "status 404": "An address with a path is taken as it is; a map adds its own path only to one without.",
     "status 405": 'The map says how it is asked: method = "POST" or "GET" in [request].',
     "status 422": "The service does not take the body that the map sends: compare the line above with its API.",
@@ -142,6 +146,7 @@ _MAPPED = {
 
 
 _HINTS = {
+    "redirects are not followed": "Give the address that it points to as --target, if you trust it with your key.",
     "status 401": "A key is sent with --header Authorization=VARIABLE, which names an environment variable.",
     "status 403": "A key is sent with --header Authorization=VARIABLE, which names an environment variable.",
     "status 404": "Nothing answers under this path: look at the end of the address.",
