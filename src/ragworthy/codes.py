@@ -150,7 +150,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-N02": Code("tuning_other_index", "The threshold was tuned on another index.", "Tune again on this index: 'ragworthy experiment tune --index DIR --gold FILE --out DIR'."),
     "RW-N03": Code("chat_endpoint", "The chat endpoint did not reply.", "Check the address, the key and the model name; the question has no answer."),
     "RW-N04": Code("chat_answer", "The chat model did not give a usable answer, twice.", "Look at what it wrote (raw in the trace; 'ragworthy index ask' shows it), and use a model that keeps to JSON and cites from the context it is given."),
-    "RW-N05": Code("chat_truncated", "The chat model was cut off in the middle of its answer, twice.", "Let it write more with --knob reply_tokens=N; models that think before they answer need some thousand."),
+    "RW-N05": Code("chat_truncated", "The chat model was cut off in the middle of its answer, twice.", "Where it wrote as many tokens as it may, let it write more with --knob reply_tokens=N; models that think before they answer need some thousand. Where it was cut before that, start the server with a larger context, or send less: --knob k=N, --knob max_tokens=N."),
     "RW-N06": Code("chat_late", "The chat endpoint did not reply in time.", "Raise --timeout, or lower --concurrency: a server with one slot answers one question at a time, and the others wait."),
     "RW-N07": Code("chat_busy", "The chat endpoint was busy each time it was asked.", "Lower --concurrency or raise --retries and --timeout, and ask what has failed again with --resume --retry-errors."),
     # runs
@@ -166,7 +166,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-J10": Code("reply_unfit", "The reply to a question does not have the shape of a reply.", 'Reply with {"answer_json": {"claim": "…", "citations": ["id", …]}, "retrieved_ids": ["id", …]} or {"answer": "… [1]", "documents": [{"id": "…", "text": "…"}, …]}: docs/run.md.'),
     "RW-J11": Code("callable_signature", "The callable cannot be called with a question.", "Write a function around it that takes the question, or all five fields of the request:"),
     "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
-    "RW-J13": Code("framework_input", "A chain or pipeline does not say which of its inputs takes the question, or needs more.", "Give what else it needs with --knob NAME=VALUE, or write these lines around it:"),
+    "RW-J13": Code("framework_input", "A chain or pipeline does not say which of its inputs takes the question, or needs more.", "Give what else it needs with --knob NAME=VALUE, say where the question goes with --knob NAME={q}, or write these lines around it:"),
     "RW-J14": Code("target_object", "The object is neither a callable nor a chain, an engine or a pipeline that is known.", "Name the chain, engine or pipeline itself, or write these lines around it:"),
     "RW-J16": Code("map_unreadable", "The map of an HTTP service cannot be read, or there is none of that name.", "Name a TOML file, or a bundled map: 'ragworthy explain map' lists them."),
     "RW-J17": Code("map_wrong", "The map of an HTTP service has a key, a path or a placeholder that cannot be used.", "Mend the line named; docs/http.md lists what a map may hold."),
@@ -175,7 +175,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-J20": Code("recorded_without_qid", "A recorder met a run without a qid and took the id of the run instead.", 'Attach one (LangChain: config={"metadata": {"qid": "H001"}}; OpenTelemetry: an attribute, metadata or baggage of that name), or give the recorder gold=, which finds questions by their text: docs/record.md.'),
     "RW-J21": Code("not_recorded", "A recorder could not read a run or write its trace.", "The text says why. A run whose question is known is an error in the traces, others are counted in lost or skipped: recorder.summary()."),
     "RW-J22": Code("recorded_too_early", "A run did not end before its recorder was closed or gave it up, or a step came after its trace was written.", "Close the recorder after the last answer, end every span, and raise grace, max_age, max_traces or max_spans of the recorder where they are too small."),
-    "RW-J23": Code("target_too_slow", "The first ten questions got no reply in time, so the run stopped.", "A server that answers one question at a time keeps the others waiting: lower --concurrency, raise --timeout ('ragworthy run --check' proposes both), then run the same command with --resume. --keep-going asks on, whatever comes."),
+    "RW-J23": Code("target_too_slow", "The first ten questions got no reply in time, so the run stopped.", "A server that answers one question at a time keeps the others waiting, and one that does not notice closed connections works on: lower --concurrency, raise --timeout ('ragworthy run --check' proposes both), then run the same command with --resume. --keep-going asks on, whatever comes."),
     "RW-J24": Code("target_busy", "The target says again and again that it is busy or not there yet, so the run stopped.", "Wait until it answers, or ask it less at a time (--concurrency); then run the same command with --resume. --keep-going asks on, whatever comes."),
     # policy and gates
     "RW-P01": Code("policy_syntax", "The policy is not valid TOML.", "Fix the syntax at the place named."),

@@ -60,13 +60,15 @@ def spend_of(
 ) -> Fraction | str:
     """What one run cost by its usage, or why that is not known; `model` answers where the usage does not say which.
 
-    An error that does not say what it used adds nothing: the suite warns of it (RW-W97).
+    A stage of an error that does not say what it used adds nothing: the suite warns of it (RW-W97).
 
     >>> flat = Prices("USD", (Price(None, None, Fraction("0.006"), Fraction("0.006")),))
     >>> spend_of({"total_tokens": 3770}, flat) == Fraction("0.02262")
     True
     >>> spend_of(None, flat)
     'usage is not recorded'
+    >>> spend_of({"model": "m", "attempts": 0}, flat, errored=True)
+    Fraction(0, 1)
     """
     if prices is None:
         return NO_PRICES
@@ -74,12 +76,25 @@ def spend_of(
         return Fraction(0) if errored else "usage is not recorded"
     total = Fraction(0)
     for stage, counts in _stages_of(usage):
+        if errored and not _counted(counts):
+            continue
         named = counts.get("model") or ((usage.get("model") or model) if stage == "llm" else None)
         spend = _spend(counts, prices, named if isinstance(named, str) else None, stage)
         if isinstance(spend, str):
             return spend
         total += spend
     return total
+
+
+def unpriced(sample: Sample) -> bool:
+    """Whether nobody knows what a run used, or what a stage of it did, because it ended in an error."""
+    run = sample.timed.run
+    return run.error is not None and not all(_counted(counts) for _, counts in _stages_of(run.usage or {}))
+
+
+def _counted(counts: Mapping[str, Any]) -> bool:
+    """Whether counts say anything of tokens."""
+    return any(counts.get(name) is not None for name in _COUNTS)
 
 
 _CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")

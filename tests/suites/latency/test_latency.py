@@ -1236,10 +1236,31 @@ def test_an_error_costs_what_it_used_and_does_not_hide_the_others() -> None:
     runs = [*used, run("q3", 5, usage={"total_tokens": 500}, **failed), run("q4", 5, **failed)]
     done = score([asked(f"q{n}") for n in range(5)], runs, prices=prices)
     assert value(done, "cost.total") == 3.5
-    assert codes(done)["RW-W97"] == "1 run with an error and no usage: the costs leave out what it used"
+    assert codes(done)["RW-W97"] == "1 run with an error and no token counts: the costs leave out what it used"
     assert "RW-W63" not in codes(done)
     known = score([asked(f"q{n}") for n in range(4)], runs[:4], prices=prices)
     assert "RW-W97" not in codes(known)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"attempts": 0, "context_tokens": 42, "model": "local"},  # what the built-in pipeline keeps of a timeout
+        {"llm": {"attempts": 0}, "embed": {"total_tokens": 500}},
+        {"total_tokens": None},
+    ],
+)
+def test_an_error_whose_usage_counts_no_tokens_does_not_say_what_it_used(usage: dict[str, Any]) -> None:
+    """Two answers of 1,000 tokens at 1 a thousand, and what a stage of the error counts, 500 or nothing."""
+    prices = priced("[[price]]\nper_1k = 1\n")
+    used = [run(f"q{n}", 5, usage={"total_tokens": 1000}) for n in range(2)]
+    failed = run("q2", 5, usage=usage, answer_json=None, error="timeout: no reply within 5 s")
+    done = score([asked(f"q{n}") for n in range(3)], [*used, failed], prices=prices)
+    assert value(done, "cost.total") == (2.5 if "embed" in usage else 2)
+    assert codes(done)["RW-W97"] == "1 run with an error and no token counts: the costs leave out what it used"
+    assert "RW-W63" not in codes(done)
+    answered = run("q2", 5, usage={"attempts": 0})
+    assert "RW-W63" in codes(score([asked(f"q{n}") for n in range(3)], [*used, answered], prices=prices))
 
 
 @pytest.mark.parametrize(

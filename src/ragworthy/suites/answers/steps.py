@@ -63,7 +63,7 @@ def _blocking(found: Found) -> list[_Symptom]:
         many = plural(len(fit.others), "trace answers", "traces answer")
         told.append(_Symptom(("other questions under the same ids", f"{many} another question than the gold set asks "
                               "under its id: run the pipeline over this gold set again")))  # fmt: skip
-    if found.evidence.counts["errored"] * 2 > found.evidence.counts["gold"]:
+    if found.evidence.counts["errored"] * 2 > found.evidence.counts["gold"] or _taken(found):
         told.append(_Symptom(_errors(found)))
     if found.value("answers.missing").num:
         do = "run the pipeline over the whole gold set and score again"
@@ -76,6 +76,11 @@ def _blocking(found: Found) -> list[_Symptom]:
         do = "restore the gold set, or freeze the change with a signature and a reason"
         told.append(_Symptom(("gold set changed", do)))
     return told
+
+
+def _taken(found: Found) -> bool:
+    """Whether errors took away the cases of a gate."""
+    return any(one.by_errors for one in found.judged)
 
 
 def _errors(found: Found) -> Step:
@@ -187,7 +192,7 @@ def _absence(found: Found) -> Absence:
 def _of_pipeline(found: Found) -> list[Step]:
     """Errors that are too few to stop a verdict; questions without a trace always do."""
     counts = found.evidence.counts
-    return [_errors(found)] if 0 < counts["errored"] * 2 <= counts["gold"] else []
+    return [_errors(found)] if 0 < counts["errored"] * 2 <= counts["gold"] and not _taken(found) else []
 
 
 # single gates

@@ -34,6 +34,7 @@ from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
+from ragworthy.suites.answers.taken import with_errors
 from ragworthy.suites.answers.wording import READS_LIKE
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Items, Offender, Row, Summary
@@ -197,6 +198,10 @@ class Answers(Suite):
         own: Kept = evidence.own
         known = own.watched.get(qid)
         return None if known is None else case_of(Alike(known.flags, compared=known.compared), own.ks, qid, own.whole)
+
+    def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
+        """Gates whose cases errors took away are not measured."""
+        return with_errors(judged, evidence, self.word)
 
     # describe
 

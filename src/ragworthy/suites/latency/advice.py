@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.metrics.cost import Prices, from_cache, over_budget, projected, prompt_of, shared_start
+from ragworthy.metrics.cost import Prices, from_cache, over_budget, projected, prompt_of, shared_start, unpriced
 from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Note, Table, noted, plain, size_note
 from ragworthy.report.show import plural
@@ -83,9 +83,9 @@ def _cached(own: Swept) -> Note:
 def _of_prices(own: Swept, prices: Prices) -> list[Note]:
     unknown = sum(isinstance(one.spend, str) for cell in own.measured for one in cell.runs.samples)
     notes = [Note("RW-W63", unknown, f"the cost of {plural(unknown, 'run')} is not known")]
-    lost = sum(one.unpriced for cell in own.measured for one in cell.runs.samples)
-    notes.append(Note("RW-W97", lost, f"{plural(lost, 'run')} with an error and no usage: the costs leave out what "
-                      f"{'it' if lost == 1 else 'they'} used"))  # fmt: skip
+    lost = sum(unpriced(one) for cell in own.measured for one in cell.runs.samples)
+    used = f"the costs leave out what {'it' if lost == 1 else 'they'} used"
+    notes.append(Note("RW-W97", lost, f"{plural(lost, 'run')} with an error and no token counts: {used}"))
     budget, unit = prices.budget, prices.currency
     if budget is not None and over_budget(budget):
         ahead = f"{money(projected(budget))} {unit} are projected for the month"
