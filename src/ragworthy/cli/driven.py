@@ -21,7 +21,7 @@ from ragworthy.policy.read import find_policy, load_policy
 from ragworthy.policy.sections import check_settings
 from ragworthy.report.show import counted, plural
 from ragworthy.runner import run as running
-from ragworthy.runner.contract import Options, Target
+from ragworthy.runner.contract import Options, Target, asking
 from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.journal import FILE as JOURNAL
 from ragworthy.runner.results import CHUNKS, TRACES, Counts
@@ -54,8 +54,10 @@ def folder_of(text: str) -> Path:
 def open_given(given: argparse.Namespace) -> Target:
     """The target that the flags name."""
     rules = rules_of(given.doc_id, given.marker, running.gold_ids(Path(given.gold)), ("--doc-id", "--marker"))
-    names = frozenset(running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob))
-    options = Options(given.retries, tuple(given.header), tuple(given.knob), rules, names, given.map)
+    knobs = running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob)
+    options = Options(
+        given.retries, tuple(given.header), tuple(given.knob), rules, frozenset(knobs), given.map, asking(knobs)
+    )
     return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
 
 
@@ -108,8 +110,11 @@ def next_of(given: argparse.Namespace) -> str:
         return f"{_GATE} -c {shlex.quote(policy)}"
     source = open_source("gold", Path(given.gold))
     suite = "retrieval" if suite_of(source) == "retrieval" else "answers"
-    scored = next_line(suite, given.gold, traces(given), "--trace")
-    return scored + flags(items_of(source), suite) + _refusals(given, policy=True)
+    scheme, _, index = given.target.partition(":")
+    more = flags(items_of(source), suite)
+    if scheme == "builtin":
+        more = more.replace(UNNAMED, shlex.quote(index))
+    return next_line(suite, given.gold, traces(given), "--trace") + more + _refusals(given, policy=True)
 
 
 def _policy_of(given: argparse.Namespace) -> str | None:
@@ -174,7 +179,8 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
         if ran.finished and counts.errored == counts.asked:
             print("next: the same command with --check shows one reply; --resume --retry-errors asks all again")
         elif ran.finished and following:
-            print(_following(following, counts, given))
+            for one in _after_errors(_following(following, counts, given), counts):
+                print(one)
     print(f"{ending} (exit {int(code)})")
     return int(code)
 
@@ -183,7 +189,7 @@ def _tell_errors(counts: Counts, *, finished: bool) -> None:
     """Which errors there were, and how to ask again where they are many."""
     print(f"errors: {counted(counts.reasons)}")
     print(f"the first: {clip(counts.first or '', 300)}")
-    if finished and counts.asked > counts.errored > counts.asked * _MANY:
+    if finished and counts.asked * _MANY < counts.errored <= counts.asked / 2:  # with more, it is the next step
         print("more than a tenth are errors: the same command with --resume --retry-errors asks them again")
 
 
@@ -195,6 +201,14 @@ def _tell_chunks(counts: Counts, given: argparse.Namespace) -> None:
         some = clip(", ".join(counts.clashing[:3]), 120)
         names = plural(len(counts.clashing), "id names", "ids name")
         print(f"{names} several texts ({some}): --doc-id content tells them apart")
+
+
+def _after_errors(following: str, counts: Counts) -> list[str]:
+    """The next command; where most replies are errors, a score would be INVALID, and they are asked again first."""
+    if 2 * counts.errored <= counts.asked:
+        return [following]
+    again = f"--resume --retry-errors asks the {counts.errored:,} errors again; --check shows one reply"
+    return [f"next: the same command with {again}", following.replace("next:", "then:", 1)]
 
 
 def _following(following: str, counts: Counts, given: argparse.Namespace) -> str:

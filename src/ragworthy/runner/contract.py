@@ -1,6 +1,6 @@
 """What a target is asked and what it may reply; every reply is checked against this and nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
@@ -38,6 +38,19 @@ class Ask(msgspec.Struct, frozen=True):
         return {"qid": self.qid, "q": self.q, "seed": self.seed, "jitter": self.jitter, "knobs": knobs}
 
 
+THE_QUESTION = "{q}"
+"""A knob with this value is the question, for objects of frameworks."""
+
+
+def asking(knobs: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the knobs that stand for the question.
+
+    >>> asking({"user_text": "{q}", "language": "en"})
+    frozenset({'user_text'})
+    """
+    return frozenset(name for name, value in knobs.items() if value == THE_QUESTION)
+
+
 class Options(NamedTuple):
     """How a target is reached."""
 
@@ -53,6 +66,8 @@ class Options(NamedTuple):
     """The names of all knobs, those of a file too."""
     map: str | None = None
     """How an HTTP service is asked and its replies are read: a file, or the name of a bundled map."""
+    asks: frozenset[str] = frozenset()
+    """The knobs whose value is the question: see `asking`."""
 
     @property
     def told(self) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """What is wrong with a target as a whole: the same mistake in every reply, and what it should reply instead."""
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -31,6 +32,8 @@ def same_fault(error: str | None) -> str | None:
         return f"raised: {rest.partition(':')[0]}"
     if reason in ("died", "error in reply"):
         return f"{reason}: {_VARYING.sub('#', rest)}"
+    if reason == "truncated":
+        return reason
     status = re.fullmatch(r"status ([34])\d\d", reason)
     return f"status {status[1]}xx" if status and reason not in _PASSING else None
 
@@ -42,10 +45,16 @@ _VARYING = re.compile(r'"[^"]*"|\d+')
 """What differs between two errors that are the same mistake: texts and numbers."""
 
 
-def give_up(name: str, ask: Ask, reply: Reply, *, count: int, others: bool) -> DataError:
-    """The error that ends a run whose target makes the same mistake again and again; `others` came before."""
+def give_up(name: str, ask: Ask, reply: Reply, *, qids: Sequence[str], others: bool = False) -> DataError:
+    """The error that ends a run whose target makes the same mistake again and again; `others` came before.
+
+    `qids` has the question of each try: some are asked twice, or under several seeds.
+    """
     error = clip(in_environment().masked(reply.error or ""), 300)
-    how = f"{count} questions{' in a row' if others else ''}"
+    row = " in a row" if others else ""
+    questions = len(set(qids))
+    many = "1 question" if questions == 1 else f"{questions} questions"
+    how = f"{many}{row}" if questions == len(qids) else f"{len(qids)} tries{row} at {many}"
     reason = reason_of(reply.error or "")
     if reply.unreachable:
         message = f"expected a target that can be reached, got in {how}: {error}"
