@@ -22,6 +22,10 @@ class Number(NamedTuple):
     n: int | None = None
     """How many cases a mean rests on."""
 
+    def __bool__(self) -> bool:
+        """Refused: `assert metrics["answers.precision"]` would hold of a precision of 0."""
+        raise TypeError("a metric is neither true nor false: compare its value, as in metric.value >= 0.8")
+
 
 class Result:
     """What a run found."""
