@@ -124,9 +124,11 @@ def test_neither_is_a_verdict_a_metric_or_a_run() -> None:
     asked = rw.run(lambda question: {"answer_json": {"claim": "no"}, "retrieved_ids": []}, GOLD)
     with pytest.raises(TypeError, match=r"a run is neither true nor false: judge it with ran\.score\("):
         assert asked
-    assert result.verdict == "NO-SHIP" == rw.Verdict.NO_SHIP
-    assert result.verdict != "SHIP"
-    assert result.verdict in {"NO-SHIP", "INVALID"}
+    verdict: Any = result.verdict
+    assert verdict == "NO-SHIP"
+    assert verdict == rw.Verdict.NO_SHIP
+    assert verdict != "SHIP"
+    assert verdict in {"NO-SHIP", "INVALID"}
     assert len(asked) == len(GOLD)
     assert asked.errors == {}
 
