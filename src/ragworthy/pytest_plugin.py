@@ -382,8 +382,9 @@ def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config:
     terminalreporter.write_sep("=", "ragworthy")
     total = sum(counts.values())
     if total:
-        told = f"{counts['passed']} of {total} pass, {counts['xfailed']} fail and need not pass (xfailed)"
-        terminalreporter.write_line(f"questions: {told}, {counts['failed']} must pass and fail")
+        from ragworthy.tested import went
+
+        terminalreporter.write_line(f"questions: {went(counts, total)}")
     for what, headline in dict.fromkeys(map(tuple, verdicts)):
         if what:
             terminalreporter.write_line(f"judged: {what}")

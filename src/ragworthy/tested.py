@@ -363,3 +363,15 @@ def said_of_gate(one: Mapping[str, Any]) -> Said:
     if not one.get("judged", True) or (one["outcome"] == Outcome.NOT_MEASURED and one["optional"]):
         return Said("skip", f"{gate_name(dict(one))} was not judged: {one['reason']}")
     return Said("pass", "") if one["outcome"] == Outcome.PASS else Said("fail", told)
+
+
+def went(counts: dict[str, int], total: int) -> str:
+    """How the questions went, in words.
+
+    >>> went({"passed": 5, "xfailed": 2, "failed": 1}, 8)
+    '5 of 8 pass, 2 fail and need not pass (xfailed), 1 question must pass and fails'
+    """
+    fail = {outcome: "fails" if counts[outcome] == 1 else "fail" for outcome in ("xfailed", "failed")}
+    expected = f"{counts['xfailed']} {fail['xfailed']} and need not pass (xfailed)"
+    questions = "1 question" if counts["failed"] == 1 else f"{counts['failed']} questions"
+    return f"{counts['passed']} of {total} pass, {expected}, {questions} must pass and {fail['failed']}"
