@@ -11,13 +11,16 @@ from ragworthy.suites.evidence import Case, Evidence
 
 _SHARE = 10
 """Up to a tenth of the cases may be lost."""
+_FEW = 2
+"""And so many of a small set, as long as they are not most of it: an error or two in five questions are named, and the
+other gates count them."""
 _AGAIN = "ask them again (run --resume --retry-errors)"
 Says = Callable[[MetricName, Facts], Word]
 """What a metric says of a question."""
 
 
 def with_errors(judged: list[g.Judged], evidence: Evidence, says: Says) -> list[g.Judged]:
-    """The outcomes; a gate is not measured where errors took away more than a tenth of its cases.
+    """The outcomes; a gate is not measured where errors took away too many of its cases.
 
     A metric that counts an error as a case loses none. In an outage nothing is measured, and that is said already.
     """
@@ -35,7 +38,7 @@ def _with_errors(one: g.Judged, cases: Sequence[Case], says: Says) -> g.Judged:
     asked = [case for case in cases if says(name, _answered(case.facts)) is not None]
     lost = [case for case in asked if case.facts.errored and says(name, case.facts) is None]
     total, gone = _size(asked, one.gate.slice), _size(lost, one.gate.slice)
-    if gone * _SHARE <= total:
+    if gone * _SHARE <= total or (gone <= _FEW and 2 * gone <= total):
         return one
     which = {case.facts.answerable for case in asked}
     kind = "question" if len(which) > 1 else "answerable question" if which == {True} else "unanswerable question"
