@@ -98,6 +98,14 @@ def test_documents_that_change_after_retrieval_count_as_the_model_saw_them(tmp_p
     assert [ids for ids, _ in replies(done["qa"])] == [one["ids"] for one in by_hand.values()]
 
 
+def test_a_first_step_that_does_not_say_what_it_takes_is_asked_with_the_text(tmp_path: Path) -> None:
+    by_hand = expected("lc", tmp_path)
+    done = asked(tmp_path, "lc.py", "untyped", "mixed", "nameless")
+    assert replies(done["untyped"]) == wanted(by_hand)
+    assert replies(done["mixed"]) == wanted(by_hand)
+    assert done["nameless"]["err"][0].endswith("got one that takes root, language [RW-J13]"), done["nameless"]["err"]
+
+
 def test_graphs_of_langgraph(tmp_path: Path) -> None:
     by_hand = expected("lc", tmp_path)
     done = asked(tmp_path, "graph.py", "graph", "chat")

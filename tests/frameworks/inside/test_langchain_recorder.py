@@ -83,7 +83,7 @@ def test_a_trace_says_what_happened(tmp_path: Path) -> None:
     assert 0 <= sum(row["stage_ms"].values()) <= row["e2e_ms"]
     assert row["recorded"]["by"] == "langchain"
     assert rows(tmp_path / "c.jsonl")[1] == {
-        "chunk_id": "b.md@0", "text": "B. 45 days.", "doc_id": "b.md", "attrs": {"source": "b.md", "start_index": 0},
+        "chunk_id": "b.md@0", "text": "B. 45 days.", "doc_id": "b.md", "attrs": {"retrieved": True},
     }  # fmt: skip
     assert recorder.summary() == "finished 1 = written 1 (0 errors) + skipped 0 + lost 0"
 

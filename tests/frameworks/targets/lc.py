@@ -107,3 +107,19 @@ unheard = (
     | StrOutputParser()
 )
 unfilled = prompt | model
+# a first step that does not say what it takes
+untyped = (
+    {"context": RunnableLambda(lambda asked: asked.strip()) | retriever | numbered, "question": RunnablePassthrough()}
+    | prompt
+    | model
+    | StrOutputParser()
+)
+mixed = (
+    {"context": (lambda asked: asked["question"]) | retriever | numbered, "question": itemgetter("question")}
+    | prompt
+    | model
+    | StrOutputParser()
+)
+nameless = (
+    {"context": lambda asked: "", "question": lambda asked: "", "language": itemgetter("language")} | prompt | model
+)

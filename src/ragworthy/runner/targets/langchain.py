@@ -19,6 +19,8 @@ _QUESTION = ("question", "query", "input", "q", "user_input", "user_query", "pro
 _HISTORY = ("chat_history", "history", "messages")
 _ANSWER = ("answer", "result", "response", "output_text", "output", "text")
 _DOCUMENTS = ("context", "source_documents", "documents", "docs", "retrieved_documents")
+_PLACEHOLDER = "root"
+"""What LangChain's schema names the input of a step that does not say what it takes."""
 _UNHEARD = (
     "expected what was retrieved, got a text and no retriever that was heard: "
     'give back {"answer": text, "documents": documents}'
@@ -76,7 +78,7 @@ def _inputs(runnable: Any) -> tuple[str, ...]:
     if not isinstance(schema, Mapping) or schema.get("type") != "object":
         return ()
     names = schema.get("required") or schema.get("properties") or ()
-    return tuple(map(str, names))
+    return () if list(names) == [_PLACEHOLDER] else tuple(map(str, names))
 
 
 def _channels(graph: Any) -> tuple[str, ...]:
@@ -95,7 +97,9 @@ def _key(names: Sequence[str], where: str, knobs: frozenset[str], is_graph: bool
     others = [name for name in left if name not in _HISTORY]
     if is_graph and len(likely) == 1:
         return likely[0]
-    if len(others) == 1:
+    if _PLACEHOLDER in names and len(likely) == 1:
+        return likely[0]
+    if len(others) == 1 and _PLACEHOLDER not in names:
         return others[0]
     if left == ["messages"]:
         return "messages"
