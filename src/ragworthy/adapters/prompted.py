@@ -89,7 +89,7 @@ def seen(lists: Sequence[Sequence[str]], prompts: Sequence[str], answer: str, *,
     """What the model saw of some lists of texts; `prompts` in the order in which it was asked."""
     full = [n for n, texts in enumerate(lists) if texts]
     every = [(n, m) for n in full for m in range(len(lists[n]))]
-    asked = [held for prompt in prompts if (held := letters(prompt))]
+    asked = [said for prompt in prompts if (said := letters(prompt))]
     if not every or not asked:
         if len(full) > 1 and side_by_side:
             raise Undecided(UNDECIDED, ".documents")
@@ -127,7 +127,7 @@ def _of_several(
     if len(numbered) == 1:
         of_it = sum(n == numbered[0][0][0] for n, _ in every)
         return Seen(numbered[0], of_it - len(numbered[0]), of_it)
-    if gone or _CITES.search(answer):
+    if gone or cites(answer):
         raise Undecided(UNDECIDED, ".documents")
     return Seen(order)
 
@@ -184,6 +184,11 @@ def _touched(text: str, left: str) -> bool:
         return text in left
     starts = range(0, len(text) - _FRAGMENT + 1, _FRAGMENT // 2)
     return any(text[at : at + _FRAGMENT] in left for at in list(starts)[:_MOST])
+
+
+def cites(answer: str) -> bool:
+    """Whether an answer has markers."""
+    return _CITES.search(answer) is not None
 
 
 def letters(text: str) -> str:

@@ -198,5 +198,7 @@ _NOTES = {
     "replaced": "the pipeline gave back something else than the model said; what the pipeline gave back was taken (--answer model for the other)",  # noqa: E501
     "hashed": "documents have no id, so ids are made of their texts (sha256:…) and change with them (--doc-id names metadata instead)",  # noqa: E501
     "unread": "a postprocessor changed what was retrieved and what it gave back cannot be read; the list before it was taken",  # noqa: E501
+    "unseen": "the prompt does not hold all retrieved texts; those that it holds count, in its order",
+    "unfound": "the prompt does not hold all retrieved texts as they are; what was retrieved counts",
     "stray": "a number is cited that is no document, such as [7]; kept as a citation of nothing",
 }  # fmt: skip

@@ -159,6 +159,8 @@ class Heard:
         """The last list that a step made of all that was retrieved."""
         texts = [{one.page_content for one in found} for found in lists]
         known: set[str] = set().union(*texts)
+        run: Any
+        last: list[Any]
         for run, last in reversed(self._lists):
             held = {one.page_content for one in last}
             if not self._inside(run) and held <= known and all(held & one for one in texts):
