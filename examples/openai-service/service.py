@@ -1,7 +1,7 @@
 """The service under test: a handbook of a pottery studio behind an address that speaks like OpenAI's.
 
-python service.py serve PORT    answers POST /v1/chat/completions, with the sources beside the choices
-python service.py chunks        prints the chunks that it searches
+`python service.py serve PORT` answers POST /v1/chat/completions, with the sources beside the choices.
+`python service.py chunks` prints the chunks that it searches.
 """
 
 import json

@@ -39,10 +39,12 @@ class RagworthyError(Exception):
         advice: str = "",
         hint: Callable[[str], str] | None = None,
     ) -> None:
-        """`hint` says what to do about a code, where the catalogue, which speaks of commands, does not fit."""
+        """`hint` says what to do about a code, where the catalogue, which speaks of commands, does not fit; an empty
+        one leaves that to `advice`.
+        """
         self.problems = list(problems)
         self.advice = advice
-        self._hint = hint or (lambda code: CATALOGUE[code].do)
+        self.hint = hint or (lambda code: CATALOGUE[code].do)
         self.total = len(self.problems) if total is None else total
         super().__init__("\n".join(self.lines()))
 
@@ -54,7 +56,8 @@ class RagworthyError(Exception):
             lines.append(str(problem))
             if problem.code not in seen:
                 seen.add(problem.code)
-                lines.append(f"  {CATALOGUE[problem.code].name}: {self._hint(problem.code)}")
+                hint = self.hint(problem.code)
+                lines += [f"  {CATALOGUE[problem.code].name}: {hint}"] if hint else []
         hidden = self.total - min(len(self.problems), MOST_PROBLEMS)
         if hidden > 0:
             lines.append(f"… and {hidden:,} more")

@@ -99,6 +99,8 @@ class Judged(NamedTuple):
     failing: tuple[str, ...] = ()
     excused: bool = False
     """Whether it is only listed: a default gate that nobody named and that this evidence cannot measure."""
+    by_errors: bool = False
+    """Whether it was not measured because errors took its cases away: these can be had, so nothing excuses it."""
 
     @property
     def unmeasured(self) -> bool:
@@ -109,7 +111,7 @@ class Judged(NamedTuple):
     def margin(self) -> Fraction | None:
         """How far the value is on the good side of the threshold; negative on the bad side."""
         number = None if self.value is None else self.value.exact
-        if number is None or self.gate.op == EACH:
+        if number is None or self.gate.op == EACH or self.by_errors:
             return None
         limit = Fraction(self.gate.threshold)
         if self.gate.op in AGAINST:
@@ -179,7 +181,10 @@ def excuse(judged: list[Judged]) -> list[Judged]:
     if not any(decides(one) and not one.gate.kept for one in judged):
         return judged
     return [
-        one._replace(excused=True) if one.gate.kept and one.outcome is Outcome.NOT_MEASURED else one for one in judged
+        one._replace(excused=True)
+        if one.gate.kept and one.outcome is Outcome.NOT_MEASURED and not one.by_errors
+        else one
+        for one in judged
     ]
 
 

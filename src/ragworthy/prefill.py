@@ -10,6 +10,7 @@ from ragworthy import flow
 from ragworthy.errors import usage_error
 from ragworthy.gates import MAX, MIN, Gate
 from ragworthy.gold.commands import suite_of
+from ragworthy.gold.following import UNNAMED, flags, items_of
 from ragworthy.load.chunks import Line, read_lines
 from ragworthy.load.questions import open_questions
 from ragworthy.policy.declare import Declared, Setting
@@ -19,6 +20,8 @@ from ragworthy.text import visible
 
 TRACES = "runs/latest/traces.jsonl"
 """Where `ragworthy run --out runs/latest` writes."""
+CHUNKS = "chunks.jsonl"
+"""What it writes beside them: the texts that were retrieved."""
 FEW, MANY = 2, 12
 """A field with so many different values is worth splitting by."""
 MOST_SLICES = 3
@@ -72,6 +75,7 @@ def policy_for(given: Mapping[str, Path], folder: Path, *, suite: str | None = N
     """A policy for these files, to stand in this folder."""
     declared = SUITES[suite_for(given, suite)]
     there = _inputs(declared, given)
+    there |= _beside(declared, there)
     settings, notes = declared.settings(), list[str]()
     found = _settings(declared, there)
     settings = settings._replace(**{key: value for key, (value, _) in found.items()})
@@ -99,6 +103,18 @@ def _inputs(declared: Declared, given: Mapping[str, Path]) -> dict[str, Path]:
             raise usage_error(f"--{name}: the suite {declared.name} has no such file; it has {flags}")
         found[one.key] = path
     return found
+
+
+def _beside(declared: Declared, there: Mapping[str, Path]) -> dict[str, Path]:
+    """The retrieved texts that a run wrote beside its traces, where evidence has to be bound to some."""
+    if not {"traces", "gold"} <= set(there) or "corpus" not in {one.key for one in declared.inputs}:
+        return {}
+    chunks = there["traces"].parent / CHUNKS
+    if "corpus" in there or not chunks.is_file():
+        return {}
+    return (
+        {"corpus": chunks} if UNNAMED in flags(items_of(open_questions("gold", there["gold"])), declared.name) else {}
+    )
 
 
 def _scored(declared: Declared, there: Mapping[str, Path], settings: Any, gates: tuple[Gate, ...]) -> dict[str, Any]:

@@ -318,10 +318,21 @@ def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config:
     terminalreporter.write_sep("=", "ragworthy")
     total = sum(counts.values())
     if total:
-        told = f"{counts['passed']} of {total} pass, {counts['xfailed']} fail and need not pass (xfailed)"
-        terminalreporter.write_line(f"questions: {told}, {counts['failed']} must pass and fail")
+        terminalreporter.write_line(f"questions: {_went(counts, total)}")
     for headline in dict.fromkeys(verdicts.values()):
         terminalreporter.write_line(f"verdict: {headline}", green=_ships(headline), red=not _ships(headline), bold=True)
+
+
+def _went(counts: dict[str, int], total: int) -> str:
+    """How the questions went, in words.
+
+    >>> _went({"passed": 5, "xfailed": 2, "failed": 1}, 8)
+    '5 of 8 pass, 2 fail and need not pass (xfailed), 1 question must pass and fails'
+    """
+    fail = {outcome: "fails" if counts[outcome] == 1 else "fail" for outcome in ("xfailed", "failed")}
+    expected = f"{counts['xfailed']} {fail['xfailed']} and need not pass (xfailed)"
+    questions = "1 question" if counts["failed"] == 1 else f"{counts['failed']} questions"
+    return f"{counts['passed']} of {total} pass, {expected}, {questions} must pass and {fail['failed']}"
 
 
 def _count(reporter: "pytest.TerminalReporter", outcome: str) -> int:

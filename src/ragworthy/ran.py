@@ -23,7 +23,7 @@ from ragworthy.result import Result
 from ragworthy.runner import results
 from ragworthy.runner import run as running
 from ragworthy.runner.aside import aside, loop_runs, signals_kept
-from ragworthy.runner.contract import Options, Target
+from ragworthy.runner.contract import Options, Target, asking
 from ragworthy.runner.targets import FORMS
 from ragworthy.text import clip
 
@@ -178,7 +178,7 @@ def run(
         options = Options(_whole("retries", retries, least=0), _headers(headers), _pairs(own), rules, frozenset(own))
         if map is not None and not isinstance(target, str):
             raise usage_error("map: expected a target that is an http address, got another one")
-        options = options._replace(map=None if map is None else str(map))
+        options = options._replace(map=None if map is None else str(map), asks=asking(own))
         made = _target(target, options, Path(pipeline) if pipeline is not None else None)
         if isinstance(target, str):
             running.check_knobs(target, own)
@@ -370,7 +370,7 @@ def _in_words() -> Iterator[None]:
         yield
     except RagworthyError as error:
         problems = [one._replace(message=_in_python(one.message)) for one in error.problems]
-        raise type(error)(problems, error.total, _in_python(error.advice)) from None
+        raise type(error)(problems, error.total, _in_python(error.advice), error.hint) from None
 
 
 def _in_python(text: str) -> str:

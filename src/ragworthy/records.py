@@ -283,6 +283,7 @@ class Run(msgspec.Struct, frozen=True, gc=False):
     retrieved_ids: list[str] | None = None
     answer_json: Answer | None = None
     error: Any = None
+    error_code: str | None = None
 
     @property
     def name(self) -> str:

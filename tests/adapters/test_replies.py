@@ -257,3 +257,14 @@ def test_chains_name_answer_and_documents_in_their_own_way() -> None:
     wanted = {"answer_json": {"claim": "A.", "citations": ["a.md@0"]}, "retrieved_ids": ["a.md@0"]}
     assert checked({"input": "q", "context": documents, "answer": Text("A. [1]")}).fields == wanted
     assert checked({"query": "q", "result": "A. [1]", "source_documents": documents}).fields == wanted
+
+
+def test_an_id_counts_once_at_its_first_place_and_numbers_mean_the_list_as_given() -> None:
+    found = [{"id": "a", "text": "One."}, {"id": "a", "text": "Two."}, {"id": "b", "text": "Three."}]
+    assert rw.reply("It is [3].", found) == {
+        "answer_json": {"claim": "It is.", "citations": ["b"]},
+        "retrieved_ids": ["a", "b"],
+    }
+    assert rw.reply("It is.", found, cited=[3, 2])["answer_json"]["citations"] == ["b", "a"]
+    scored = [{**one, "score": score} for one, score in zip(found, (0.9, 0.5, 0.4), strict=True)]
+    assert rw.reply("It is.", scored)["topk"] == [{"id": "a", "score": 0.9}, {"id": "b", "score": 0.4}]

@@ -65,6 +65,27 @@ def test_a_gate_that_cannot_be_measured_is_a_comment_and_another_stands_in() -> 
     assert done.code == 0, done.out
 
 
+def test_retrieved_texts_beside_the_traces_are_the_corpus_of_evidence_without_ids() -> None:
+    """A run wrote both; without the texts, evidence is bound to nothing and precision and CHR are not measured."""
+    lay(gold_citations=[], gold_evidence=["forty-two is the number"])
+    Path("run").mkdir()
+    Path("traces.jsonl").rename("run/traces.jsonl")
+    gold = [json.loads(line) for line in Path("gold.jsonl").read_text("utf-8").splitlines()]
+    write_jsonl(Path("gold.jsonl"), [one if one["answerable"] else one | {"gold_evidence": []} for one in gold])
+    write_jsonl(Path("run/chunks.jsonl"), [{"chunk_id": "d#1", "text": "Here forty-two is the number of things."}])
+    done = run_cli("init", "--gold", "gold.jsonl", "--trace", "run/traces.jsonl")
+    assert (done.code, done.err) == (0, "")
+    assert policy()["answers"]["corpus"] == "run/chunks.jsonl"
+    assert {gate["metric"] for gate in policy()["gate"]} >= {"answers.precision", "answers.chr"}
+    assert run_cli("gate", "-q").code == 0
+
+    Path("ragworthy.toml").unlink()
+    lay()  # ids are there: nothing needs a text
+    Path("traces.jsonl").rename("run/traces.jsonl")
+    assert run_cli("init", "--gold", "gold.jsonl", "--trace", "run/traces.jsonl").code == 0
+    assert "corpus" not in policy()["answers"]
+
+
 def test_without_traces_the_policy_waits_for_a_run() -> None:
     lay()
     Path("traces.jsonl").unlink()

@@ -160,7 +160,8 @@ def test_what_cannot_be_known_of_a_chain_is_said(tmp_path: Path) -> None:
     where = TARGETS / "lc.py"
     assert done["unfilled"]["err"] == [
         f"{where}:unfilled: expected a chain that takes the question, got one that takes context, question [RW-J13]",
-        "  framework_input: Give what else it needs with --knob NAME=VALUE, or write these lines around it:",
+        "  framework_input: Give what else it needs with --knob NAME=VALUE, say where the question goes with "
+        "--knob NAME={q}, or write these lines around it:",
         "  import ragworthy as rw",
         "  def answer(question):",
         '      return rw.reply(text, documents)  # of unfilled.invoke({"context": …, "question": …})',
@@ -225,13 +226,45 @@ def test_pipelines_of_haystack(tmp_path: Path) -> None:
     assert done["spoken"]["err"] == [
         f"{where}:spoken: expected a pipeline that takes the question as query, question, prompt, text, "
         "got one that needs translator.language [RW-J13]",
-        "  framework_input: Give what else it needs with --knob NAME=VALUE, or write these lines around it:",
+        "  framework_input: Give what else it needs with --knob NAME=VALUE, say where the question goes with "
+        "--knob NAME={q}, or write these lines around it:",
         "  import ragworthy as rw",
         "  def answer(question):",
         "      return rw.reply(text, documents)  # of spoken.run({…}, include_outputs_from={…})",
     ]
     told = "bad reply: answer: expected one component with answers or replies, got several: llm, second"
     assert [one["error"] for one in done["several,--keep-going"]["traces"]] == [told] * 3
+
+
+def test_a_knob_says_where_the_question_goes(tmp_path: Path) -> None:
+    by_hand = expected("hs", tmp_path)
+    names = ("other_name,--knob,user_text={q}", "other_name,--knob,prompt.user_text={q}")
+    done = asked(tmp_path, "hs.py", *names, "other_name")
+    for name in names:
+        assert replies(done[name]) == wanted(by_hand), name
+    assert done["other_name"]["err"][0].endswith("got one that needs prompt.user_text [RW-J13]")
+    assert "--knob NAME={q}" in done["other_name"]["err"][1]
+
+
+def test_a_knob_says_which_input_of_a_chain_or_graph_takes_the_question(tmp_path: Path) -> None:
+    by_hand = expected("lc", tmp_path)
+    done = asked(tmp_path, "lc.py", "spoken,--knob,language=en,--knob,question={q}")
+    assert replies(done["spoken,--knob,language=en,--knob,question={q}"]) == wanted(by_hand)
+    done = asked(tmp_path, "graph.py", "graph,--knob,question={q}")
+    assert replies(done["graph,--knob,question={q}"]) == wanted(by_hand)
+
+
+def test_an_answer_builder_hides_no_citation_of_nothing(tmp_path: Path) -> None:
+    """Each answer cites `[n][9]`, and there are three documents: the builder leaves out the second."""
+    by_hand = expected("hs", tmp_path)
+    names = ("invented", "invented_all", "invented_round")
+    done = asked(tmp_path, "hs.py", *names)
+    right = wanted(by_hand)
+    assert [bool(said["citations"]) for _, said in right] == [True, True, False]
+    for name in names:
+        for (ids, said), (wanted_ids, one) in zip(replies(done[name]), right, strict=True):
+            assert ids == wanted_ids
+            assert said["citations"] == [*one["citations"], *(["[9]"] if one["citations"] else [])], name
 
 
 @pytest.mark.parametrize("rule", ["content", "metadata:file"])

@@ -92,3 +92,21 @@ def test_every_way_gives_the_same_traces_and_the_same_report(name: str, tmp_path
     reports = {one: report(asked, path, tmp_path / "chunks.jsonl", tmp_path / "r.json") for one, path in ways.items()}
     for one, made in reports.items():
         assert made == reports["run"], one
+
+
+def test_nodes_that_a_citation_engine_cuts_are_the_same_by_every_way(tmp_path: Path) -> None:
+    """Nodes of 160 tokens, cut into sources of 48: what the model saw, and may cite, are the pieces."""
+    asked = gold(tmp_path / "asked.jsonl")
+    environment = {"CORPUS": str(EXAMPLES / "corpus"), "GOLD": str(asked), "CITATION_CHUNK": "48"}
+    script(WAYS / "llamaindex_ways.py", tmp_path, cwd=tmp_path, **environment)
+    target = f"{WAYS / 'llamaindex'}_rag.py:engine"
+    script("-m", "ragworthy", "run", "--target", target, "--gold", asked, "--out", "run", cwd=tmp_path, **environment)
+    flags = ("--trace-out", tmp_path / "imported.jsonl", "--chunks-out", tmp_path / "chunks.jsonl")
+    assert run_cli("import", "otel", tmp_path / "otlp.jsonl", *flags).code == 0
+    first = said(tmp_path / "run" / "traces.jsonl")
+    assert max(len(one["retrieved_ids"]) for one in first.values()) > 5  # five nodes were retrieved
+    for way in ("spans", "imported"):
+        assert said(tmp_path / f"{way}.jsonl") == first, way
+    texts = {one["chunk_id"]: one["text"].split() for one in rows(tmp_path / "chunks.jsonl")}
+    run = {one["chunk_id"]: one["text"].split() for one in rows(tmp_path / "run" / "chunks.jsonl")}
+    assert texts == run

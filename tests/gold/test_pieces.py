@@ -89,3 +89,30 @@ def test_squad_has_two_full_stops_and_some_pieces_of_its_questions() -> None:
     }
     assert named == held | short
     assert (len(held), len(named)) == (21, 27)
+
+
+def test_evidence_and_references_that_say_nothing_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    known = {"question": "How long are copies kept?", "answerable": True}
+    items = [
+        {"qid": "a", **known, "gold_claim_substr": ["45 days"], "gold_evidence": ["Kept for 45 days.", "..."]},
+        {"qid": "b", **known, "gold_claim_substr": ["45 days"], "gold_evidence": [" "]},
+        {"qid": "c", **known, "gold_reference": ["For 45 days.", "How long are copies kept"], "gold_citations": ["a"]},
+        {"qid": "d", **known, "gold_claim_substr": [" "], "gold_citations": ["a"]},
+    ]
+    write_jsonl(Path("gold.jsonl"), items)
+    done = run_cli("gold", "lint", "gold.jsonl")
+    assert done.code == 1
+    assert 'error: gold.jsonl:1: gold_evidence[1]: expected a letter or a digit, got "..." [RW-G33]' in done.out
+    assert 'error: gold.jsonl:2: gold_evidence[0]: expected a letter or a digit, got " " [RW-G33]' in done.out
+    assert (
+        'warning: gold.jsonl:3: gold_reference: "How long are copies kept" is the question itself [RW-G32]'
+        in done.out
+    )  # fmt: skip
+    assert 'error: gold.jsonl:4: gold_claim_substr[0]: expected a letter or a digit, got " " [RW-G30]' in done.out
+    assert "RW-G07" not in done.out
+    write_jsonl(Path("one.jsonl"), items[3:])
+    write_jsonl(Path("traces.jsonl"), [{"qid": "d", "retrieved_ids": ["a"], "answer_json": {"claim": "No."}}])
+    files = ("--gold", "one.jsonl", "--trace", "traces.jsonl")
+    assert "[RW-G30]" in run_cli("score", "answers", *files).err
+    assert "expected" not in run_cli("score", "answers", *files, "--allow-gold-errors").out.partition("offenders")[2]

@@ -266,7 +266,13 @@ def from_parquet(path: Path) -> list[Json]:
 def without_rule(row: Json) -> Json:
     """A row of a file whose column of refusal rules is empty, because none were asked for."""
     assert row["refusal_rule"] is None
-    return {key: value for key, value in row.items() if key != "refusal_rule"}
+    return {key: value for key, value in without_remarks(row).items() if key != "refusal_rule"}
+
+
+def without_remarks(row: Json) -> Json:
+    """A row of a file whose columns for answers in several parts and for remarks are empty, because there are none."""
+    assert (row["claim_all"], row["remarks"]) == (None, None)
+    return {key: value for key, value in row.items() if key not in ("claim_all", "remarks")}
 
 
 @pytest.mark.parametrize("count", [None, 25_000])
@@ -286,7 +292,7 @@ def test_rules_of_refusals_are_in_both_formats(tmp_path: Path) -> None:
     for suffix in ("jsonl", "parquet"):
         result.write(tmp_path / f"rows.{suffix}")
     lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert lines == from_parquet(tmp_path / "rows.parquet") == list(result.rows())
+    assert lines == [without_remarks(row) for row in from_parquet(tmp_path / "rows.parquet")] == list(result.rows())
     assert [row["qid"] for row in lines if row["refusal_rule"]] == [refused["qid"]]
 
 
@@ -296,7 +302,17 @@ def test_maps_are_maps_in_parquet(tmp_path: Path) -> None:
     assert schema.field("metrics").type == pa.map_(pa.string(), pa.float64())
     assert schema.field("undefined").type == pa.map_(pa.string(), pa.string())
     assert pa.types.is_struct(schema.field("facts").type)
-    assert schema.names == ["qid", "label", "stage", "metrics", "undefined", "facts", "refusal_rule"]
+    assert schema.names == [
+        "qid",
+        "label",
+        "stage",
+        "metrics",
+        "undefined",
+        "facts",
+        "refusal_rule",
+        "claim_all",
+        "remarks",
+    ]
 
 
 ASKED: list[Json] = [

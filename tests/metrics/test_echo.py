@@ -12,6 +12,9 @@ from places import DATA
 from ragworthy.metrics.facts.echo import repeats
 
 GRANT = "For how long is a trust grant from another project valid?"
+SCANNER = (
+    "A scanner produces one 30 TB image. Does Harbor take it as one object, and into how many parts may it be split?"
+)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +35,8 @@ GRANT = "For how long is a trust grant from another project valid?"
             "What ceiling applies to people who read an open bucket?",
         ),
         ("Wie lange gilt ein Token", "Wie lange gilt ein Token?"),
+        (f"The {SCANNER[2:]}", SCANNER),  # one word is another
+        (SCANNER.replace("one object", "a single object"), SCANNER),
     ],
 )
 def test_the_question_over_again(claim: str, question: str) -> None:
@@ -58,6 +63,8 @@ def test_the_question_over_again(claim: str, question: str) -> None:
         ("Es posible borrar un bucket.", "¿Es posible borrar un bucket?"),  # a statement: only the marks are gone
         ("What?", GRANT),
         ("anything", ""),
+        (SCANNER.replace("A scanner", "The scanner").replace("split?", "split: 12,000 parts."), SCANNER),
+        ("Does Harbor take it? It does, as one object of up to 12,000 parts; is that what you asked?", SCANNER),
     ],
 )
 def test_what_says_something_else(claim: str, question: str) -> None:

@@ -151,7 +151,7 @@ def test_a_pipeline_that_ships(project: Project) -> None:
     done.assert_outcomes(passed=12)
     assert done.ret == 0
     assert said(done) == [
-        "questions: 6 of 6 pass, 0 fail and need not pass (xfailed), 0 must pass and fail",
+        "questions: 6 of 6 pass, 0 fail and need not pass (xfailed), 0 questions must pass and fail",
         "verdict: SHIP: all 6 gates hold",
     ]
     assert len(project.asked) == 6  # once for all twelve
@@ -176,7 +176,7 @@ def test_a_wrong_answer_that_must_not_be_is_a_failure_and_another_is_counted(pro
     assert "XFAIL test_rag.py::test_question[A4] - ANS_NO_CONTAIN (generation): What is 4?" in done.stdout.str()
     assert done.ret == 1
     assert said(done) == [
-        "questions: 4 of 6 pass, 1 fail and need not pass (xfailed), 1 must pass and fail",
+        "questions: 4 of 6 pass, 1 fails and need not pass (xfailed), 1 question must pass and fails",
         "verdict: NO-SHIP: answers.precision fails",
     ]
     assert "Traceback" not in done.stdout.str()
@@ -379,7 +379,7 @@ def test_workers_of_xdist_ask_the_pipeline_once(project: Project) -> None:
     assert sorted(project.asked) == sorted(row["question"] for row in GOLD)
     assert done.ret == 1
     assert said(done) == [
-        "questions: 4 of 6 pass, 1 fail and need not pass (xfailed), 1 must pass and fail",
+        "questions: 4 of 6 pass, 1 fails and need not pass (xfailed), 1 question must pass and fails",
         "verdict: NO-SHIP: answers.precision fails",
     ]
 

@@ -326,6 +326,15 @@ def test_nobody_waits_for_a_target_that_never_was_there() -> None:
         took(streak, 9, "unreachable: refused")
 
 
+def test_a_question_that_is_asked_twice_is_one_question() -> None:
+    streak = streak_of([])
+    took(streak, 99, None)
+    with pytest.raises(DataError, match=r"got in 12 tries in a row at 6 questions: unreachable"):
+        for n in (*range(6), *range(6)):
+            took(streak, n, "unreachable: refused")
+        streak.end(stopped=False)
+
+
 def test_timeouts_after_a_reply_are_errors_and_no_reason_to_stop() -> None:
     recorded: list[int] = []
     streak = streak_of(recorded)

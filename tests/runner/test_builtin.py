@@ -137,7 +137,7 @@ def test_errors_keep_what_is_known_and_what_the_model_wrote(url: str, lock: Path
     done = driven(cli, lock, f"chat:truncated@{url}")
     assert done.code == 1
     for trace in traces(lock):
-        assert trace["error"] == "truncated: the reply was cut at 512 tokens, twice; the knob reply_tokens allows more"
+        assert trace["error"].startswith("truncated: the server cut the reply at 7 tokens, twice, before the 512 of")
         assert (trace["error_code"], trace["retrieved_ids"]) == ("RW-N05", KEPT)
         assert trace["raw"] == '{"citations": ["1"], "claim":'
         assert (trace["usage"]["attempts"], trace["usage"]["total_tokens"]) == (2, 214)
@@ -153,6 +153,54 @@ def test_a_model_that_never_keeps_to_the_form_stops_the_run(url: str, lock: Path
     assert "Sure! The answer is 42." in done.err
     assert "wanted:" not in done.err  # that is for whoever writes a target
     assert len(told(url, "requests")) < 40
+
+
+def test_a_model_that_is_always_cut_stops_the_run(url: str, lock: Path, cli: Cli) -> None:
+    done = driven(cli, lock, f"chat:truncated@{url}", "--concurrency", 1, questions=15)
+    first, _, _, got, advice = done.err.splitlines()
+    assert first.startswith(
+        f"builtin:{lock / 'ix'}: expected replies that can be read, got in 10 questions: truncated: the server cut"
+    )
+    assert (done.code, got.strip()) == (2, 'got: {"citations": ["1"], "claim":')
+    assert "start the server with a larger context" in advice
+    assert len(told(url, "requests")) == 20
+
+
+def test_what_is_no_completion_is_shown_when_the_run_stops(url: str, lock: Path, cli: Cli) -> None:
+    done = driven(cli, lock, f"chat:not-chat@{url}", questions=12)
+    assert (done.code, "  got: <html>Welcome," in done.err) == (2, True)
+
+
+def test_one_question_that_fails_is_no_matter_of_concurrency(url: str, lock: Path, cli: Cli) -> None:
+    for model, words in (("slow", "raise --timeout"), ("busy-for-long", "Wait until the server answers")):
+        done = driven(cli, lock, f"chat:{model}@{url}", "--check", "--timeout", 1)
+        assert (done.code, words in done.err, "--concurrency" in done.err) == (2, True, False), done.err
+
+
+def test_where_most_replies_are_errors_they_are_asked_again_before_a_score(tmp_path: Path, cli: Cli) -> None:
+    rows = [{"qid": f"Q{n}", "question": f"lock {n}?", "answerable": False} for n in range(4)]
+    gold = write_jsonl(tmp_path / "gold.jsonl", rows)
+    body = "{'answer_json': {'claim': 'not in context'}, 'retrieved_ids': []}"
+    for bad, again in ((3, True), (2, False)):
+        (tmp_path / f"mine{bad}.py").write_text(f"def answer(q):\n    assert int(q[5]) >= {bad}\n    return {body}\n")
+        out = tmp_path / f"out{bad}"
+        done = cli("run", "--target", f"{tmp_path / f'mine{bad}.py'}:answer", "--gold", gold, "--out", out)
+        score = f"ragworthy score answers --gold {gold} --trace {out / 'traces.jsonl'}"
+        first = "the same command with --resume --retry-errors asks the 3 errors again; --check shows one reply"
+        ending = [f"next: {first}", f"then: {score}"] if again else [f"next: {score}"]
+        assert [line for line in done.out.splitlines() if line[:5] in ("next:", "then:")] == ending
+
+
+def test_the_next_command_names_the_index(url: str, lock: Path, cli: Cli) -> None:
+    rows = [{"qid": f"Q{n}", "question": f"What colour is lock {n}?", "answerable": False} for n in range(2)]
+    source = {"answerable": True, "gold_evidence": ["The lock is red."], "gold_claim_substr": ["red"]}
+    gold = write_jsonl(lock / "more.jsonl", [*rows, {"qid": "Q9", "question": "What colour is the lock?", **source}])
+    words = ("--target", f"builtin:{lock / 'ix'}", "--gold", gold, "--out", lock / "more", "--knob")
+    done = cli("run", *words, f"answerer=chat:good@{url}")
+    score = f"next: ragworthy score answers --gold {gold} --trace {lock / 'more/traces.jsonl'} --corpus {lock / 'ix'}"
+    assert score in done.out.splitlines()
+    scored = cli(*score.split()[2:])
+    assert "verdict" in scored.out
 
 
 def test_what_a_server_refuses_is_said_once(url: str, lock: Path, cli: Cli) -> None:

@@ -202,7 +202,8 @@ def test_a_key_that_was_not_sent_is_named_where_one_is_missing() -> None:
             unnamed = said(f"chat:{status}@{address}", named=False)
             assert (unnamed.error, unnamed.code) == (f"status {status}: no entry{hint}", "RW-N03")
             assert refused(address, str(status)) == (f"status {status}: no entry", "RW-N03")
-        assert said(f"chat:404@{address}", named=False).error == "status 404: no entry"
+        shown = f"status 404: asked {address}/chat/completions; got: no entry"
+        assert said(f"chat:404@{address}", named=False).error == shown
 
 
 # what a server does not take
@@ -301,7 +302,8 @@ USELESS = "bad reply: the model did not answer in the form asked for, twice: "
         ("nothing", f"{USELESS}expected JSON with claim and citations, got: nothing", "RW-N04", ""),
         (
             "truncated",
-            "truncated: the reply was cut at 512 tokens, twice; the knob reply_tokens allows more",
+            "truncated: the server cut the reply at 7 tokens, twice, before the 512 of the knob reply_tokens: "
+            "its context is full, or it has a limit of its own",
             "RW-N05",
             '{"citations": ["1"], "claim": ',
         ),
@@ -321,9 +323,35 @@ def test_an_answer_that_cites_nothing_twice_is_its_answer(url: str) -> None:
 
 
 def test_how_long_a_reply_may_be_is_a_knob(url: str) -> None:
-    found = said(f"chat:truncated@{url}", knobs=KNOBS._replace(reply_tokens=64))
-    assert found.error.startswith("truncated: the reply was cut at 64 tokens, twice")
+    found = said(f"chat:talks@{url}", knobs=KNOBS._replace(reply_tokens=64))
+    assert found.error == "truncated: the reply was cut at 64 tokens, twice; the knob reply_tokens allows more"
     assert requests(url)[-1]["body"]["max_tokens"] == 64
+
+
+def test_where_nobody_counts_tokens_both_reasons_are_said(url: str) -> None:
+    found = said(f"chat:uncounted@{url}")
+    assert found.error == (
+        "truncated: the reply was cut, twice: at the 512 tokens of the knob reply_tokens, or where its context ended"
+    )
+
+
+def test_what_is_no_completion_is_shown_without_the_key(url: str) -> None:
+    assert said(f"chat:not-chat@{url}").raw == "<html>Welcome, Bearer ***</html>"
+    assert said(f"chat:no-choices@{url}").raw == '{"choices": []}'
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/v1/chat/completions", ", and a base address mostly ends in /v1"),
+        ("/v1", ""),
+    ],
+)
+def test_a_path_that_is_not_there_is_shown(path: str, told: str) -> None:
+    with replying(lambda key, model: (404, "Not Found")) as address:
+        base = address.removesuffix("/v1") + path
+        found = said(f"chat:m@{base}")
+    assert found.error == f"status 404: asked {base}/chat/completions{told}; got: Not Found"
 
 
 @pytest.mark.parametrize("model", ["thinks", "parts", "brackets"])
@@ -340,7 +368,7 @@ def test_what_models_put_around_an_answer_is_taken_away(url: str, model: str) ->
     ("model", "error", "code"),
     [
         ("fails", "status 500: overloaded, your header was Bearer ***", "RW-N03"),
-        ("moved", "status 307", "RW-N03"),
+        ("moved", "status 307: redirects are not followed, and this one points to {host}/elsewhere", "RW-N03"),
         ("busy-for-long", "status 429: slow down", "RW-N07"),
         (
             "huge",
@@ -357,7 +385,7 @@ def test_what_models_put_around_an_answer_is_taken_away(url: str, model: str) ->
 )
 def test_an_endpoint_that_fails(url: str, model: str, error: str, code: str) -> None:
     before = len(requests(url))
-    assert refused(url, model) == (error, code)
+    assert refused(url, model) == (error.replace("{host}", url.removesuffix("/v1")), code)
     assert len(requests(url)) - before == 1
     assert all(sent["path"] == "/v1/chat/completions" for sent in requests(url))
 
@@ -404,8 +432,9 @@ def test_a_wait_that_is_longer_than_the_time_is_not_waited_for(url: str) -> None
 
 
 def test_a_refusal_becomes_the_exact_token(url: str) -> None:
-    reply = asked(url, "refuses")
-    assert (reply.claim, reply.citations) == ("not in context", [])
+    for model in ("refuses", "echoes"):
+        reply = asked(url, model)
+        assert (reply.claim, reply.citations) == ("not in context", [])
 
 
 @pytest.mark.parametrize(
@@ -448,6 +477,13 @@ AB = [Chunk(chunk_id="a", title="Locks", text="x"), Chunk(chunk_id="lock.md|s=1"
         ('{"claim": "NOT IN CONTEXT", "citations": ["elsewhere"]}', ("not in context", [])),
         ('{"claim": "\\"not in context\\".", "citations": []}', ("not in context", [])),
         ('{"claim": "not in context"}', ("not in context", [])),
+        ('{"claim": "The claim is \\"not in context\\".", "citations": ["1"]}', ("not in context", [])),
+        ('{"claim": "claim: not in context", "citations": []}', ("not in context", [])),
+        (
+            '{"claim": "The claim is red, not in context.", "citations": ["1"]}',
+            ("The claim is red, not in context.", ["a"]),
+        ),
+        ('{"claim": "Claims not in context", "citations": ["1"]}', ("Claims not in context", ["a"])),
         ('{"claim": " ", "citations": ["1"]}', "expected a claim, got an empty one"),
         ('{"claim": "x", "citations": ["0"]}', 'expected citations from 1 to 2, got "0"'),
         ('{"claim": "x", "citations": ["1, 3"]}', 'expected citations from 1 to 2, got "1, 3"'),
@@ -601,7 +637,13 @@ def test_one_question_with_nothing_to_answer_it_from(url: str, lock: Path, cli: 
     [
         (
             ("--answerer", "chat:m"),
-            '--answerer: expected extractive or chat:MODEL@URL, got "chat:…" [RW-U01]',
+            "--answerer: expected chat:MODEL@URL with a plain address such as http://localhost:8080/v1, "
+            "got one without @URL [RW-U01]",
+        ),
+        (
+            ("--answerer", "chat:local@127.0.0.1:8193/v1"),
+            "--answerer: expected chat:MODEL@URL with a plain address such as http://localhost:8080/v1, "
+            "got one without http:// [RW-U01]",
         ),
         (
             ("--knob", "answerer=chat:m@http://me:pw@host/v1"),

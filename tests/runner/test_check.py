@@ -318,6 +318,35 @@ def test_files_as_targets(cli: Cli, tmp_path: Path) -> None:
     )
 
 
+def test_what_cannot_be_imported_is_told_by_its_own_line(cli: Cli, tmp_path: Path) -> None:
+    """No word of --help, which does not help: the line of the file, or the names that it has."""
+    (tmp_path / "lacking.py").write_text("import json\n\nfrom no_such_library import thing\n")
+    (tmp_path / "torn.py").write_text("import json\ndef answer(:\n")
+    (tmp_path / "named.py").write_text(
+        "from json import loads\n\nclass Kind: ...\n\ndef answer(q): ...\ndef _own(q): ...\n\n"
+        "other = answer\nlimit = 3\n"
+    )
+    (tmp_path / "bare.py").write_text("limit = 3\n")
+    told = {
+        name: check(cli, f"{tmp_path / name}.py:reply").err.splitlines()
+        for name in ("lacking", "torn", "named", "bare")
+    }
+    missing = "got ModuleNotFoundError: No module named 'no_such_library' [RW-U01]"
+    assert told["lacking"] == [
+        f"{tmp_path / 'lacking.py'}: expected a file that can be imported, {missing}",
+        f"  raised at: {tmp_path / 'lacking.py'}, line 3",
+    ]
+    assert told["torn"][1:] == [f"  raised at: {tmp_path / 'torn.py'}, line 2"]
+    assert told["named"] == [
+        f"{tmp_path / 'named.py'}:reply: expected a callable, got nothing [RW-U01]",
+        "  it has answer, other",
+    ]
+    assert told["bare"][1:] == ["  it has nothing that could be asked"]
+    assert check(cli, "no_such_module_y:reply").err.splitlines()[1:] == [
+        "  looked for in the working folder and where Python looks: is the name right, and the environment?"
+    ]
+
+
 def test_the_starter_files(cli: Cli, tmp_path: Path) -> None:
     laid = starter.init(tmp_path / "start")
     done = cli("run", "--check", "--target", f"replay:{laid.traces[0]}", "--gold", laid.gold)

@@ -112,6 +112,20 @@ def test_tokens_format_and_seed(cli: Cli, name: str, seed: str) -> None:
     assert f"next: ragworthy run --target model.py:{name} --gold gold.jsonl --out runs/7 --concurrency" in done.out
 
 
+@pytest.mark.parametrize(
+    ("knobs", "cold"),
+    [
+        (("--knob", "temperature=0"), " (temperature is 0; --knob temperature=0.8 lets a seed matter)"),
+        (("--knob", "temperature=0.5"), ""),
+        ((), ""),
+    ],
+)
+def test_at_temperature_0_a_seed_says_nothing(cli: Cli, knobs: tuple[str, ...], cold: str) -> None:
+    Path("model.py").write_text(f"{MODEL}\ndef same(*, q, **rest):\n    return reply(q)\n")
+    done = cli("run", "--check", "--target", "model.py:same", "--gold", "gold.jsonl", *knobs)
+    assert rest(done.out)[4] == f"  seed           not told: the same answer, whatever the seed{cold}"
+
+
 def test_what_fails_with_two_at_once_is_asked_one_at_a_time(cli: Cli) -> None:
     Path("single.py").write_text(
         "import threading, time\n"

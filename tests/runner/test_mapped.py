@@ -181,7 +181,8 @@ def test_errors_keep_their_reasons(cli: Cli, service: Service) -> None:
         "error in reply: the index is gone",
         'status 500: {"error": {"message": "no"}}',
         "bad reply: reply.claim: expected a text at choices.0.message.content.[type=text].text or "
-        "choices.0.message.content or choices.0.delta.content, got null or nothing",
+        "choices.0.message.content or choices.0.delta.content, got null or nothing: "
+        "if this is a refusal, refusal in [reply] names what says so",
         None,
         'status 429: {"error": {"message": "no"}}',
     ]
@@ -406,3 +407,92 @@ def test_any_question_arrives_unchanged(cli: Cli, service: Service, question: st
     gold(question)
     check(cli, service.url, "openai")
     assert service.asked()[0]["body"]["messages"][0]["content"] == question
+
+
+DELTAS = """\
+[request]
+path = "/deltas"
+body = { question = "{q}" }
+
+[reply]
+claim = "delta"
+documents = "sources"
+stream = "sse"
+done = "end"
+"""
+
+
+@pytest.mark.parametrize("question", ["drop 1", "drop 1 event"])
+def test_a_stream_that_broke_off_is_asked_for_again(cli: Cli, service: Service, question: str) -> None:
+    gold(f"{question}", "Is it?")
+    Path("rag.toml").write_text(DELTAS)
+    done = drive(cli, service.url, "rag.toml")
+    assert (done.code, done.err) == (0, "")
+    assert [one["answer_json"]["claim"] for one in traces()] == ["It is.", "It is."]
+    assert len(service.asked()) == 3
+
+
+def test_a_stream_that_breaks_off_each_time_died(cli: Cli, service: Service) -> None:
+    gold("drop 99")
+    Path("rag.toml").write_text(DELTAS)
+    done = drive(cli, service.url, "rag.toml", "--retries", 1)
+    assert done.code == 1
+    (trace,) = traces()
+    assert trace["error"] == "died: the connection broke: the stream ended without end"
+    assert trace["retrieved_ids"] == ["a"]
+    assert len(service.asked()) == 4  # each of the two times it is asked, once again
+    done = check(cli, service.url, "rag.toml", "--retries", 0)
+    assert done.code == 2
+    assert "got died: the connection broke: the stream ended without end [RW-J12]" in done.err
+    assert "If this was the whole stream, done in [reply] names what never comes: docs/http.md." in done.err
+
+
+def test_an_error_in_a_stream_is_no_broken_connection() -> None:
+    from ragworthy.runner.targets.streams import broken_off
+
+    for body in (b"<html>x</html>", b'{"a": 1}', b"data: {\n\n", b'data: {"a": 1}\n\ndata: [DONE]\n\n', b""):
+        assert broken_off(body, "sse", lambda _: False) is None, body
+    assert broken_off(b'{"a": 1}', "ndjson", lambda _: False) is None
+    assert broken_off(b'{"a": 1}\n{"a": 2}\n', "ndjson", lambda _: False) == [{"a": 1}, {"a": 2}]
+
+
+@pytest.mark.parametrize("given_map", [None, "rag.toml"])
+def test_a_redirect_is_not_followed_and_stops_a_run(
+    cli: Cli, service: Service, given_map: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_KEY", "Bearer sk-rag-12345678")
+    gold(*(f"Question {n}?" for n in range(14)))
+    Path("rag.toml").write_text(DELTAS)
+    more = ["--map", given_map] if given_map else []
+    asked = ["--target", f"{service.url}/moved", "--gold", "gold.jsonl", "--header", "Authorization=RAG_KEY", *more]
+    done = cli("run", *asked, "--out", "out", "--concurrency", 1)
+    assert done.code == 2
+    assert done.err.splitlines()[0] == (
+        f"{service.url}/moved: expected replies that can be read, got in 10 questions: status 307: "
+        "redirects are not followed, and this one points to http://127.0.0.1:9/other/*** [RW-J09]"
+    )
+    assert "Give the address that it points to as --target, if you trust it with your key." in done.err
+    assert len(service.asked()) == 10
+    written = "".join(file.read_text() for file in Path("out").iterdir())
+    for secret in ("zzz-loc", "pass-word", "12345678"):
+        assert secret not in done.out + done.err + written
+
+
+def test_a_key_that_is_not_taken_is_named_by_its_header(
+    cli: Cli, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gold("status 403")
+    done = check(cli, service.url, "ask")
+    assert "A key is sent with --header Authorization=VARIABLE" in done.err
+    monkeypatch.setenv("RAG_KEY", "sk-rag-12345678")
+    done = check(cli, service.url, "ask", "--header", "X-Api-Key=RAG_KEY")
+    assert "--header Authorization" not in done.err
+    assert "The header X-Api-Key was sent, and the service does not take it: look at its name" in done.err
+    done = check(cli, service.url.replace("//", "//me:it@"), "ask")
+    assert "The header Authorization was sent" in done.err
+
+
+def test_knobs_in_the_path_are_filled_in_what_is_shown(cli: Cli, service: Service) -> None:
+    Path("rag.toml").write_text(RAG.replace('"/ask"', '"/{knobs.version}/{knobs.part}/{q}"') + "[knobs]\npart = 3\n")
+    done = check(cli, service.url, "rag.toml", "--knob", "version=a b")
+    assert done.err.startswith(f"{service.url}/a%20b/3/{{q}}: expected a reply, got status 404")

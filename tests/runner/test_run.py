@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,6 +88,7 @@ def test_the_ledger_the_reasons_and_the_exit_code(tmp_path: Path, cli: Cli) -> N
         "asked 4 = answered 1 + refused 1 + errored 2",
         "errors: bad reply 1, no recorded trace 1",
         "the first: bad reply: retrieved_ids: expected array, got int",
+        "more than a tenth are errors: the same command with --resume --retry-errors asks them again",
         f"traces: {out / 'traces.jsonl'}",
         f"next: ragworthy score answers --gold {gold} --trace {out / 'traces.jsonl'}",
         "run: 2 of 4 replies are errors (exit 1)",
@@ -423,3 +425,51 @@ def test_an_answerer_that_carries_a_secret_is_refused_unseen(
     )
     assert "sk-12345678" not in done.err
     assert not (tmp_path / "out").exists()
+
+
+POLICY = """\
+version = 1
+[answers]
+gold = "gold.jsonl"
+traces = "out/traces.jsonl"
+refusals = ["It's \'none\'."]
+[[gate]]
+metric = "precision"
+min = 0.5
+"""
+
+
+def test_a_run_with_a_policy_goes_on_with_its_gate(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    gold_of(tmp_path, 3)
+    run = ["run", "--target", f"{SERVERS / 'slow_callables.py'}:good", "--gold", "gold.jsonl"]
+    Path("own.toml").write_text(POLICY)
+
+    def following(*more: str) -> str:
+        done = cli(*run, *more)
+        assert done.code == 0, done.err
+        return done.out.splitlines()[-2]
+
+    named = "next: ragworthy score answers --gold gold.jsonl --trace {}/traces.jsonl"
+    assert following("--out", "out") == named.format("out")  # no policy says anything
+    assert following("--out", "out", "-c", "own.toml", "--resume") == "next: ragworthy gate -c own.toml"
+    # the policy judges other traces: what it says of refusals holds for these, too
+    told = following("--out", "other", "-c", "own.toml")
+    assert told == named.format("other") + " --refusal " + shlex.quote("It's 'none'.")
+    # a refusal that is no part of the policy: its gate would count it otherwise
+    told = following("--out", "out", "-c", "own.toml", "--resume", "--refusal", "No.")
+    assert told == named.format("out") + " --refusal " + shlex.quote("It's 'none'.") + " --refusal No."
+    Path("ragworthy.toml").write_text(POLICY)
+    assert following("--out", "out", "--resume") == "next: ragworthy gate -c ragworthy.toml"
+    assert following("--out", "other", "--resume") == named.format("other")
+    Path("ragworthy.toml").write_text("version = ")
+    assert following("--out", "out", "--resume") == named.format("out")
+
+
+@pytest.mark.parametrize(("errors", "said"), [(1, False), (2, True)])
+def test_more_than_a_tenth_of_errors_can_be_asked_again(tmp_path: Path, cli: Cli, errors: int, said: bool) -> None:
+    gold = gold_of(tmp_path, 10)
+    recorded = write_jsonl(tmp_path / "t.jsonl", [T1() | {"qid": f"Q{n}"} for n in range(10 - errors)])
+    done = cli("run", "--target", f"replay:{recorded}", "--gold", gold, "--out", tmp_path / "out")
+    again = "more than a tenth are errors: the same command with --resume --retry-errors asks them again"
+    assert (done.code, again in done.out.splitlines()) == (1, said)

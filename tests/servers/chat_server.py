@@ -33,8 +33,11 @@ WRITTEN = {
     "thinks": f"<think>It may be {{red}}.</think>\n```json\n{GOOD}\n```",
     "nothing": None,
     "parts": [{"type": "text", "text": GOOD[:20]}, {"type": "text", "text": GOOD[20:]}],
-    "truncated": GOOD[:30],
+    **dict.fromkeys(("truncated", "talks", "uncounted"), GOOD[:30]),
+    "echoes": json.dumps({"citations": ["1"], "claim": "The claim is not in context."}),
 }
+CUT = ("truncated", "talks", "uncounted")
+"""Models that are cut: by the server, at max_tokens, and by one that does not count tokens."""
 """What models write; NAME-once writes it the first time, and something good the second time."""
 
 
@@ -124,7 +127,7 @@ class Handler(BaseHTTPRequestHandler):
         elif model == "no-choices":
             self.send(200, b'{"choices": []}')
         elif model == "not-chat":
-            self.send(200, b"<html>")
+            self.send(200, f"<html>Welcome, {key}</html>".encode())
         else:
             self.write(model, body)
 
@@ -134,10 +137,12 @@ class Handler(BaseHTTPRequestHandler):
         again = name != model and "JSON object only" in body["messages"][1]["content"]
         written = GOOD if again else WRITTEN.get(name, GOOD)
         message = {"role": "assistant", "content": written}
-        choice = {"index": 0, "message": message, "finish_reason": "length" if name == "truncated" else "stop"}
-        usage = {"prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107,
+        choice = {"index": 0, "message": message, "finish_reason": "length" if name in CUT else "stop"}
+        wrote = body["max_tokens"] if model == "talks" else 7
+        usage = {"prompt_tokens": 100, "completion_tokens": wrote, "total_tokens": 100 + wrote,
                  "prompt_tokens_details": {"cached_tokens": 40}}  # fmt: skip
-        self.send(200, json.dumps({"choices": [choice], "usage": usage}).encode())
+        counted = {} if model == "uncounted" else {"usage": usage}
+        self.send(200, json.dumps({"choices": [choice], **counted}).encode())
 
     def wait(self, seconds: float) -> None:
         """Answer after a while, unless whoever asked goes away."""

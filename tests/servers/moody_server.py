@@ -16,7 +16,7 @@ import sys
 import time
 from contextlib import suppress
 
-LOG, PORT, MOOD, *NUMBERS = sys.argv[1:]
+LOG, PORT, MOOD, *NUMBERS = sys.argv[1:] if __name__ == "__main__" else ("", "0", "well")
 N = [float(one) for one in NUMBERS]
 BEGUN = time.monotonic()
 requests = 0
@@ -105,4 +105,5 @@ async def main() -> None:
     await server.serve_forever()
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

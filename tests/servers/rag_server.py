@@ -4,14 +4,16 @@
 
 prints its port, then serves until it is killed. `/v1/chat/completions` speaks like OpenAI and adds `sources`; with
 `"stream": true` it streams. `/ask` takes GET and POST, `/api/chat` speaks like Ollama, `/json` answers with JSON in
-the text, `/broken` and `/keyed` behave badly on purpose. What goes wrong stands in the question: `status 429 1`,
-`flaky 2`, `cut` (a stream without its end), `said` (an error inside a good reply), `none` (no answer).
+the text, `/broken` and `/keyed` behave badly on purpose, `/pieces` gives the key back in pieces.
+What goes wrong stands in the question: `status 429 1`, `flaky 2`, `cut` (a stream without its end),
+`said` (an error inside a good reply), `none` (no answer).
 """
 
 import json
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -54,7 +56,9 @@ class Handler(BaseHTTPRequestHandler):
             line = {"method": self.command, "path": place.path, "query": query, "body": body}
             log.write(json.dumps(line | {"headers": dict(self.headers)}) + "\n")
         served = {"/v1/chat/completions": self.chat, "/ask": self.ask, "/api/chat": self.ollama, "/json": self.json,
-                  "/keyed": self.keyed, "/broken": self.broken}  # fmt: skip
+                  "/keyed": self.keyed, "/broken": self.broken,
+                  "/pieces": self.pieces, "/pieces/chat/completions": self.parts,
+                  "/moved": self.moved, "/deltas": self.deltas}  # fmt: skip
         work = served.get(place.path)
         if work is None:
             self.send(404, b'{"detail": "Not Found"}')
@@ -134,6 +138,52 @@ class Handler(BaseHTTPRequestHandler):
 
     def broken(self, body: Any, query: Any) -> None:
         self.reply({"id": "c-1", "choices": [{"index": 0, "delta": {}}]})
+
+    def cut(self, cuts: list[int]) -> list[str]:
+        """The key of a request, cut at these places."""
+        key = self.headers["Authorization"].removeprefix("Bearer ")
+        places = [0, *sorted({cut for cut in cuts if 0 < cut < len(key)}), len(key)]
+        return [key[begin:end] for begin, end in pairwise(places)]
+
+    def pieces(self, body: Any, query: Any) -> None:
+        """The key in deltas, in parts, in parts between others, around a marker, or in what is no answer."""
+        cut, form = self.cut(body["cuts"]), body["form"]
+        parts = [{"type": "text", "text": one} for one in ("It is ", *cut, " [1]")]
+        if form.startswith("stream"):
+            events = [*({"delta": one["text"], "sources": ["a"]} for one in parts), {"end": form != "stream cut"}]
+            self.send(200, "".join(f"data: {json.dumps(one)}\n\n" for one in events).encode())
+        elif form == "between":
+            other = {"type": "thought", "text": "hm"}
+            self.reply({"parts": [one for part in parts for one in (part, other)], "sources": ["a"]})
+        elif form == "marker":
+            self.reply({"parts": [{"type": "text", "text": "[1]".join(cut)}], "sources": ["a"]})
+        elif form == "status":
+            self.send(500, json.dumps({"parts": parts}).encode())
+        else:
+            self.reply({"parts": parts, "sources": [1.5] if form == "unfit" else ["a"]})
+
+    def parts(self, body: Any, query: Any) -> None:
+        """A chat completion whose content comes in parts, with the key spread over them."""
+        cut = self.cut([int(place) for place in body["model"].split("-")])
+        texts = ('{"claim": "It is ', *cut, '", "citations": ["1"]}')
+        content = [{"type": "text", "text": one} for one in texts]
+        self.reply({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]})
+
+    def moved(self, body: Any, query: Any) -> None:
+        """Somewhere else, with what may be a secret of that place, and with the key of this one."""
+        key = (self.headers["Authorization"] or "").removeprefix("Bearer ")
+        self.send(307, b"", Location=f"http://you:pass-word@127.0.0.1:9/other/{key}?token=zzz-loc-secret")
+
+    def deltas(self, body: Any, query: Any) -> None:
+        """A stream; one to a question that begins with `drop` breaks off so many times: `drop 1 event`, `drop 9`."""
+        words = body["question"].split()
+        events = [{"delta": "It "}, {"delta": "is. [1]", "sources": ["a"]}, {"end": True}]
+        whole = "".join(f"data: {json.dumps(one)}\n\n" for one in events)
+        with LOCK:
+            SEEN[body["question"]] = SEEN.get(body["question"], 0) + 1
+        if words[0] == "drop" and SEEN[body["question"]] <= int(words[1]):
+            whole = whole[:30] if words[2:] == ["event"] else whole.partition('data: {"end"')[0]
+        self.send(200, whole.encode())
 
     def reply(self, value: Any) -> None:
         self.send(200, json.dumps(value).encode())

@@ -13,9 +13,10 @@ from ragworthy.adapters.model import Record
 from ragworthy.adapters.postprocessed import last_postprocessor, left_by
 from ragworthy.adapters.prompted import Undecided
 from ragworthy.adapters.questions import Questions
-from ragworthy.adapters.recorded import Reply, documents_of, lost, numbered_sources, reply_of, usage_of
+from ragworthy.adapters.recorded import Reply, documents_of, lost, reply_of, usage_of
 from ragworthy.adapters.saw import as_the_model_saw, without_nested
 from ragworthy.adapters.shapes import answer_in, last_answer_in, question_in
+from ragworthy.adapters.sources import numbered
 from ragworthy.adapters.spans import (
     BUILDER,
     EVALUATOR,
@@ -32,10 +33,6 @@ from ragworthy.adapters.spans import (
 )
 from ragworthy.adapters.tokens import together
 
-_BEGINNINGS = (120, 60, 30, 15)
-"""So many first characters of a numbered source have to stand in a document for it to be that document's; the longest
-beginning that stands in one decides, since what follows a short source in the prompt is no part of it.
-"""
 _PIPELINE = re.compile(r"pipeline\.run", re.IGNORECASE)
 """What Haystack calls the step around all others; what that gives back stands under the names of components."""
 NO_ANSWER = "no answer in the spans of the trace"
@@ -220,6 +217,8 @@ def known_qid(trace: str, spans: Mapping[str, Span], rules: Rules) -> str:
 def _record(one: _Parts, rules: Rules, remark: str) -> Read:
     remarks = {remark} - {""}
     given, undecided = _given_to_model(one, rules, remarks)
+    sources = numbered(one.calls, given, keep_ids=rules.ids.rule == "id")
+    given = sources.documents
     documents = [rules.ids.named(found) for found in given]
     remarks |= {"uuid" for was, now in zip(given, documents, strict=True) if was.id and was.id != now.id}
     remarks |= {"hashed" for was, now in zip(given, documents, strict=True) if not was.id and _hashed(now, rules)}
@@ -231,7 +230,7 @@ def _record(one: _Parts, rules: Rules, remark: str) -> Read:
             record["topk"] = [_result(found) for found in documents]
     else:
         remarks.add("bare")
-    remarks |= _answered(record, one, documents, rules)
+    remarks |= _answered(record, one, [documents[place].id for place in sources.order], rules)
     if undecided and "error" not in record:
         record.pop("answer_json", None)
         record["error"] = undecided
@@ -292,8 +291,8 @@ def _recognised(given: list[Document], spans: Mapping[str, Span]) -> list[Docume
     ]
 
 
-def _answered(record: Record, one: _Parts, documents: Sequence[Document], rules: Rules) -> set[str]:
-    """Put the answer, or the error, into the record."""
+def _answered(record: Record, one: _Parts, seen: Sequence[str], rules: Rules) -> set[str]:
+    """Put the answer, or the error, into the record; `seen` are the ids in the order in which the model got them."""
     failed = [span.status for span in one.top if span.status]
     text, other = _chosen(*_said(one), rules)
     if failed:
@@ -303,7 +302,6 @@ def _answered(record: Record, one: _Parts, documents: Sequence[Document], rules:
         if one.calls or any(span.kind == BUILDER for span in one.spans.values()):
             record["error"] = NO_ANSWER
         return set()
-    seen = _seen(one.calls, documents)
     cited = answered(text, seen, rules.marks)
     record["answer_json"] = {"claim": cited.claim, "citations": cited.citations}
     remarks = {"stray"} if cited.outside else set()
@@ -334,30 +332,6 @@ def _chosen(said: Reply | None, whole: str | None, rules: Rules) -> tuple[str | 
 
 def _evened(text: str) -> str:
     return " ".join(text.split())
-
-
-def _seen(calls: Sequence[Span], documents: Sequence[Document]) -> list[str]:
-    """The ids in the order in which the model got them: by the numbers of the prompt where LlamaIndex numbered it."""
-    sources = [source for span in calls for source in numbered_sources(span)]
-    texts = [_evened(found.text) for found in documents] if sources else []
-    numbers: dict[int, str] = {}
-    for number, text in sources:
-        place = _place(_evened(text[: 4 * _BEGINNINGS[0]]), texts)
-        if place is not None:
-            numbers[number] = documents[place].id
-    if sorted(numbers) == list(range(1, len(numbers) + 1)) and numbers:
-        return [numbers[number] for number in sorted(numbers)]
-    return [found.id for found in documents]
-
-
-def _place(source: str, texts: Sequence[str]) -> int | None:
-    """The document that a numbered source begins in."""
-    for length in _BEGINNINGS:
-        start = source[:length]
-        found = next((nth for nth, whole in enumerate(texts) if start and start in whole), None)
-        if found is not None or len(source) < _BEGINNINGS[-1]:
-            return found
-    return None
 
 
 def _measured(one: _Parts) -> Record:

@@ -59,6 +59,8 @@ class Given(NamedTuple):
     stage_ms: Any = None
     names: tuple[str, str, str] = ("text", "documents", "cited")
     """Under which names the text, the documents and the citations stood."""
+    by_text: bool = False
+    """Whether `cited` was itself read from the text: markers that are found there come first."""
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -133,13 +135,16 @@ def read(given: Given, how: Rules) -> Made:
     found = [_named(value, how, f"{given.names[1]}[{n}]") for n, value in enumerate(values)]
     ids = [one.id for one, _ in found]
     cited = answered(text_of(given.text, given.names[0]), ids, how.marks)
-    citations = cited.citations if given.cited is None else _cited(given, ids, how)
+    marked = given.cited is None or (given.by_text and bool(cited.citations))
+    citations = cited.citations if marked else _cited(given, ids, how)
     fields: dict[str, Any] = {
         "answer_json": {"claim": cited.claim, "citations": citations},
-        "retrieved_ids": ids,
+        "retrieved_ids": list(dict.fromkeys(ids)),  # each at its first place; numbers mean the list as it was given
     }
     if any(one.score is not None for one, _ in found):
-        fields["topk"] = [{"id": one.id} | ({} if one.score is None else {"score": one.score}) for one, _ in found]
+        first = {one.id: one.score for one, _ in reversed(found)}
+        ranked = ((name, first[name]) for name in fields["retrieved_ids"])
+        fields["topk"] = [{"id": name} | ({} if score is None else {"score": score}) for name, score in ranked]
     if spoiled := within([one for one, _ in found], ruled=bool(how.ids.rule or how.own)):
         fields[AMBIGUOUS_IDS] = spoiled
     usage = usage_of(given.text) if given.usage is None else _object(given.usage, "usage")
@@ -148,7 +153,8 @@ def read(given: Given, how: Rules) -> Made:
     if given.stage_ms is not None:
         fields["stage_ms"] = _object(given.stage_ms, "stage_ms")
     chunks = tuple(chunk(one) for one, _ in found if one.text)
-    return Made(fields, _how(given, [origin for _, origin in found], how), chunks)
+    by = given._replace(cited=None) if marked else given
+    return Made(fields, _how(by, [origin for _, origin in found], how), chunks)
 
 
 def chunk(one: Document) -> dict[str, Any]:

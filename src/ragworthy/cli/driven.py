@@ -11,15 +11,17 @@ from typing import Any
 from ragworthy.adapters.replies import rules as rules_of
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
-from ragworthy.errors import usage_error
+from ragworthy.errors import RagworthyError, usage_error
 from ragworthy.gold.following import UNNAMED
+from ragworthy.load.checker import load_toml
 from ragworthy.load.sources import open_source
 from ragworthy.names import Exit
-from ragworthy.policy.read import load_policy
+from ragworthy.policy.declare import REFUSALS
+from ragworthy.policy.read import find_policy, load_policy
 from ragworthy.policy.sections import check_settings
 from ragworthy.report.show import counted, plural
 from ragworthy.runner import run as running
-from ragworthy.runner.contract import Options, Target
+from ragworthy.runner.contract import Options, Target, asking
 from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.journal import FILE as JOURNAL
 from ragworthy.runner.results import CHUNKS, TRACES, Counts
@@ -28,6 +30,9 @@ from ragworthy.suites import SUITES
 from ragworthy.suites.refusing import refuses_of
 from ragworthy.text import clip
 
+_GATE = "next: ragworthy gate"
+_MANY = 0.1
+"""From this share on, errors are worth asking again."""
 _EVERY = 0.2
 """So many seconds lie between two lines of progress."""
 
@@ -49,8 +54,10 @@ def folder_of(text: str) -> Path:
 def open_given(given: argparse.Namespace) -> Target:
     """The target that the flags name."""
     rules = rules_of(given.doc_id, given.marker, running.gold_ids(Path(given.gold)), ("--doc-id", "--marker"))
-    names = frozenset(running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob))
-    options = Options(given.retries, tuple(given.header), tuple(given.knob), rules, names, given.map)
+    knobs = running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob)
+    options = Options(
+        given.retries, tuple(given.header), tuple(given.knob), rules, frozenset(knobs), given.map, asking(knobs)
+    )
     return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
 
 
@@ -94,20 +101,45 @@ def traces(given: argparse.Namespace) -> Path:
 
 
 def next_of(given: argparse.Namespace) -> str:
-    """The command line that scores the traces of a run, by what the gold set is for."""
+    """The command line that judges the traces of a run: by the policy that names them, else by what the gold is for."""
     from ragworthy.gold.commands import suite_of
     from ragworthy.gold.following import flags, items_of
 
+    policy = None if _refusals(given) else _policy_of(given)
+    if policy is not None:
+        return f"{_GATE} -c {shlex.quote(policy)}"
     source = open_source("gold", Path(given.gold))
     suite = "retrieval" if suite_of(source) == "retrieval" else "answers"
-    return next_line(suite, given.gold, traces(given), "--trace") + flags(items_of(source), suite) + _refusals(given)
+    scheme, _, index = given.target.partition(":")
+    more = flags(items_of(source), suite)
+    if scheme == "builtin":
+        more = more.replace(UNNAMED, shlex.quote(index))
+    return next_line(suite, given.gold, traces(given), "--trace") + more + _refusals(given, policy=True)
 
 
-def _refusals(given: argparse.Namespace) -> str:
-    """What was said of refusals, so that a score counts them alike."""
-    told = {"--refusal": given.refusal, "--refusal-pack": given.refusal_pack,
-            "--refusal-start": given.refusal_start, "--refusal-pattern": given.refusal_pattern}  # fmt: skip
-    return "".join(f" {flag} {shlex.quote(value)}" for flag, values in told.items() for value in values)
+def _policy_of(given: argparse.Namespace) -> str | None:
+    """The policy that names the traces of a run: the one that is given, else the one that `gate` would find."""
+    try:
+        path = find_policy(given.config)
+        return str(path) if _names(load_toml(path), path.parent, traces(given).resolve()) else None
+    except RagworthyError:
+        return None
+
+
+def _names(value: Any, folder: Path, file: Path) -> bool:
+    """Whether a table names a file, from its folder; nothing of it is run."""
+    if isinstance(value, dict | list):
+        return any(_names(one, folder, file) for one in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, str) and Path(value).suffix == file.suffix and (folder / value).resolve() == file
+
+
+def _refusals(given: argparse.Namespace, *, policy: bool = False) -> str:
+    """What was said of refusals, by flags or also by the policy, so that a score counts them alike."""
+    said = settings_of(given) if policy else given
+    names = ("refusal", "refusal_pack", "refusal_start", "refusal_pattern")
+    told = {f"--{name.replace('_', '-')}": getattr(said, f"{name}s" if policy else name) for name in names}
+    said_so = ((flag, value) for flag, values in told.items() for value in values if value not in REFUSALS)
+    return "".join(f" {flag} {shlex.quote(value)}" for flag, value in said_so)
 
 
 def next_line(suite: str, gold: str, runs: Path, flag: str = "--runs") -> str:
@@ -133,8 +165,7 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
             near = plural(counts.near, "answer reads", "answers read")
             print(f'{near} like a refusal, e.g. "{clip(counts.alike[0], 80)}"{_if_so(counts)} (docs/refusals.md)')
         if counts.reasons:
-            print(f"errors: {counted(counts.reasons)}")
-            print(f"the first: {clip(counts.first or '', 300)}")
+            _tell_errors(counts, finished=ran.finished)
         for note in ran.notes:
             print(f"note: {note}")
         if ran.left_running:
@@ -148,9 +179,18 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
         if ran.finished and counts.errored == counts.asked:
             print("next: the same command with --check shows one reply; --resume --retry-errors asks all again")
         elif ran.finished and following:
-            print(_with_chunks(following, counts, given) + _known(counts))
+            for one in _after_errors(_following(following, counts, given), counts):
+                print(one)
     print(f"{ending} (exit {int(code)})")
     return int(code)
+
+
+def _tell_errors(counts: Counts, *, finished: bool) -> None:
+    """Which errors there were, and how to ask again where they are many."""
+    print(f"errors: {counted(counts.reasons)}")
+    print(f"the first: {clip(counts.first or '', 300)}")
+    if finished and counts.asked * _MANY < counts.errored <= counts.asked / 2:  # with more, it is the next step
+        print("more than a tenth are errors: the same command with --resume --retry-errors asks them again")
 
 
 def _tell_chunks(counts: Counts, given: argparse.Namespace) -> None:
@@ -163,9 +203,20 @@ def _tell_chunks(counts: Counts, given: argparse.Namespace) -> None:
         print(f"{names} several texts ({some}): --doc-id content tells them apart")
 
 
-def _with_chunks(following: str, counts: Counts, given: argparse.Namespace) -> str:
-    """The next command with the texts that this run wrote, where evidence is to be bound to some."""
-    return following.replace(UNNAMED, shlex.quote(str(Path(given.out) / CHUNKS))) if counts.chunks else following
+def _after_errors(following: str, counts: Counts) -> list[str]:
+    """The next command; where most replies are errors, a score would be INVALID, and they are asked again first."""
+    if 2 * counts.errored <= counts.asked:
+        return [following]
+    again = f"--resume --retry-errors asks the {counts.errored:,} errors again; --check shows one reply"
+    return [f"next: the same command with {again}", following.replace("next:", "then:", 1)]
+
+
+def _following(following: str, counts: Counts, given: argparse.Namespace) -> str:
+    """The next command; a score gets the texts that this run wrote, where evidence is to be bound to some."""
+    if following.startswith(_GATE):
+        return following
+    chunks = shlex.quote(str(Path(given.out) / CHUNKS))
+    return (following.replace(UNNAMED, chunks) if counts.chunks else following) + _known(counts)
 
 
 def _known(counts: Counts) -> str:

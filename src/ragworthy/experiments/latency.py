@@ -311,7 +311,7 @@ async def _one(sweep: Sweep, n: int, cell: Cell, target: Target, options: Option
     )
     if fired.hopeless:
         first = fired.shots[0]
-        raise give_up(target.name, first.ask, first.reply, count=len(fired.shots[:SURE]), others=False)
+        raise give_up(target.name, first.ask, first.reply, qids=[one.ask.qid for one in fired.shots[:SURE]])
     records = [_record(cell, place, shot) for place, shot in enumerate(fired.shots)]
     took = max(shot.at * 1000 + shot.e2e_ms for shot in fired.shots) - fired.shots[0].at * 1000
     kept = _Kept(_summed(cell, fired), records)

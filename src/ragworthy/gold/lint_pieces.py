@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.pieces import can_count, grouped, occurs, tells
 from ragworthy.records import Gold
-from ragworthy.text import clip, fold
+from ragworthy.text import clip, fold, letters
 
 BY_PIECE = frozenset({f.NO_LETTERS, f.UNMEETABLE})
 """Errors of a whole item, of which the lint says more exactly which piece it is."""
@@ -36,9 +36,12 @@ def placed(gold: Gold) -> Iterator[tuple[str, str]]:
 
 
 def unfit(gold: Gold, *, short_words: bool) -> Iterator[Found]:
-    """Pieces without a letter or a digit, and groups that no claim can meet."""
+    """Pieces and evidence without a letter or a digit, and groups that no claim can meet."""
+    for nth, text in enumerate(gold.gold_evidence or ()):
+        if not tells(text):
+            yield Found("RW-G33", f"gold_evidence[{nth}]", f"expected a letter or a digit, got {_quoted(text)}")
     for field, piece in placed(gold):
-        if piece.strip() and not tells(piece):
+        if piece and not tells(piece):
             yield Found("RW-G30", field, f"expected a letter or a digit, got {_quoted(piece)}")
     for nth, group in enumerate(grouped(gold.gold_claim_all)):
         if not any(can_count(piece, short_words=short_words) for piece in group):
@@ -47,12 +50,18 @@ def unfit(gold: Gold, *, short_words: bool) -> Iterator[Found]:
 
 
 def doubted(gold: Gold, *, short_words: bool) -> Iterator[Found]:
-    """Pieces that stand in the question itself: an answer that repeats the question has them."""
+    """Pieces that stand in the question itself, and references that are it: an answer that repeats the question has
+    them.
+    """
     question = fold(gold.question or "")
     for field, piece in placed(gold):
         if question and occurs([piece], question, short_words=short_words):
             yield Found("RW-G32", field, f"{_quoted(piece)} stands in the question itself")
+    given = gold.gold_reference
+    for text in given if isinstance(given, list) else [given or ""]:
+        if question and letters(text) and letters(text) == letters(question):
+            yield Found("RW-G32", "gold_reference", f"{_quoted(text)} is the question itself")
 
 
 def _quoted(piece: str) -> str:
-    return json.dumps(clip(piece, 60), ensure_ascii=False)
+    return json.dumps(clip(piece, 60) or piece[:60], ensure_ascii=False)

@@ -1,6 +1,6 @@
 """What corpus files hold: chunk texts, and JSON lines of documents and blocks, each with the place it stands at."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,3 +83,8 @@ def _record(line: bytes, where: str, problems: list[Problem]) -> dict[str, Any] 
             return record
         problems.append(Problem("RW-F08", f"expected a JSON object, got {described(record)}", where))
     return None
+
+
+def only_retrieved(chunks: Sequence[Chunk]) -> bool:
+    """Whether these are what a run retrieved and wrote down, and not all that its index has."""
+    return bool(chunks) and all((one.attrs or {}).get("retrieved") is True for one in chunks)

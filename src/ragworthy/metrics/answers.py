@@ -11,6 +11,17 @@ from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.registry import metric
 from ragworthy.names import Label, Stage
 
+SHIPPED = "shipped answers"
+
+
+def cases_with(errors: int, cases: str) -> str:
+    """What a rate is taken over, where errors stand in the place of some answers.
+
+    >>> cases_with(1, "shipped answers"), cases_with(0, "shipped answers"), cases_with(1, "unanswerable questions")
+    ('shipped answers and errors', 'shipped answers', 'unanswerable questions')
+    """
+    return f"{SHIPPED} and errors{cases.removeprefix(SHIPPED)}" if errors and cases.startswith(SHIPPED) else cases
+
 
 @metric(
     better="higher",
@@ -292,8 +303,13 @@ def _uncited(facts: Facts) -> tuple[Stage, str]:
     return Stage.CITATION, "gold evidence was retrieved but not cited"
 
 
-def blame(facts: Facts) -> tuple[Stage, str]:
-    """The stage to look at first, and why."""
+def blame(facts: Facts, *, whole: bool = True) -> tuple[Stage, str]:
+    """The stage to look at first, and why.
+
+    Where the corpus is not the `whole` index but what was retrieved from it, evidence that no chunk holds may be in the
+    index all the same: it was not retrieved.
+    """
+    facts = facts if whole else facts._replace(unbound=False)
     what = label(facts)
     if what is Label.MISSING:
         return Stage.PIPELINE, "no trace was written for this question"

@@ -1,6 +1,6 @@
 """Metrics of the cost family, and what a run costs: exact, or not known with the reason; never silently cheaper."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -60,13 +60,15 @@ def spend_of(
 ) -> Fraction | str:
     """What one run cost by its usage, or why that is not known; `model` answers where the usage does not say which.
 
-    An error that does not say what it used adds nothing: the suite warns of it (RW-W97).
+    A stage of an error that does not say what it used adds nothing: the suite warns of it (RW-W97).
 
     >>> flat = Prices("USD", (Price(None, None, Fraction("0.006"), Fraction("0.006")),))
     >>> spend_of({"total_tokens": 3770}, flat) == Fraction("0.02262")
     True
     >>> spend_of(None, flat)
     'usage is not recorded'
+    >>> spend_of({"model": "m", "attempts": 0}, flat, errored=True)
+    Fraction(0, 1)
     """
     if prices is None:
         return NO_PRICES
@@ -74,6 +76,8 @@ def spend_of(
         return Fraction(0) if errored else "usage is not recorded"
     total = Fraction(0)
     for stage, counts in _stages_of(usage):
+        if errored and not _counted(counts):
+            continue
         named = counts.get("model") or ((usage.get("model") or model) if stage == "llm" else None)
         spend = _spend(counts, prices, named if isinstance(named, str) else None, stage)
         if isinstance(spend, str):
@@ -82,16 +86,32 @@ def spend_of(
     return total
 
 
+def unpriced(sample: Sample) -> bool:
+    """Whether nobody knows what a run used, or what a stage of it did, because it ended in an error."""
+    run = sample.timed.run
+    return run.error is not None and not all(_counted(counts) for _, counts in _stages_of(run.usage or {}))
+
+
+def _counted(counts: Mapping[str, Any]) -> bool:
+    """Whether counts say anything of tokens."""
+    return any(counts.get(name) is not None for name in _COUNTS)
+
+
 _CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
 
 
-def from_cache(usage: Mapping[str, Any] | None) -> bool | None:
-    """Whether at least half of the prompt of a run came out of the server's cache; None where usage does not tell.
+class Prompt(NamedTuple):
+    """The tokens of a prompt, and how many of them came out of the server's cache."""
 
-    >>> from_cache({"prompt_tokens": 420, "prompt_tokens_details": {"cached_tokens": 414}})
-    True
-    >>> from_cache({"llm": {"prompt_tokens": 420, "cached_tokens": 20}}), from_cache({"prompt_tokens": 420})
-    (False, None)
+    tokens: int
+    cached: int
+
+
+def prompt_of(usage: Mapping[str, Any] | None) -> Prompt | None:
+    """What usage tells of a run's prompt and the cache; None where it does not.
+
+    >>> prompt_of({"llm": {"prompt_tokens": 420, "cached_tokens": 20}}), prompt_of({"prompt_tokens": 420})
+    (Prompt(tokens=420, cached=20), None)
     """
     prompt = cached = 0
     told = False
@@ -102,7 +122,29 @@ def from_cache(usage: Mapping[str, Any] | None) -> bool | None:
         told = told or any(one is not None for one in found)
         cached += max((one for one in found if one is not None), default=0)
         prompt += _count(counts, "prompt_tokens") or _count(counts, "input_tokens") or 0
-    return (prompt > 0 and 2 * cached >= prompt) if told else None
+    return Prompt(prompt, cached) if told else None
+
+
+def shared_start(prompts: Sequence[Prompt]) -> int:
+    """How many tokens the prompts begin with alike, so that the cache always has them: the instructions.
+
+    It is the least that came out of the cache, a tenth of the runs apart, which may have met it cold. A prompt of which
+    nearly all was there says nothing of that.
+
+    >>> shared_start([Prompt(147, 90), Prompt(183, 94), Prompt(198, 197)]), shared_start([Prompt(420, 414)] * 5)
+    (90, 0)
+    """
+    partly = sorted(one.cached for one in prompts if 20 * one.cached < 19 * one.tokens)
+    return partly[len(partly) // 10] if partly else 0
+
+
+def from_cache(prompt: Prompt, shared: int) -> bool:
+    """Whether at least half of a prompt came out of the server's cache, what all prompts begin with apart.
+
+    >>> from_cache(Prompt(147, 90), 90), from_cache(Prompt(183, 94), 90), from_cache(Prompt(176, 162), 90)
+    (False, False, True)
+    """
+    return prompt.cached > shared and 2 * (prompt.cached - shared) >= prompt.tokens - shared
 
 
 def _count(counts: Mapping[str, Any], name: str) -> int | None:

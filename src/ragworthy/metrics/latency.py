@@ -53,11 +53,6 @@ class Sample(NamedTuple):
         """Whether it ended in an error, or without an answer where runs hold answers."""
         return self.timed.run.error is not None or (self.facts is not None and self.facts.errored)
 
-    @property
-    def unpriced(self) -> bool:
-        """Whether nobody knows what it used, because it ended in an error."""
-        return self.timed.run.error is not None and not self.timed.run.usage
-
 
 def stage_name(written: str) -> str:
     """The one name of a stage.

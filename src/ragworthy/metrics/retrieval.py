@@ -365,15 +365,15 @@ def label(facts: Facts, k: int) -> Label:
     return Label.OK
 
 
-def blame(facts: Facts, k: int) -> tuple[Stage, str]:
-    """The stage to look at first, and why."""
+def blame(facts: Facts, k: int, *, whole: bool = True) -> tuple[Stage, str]:
+    """The stage to look at first, and why; what a corpus lacks is not in the index where it is the `whole` of it."""
     what = label(facts, k)
     found = any(0 < rank <= k for rank in facts.blocks)
     if what is Label.MISSING:
         return Stage.PIPELINE, "no trace was written for this question"
     if what is Label.ERROR:
         return Stage.PIPELINE, "an error instead of results"
-    if facts.gone and what in (Label.NOT_COVERED, Label.OFF_TARGET, Label.NOT_RETRIEVED):
+    if facts.gone and whole and what in (Label.NOT_COVERED, Label.OFF_TARGET, Label.NOT_RETRIEVED):
         return Stage.INDEX, "the text that answers it is not in this index"
     if what is Label.NOT_CITED:
         return Stage.CITATION, "nothing is cited"

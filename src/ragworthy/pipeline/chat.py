@@ -44,16 +44,18 @@ class Chat:
         found: Answer | str = ""
         uncited: Answer | None = None
         written = Written("", False, "")
+        cut: list[int | None] = []
         try:
             for attempt in (1, 2):
                 body = _body(self.endpoint.model, messages(question, context, again=attempt > 1), attempt, seed, knobs)
                 written = await self.endpoint.written(body, len(context), asked)
                 usage |= {"attempts": attempt, "format": written.form, **asked.counts}
+                cut += [written.tokens] if written.cut else []
                 found = read(written.text, context)
                 if isinstance(found, Answer) and not found.fault:
                     return self._said(usage, asked, written, answer=found)
                 uncited = found if isinstance(found, Answer) else uncited
-            lost = _useless(str(found), written, knobs.reply_tokens)
+            lost = _truncated(cut, knobs.reply_tokens) if written.cut else _useless(str(found))
         except Unanswered as error:
             lost = error
         if uncited is not None:  # it was asked for a citation and gave none: that is its answer
@@ -73,7 +75,7 @@ class Chat:
         claim = self.endpoint.secrets.masked_reply(claim)
         mask = self.endpoint.secrets.masked
         error, code = (mask(lost.error), lost.code) if lost else ("", "")
-        raw = mask(written.text)[:_KEPT]
+        raw = mask((lost.raw if lost else "") or written.text)[:_KEPT]
         return Said(claim, citations, usage, asked.sent, error, code, raw)
 
 
@@ -88,9 +90,24 @@ def _body(model: str, told: list[dict[str, str]], attempt: int, seed: int, knobs
     }
 
 
-def _useless(fault: str, written: Written, tokens: int) -> Unanswered:
-    """The error of a question whose two replies are of no use."""
-    if written.cut:
-        text = f"truncated: the reply was cut at {tokens} tokens, twice; the knob reply_tokens allows more"
-        return Unanswered(text, "RW-N05")
+def _useless(fault: str) -> Unanswered:
+    """The error of a question whose two replies do not keep to the form."""
     return Unanswered(f"bad reply: the model did not answer in the form asked for, twice: {clip(fault, 160)}", "RW-N04")
+
+
+def _truncated(cut: list[int | None], allowed: int) -> Unanswered:
+    """The error of a question whose replies were cut after so many tokens, where the server counts them.
+
+    >>> _truncated([512, 512], 512).error
+    'truncated: the reply was cut at 512 tokens, twice; the knob reply_tokens allows more'
+    """
+    known = [one for one in cut if one is not None]
+    twice = ", twice" if len(cut) > 1 else ""
+    if not known:
+        text = f"the reply was cut{twice}: at the {allowed} tokens of the knob reply_tokens, or where its context ended"
+    elif max(known) >= allowed:
+        text = f"the reply was cut at {max(known)} tokens{twice}; the knob reply_tokens allows more"
+    else:
+        text = f"the server cut the reply at {max(known)} tokens{twice}, before the {allowed} of the knob reply_tokens"
+        text += ": its context is full, or it has a limit of its own"
+    return Unanswered(f"truncated: {text}", "RW-N05")

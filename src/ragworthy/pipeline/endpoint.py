@@ -25,6 +25,9 @@ PERMIT = "RAGWORTHY_CHAT_URL"
 _OPENAI = "https://api.openai.com/"
 MOST_BYTES = 1 << 20
 RETRIES = 2
+_LOOKED_AT = 8192
+"""So many bytes of what is no completion are looked at."""
+_USUAL = "/v1/chat/completions"
 _REFUSING = (400, 415, 422, 501)
 """Statuses of a server that does not take what a request asks for."""
 _FORMAT = re.compile(r"response.?format|json.?(?:schema|object|mode)|grammar|structured|guided", re.IGNORECASE)
@@ -36,10 +39,12 @@ _CAN_GO = {"max_tokens": "max_completion_tokens", "seed": None, "temperature": N
 class Unanswered(Exception):
     """A question to which an endpoint gave no answer: `error` begins with a stable word."""
 
-    def __init__(self, error: str, code: str) -> None:
+    def __init__(self, error: str, code: str, raw: str = "") -> None:
         super().__init__(error)
         self.error = error
         self.code = code
+        self.raw = raw
+        """What came in place of an answer, as it may be shown."""
 
 
 class Written(NamedTuple):
@@ -50,6 +55,8 @@ class Written(NamedTuple):
     """Whether it was stopped in the middle, for it had written as many tokens as it may."""
     form: str
     """How it was held to its form."""
+    tokens: int | None = None
+    """How many tokens it wrote, where the server says so."""
 
 
 class Asking(msgspec.Struct):
@@ -161,13 +168,27 @@ class Endpoint:
             replied = msgspec.json.decode(body, type=_Completion)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             reason = clip(str(error).replace("`", ""), 120)
-            raise Unanswered(f"bad reply: expected a chat completion, got: {reason}", "RW-N03") from None
+            raw = self._shown(body)
+            raise Unanswered(f"bad reply: expected a chat completion, got: {reason}", "RW-N03", raw) from None
         if not replied.choices:
-            raise Unanswered("bad reply: expected a chat completion, got one without choices", "RW-N03")
-        _add(asked.counts, replied.usage or {})
+            raw = self._shown(body)
+            raise Unanswered("bad reply: expected a chat completion, got one without choices", "RW-N03", raw)
+        usage = replied.usage or {}
+        _add(asked.counts, usage)
+        tokens = usage.get("completion_tokens")
         choice = replied.choices[0]
         text = _text(choice.message.content) or choice.message.refusal or ""
-        return Written(self.secrets.masked_reply(text), choice.finish_reason == "length", form)
+        return Written(
+            self.secrets.masked_reply(text),
+            choice.finish_reason == "length",
+            form,
+            tokens if type(tokens) is int else None,
+        )
+
+    def _shown(self, body: bytes) -> str:
+        """The beginning of what came back, without secrets."""
+        text = body[:_LOOKED_AT].decode("utf-8", "replace")
+        return self.secrets.masked(text) if len(body) <= _LOOKED_AT else self.secrets.masked_start(text)
 
     def _lost(self, broken: Broken, within: float) -> Unanswered:
         """What an exchange without an answer means for the question."""
@@ -183,6 +204,10 @@ class Endpoint:
 
     def _failed(self, answer: Answer) -> Unanswered:
         unsent = ""
+        if answer.status == 404:
+            usual = "" if self.url.endswith(_USUAL) else ", and a base address mostly ends in /v1"
+            told = self._told(answer).partition(": ")[2] or "nothing"
+            return Unanswered(f"status 404: asked {self.url}{usual}; got: {told}", "RW-N03")
         if answer.status in (401, 403) and self._keys.withheld:
             unsent = f"; the key in {self._keys.withheld} was not sent, for this is not the address in {PERMIT}"
         return Unanswered(f"{self._told(answer)}{unsent}", "RW-N07" if answer.status in (429, 503) else "RW-N03")

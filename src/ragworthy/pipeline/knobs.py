@@ -104,6 +104,8 @@ def read(given: Mapping[str, Any], base: Knobs | None = None) -> Knobs:
             raise ValueError(f"expected a knob ({', '.join(_ALLOWED)}), got {described(name)}")
         if name == "answerer" and _carries(value):
             raise ValueError(f"{PLAIN}, got one with a user or a query")
+        if name == "answerer" and isinstance(value, str) and value.startswith("chat:") and "://" not in value:
+            raise ValueError(f"{PLAIN}, got one without {'http://' if '@' in value else '@URL'}")
         expected, fits = _ALLOWED[name]
         if not fits(value):
             got = described(shown(value) if isinstance(value, str) else value)

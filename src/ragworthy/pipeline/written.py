@@ -18,6 +18,8 @@ _NUMBERS = re.compile(
     re.IGNORECASE,
 )
 """A number as models cite: 1, [1], (1), 1., #1, passage 1, [1, 2]."""
+_ECHO = re.compile(r"^[\s\"']*(?:the )?claim(?: is)?\b[\s:]*")
+"""What small models write before the refusal, for they were told what the claim is."""
 _TITLED = re.compile(r"\[(?P<name>[^\]]+)\].*", re.DOTALL)
 """A name in brackets with what stood behind it: [1] Locks."""
 _MARKER = re.compile(r"(?:(?<=\s)|(?<=[.!?])|^)\[(?P<numbers>\d{1,4}(?:\s*,\s*\d{1,4})*)\]")
@@ -62,7 +64,7 @@ def read(text: str, context: Sequence[Chunk]) -> Answer | str:
     if isinstance(given, str):
         return given
     claim, marked = _unmarked(squeeze(given.claim), context)
-    if trim_fold(claim).strip(" .\"'") == REFUSAL:
+    if _ECHO.sub("", trim_fold(claim)).strip(" .\"'") == REFUSAL:
         return Answer(REFUSAL, [])
     if not claim:
         return "expected a claim, got an empty one"

@@ -156,7 +156,7 @@ def too_small(one: g.Judged) -> str | None:
     gate, value = one.gate, one.value
     if value is None or not value.size or value.interval is None or gate.op not in (g.MIN, g.MAX):
         return None
-    if not value.rate:
+    if not value.rate or one.by_errors:
         return None
     needed = cases_needed(gate.op, Fraction(gate.threshold) / value.top)
     if needed is None or value.size >= max(needed):

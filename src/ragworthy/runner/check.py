@@ -54,13 +54,20 @@ def problems(checked: Checked, name: str) -> DataError | None:
     if reply.error is None:
         return None
     error = in_environment().masked(reply.error)
-    advice = hint_of(error, reply, name, checked.raw)
+    advice = _ALONE.get(reply.code or "") or hint_of(error, reply, name, checked.raw)
     if reason_of(error) == "bad reply" and not reply.reported:
         misfits = reply.misfits or (("", error.partition(": ")[2]),)
         found = [Problem(code_of(field), clip(why, 300), name, field) for field, why in misfits]
         return DataError(found, advice=advice)
     code = "RW-J06" if reply.unreachable else "RW-J12"
     return DataError([Problem(code, f"expected a reply, got {clip(error, 300)}", name)], advice=advice)
+
+
+_ALONE = {
+    "RW-N06": "One question alone takes longer than that: raise --timeout, or see what else keeps the server busy.",
+    "RW-N07": "Wait until the server answers; with a longer --timeout one that loads its model is waited for.",
+}
+"""What helps where one question alone fails; it is no matter of --concurrency."""
 
 
 def reading(checked: Checked, refuses: Callable[[str], bool]) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """What a target is asked and what it may reply; every reply is checked against this and nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
@@ -11,7 +11,7 @@ from ragworthy.records import Result
 from ragworthy.runner.misfits import misfits_of, said_of, text_for_list
 from ragworthy.runner.reported import SHOWN, code_in, error_in, kept_in, negative, raw_in, written
 from ragworthy.text import clip, described
-from ragworthy.wire.secret import Secrets, in_environment
+from ragworthy.wire.secret import WITHHELD, Secrets, in_environment
 
 if TYPE_CHECKING:
     from ragworthy.adapters.replies import Made, Rules
@@ -38,6 +38,19 @@ class Ask(msgspec.Struct, frozen=True):
         return {"qid": self.qid, "q": self.q, "seed": self.seed, "jitter": self.jitter, "knobs": knobs}
 
 
+THE_QUESTION = "{q}"
+"""A knob with this value is the question, for objects of frameworks."""
+
+
+def asking(knobs: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the knobs that stand for the question.
+
+    >>> asking({"user_text": "{q}", "language": "en"})
+    frozenset({'user_text'})
+    """
+    return frozenset(name for name, value in knobs.items() if value == THE_QUESTION)
+
+
 class Options(NamedTuple):
     """How a target is reached."""
 
@@ -53,6 +66,8 @@ class Options(NamedTuple):
     """The names of all knobs, those of a file too."""
     map: str | None = None
     """How an HTTP service is asked and its replies are read: a file, or the name of a bundled map."""
+    asks: frozenset[str] = frozenset()
+    """The knobs whose value is the question: see `asking`."""
 
     @property
     def told(self) -> dict[str, str]:
@@ -98,6 +113,8 @@ class Reply(msgspec.Struct, frozen=True, eq=False):
     """The code of an error, where it has one."""
     reported: bool = False
     """Whether the target itself says that it is an error: it is in step, and its next reply may be good."""
+    hint: str = ""
+    """What helps, where the target knows that better than its error says."""
     running: Any = None
     """The future of a call that goes on although its time is up; None where nothing does."""
 
@@ -313,6 +330,8 @@ def decoded(
 def shown(body: bytes, secrets: Secrets | None = None) -> str:
     """The beginning of what came back, on one line and without secrets."""
     text = body[:_LOOKED_AT].decode("utf-8", "replace")
+    if secrets and secrets.in_pieces(body[: 8 * _LOOKED_AT].decode("utf-8", "replace")):
+        return WITHHELD
     if secrets:
         text = secrets.masked(text) if len(body) <= _LOOKED_AT else secrets.masked_start(text)
     return clip(text, SHOWN)

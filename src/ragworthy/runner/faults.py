@@ -1,6 +1,7 @@
 """What is wrong with a target as a whole: the same mistake in every reply, and what it should reply instead."""
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -31,7 +32,10 @@ def same_fault(error: str | None) -> str | None:
         return f"raised: {rest.partition(':')[0]}"
     if reason in ("died", "error in reply"):
         return f"{reason}: {_VARYING.sub('#', rest)}"
-    return "status 4xx" if re.fullmatch(r"status 4\d\d", reason) and reason not in _PASSING else None
+    if reason == "truncated":
+        return reason
+    status = re.fullmatch(r"status ([34])\d\d", reason)
+    return f"status {status[1]}xx" if status and reason not in _PASSING else None
 
 
 _PASSING = ("status 408", "status 425", "status 429")
@@ -41,10 +45,16 @@ _VARYING = re.compile(r'"[^"]*"|\d+')
 """What differs between two errors that are the same mistake: texts and numbers."""
 
 
-def give_up(name: str, ask: Ask, reply: Reply, *, count: int, others: bool) -> DataError:
-    """The error that ends a run whose target makes the same mistake again and again; `others` came before."""
+def give_up(name: str, ask: Ask, reply: Reply, *, qids: Sequence[str], others: bool = False) -> DataError:
+    """The error that ends a run whose target makes the same mistake again and again; `others` came before.
+
+    `qids` has the question of each try: some are asked twice, or under several seeds.
+    """
     error = clip(in_environment().masked(reply.error or ""), 300)
-    how = f"{count} questions{' in a row' if others else ''}"
+    row = " in a row" if others else ""
+    questions = len(set(qids))
+    many = "1 question" if questions == 1 else f"{questions} questions"
+    how = f"{many}{row}" if questions == len(qids) else f"{len(qids)} tries{row} at {many}"
     reason = reason_of(reply.error or "")
     if reply.unreachable:
         message = f"expected a target that can be reached, got in {how}: {error}"
@@ -83,6 +93,8 @@ def hint_of(error: str, reply: Reply, target: str, raw: str) -> str:
     """What helps with an error that many meet, that has a code of ours, or with what came back; nothing for others."""
     if reply.code in CATALOGUE:
         return CATALOGUE[reply.code].do
+    if reply.hint:
+        return reply.hint
     mapped = bool(reply.sent)
     if not mapped and target.startswith("http") and (name := looks_like(error, raw)):
         return f"This looks like a service for --map {name} (docs/http.md): ragworthy explain map {name}"
@@ -125,6 +137,7 @@ _WANTED = (
 )
 """What a service says that it misses."""
 _MAPPED = {
+    "the stream ended without": "If this was the whole stream, done in [reply] names what never comes: docs/http.md.",
     "status 404": "An address with a path is taken as it is; a map adds its own path only to one without.",
     "status 405": 'The map says how it is asked: method = "POST" or "GET" in [request].',
     "status 422": "The service does not take the body that the map sends: compare the line above with its API.",
@@ -133,6 +146,7 @@ _MAPPED = {
 
 
 _HINTS = {
+    "redirects are not followed": "Give the address that it points to as --target, if you trust it with your key.",
     "status 401": "A key is sent with --header Authorization=VARIABLE, which names an environment variable.",
     "status 403": "A key is sent with --header Authorization=VARIABLE, which names an environment variable.",
     "status 404": "Nothing answers under this path: look at the end of the address.",

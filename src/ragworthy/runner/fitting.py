@@ -60,7 +60,9 @@ def fitted(first: Checked, others: Sequence[Planned], target: Target, timeout: f
     seeded = next((one for one in last if one.ask.seed != first.ask.seed), None)
     groups = [two, last] if len(last) > 1 else [two]
     lines = [("at once", _times(first, groups, at_once)), *_usage(first)]
-    lines.append(("seed", _seed(first, again[0], seeded, alone=getattr(target, "alone", False))))
+    builtin = target.name.startswith("builtin:")
+    told = _seed(first, again[0], seeded, alone=getattr(target, "alone", False), builtin=builtin)
+    lines.append(("seed", told))
     return Fit(lines, at_once, rounded(slowest))
 
 
@@ -122,7 +124,7 @@ def _found(usage: dict[str, Any], *names: str) -> Any:
     return next((place[name] for place in places for name in names if place.get(name) is not None), None)
 
 
-def _seed(first: Checked, again: Asked, other: Asked | None, *, alone: bool) -> str:
+def _seed(first: Checked, again: Asked, other: Asked | None, *, alone: bool, builtin: bool) -> str:
     one = first.reply.fields.get("answer_json")
     if again.reply.error is not None:
         return f"not told: the second time it replied {reason_of(again.reply.error, again.reply.code)}"
@@ -131,5 +133,12 @@ def _seed(first: Checked, again: Asked, other: Asked | None, *, alone: bool) -> 
     if alone:
         return "not told: the callable takes the question alone"
     if other is None or other.reply.error is not None or other.reply.fields.get("answer_json") == one:
-        return "not told: the same answer, whatever the seed"
+        return f"not told: the same answer, whatever the seed{_cold(first.ask.knobs, builtin=builtin)}"
     return "kept: the same seed gave the same answer, another seed another one"
+
+
+def _cold(knobs: dict[str, Any], *, builtin: bool) -> str:
+    """That a seed changes nothing at temperature 0, where the knobs say so; the built-in pipeline has it by default."""
+    given = knobs.get("temperature", 0 if builtin else None)
+    is_zero = isinstance(given, int | float) and not isinstance(given, bool) and given == 0
+    return " (temperature is 0; --knob temperature=0.8 lets a seed matter)" if is_zero else ""

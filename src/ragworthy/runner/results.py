@@ -195,7 +195,7 @@ def kept(given: Path) -> Iterator[Path]:
             one._replace(where=_renamed(one.where, whole, given), message=_renamed(one.message, whole, given))
             for one in error.problems
         ]
-        raise type(error)(problems, error.total, _renamed(error.advice, whole, given)) from None
+        raise type(error)(problems, error.total, _renamed(error.advice, whole, given), error.hint) from None
 
 
 def _renamed(text: str, whole: Path, given: Path) -> str:

@@ -80,6 +80,8 @@ class Streak:
         """What all replies that are held have in common."""
         self._row = 0
         """How many replies in a row have it."""
+        self._qids: list[str] = []
+        """The question of each of them."""
         self._since = 0.0
         self._others = False
         """Whether a reply of another kind came before those that are held."""
@@ -94,7 +96,7 @@ class Streak:
         if fault is None or fault != self._fault:
             self._others = self._others or self._fault is not None or fault is None
             self._release()
-            self._row, self._since = 0, time.monotonic()
+            self._row, self._qids, self._since = 0, [], time.monotonic()
         self._fault = fault
         if fault is None:
             self._keep(asked)
@@ -140,6 +142,7 @@ class Streak:
         """Hold a reply back; when there are enough of them, ask no more, and let what is in flight finish."""
         self._held.append(asked)
         self._row += 1
+        self._qids.append(asked.ask.qid)
         never = self._lost and not self._others
         waiting = self._fault == _AWAY and self._again and not never
         if self._row < (self._sure if never else SURE):
@@ -152,7 +155,7 @@ class Streak:
             raise self.given_up
 
     def _give_up(self, first: Asked) -> None:
-        self.given_up = give_up(self._name, first.ask, first.reply, count=self._row, others=self._others)
+        self.given_up = give_up(self._name, first.ask, first.reply, qids=self._qids, others=self._others)
 
     def _release(self) -> None:
         held, self._held = self._held, []

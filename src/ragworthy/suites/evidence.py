@@ -116,7 +116,7 @@ class Found(NamedTuple):
 
     def unmeasured_step(self) -> list[tuple[str, str]]:
         """What to do about gates that were not measured."""
-        lacking = [one for one in self.judged if one.unmeasured]
+        lacking = [one for one in self.judged if one.unmeasured and not one.by_errors]
         if not lacking:
             return []
         reasons = "; ".join(dict.fromkeys(f"{g.name_of(one.gate)}: {one.reason}" for one in lacking if one.reason))

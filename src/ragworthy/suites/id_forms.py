@@ -8,13 +8,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ragworthy.report.show import plural
+from ragworthy.suites.unfound import LEAST, Absence, guessed
 
 MOST_IDS = 200_000
 """Among more ids than this no pair is looked for."""
 LONGEST = 300
 """Longer ids are texts: their forms are not looked at, which would take the square of their length."""
-LEAST_IDS = 5
-"""From so many gold ids on, not one of them in any trace is no chance: they belong to another chunking."""
 _PIECE = re.compile(r"[^\W\d_]+|\d+")
 _ENDINGS = frozenset(("md", "markdown", "html", "htm", "txt", "pdf", "json", "jsonl", "rst", "docx"))
 Pieces = tuple[str, ...]
@@ -99,7 +98,7 @@ class Unseen(NamedTuple):
     @property
     def all(self) -> bool:
         """Whether not one gold id was ever met, and that cannot be chance."""
-        return len(self.names) == self.total >= LEAST_IDS
+        return len(self.names) == self.total >= LEAST
 
     @property
     def told(self) -> str:
@@ -108,7 +107,14 @@ class Unseen(NamedTuple):
         named = f"{some} {'occurs' if len(self.names) == 1 else 'occur'} in no trace, e.g. {', '.join(self.names[:3])}"
         if self.alike is not None:
             return f"{named}; ids differ in form: {self.alike}"
-        return f"{named}; re-chunked? 'ragworthy gold bind' or 'ragworthy gold rebind'"
+        low, cut = "ranked too low (raise k)", "re-chunked ('ragworthy gold bind' or 'ragworthy gold rebind')"
+        first, second = (cut, low) if self.absence is Absence.DRIFT else (low, cut)
+        return f"{named}; {first}, or {second}? --corpus tells which"
+
+    @property
+    def absence(self) -> Absence:
+        """Whether they are in the index, as it seems."""
+        return guessed(len(self.names), self.total)
 
 
 def unseen(gold: Iterable[str], seen: set[str]) -> Unseen | None:

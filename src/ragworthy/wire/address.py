@@ -10,6 +10,10 @@ _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
 _SCHEME = re.compile(r"(?:https?|ftp|wss?|chat|openai):", re.IGNORECASE)
 
 
+_ANYBODY = frozenset(("admin", "anonymous", "api", "assistant", "bot", "guest", "root", "system", "test", "user"))
+"""Users that tell nothing, and words that replies are full of: `"role": "user"`."""
+
+
 class Address(NamedTuple):
     """An http or https address in its parts."""
 
@@ -20,7 +24,7 @@ class Address(NamedTuple):
     authorization: str | None
     """The header that user and password make."""
     secrets: tuple[str, ...]
-    """What of it is never shown: user, password and query."""
+    """What of it is never shown: user, password and query. A user that is anybody is none beside a password."""
 
     @property
     def is_plain(self) -> bool:
@@ -46,13 +50,22 @@ def parsed(url: str) -> Address:
     authorization = base64.b64encode(f"{user}:{password}".encode()).decode() if user or password else ""
     values = (value for _, value in parse_qsl(parts.query))
     packed = (authorization, authorization.rstrip("="))
-    carried = (userinfo, user, password, *packed, parts.query, parts.fragment, *values)
+    carried = (userinfo, *telling(user, password), *packed, parts.query, parts.fragment, *values)
     return Address(
         url=parts._replace(netloc=place).geturl(),
         shown=f"{parts.scheme}://{place}{parts.path}",
         authorization=f"Basic {authorization}" if authorization else None,
         secrets=tuple(text for text in carried if text),
     )
+
+
+def telling(user: str, password: str) -> tuple[str, ...]:
+    """What of a user and a password is secret: both, but not a user that is anybody. Alone, a user may be a key.
+
+    >>> telling("me", "x"), telling("User", "x"), telling("user", "")
+    (('me', 'x'), ('x',), ('user', ''))
+    """
+    return (password,) if password and user.lower() in _ANYBODY else (user, password)
 
 
 def shown(text: str) -> str:

@@ -9,18 +9,21 @@ from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urljoin
 
 from ragworthy.errors import missing_extra, usage_error
 from ragworthy.names import VERSION
 from ragworthy.text import clip
-from ragworthy.wire.address import Address
-from ragworthy.wire.secret import Secrets
+from ragworthy.wire.address import Address, parsed
+from ragworthy.wire.secret import WITHHELD, Secrets
 
 _CONNECT = 10.0
 """So many seconds a connection may take before the address counts as unreachable."""
 _START = 1 << 14
 """So many bytes of an answer without success are read, for a message."""
 _SHOWN = 200
+_MOVED = (301, 302, 303, 307, 308)
+"""Statuses that point elsewhere. A key goes to the address that was named, and nowhere else."""
 _OWN = {
     "Content-Type": "application/json",
     "Accept": "application/json",
@@ -155,7 +158,7 @@ class Client:
             async with asyncio.timeout(timeout):
                 answer = await transport.handle_async_request(request)
                 try:
-                    return await self._taken(answer)
+                    return await self._taken(answer, str(request.url))
                 finally:
                     await answer.aclose()
         except TimeoutError:
@@ -165,14 +168,15 @@ class Client:
         except (self._http.TransportError, OSError) as error:
             raise Broken("broke", self._shown(_reason(error))) from None
 
-    async def _taken(self, answer: Any) -> Answer:
+    async def _taken(self, answer: Any, asked: str) -> Answer:
         """The body of an answer: all of it, or where it is no success as much as a message needs."""
         status: int = answer.status_code
         coding = answer.headers.get("content-encoding", "").strip()
         packed = coding.lower() not in ("", "identity")
         if not 200 <= status < 300:
             body, said = (b"", "") if packed else await self._start_of(answer)
-            return Answer(status, answer.headers, body, said)
+            moved = self._moved(asked, answer.headers.get("location", "")) if status in _MOVED else ""
+            return Answer(status, answer.headers, body, moved or said)
         if packed:
             raise Broken("packed", clip(self.secrets.masked(coding), 40))
         pieces, size = [], 0
@@ -183,6 +187,14 @@ class Client:
             pieces.append(piece)
         return Answer(status, answer.headers, b"".join(pieces), "")
 
+    def _moved(self, asked: str, location: str) -> str:
+        """What an answer says that points elsewhere: where to, without secrets and without what may be one there."""
+        try:
+            place = parsed(urljoin(asked, location)).shown if location else "nowhere"
+        except ValueError:
+            place = "an address that cannot be read"
+        return f"redirects are not followed, and this one points to {self._shown(place)}"
+
     async def _start_of(self, answer: Any) -> tuple[bytes, str]:
         """A short body, or nothing of a longer one; and what a message shows of it."""
         start = b""
@@ -190,8 +202,8 @@ class Client:
             start += piece
             if len(start) > _START:
                 text = start[:_START].decode("utf-8", "replace")
-                return b"", clip(self.secrets.masked_start(text), _SHOWN)
-        return start, self._shown(start.decode("utf-8", "replace"))
+                return b"", clip(WITHHELD if self.secrets.in_pieces(text) else self.secrets.masked_start(text), _SHOWN)
+        return start, clip(self.secrets.masked_body(start.decode("utf-8", "replace")), _SHOWN)
 
     def _shown(self, text: str) -> str:
         """A text as it may be shown: secrets first, then its length, else half a secret would stay."""

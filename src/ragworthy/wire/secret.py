@@ -16,6 +16,11 @@ _WORD = 4
 """A secret below this length is hidden only where it stands alone: inside other words it tells nothing."""
 _WIDEST = 9
 """So many characters one character of a secret takes at most, as it is looked for: u0041 behind four backslashes."""
+WITHHELD = "not shown, for a secret stands in it in pieces"
+_LOOKED_AT = 1 << 16
+"""So many characters of what came back are looked at for a secret in pieces: its beginning is all that is shown."""
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?')
+"""A text in JSON, with the colon that makes it a name."""
 _KEYS = re.compile(r"RAGWORTHY_\w+_KEY|OPENAI_API_KEY")
 
 
@@ -44,6 +49,26 @@ class Secrets:
             if len(value) >= TELLING:
                 text = _pattern(value).sub(MASK, text)
         return text
+
+    def masked_body(self, text: str) -> str:
+        """What came back, without any of the secrets; nothing of it where one is spread over several texts of its JSON.
+
+        >>> Secrets(["sk-12345678"]).masked_body('{"delta": "sk-12"} {"delta": "345678"}') == WITHHELD
+        True
+        """
+        return WITHHELD if self.in_pieces(text) else self.masked(text)
+
+    def in_pieces(self, text: str) -> bool:
+        """Whether the texts under one name of some JSON, put together, hold a secret, as events of a stream do."""
+        told: dict[str, list[str]] = {}
+        name = ""
+        for found in _STRING.finditer(self.masked_reply(text[:_LOOKED_AT])) if self._values else ():
+            if found[2]:
+                name = found[1]
+            else:
+                told.setdefault(name, []).append(found[1])
+        joined = ("".join(pieces) for pieces in told.values() if len(pieces) > 1)
+        return any(self.masked_reply(one) != one for one in joined)
 
     def masked_start(self, text: str) -> str:
         """The beginning of a longer text; what may be the beginning of a secret is not left at its end."""

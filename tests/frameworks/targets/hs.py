@@ -1,5 +1,7 @@
 """Pipelines of Haystack over three documents. No line is there for Ragworthy."""
 
+import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import standin
 
 DOCS = Path(__file__).parent / "docs"
 PASSAGES = "{% for one in documents %}[{{ loop.index }}] {{ one.content }}\n{% endfor %}\nQuestion: {{ query }}"
+logging.getLogger("haystack").setLevel(logging.ERROR)  # it warns of each reference that is out of range
 USAGE = {"prompt_tokens": 5, "completion_tokens": 2}
 
 
@@ -31,6 +34,19 @@ class ChatGenerator:
     def run(self, messages: list[ChatMessage]) -> dict[str, Any]:
         text = standin.read(messages[-1].text or "")
         return {"replies": [ChatMessage.from_assistant(text, meta={"model": "m-1", "usage": USAGE})]}
+
+
+@component
+class Inventor:
+    """It cites a document that is not there, after one that is."""
+
+    @component.output_types(replies=list[str])
+    def run(self, prompt: str) -> dict[str, Any]:
+        said = standin.read(prompt)
+        return {"replies": [re.sub(r"\[(\d)\]", self.form, said)]}
+
+    def __init__(self, form: str) -> None:
+        self.form = form
 
 
 @component
@@ -102,3 +118,31 @@ spoken.connect("translator.prompt", "llm.prompt")
 several = made()
 several.add_component("second", Generator())
 several.connect("prompt.prompt", "second.prompt")
+
+
+def inventing(form: str, pattern: str, *, only: bool = True) -> Pipeline:
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", InMemoryBM25Retriever(store, top_k=3))
+    pipeline.add_component("prompt", PromptBuilder(PASSAGES, required_variables=["documents", "query"]))
+    pipeline.add_component("llm", Inventor(form))
+    builder = AnswerBuilder(reference_pattern=pattern, return_only_referenced_documents=only)
+    pipeline.add_component("answers", builder)
+    pipeline.connect("retriever.documents", "prompt.documents")
+    pipeline.connect("prompt.prompt", "llm.prompt")
+    pipeline.connect("llm.replies", "answers.replies")
+    pipeline.connect("retriever.documents", "answers.documents")
+    return pipeline
+
+
+invented = inventing(r"[\1][9]", r"\[(\d+)\]")
+invented_all = inventing(r"[\1][9]", r"\[(\d+)\]", only=False)
+invented_round = inventing(r"(Source \1) (Source 9)", r"\(Source (\d+)\)")
+
+
+other_name = made()
+other_name.remove_component("prompt")
+other_name.add_component(
+    "prompt", PromptBuilder(PASSAGES.replace("query", "user_text"), required_variables=["documents", "user_text"])
+)
+other_name.connect("retriever.documents", "prompt.documents")
+other_name.connect("prompt.prompt", "llm.prompt")

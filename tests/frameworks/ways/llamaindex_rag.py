@@ -30,4 +30,7 @@ class Model(CustomLLM):
 documents = SimpleDirectoryReader(os.environ["CORPUS"], required_exts=[".md"]).load_data()
 nodes = SentenceSplitter(chunk_size=160, chunk_overlap=20).get_nodes_from_documents(documents)
 retriever = BM25Retriever.from_defaults(nodes=nodes, similarity_top_k=5)
-engine = CitationQueryEngine.from_args(None, llm=Model(), retriever=retriever, citation_chunk_size=512)
+size = int(os.environ.get("CITATION_CHUNK", "512"))
+engine = CitationQueryEngine.from_args(
+    None, llm=Model(), retriever=retriever, citation_chunk_size=size, citation_chunk_overlap=size // 8
+)

@@ -121,14 +121,14 @@ def run_of(*kinds: str) -> rw.Result:
         (
             ["refused blind"] * 8 + ["right"] * 3,
             "retrieval, 8 of 13 questions",
-            "8 refused without gold evidence: none was retrieved: look for index or manifest drift, then at the "
-            "retrieval logic",
+            "8 refused without gold evidence: none was retrieved: raise k, or look at the search and its ranking, "
+            "then for index or manifest drift",
         ),
         (
             ["not retrieved"] * 3 + ["right"] * 5,
             "retrieval, 3 of 10 questions",
-            "3 answered without gold evidence: none was retrieved: look for index or manifest drift, then at the "
-            "retrieval logic",
+            "3 answered without gold evidence: none was retrieved: raise k, or look at the search and its ranking, "
+            "then for index or manifest drift",
         ),
         (
             ["miscited"] * 3 + ["right"] * 5,

@@ -67,6 +67,10 @@ def first_step(result: rw.Result) -> tuple[str, str]:
     return step["pattern"], step["do"]
 
 
+def all_steps(result: rw.Result) -> list[tuple[str, str]]:
+    return [(step["pattern"], step["do"]) for step in result.report["next"]]
+
+
 def write(path: Path, rows: list[Row]) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
@@ -217,8 +221,45 @@ def test_gold_ids_in_no_trace() -> None:
     result = score(gold=stale, traces=TRACES)
     assert result.verdict is Verdict.NO_SHIP  # 4 of 12 are wrong: 8/12 = 0.667 < 0.75
     assert warned(result)["RW-W81"] == (
-        "4 of 12 gold ids occur in no trace, e.g. chunk_0001_old, chunk_0002_old, chunk_0003_old; re-chunked? "
-        "'ragworthy gold bind' or 'ragworthy gold rebind'"
+        "4 of 12 gold ids occur in no trace, e.g. chunk_0001_old, chunk_0002_old, chunk_0003_old; ranked too low "
+        "(raise k), or re-chunked ('ragworthy gold bind' or 'ragworthy gold rebind')? --corpus tells which"
+    )
+    # The corpus has them: nothing was cut again, and nothing is to be asked.
+    ids = [*(one["gold_citations"][0] for one in stale), *(name for one in TRACES for name in one["retrieved_ids"])]
+    known = score(gold=stale, traces=TRACES, corpus=[{"chunk_id": name, "text": "x"} for name in dict.fromkeys(ids)])
+    assert "RW-W81" not in warned(known)
+    assert [do for pattern, do in all_steps(known) if pattern.startswith("retrieval")] == [
+        "4 answered without gold evidence: none was retrieved: raise k, or look at the search and its ranking "
+        "(the corpus has it)"
+    ]
+
+
+def test_nearly_all_gold_ids_in_no_trace() -> None:
+    """11 of 12: that is more than a small k explains, so another chunking comes first."""
+    stale = [gold(n, gold_citations=[f"chunk_{n:04x}_old"]) if n <= 11 else gold(n) for n in range(1, 13)]
+    result = score(gold=stale, traces=TRACES)
+    assert result.verdict is Verdict.NO_SHIP
+    assert warned(result)["RW-W81"].endswith(
+        "; re-chunked ('ragworthy gold bind' or 'ragworthy gold rebind'), or ranked too low (raise k)? "
+        "--corpus tells which"
+    )
+    assert first_step(result) == (
+        "retrieval, 11 of 12 questions",
+        "11 answered without gold evidence: none was retrieved: look for index or manifest drift, then at the search "
+        "and its ranking",
+    )
+
+
+def test_what_another_question_retrieves_is_in_the_index() -> None:
+    """Questions 1 and 2 retrieve each other's chunk: whatever is wrong, no index has drifted."""
+    swapped = [trace(1, retrieved_ids=["x", gold(2)["gold_citations"][0]]),
+               trace(2, retrieved_ids=["x", gold(1)["gold_citations"][0]]), *TRACES[2:]]  # fmt: skip
+    swapped = [one | {"answer_json": one["answer_json"] | {"citations": ["x"]}} for one in swapped[:2]] + swapped[2:]
+    result = score(gold=GOLD, traces=swapped, gates="precision=0.95")
+    assert "RW-W81" not in warned(result)
+    assert first_step(result)[1] == (
+        "2 answered without gold evidence: none was retrieved: raise k, or look at the search and its ranking "
+        "(the corpus has it)"
     )
 
 

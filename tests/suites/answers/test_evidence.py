@@ -131,6 +131,24 @@ def test_unbound_evidence_is_listed_and_decides_nothing() -> None:
     assert "RW-G17" in warned(refusals)
 
 
+@pytest.mark.parametrize("claim", ["7 GB", "not in context"])
+def test_what_a_run_did_not_retrieve_may_be_in_its_index(claim: str) -> None:
+    """The chunks that a run wrote down are no index: what they lack was not retrieved, and more is not known."""
+    gold = [*EVIDENCED, item("lost", "7 GB", gold_evidence=["A volume holds at most 7 GB in all of its parts."])]
+    traces = [*TRACES, trace("lost", claim, ["b1"])]
+    done = score(gold, traces, [one | {"attrs": {"retrieved": True}} for one in CHUNKS], gates={"chr": 0.95})
+    assert (done.verdict, body(done)["stages"]) == ("NO-SHIP", {"retrieval": 1})
+    assert {row["qid"]: row["stage"] for row in done.rows() if row["stage"]} == {"lost": "retrieval"}
+    refused = claim == "not in context"
+    (offender,) = [one for one in body(done)["offenders"] if one["qid"] == "lost"]
+    assert offender["why"].startswith("refused, and no gold evidence" if refused else "no gold evidence was retrieved")
+    steps = {one["pattern"]: one["do"] for one in done.report["next"]}
+    assert steps["retrieval, 1 of 6 questions"] == (
+        f"1 {'refused' if refused else 'answered'} without gold evidence: none was retrieved: raise k, or look at the "
+        "search and its ranking, then for index or manifest drift"
+    )
+
+
 def test_ids_that_the_corpus_does_not_have_are_not_scored_in_silence() -> None:
     gold = [item("a", "5 GB", gold_citations=["b1"]), item("b", "5 GB", gold_citations=["b9", "b8"]), closed("c")]
     traces = [trace("a", "5 GB", ["b1"]), trace("b", "5 GB", ["b1"]), trace("c", "not in context", [], [])]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ragworthy
 from conftest import run_cli, write_jsonl
 from ragworthy import flow
 from ragworthy import gates as g
@@ -676,7 +677,9 @@ def test_a_run_that_failed_is_slow_and_wrong_not_absent() -> None:
     assert value(done, "answers.precision") == 0.5
     assert body(done)["configurations"][0]["errors"] == 1
     assert codes(done)["RW-W24"] == "1 run with an error instead of an answer; their times count"
-    assert body(done)["offenders"][0]["why"] == "an error instead of an answer (1 of 2 runs not as they should be)"
+    assert body(done)["offenders"][0]["why"] == (
+        "an error instead of an answer: timeout (1 of 2 runs not as they should be)"
+    )
 
 
 def test_what_came_before_an_error_is_no_answer() -> None:
@@ -1004,6 +1007,54 @@ def test_a_slow_release_is_told_where_its_time_goes() -> None:
     }  # fmt: skip
 
 
+def test_wrong_answers_are_told_by_the_stages_to_blame() -> None:
+    """Generation 3 times, refusal twice, retrieval never: nothing is said of depth, here and in the answers suite."""
+    gold = [*(asked(qid) for qid in "abcdef"), closed("u"), closed("v")]
+    runs = [*(bad(qid, 5) for qid in "abc"), *(run(qid, 5) for qid in "def"), run("u", 5), run("v", 5)]
+    gates = (
+        g.Gate("answers.precision", g.MIN, "0.9", suite="latency"),
+        g.Gate("answers.under_refusal", g.MAX, "0.1", suite="latency"),
+    )
+    done = score(gold, runs, gates)
+    stages = [
+        {
+            "pattern": "generation, 3 of 8 questions",
+            "do": "3 citing the right evidence in a claim without the gold text: tighten the claim's schema, or check "
+            "the gold pieces",
+        },
+        {
+            "pattern": "refusal, 2 of 8 questions",
+            "do": "2 answering what the corpus has no answer to: strengthen refusals",
+        },
+    ]
+    assert done.report["next"] == stages
+    import ragworthy as rw
+
+    traces = [{key: value for key, value in one.items() if key != "e2e_ms"} for one in runs]
+    assert rw.score("answers", gold=gold, traces=traces, gates="precision=0.9,under=0.1").report["next"] == stages
+
+
+def test_evidence_that_was_not_retrieved_asks_for_depth() -> None:
+    gold = [asked(qid) for qid in "abcdef"]
+    away = {"retrieved_ids": ["z#1"], "answer_json": {"claim": "It is answer a.", "citations": ["z#1"]}}
+    runs = [run("a", 5, **away), *(run(qid, 5) for qid in "bcdef"), run("f", 5, answer_json=None, error="timeout")]
+    gates = (g.Gate("answers.chr", g.MIN, "0.9", suite="latency"),)
+    done = score(gold, runs, gates)
+    none = "1 answered without gold evidence: none was retrieved: raise k, or look at the search and its ranking"
+    assert done.report["next"] == [
+        {"pattern": "errors instead of answers", "do": "look at the error field of these runs, and run them again"},
+        {"pattern": "retrieval, 1 of 6 questions", "do": f"{none}, then for index or manifest drift"},
+    ]
+    corpus = [{"chunk_id": name, "text": f"text {name}"} for name in ("z#1", *(f"d#{qid}" for qid in "abcdef"))]
+    known = score(gold, runs, gates, corpus=corpus)
+    assert known.report["next"][1]["do"] == f"{none} (the corpus has it)"
+    # The chunks that a run retrieved are no index.
+    named = [asked("a", gold_citations=[], gold_evidence=["the very text of a"]), *gold[1:]]
+    ran = [one | {"attrs": {"retrieved": True}} for one in corpus]
+    assert body(score(named, runs, gates, corpus=ran))["stages"] == {"pipeline": 1, "retrieval": 1}
+    assert body(score(named, runs, gates, corpus=corpus))["stages"] == {"pipeline": 1, "index": 1}
+
+
 def test_the_policy_runs_the_suite() -> None:
     sweep()
     Path("ragworthy.toml").write_text(
@@ -1185,10 +1236,31 @@ def test_an_error_costs_what_it_used_and_does_not_hide_the_others() -> None:
     runs = [*used, run("q3", 5, usage={"total_tokens": 500}, **failed), run("q4", 5, **failed)]
     done = score([asked(f"q{n}") for n in range(5)], runs, prices=prices)
     assert value(done, "cost.total") == 3.5
-    assert codes(done)["RW-W97"] == "1 run with an error and no usage: the costs leave out what it used"
+    assert codes(done)["RW-W97"] == "1 run with an error and no token counts: the costs leave out what it used"
     assert "RW-W63" not in codes(done)
     known = score([asked(f"q{n}") for n in range(4)], runs[:4], prices=prices)
     assert "RW-W97" not in codes(known)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"attempts": 0, "context_tokens": 42, "model": "local"},  # what the built-in pipeline keeps of a timeout
+        {"llm": {"attempts": 0}, "embed": {"total_tokens": 500}},
+        {"total_tokens": None},
+    ],
+)
+def test_an_error_whose_usage_counts_no_tokens_does_not_say_what_it_used(usage: dict[str, Any]) -> None:
+    """Two answers of 1,000 tokens at 1 a thousand, and what a stage of the error counts, 500 or nothing."""
+    prices = priced("[[price]]\nper_1k = 1\n")
+    used = [run(f"q{n}", 5, usage={"total_tokens": 1000}) for n in range(2)]
+    failed = run("q2", 5, usage=usage, answer_json=None, error="timeout: no reply within 5 s")
+    done = score([asked(f"q{n}") for n in range(3)], [*used, failed], prices=prices)
+    assert value(done, "cost.total") == (2.5 if "embed" in usage else 2)
+    assert codes(done)["RW-W97"] == "1 run with an error and no token counts: the costs leave out what it used"
+    assert "RW-W63" not in codes(done)
+    answered = run("q2", 5, usage={"attempts": 0})
+    assert "RW-W63" in codes(score([asked(f"q{n}") for n in range(3)], [*used, answered], prices=prices))
 
 
 @pytest.mark.parametrize(
@@ -1211,6 +1283,41 @@ def test_times_of_a_prompt_cache_are_said_to_be_such(cached: Any) -> None:
     said = "the server's cache held at least half of the prompt in {} of 20 runs that tell"
     assert [told(2, 200), told(20, 400)] == [said.format(2), said.format(20)]
     assert [told(1, 400), told(20, 199)] == [None, None]
+
+
+def test_instructions_that_every_prompt_begins_with_are_no_cached_prompt() -> None:
+    """90 of 147, 94 of 183 and 92 of 160 tokens are the instructions; 197 of 198 and 162 of 176 are known questions."""
+
+    def told(*prompts: tuple[int, int]) -> str | None:
+        usage = [{"prompt_tokens": tokens, "cached_tokens": cached} for cached, tokens in prompts]
+        runs = [run(f"q{n}", 5, usage=one) for n, one in enumerate(usage)]
+        return codes(score([asked(f"q{n}") for n in range(len(runs))], runs)).get("RW-W96")
+
+    new = ((90, 147), (94, 183), (92, 160))
+    assert told(*new) is None
+    said = "the server's cache held at least half of the prompt in {} runs that tell"
+    assert told(*new, (197, 198), (162, 176)) == f"{said.format('2 of 5')}, apart from 90 tokens that all prompts share"
+    assert told((197, 198), (146, 147), (159, 160)) == said.format("3 of 3")  # all of them are known
+    assert told((0, 150), *new * 6) is None  # the first run met a cold cache
+
+
+def test_an_offender_says_as_much_as_one_of_the_answers_suite() -> None:
+    gold = [asked("a") | {"gold_claim_all": ["45 days", "sync"]}, asked("b")]
+    failed: Row = {"retrieved_ids": [], "answer_json": None, "error": "truncated: 512 tokens", "error_code": "RW-N04"}
+    answer = {"claim": "After 45 days, by cp.", "citations": ["a"]}
+    runs = [
+        {"qid": "a", "e2e_ms": 5, "retrieved_ids": ["a"], "answer_json": answer},
+        {"qid": "b", "e2e_ms": 9} | failed,
+    ]
+    done = score(gold, runs)
+    offenders = {one["qid"]: one for one in body(done)["offenders"]}
+    answers = ragworthy.score("answers", gold=gold, traces=runs).report["suites"]["answers"]["offenders"]
+    assert [offenders[one["qid"]]["why"] for one in answers] == [one["why"] for one in answers]
+    assert offenders["b"]["why"] == "an error instead of an answer: truncated: 512 tokens [RW-N04]"
+    assert offenders["b"]["error"] == "truncated: 512 tokens [RW-N04]"
+    assert offenders["a"]["missing"][-1] == "sync"
+    assert "; missing: " in offenders["a"]["why"]
+    assert offenders["a"]["expected"].endswith("; and 45 days; and sync")
 
 
 def test_a_warm_up_may_ask_what_the_gold_set_does_not_have() -> None:

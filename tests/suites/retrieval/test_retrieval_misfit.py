@@ -140,10 +140,41 @@ def test_gold_ids_in_no_trace() -> None:
     stale = [gold(n, relevant=[f"chunk{n:07x}"]) if n < 4 else gold(n) for n in range(1, 9)]
     result = score(stale, [trace(n) for n in range(1, 9)])
     assert warned(result)["RW-W81"] == (
-        "3 of 8 gold ids occur in no trace, e.g. chunk0000001, chunk0000002, chunk0000003; re-chunked? "
-        "'ragworthy gold bind' or 'ragworthy gold rebind'"
+        "3 of 8 gold ids occur in no trace, e.g. chunk0000001, chunk0000002, chunk0000003; ranked too low "
+        "(raise k), or re-chunked ('ragworthy gold bind' or 'ragworthy gold rebind')? --corpus tells which"
     )
     assert result.verdict is Verdict.SHIP  # 5 of 8
+
+
+@pytest.mark.parametrize(
+    ("missed", "corpus", "do"),
+    [
+        (3, None, "raise k, or look at the search and its ranking, then for index or manifest drift"),
+        (9, None, "look for index or manifest drift, then at the search and its ranking"),
+        (9, True, "raise k, or look at the search and its ranking (the corpus has it)"),
+    ],
+)
+def test_blocks_that_were_not_returned(missed: int, corpus: bool | None, do: str) -> None:
+    """3 of 10 ids in no trace are a matter of rank, 9 of 10 are not; with a corpus that has them they are, too."""
+    questions = [gold(n, relevant=[f"chunk{n:07x}"]) if n <= missed else gold(n) for n in range(1, 11)]
+    ids = [*(one["relevant"][0] for one in questions), *(f"guide#{n}" for n in range(1, 11)), "other#99"]
+    given: Row = {"corpus": [{"chunk_id": name, "text": "x"} for name in dict.fromkeys(ids)]} if corpus else {}
+    traces = [trace(n) for n in range(1, 11)]
+    result = rw.score("retrieval", gold=questions, traces=traces, gates="recall@5=0.95", **given)
+    pattern = f"retrieval, {missed} of 10 questions"
+    assert dict(steps(result))[pattern] == f"no relevant block was returned: {do}"
+
+
+def test_what_a_run_did_not_retrieve_may_be_in_its_index() -> None:
+    questions = [gold(n) for n in range(1, 8)] + [{"qid": "Q8", "question": "?", "gold_evidence": ["a volume of 7 GB"]}]
+    corpus = [{"chunk_id": f"guide#{n}", "text": f"text {n}"} for n in range(1, 9)]
+    corpus += [{"chunk_id": "other#99", "text": "other"}]
+    for chunks, stage in ((corpus, "index"), ([one | {"attrs": {"retrieved": True}} for one in corpus], "retrieval")):
+        result = rw.score("retrieval", gold=questions, traces=[trace(n) for n in range(1, 9)], corpus=chunks,
+                          gates="recall@5=0.95")  # fmt: skip
+        assert body(result)["stages"] == {stage: 1}
+        where = "in nothing that was retrieved" if stage == "retrieval" else "in no chunk of this index"
+        assert f" is {where} and counted as not found" in warned(result)["RW-W91"]
 
 
 def test_no_gold_id_in_any_trace_is_no_evidence() -> None:

@@ -1,16 +1,19 @@
 """What a question is called goes by most of its runs: one refusal or error among wrong answers does not name it."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from conftest import run_cli, write_jsonl
 from ragworthy import flow
 from ragworthy.metrics import stability as suite
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Run
 from ragworthy.suites.stability import Stability
-from ragworthy.suites.stability.blame import fault
+from ragworthy.suites.stability.blame import Fault, fault
 from ragworthy.suites.stability.rules import STABILITY_GATES
 
 LIMITS = {"acr": "0.95", "cghc": "0.95", "css": "0.70", "ned50": "0.20", "refusal_rate": "0.98"}
@@ -32,7 +35,7 @@ REFUSED: Row = {"answer_json": {"claim": "not in context", "citations": []}, "re
 ERROR: Row = {"error": "timeout"}
 
 
-def named(gold: Row, *rows: Row) -> tuple[str, str, str]:
+def named(gold: Row, *rows: Row) -> Fault:
     item = msgspec.convert(gold, Gold)
     runs = [msgspec.convert({"qid": gold["qid"], "seed": nth, **row}, Run) for nth, row in enumerate(rows)]
     says = tuple(suite.said_by(f.Rules())(item, run) for run in runs)
@@ -58,7 +61,7 @@ def named(gold: Row, *rows: Row) -> tuple[str, str, str]:
     ],
 )  # fmt: skip
 def test_an_answerable_question(rows: tuple[Row, ...], label: str, stage: str, why: str) -> None:
-    assert named(GOLD, *rows) == (label, stage, why)
+    assert named(GOLD, *rows)[:3] == (label, stage, why)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +81,45 @@ def scored(golds: list[Row], runs: list[Row]) -> tuple[dict[str, Any], dict[str,
     request = flow.Request("stability", {"gold": golds, "runs": runs}, settings=Stability(), gates=STABILITY_GATES)
     report = flow.score(request).report
     return report, report["suites"]["stability"]
+
+
+def advised(gold: Row, *rows: Row) -> list[tuple[str, str]]:
+    report, _ = scored([gold], [{"qid": gold["qid"], "seed": seed, **row} for seed, row in enumerate(rows)])
+    return [(step["pattern"], step["do"]) for step in report["next"]]
+
+
+OTHER, UNCITED = said("X keeps null keys.", "x"), said("X rejects null keys.", "x")
+GO = "fix the refusal text in the prompt, and decide on evidence, not on chance"
+MOOT = "not a matter of stability: 'ragworthy score answers' says what is wrong"
+
+
+@pytest.mark.parametrize(
+    ("gold", "rows", "pattern", "do"),
+    [
+        (NONE, (WRONG, OTHER), "no run refuses what the corpus has no answer to",
+         "strengthen refusals: it is no matter of chance"),
+        (NONE, (WRONG, REFUSED), "refusals come and go", GO),
+        (GOLD, (RIGHT, REFUSED), "refusals come and go", GO),
+        (GOLD, (REFUSED, REFUSED, ERROR), "every run without an error refuses",
+         "the guard is too strict, or no evidence reaches it: 'ragworthy score answers' says what is wrong"),
+        (GOLD, (BLIND, said("X keeps null keys.", "x", ("x", "y"))), "no run retrieves gold evidence",
+         "raise k, or look at the search and its ranking"),
+        (GOLD, (RIGHT, said("X rejects null keys.", "x", ("x", "y"))), "other evidence from run to run",
+         "make retrieval and reranking deterministic: pin model and ties"),
+        (GOLD, (UNCITED, said("So X rejects null keys.", "x")), "no run cites the gold evidence that it retrieved",
+         "look at how citations are chosen"),
+        (GOLD, (RIGHT, UNCITED), "other citations for the same evidence",
+         "near-duplicate chunks: merge them, or cite the best one"),
+        (GOLD, (WRONG, OTHER), "no claim has the gold text", MOOT),
+        (GOLD, (RIGHT, said("X takes null keys.")), "claims change",
+         "lower the temperature; raise ned50 where only the wording moves"),
+        (GOLD, (WRONG, WRONG), "the same in every run, and wrong", MOOT),
+    ],
+)  # fmt: skip
+def test_advice_is_of_what_was_seen(gold: Row, rows: tuple[Row, ...], pattern: str, do: str) -> None:
+    """Two claims that differ are no refusal that comes and goes, and what no run retrieves is no matter of chance."""
+    assert (f"{pattern} (1 question)", do) in advised(gold, *rows)
+    assert len(advised(gold, *rows)) == 1 + (ERROR in rows)
 
 
 def test_every_question_with_an_error_is_counted_in_what_to_do() -> None:
@@ -106,3 +148,25 @@ def test_errors_among_runs_left_out_are_counted() -> None:
         3,
         "3 runs with an error instead of an answer, 2 of them among the runs left out",
     )
+
+
+def test_the_run_that_is_shown_is_one_that_the_label_is_about(tmp_path: Path) -> None:
+    """Both claims lack the gold text, and only the second cites no gold evidence."""
+    gold = [GOLD, NONE, {**GOLD, "qid": "e", "gold_claim_all": ["sync"]}]
+    runs = [
+        {"qid": "q", "seed": 0, **said("one", "g")}, {"qid": "q", "seed": 1, **said("Buckets", "x")},
+        {"qid": "u", "seed": 0, **REFUSED}, {"qid": "u", "seed": 1, **RIGHT},
+        {"qid": "e", "seed": 0, **RIGHT}, {"qid": "e", "seed": 1, **ERROR, "error_code": "RW-J04"},
+        {"qid": "e", "seed": 2, **ERROR}, {"qid": "e", "seed": 3, **ERROR},
+    ]  # fmt: skip
+    write_jsonl(tmp_path / "gold.jsonl", gold)
+    write_jsonl(tmp_path / "runs.jsonl", runs)
+    files = ("--gold", tmp_path / "gold.jsonl", "--runs", tmp_path / "runs.jsonl")
+    body = json.loads(run_cli("score", "stability", *files, "--format", "json").out)["suites"]["stability"]
+    shown = {one["qid"]: one for one in body["offenders"]}
+    assert (shown["q"]["label"], shown["q"]["claim"], shown["q"]["citations"]) == ("ANS_NO_HIT", "Buckets", ["x"])
+    assert shown["q"]["why"].startswith("citations change between runs, and 2 of 2 claims lack the gold text: ")
+    assert (shown["u"]["label"], shown["u"]["claim"]) == ("HALLUCINATION", "X rejects null keys.")
+    assert shown["e"]["why"].startswith("the pipeline reported an error in 3 of 4 runs, e.g. timeout [RW-J04]: ")
+    assert shown["e"]["error"] == "timeout [RW-J04]"
+    assert shown["e"]["expected"] == "rejects null keys; and sync"

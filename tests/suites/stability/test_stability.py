@@ -148,7 +148,7 @@ def test_w43_default() -> None:
     assert suite.scu_consistency(question) is None
     assert [one.name for one in question.broken] == ["acr", "cghc", "css", "ned50"]
     assert suite.failing_questions(question) is True
-    assert fault(question)[1:] == ("refusal", "refused in 1 of 4 runs")
+    assert fault(question)[1:3] == ("refusal", "refused in 1 of 4 runs")
 
 
 def test_w43_a_blank_before_the_full_stop_does_not_count() -> None:
@@ -337,7 +337,7 @@ def test_runs_that_are_the_same_are_perfectly_stable(answerable: bool, claim: st
 )
 def test_the_stage_to_blame(rows: list[Row], stage: tuple[str, str], what: str) -> None:
     question = question_of(gold(), rows)
-    assert fault(question)[1:] == stage
+    assert fault(question)[1:3] == stage
     assert fault(question).label == what
 
 

@@ -19,6 +19,8 @@ OPENING = 60
 """So many characters tell at once that most claims are no question."""
 FEW = 3
 """A claim of no more words may be an answer that the question holds."""
+NEAR, LONG = 10, 20
+"""A claim of 20 letters or more that ends as a question and differs from it in a tenth of them says the same."""
 _MARKS = frozenset("?？؟¿;")
 _LEAD = (
     r"^\W*(?:the\s+|original\s+|user\s+)?(?:question|query|q|answer|frage|antwort|pregunta|respuesta|问题|質問)"
@@ -41,7 +43,7 @@ _ARTICLES = " a an the der die das den dem des ein eine einen einem einer le la 
 
 
 def repeats(claim: str, question: str) -> bool:
-    """Whether a claim is the question and nothing else: as it stands, cut off, or without a few of its words.
+    """Whether a claim is the question and nothing else: as it stands, cut off, or with a few words gone or changed.
 
     >>> repeats("For how long is a grant valid?", "For how long is a grant valid?")
     True
@@ -63,6 +65,8 @@ def repeats(claim: str, question: str) -> bool:
     asks = not _MARKS.isdisjoint(claim) or (_among(begins, _ASKS) and not has_cjk(question))
     if ours == theirs:
         return asks
+    if _differs_little(said, ours, theirs):
+        return True
     if not asks or has_cjk(question) or not _among(begins, _ASKS):
         return False
     return (theirs.startswith(ours) and len(ours) >= CUT * len(theirs)) or _lacks_few(said, question)
@@ -73,6 +77,18 @@ def _first(text: str) -> tuple[str, str]:
     found = [word.lower() for word in compiled(r"\w+").findall(text[:OPENING])]
     first, second = (*found, "", "")[:2]
     return first[:2] if has_cjk(first) else first, second or first
+
+
+def _differs_little(said: str, ours: str, theirs: str) -> bool:
+    """Whether a claim ends as a question does, and is that question but for a word or two."""
+    if len(ours) < LONG or said.rstrip("\"'”’»」』*_ \n")[-1:] not in _MARKS:
+        return False
+    most = len(theirs) // NEAR
+    if abs(len(ours) - len(theirs)) > most:
+        return False
+    from rapidfuzz.distance import Levenshtein
+
+    return Levenshtein.distance(ours, theirs, score_cutoff=most) <= most
 
 
 def _lacks_few(claim: str, question: str) -> bool:

@@ -117,7 +117,7 @@ def piece_flags(pieces: list[str], short_words: bool) -> int:
     """What is known of pieces of which a claim needs any."""
     flags = 0
     telling = [fold(piece) if tells(piece) else "" for piece in pieces]
-    if any(piece.strip() and not known for piece, known in zip(pieces, telling, strict=True)):
+    if any(piece and not known for piece, known in zip(pieces, telling, strict=True)):
         flags |= LETTERLESS if any(telling) else LETTERLESS | NO_LETTERS
     if any(len(fold(piece)) < MIN_SUBSTR or piece.isspace() for piece in pieces):
         flags |= SHORT_ENTRY

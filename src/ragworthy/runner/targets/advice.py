@@ -1,8 +1,10 @@
 """What is said of an object that cannot be asked as it is: what it lacks, and the lines to write around it."""
 
+import inspect
 from typing import Any
 
 from ragworthy.errors import Problem, UsageError
+from ragworthy.runner.targets.frameworks import is_known
 from ragworthy.text import clip
 
 _MAKES_ENGINE = "as_query_engine"
@@ -15,6 +17,28 @@ def unknown(found: Any, name: str, where: str) -> UsageError:
     if callable(getattr(found, _MAKES_ENGINE, None)):
         advice = f"  engine = {name}.{_MAKES_ENGINE}()  # and --target {where}:engine"
     return UsageError([Problem("RW-J14", message, f"{where}:{name}")], advice=advice)
+
+
+def unimportable(message: str, where: str, place: str) -> UsageError:
+    """The error for code that cannot be imported: at which of its lines, or where it was looked for."""
+    looked = "looked for in the working folder and where Python looks: is the name right, and the environment?"
+    advice = f"  raised at: {place}" if place else f"  {looked}"
+    return UsageError([Problem("RW-U01", f"{where}: {message}")], advice=advice, hint=lambda _: "")
+
+
+def unnamed(name: str, where: str, module: Any) -> UsageError:
+    """The error for a name that a module does not have; those that could be meant are listed."""
+    listed = [one for one, value in vars(module).items() if not one.startswith("_") and _askable(value, module)]
+    several = f"  it has {clip(', '.join(listed), 400)}" if listed else "  it has nothing that could be asked"
+    problem = Problem("RW-U01", f"{where}:{name}: expected a callable, got nothing")
+    return UsageError([problem], advice=several, hint=lambda _: "")
+
+
+def _askable(value: Any, module: Any) -> bool:
+    """Whether a target can be meant: a function of the module's own, or an object of a framework."""
+    if inspect.isroutine(value):
+        return getattr(value, "__module__", None) == module.__name__
+    return not isinstance(value, type) and is_known(value)
 
 
 def unfit_input(name: str, expected: str, got: str, call: str) -> UsageError:

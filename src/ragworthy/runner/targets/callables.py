@@ -27,7 +27,7 @@ from ragworthy.files import check_readable
 from ragworthy.load.values import Refused
 from ragworthy.runner.contract import Ask, Options, Reply, checked, late, sound, unfit
 from ragworthy.runner.targets import guard
-from ragworthy.runner.targets.advice import unknown
+from ragworthy.runner.targets.advice import unimportable, unknown, unnamed
 from ragworthy.runner.targets.frameworks import framework_call
 from ragworthy.runner.targets.heard import Interrupted
 from ragworthy.runner.targets.mainthread import MainThread, possible
@@ -79,13 +79,14 @@ def _loaded(path: Path) -> ModuleType:
 
 def _found(where: str, name: str, what: str, load: Callable[[], ModuleType], options: Options) -> "Called":
     with guard.hosting():
-        found, error = _attempt(lambda: _member(load(), name))
+        module, error = _attempt(load)
+        found, error = _attempt(lambda: _member(module, name)) if error is None else (None, error)
     if isinstance(error, KeyboardInterrupt):
         raise error
     if error is not None:
-        raise usage_error(f"{where}: expected a {what} that can be imported, got {_said(error)}")
+        raise unimportable(f"expected a {what} that can be imported, got {_said(error)}", where, _raised_at(error))
     if found is None:
-        raise usage_error(f"{where}:{name}: expected a callable, got nothing")
+        raise unnamed(name, where, module)
     call = call_of(found, f"{where}:{name}", options)
     if call is None:
         raise unknown(found, name, where)
@@ -339,6 +340,15 @@ def _place(error: BaseException) -> str:
     for code, line in (own or codes)[-1:]:
         return sound(f"{code.co_filename}, line {line}, in {code.co_name}")
     return ""
+
+
+def _raised_at(error: BaseException) -> str:
+    """The line of the user's own code at which an import failed; empty where it did not come to that."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return sound(f"{error.filename}, line {error.lineno}")
+    frames = [(trace.tb_frame.f_code.co_filename, trace.tb_lineno) for trace in _traces(error.__traceback__)]
+    own = [one for one in frames if one[0] != __file__ and not one[0].startswith(_LIBRARY)]
+    return sound(f"{own[-1][0]}, line {own[-1][1]}") if own else ""
 
 
 def _traces(trace: TracebackType | None) -> Iterator[TracebackType]:

@@ -5,7 +5,7 @@ are put together, of numbers and tables the last counts.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,6 +19,9 @@ from ragworthy.text import clip, described
 
 _FENCE = re.compile(r"\A\s*```[A-Za-z]*\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
 """A block of code around JSON, which models like to write."""
+
+
+_REFUSES = "if this is a refusal, refusal in [reply] names what says so"
 
 
 class Unfit(Exception):
@@ -54,15 +57,15 @@ class Reader:
         known = frozenset[str]() if rules is None else rules.ids.known
         self._ids: DocIds = doc_ids(told.get("doc_id", reading.doc_id), known)
 
-    def read(self, values: Sequence[Any]) -> Extracted:
-        """The reply in some JSON values; raises Unfit and Said."""
+    def read(self, values: Sequence[Any], hide: Callable[[str], str] = str) -> Extracted:
+        """The reply in some JSON values; raises Unfit and Said. `hide` takes secrets out of what is put together."""
         places: dict[str, str] = {}
         self._check_error(values)
         refused = self._flag(values, "refusal")
-        claim = self._claim(values, places, needed=not refused)
+        claim = hide(self._claim(values, places, needed=not refused))
         inner: list[Any] = [] if refused or not self._map.parsed else [_opened(claim, places["claim"])]
         if inner:
-            claim = self._inner_claim(inner, places)
+            claim = hide(self._inner_claim(inner, places))
             refused = self._truth(_gather(inner, self._map.parsed.get("refusal", ())))
         self._check_whole(values)
         seen = self._seen(values, inner, places)
@@ -86,6 +89,16 @@ class Reader:
         except Unfit:
             ranked = {}
         return ranked | self._tables(values, {})
+
+    def ended(self, values: Sequence[Any]) -> bool:
+        """Whether a stream came to its end, or says that it is an error; True where the map names no end."""
+        named = bool(self._map.paths.get("done"))
+        return not named or self._flag(values, "done") or self._flag(values, "error")
+
+    @property
+    def end(self) -> str:
+        """What the end of a stream is known by."""
+        return _written(self._map.paths.get("done", ()))
 
     def _refusal_path(self) -> str:
         return _written(self._map.paths.get("refusal") or self._map.parsed["refusal"])
@@ -303,7 +316,7 @@ def _ranked(seen: Sequence[Document]) -> dict[str, Any]:
 
 def _text(found: Sequence[At], paths: Paths, field: str, places: dict[str, str], *, needed: bool = True) -> str:
     if not found and needed:
-        raise Unfit(field, f"expected a text at {_written(paths)}, got null or nothing")
+        raise Unfit(field, f"expected a text at {_written(paths)}, got null or nothing: {_REFUSES}")
     pieces = [_one_text(at, field) for at in found]
     places["claim"] = _place(found, paths)
     return "".join(pieces)

@@ -25,18 +25,41 @@ def framework_call(found: Any, name: str, options: Options) -> Callable[..., Giv
     if _has(found, _RUNNABLE):
         from ragworthy.runner.targets.langchain import Chain
 
-        return Chain(found, name, options.names)
+        return _filled(Chain(found, name, _beside(found, options)), options)
     if _has(found, _PIPELINE):
         from ragworthy.runner.targets.haystack import Pipeline
 
-        return Pipeline(found, name, options.names)
+        return _filled(Pipeline(found, name, options.names, options.asks), options)
     if _has(found, _ENGINE):
         return Engine(found)
     return ChatEngine(found) if _has(found, _CHAT) else None
 
 
+def is_known(found: Any) -> bool:
+    """Whether an object is one of a framework that can be asked."""
+    return any(_has(found, names) for names in (_RUNNABLE, _PIPELINE, _ENGINE, _CHAT))
+
+
 def _has(found: Any, names: tuple[str, ...]) -> bool:
     return all(callable(getattr(found, name, None)) for name in names)
+
+
+def _beside(found: Any, options: Options) -> frozenset[str]:
+    """The inputs of a chain that do not take the question; where a knob says which does, no other of a graph does."""
+    if not options.asks:
+        return options.names
+    return (options.names | frozenset(map(str, getattr(found, "channels", ())))) - {min(options.asks)}
+
+
+def _filled(call: Callable[..., Given], options: Options) -> Callable[..., Given]:
+    """The same, with the question in the place of every knob that stands for it."""
+    if not options.asks:
+        return call
+
+    def filled(*, q: str, knobs: dict[str, Any], **rest: Any) -> Given:
+        return call(q=q, knobs=knobs | dict.fromkeys(options.asks & knobs.keys(), q), **rest)
+
+    return filled
 
 
 class Engine:

@@ -2,6 +2,7 @@
 documents that the model saw and the tokens are found in what the components give back.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
@@ -17,12 +18,17 @@ _FOUND = ("documents", "replies", "answers")
 
 
 class Pipeline:
-    """A pipeline; `knobs` are the names of inputs, `NAME` or `COMPONENT.NAME`, that are given beside the question."""
+    """A pipeline; `knobs` are the names of inputs, `NAME` or `COMPONENT.NAME`, that are given beside the question.
 
-    def __init__(self, pipeline: Any, name: str, knobs: Iterable[str]) -> None:
+    Those in `asks` are given the question itself.
+    """
+
+    def __init__(self, pipeline: Any, name: str, knobs: Iterable[str], asks: frozenset[str] = frozenset()) -> None:
         self._pipeline = pipeline
         self._inputs: Mapping[str, Mapping[str, Any]] = pipeline.inputs()
-        self._asked = [(part, key) for part, key, about in self._open() if _takes(key, about)]
+        self._asked = [
+            (part, key) for part, key, about in self._open() if _takes(key, about) or {f"{part}.{key}", key} & asks
+        ]
         self._check(name, frozenset(knobs))
         outputs = pipeline.outputs(include_components_with_connected_outputs=True)
         self._shown = {part for part, own in outputs.items() if any(key in own for key in _FOUND)}
@@ -66,7 +72,8 @@ class Pipeline:
         if len(answered) == 1:
             answer = found[answered[0]]["answers"][0]
             names = (f"{answered[0]}.answers", where, "citations")
-            return Given(getattr(answer, "data", answer), documents, _referenced(answer), usage, None, names)
+            cited = _referenced(answer, getattr(self._pipeline.get_component(answered[0]), "reference_pattern", None))
+            return Given(getattr(answer, "data", answer), documents, cited, usage, None, names, by_text=True)
         said = self._last(part for part, own in found.items() if own.get("replies"))
         if len(said) == 1:
             names = (f"{said[0]}.replies", where, "citations")
@@ -100,11 +107,21 @@ def _takes(key: str, about: Mapping[str, Any]) -> bool:
     return key in _QUESTION and fits and (bool(about.get("is_mandatory")) or key in ("query", "question"))
 
 
-def _referenced(answer: Any) -> list[Any] | None:
-    """What an answer builder found cited; None where it did not look."""
+def _referenced(answer: Any, pattern: Any) -> list[Any] | None:
+    """What an answer builder found cited; None where it did not look.
+
+    Numbers of no document leave no trace in its list: they are looked for in the text, by the builder's own pattern.
+    """
     documents: Sequence[Any] = getattr(answer, "documents", None) or ()
-    marked = [one for one in documents if "referenced" in (getattr(one, "meta", None) or {})]
-    return [one for one in marked if one.meta["referenced"]] if marked else None
+    about = [(one, getattr(one, "meta", None) or {}) for one in documents]
+    strays: list[str] = []
+    if isinstance(pattern, str) and isinstance(text := getattr(answer, "data", None), str):
+        known = {meta.get("source_index") for _, meta in about}
+        numbers = [held for held in re.findall(pattern, text) if isinstance(held, str) and held.isdecimal()]
+        strays = [f"[{int(held)}]" for held in numbers if int(held) not in known]
+    if not strays and not any("referenced" in meta for _, meta in about):
+        return None
+    return [*(one for one, meta in about if meta.get("referenced")), *strays]
 
 
 def _usage(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

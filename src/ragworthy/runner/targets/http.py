@@ -8,15 +8,16 @@ import base64
 import binascii
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from ragworthy.errors import usage_error
 from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late, without_success
-from ragworthy.wire.address import parsed
-from ragworthy.wire.again import sent
+from ragworthy.runner.hidden import hidden
+from ragworthy.wire.address import parsed, telling
+from ragworthy.wire.again import may_pass, sent
 from ragworthy.wire.client import Answer, Broken, Client
 from ragworthy.wire.secret import TELLING, sendable
 
@@ -63,6 +64,7 @@ class Http:
         except ValueError as error:
             raise usage_error(f"{_EXPECTED}, {error}") from None
         self.name = address.shown
+        self._hint = _refused([*headers, *(["Authorization"] if address.authorization else [])])
 
     async def open(self) -> None:
         """Nothing is sent yet."""
@@ -75,7 +77,9 @@ class Http:
     async def ask(self, ask: Ask, timeout: float) -> Reply:
         """Post one question, again where that may help, all within so many seconds."""
         body, url = self._asked(ask)
-        got, attempts = await sent(self._client, body, timeout, retries=self._retries, name=ask.qid, url=url)
+        got, attempts = await sent(
+            self._client, body, timeout, retries=self._retries, name=ask.qid, url=url, passing=self._may_pass
+        )
         if isinstance(got, Broken):
             return _without_answer(got, timeout, attempts)
         return self._taken(got, ask, attempts)
@@ -84,15 +88,22 @@ class Http:
         """What is sent."""
         return Asked(msgspec.json.encode(ask.request()))
 
+    def _may_pass(self, got: Answer | Broken) -> bool:
+        """Whether the same request may go better a moment later."""
+        return may_pass(got)
+
     def _read(self, body: bytes, ask: Ask, attempts: int) -> Reply:
         """The reply in the body of a good answer, or what is wrong with it."""
-        return decoded(body, attempts, qid=ask.qid, secrets=self._client.secrets, rules=self._rules)
+        secrets = self._client.secrets
+        return hidden(decoded(body, attempts, qid=ask.qid, secrets=secrets, rules=self._rules), secrets)
 
     def _taken(self, answer: Answer, ask: Ask, attempts: int) -> Reply:
         """The reply in an answer, or why there is none."""
         if answer.is_success:
             return self._read(answer.body, ask, attempts)
-        return without_success(str(answer), answer.body, attempts, self._client.secrets)
+        secrets = self._client.secrets
+        reply = hidden(without_success(str(answer), answer.body, attempts, secrets), secrets)
+        return msgspec.structs.replace(reply, hint=self._hint) if answer.status in (401, 403) else reply
 
 
 def _without_answer(broken: Broken, timeout: float, attempts: int) -> Reply:
@@ -108,6 +119,20 @@ def _without_answer(broken: Broken, timeout: float, attempts: int) -> Reply:
             return Reply({}, f"bad reply: expected plain JSON, got it packed ({broken.detail})", attempts)
         case "large":
             return Reply({}, TOO_LARGE, attempts)
+
+
+def _refused(headers: Iterable[str]) -> str:
+    """What helps where the service does not let in a request with these headers; nothing where there are none.
+
+    >>> _refused(["Accept", "X-Api-Key"]).partition(":")[0], _refused(["Accept"])
+    ('The header X-Api-Key was sent, and the service does not take it', '')
+    """
+    names = [name for name in dict.fromkeys(headers) if name.lower() != "accept"]
+    if not names:
+        return ""
+    sent = f"header{'' if len(names) == 1 else 's'} {', '.join(names)} {'was' if len(names) == 1 else 'were'} sent"
+    look = 'look at its name, and at the value of its variable (a token mostly begins with "Bearer ")'
+    return f"The {sent}, and the service does not take it: {look}."
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -143,5 +168,6 @@ def _secrets(value: str) -> set[str]:
             userinfo = base64.b64decode(packed, validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
             return found
-        found |= {userinfo, *userinfo.partition(":")} - {"", ":"}
+        user, _, password = userinfo.partition(":")
+        found |= {userinfo, *telling(user, password)} - {""}
     return found

@@ -1,7 +1,8 @@
 """A service behind HTTP with a language of its own: a map says how it is asked and where in its reply things stand."""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -11,11 +12,13 @@ from ragworthy.errors import PolicyError, Problem
 from ragworthy.load.map import Map, load_map
 from ragworthy.load.templates import filled, placeholders, text
 from ragworthy.runner.contract import Ask, Options, Reply, checked, shown, without
+from ragworthy.runner.hidden import Hiding, hidden
 from ragworthy.runner.reported import kept_in, written
 from ragworthy.runner.targets.extract import Reader, Said, Unfit
 from ragworthy.runner.targets.http import Asked, How, Http
-from ragworthy.runner.targets.streams import values_of
+from ragworthy.runner.targets.streams import broken_off, values_of
 from ragworthy.text import clip
+from ragworthy.wire.client import Answer, Broken
 from ragworthy.wire.secret import sendable
 
 _ACCEPTED = {
@@ -24,6 +27,7 @@ _ACCEPTED = {
     "ndjson": "application/x-ndjson, application/json",
 }
 _SHOWN = 400
+_KNOB = re.compile(r"(?<!\{)\{knobs\.([^{}?]+)\??\}(?!\})")
 
 
 class Mapped(Http):
@@ -40,6 +44,7 @@ class Mapped(Http):
         self._url = urlsplit(url)
         self._path = self._map.request.path if self._url.path in ("", "/") else ""
         self.name = self.name.removesuffix("/") + self._path if self._path else self.name
+        self._template = self.name
         self.about = options.told | {"map": self._map.name, "map_sha256": self._map.sha256}
 
     def check_knobs(self, knobs: Mapping[str, Any]) -> None:
@@ -59,6 +64,8 @@ class Mapped(Http):
                 problems.append(Problem("RW-J19", f'expected {sends}, got "{clip(name, 60)}"', self._map.name, "knobs"))
         if problems:
             raise PolicyError(list(dict.fromkeys(problems)))
+        values = {**self._map.knobs, **knobs}
+        self.name = _KNOB.sub(lambda one: quote(str(values.get(one[1], one[0])), safe="{}"), self._template)
 
     def _values(self, ask: Ask) -> dict[str, Any]:
         request = ask.request()
@@ -98,21 +105,42 @@ class Mapped(Http):
 
     def _read(self, body: bytes, ask: Ask, attempts: int) -> Reply:
         secrets = self._client.secrets
+        raw = shown(body, secrets)
+        if (came := broken_off(body, self._map.reply.stream, self._reader.ended)) is not None:
+            kept = kept_in(without(self._reader.known(came), secrets.masked)) | written(raw)
+            why = "the stream ended in the middle of an event"
+            if not self._reader.ended(came):
+                why = f"the stream ended without {self._reader.end}"
+            return hidden(Reply(kept, f"died: the connection broke: {why}", attempts, raw=raw), secrets)
         try:
             values = values_of(body, self._map.reply.stream)
-        except ValueError as error:
-            raw = shown(body, secrets)
-            return Reply(written(raw), f"bad reply: {secrets.masked(str(error))}", attempts, raw=raw)
-        reply = self._extracted(without(values, secrets.masked_reply) if secrets else values, attempts)
+        except ValueError:
+            return Reply(written(raw), f"bad reply: {self._malformed(body)}", attempts, raw=raw)
+        hide = Hiding(secrets.masked_reply)
+        reply = self._extracted(without(values, secrets.masked_reply) if secrets else values, attempts, hide)
         if reply.error is not None and secrets:  # what is wrong may be shown: short secrets go out, too
-            reply = self._extracted(without(values, secrets.masked), attempts)
-        raw = shown(body, secrets)
+            reply = self._extracted(without(values, secrets.masked), attempts, Hiding(secrets.masked))
         fields = reply.fields if reply.error is None else reply.fields | written(raw)
-        return msgspec.structs.replace(reply, fields=fields, raw=raw)
+        reply = msgspec.structs.replace(reply, fields=fields, raw=raw)
+        return hidden(reply, secrets, pieces=hide.found)
 
-    def _extracted(self, values: list[Any], attempts: int) -> Reply:
+    def _may_pass(self, got: Answer | Broken) -> bool:
+        if isinstance(got, Answer) and got.is_success:  # a stream that broke off is a connection that broke
+            return broken_off(got.body, self._map.reply.stream, self._reader.ended) is not None
+        return super()._may_pass(got)
+
+    def _malformed(self, body: bytes) -> str:
+        """What is wrong with a body that is no JSON; it is cut for a message only when its secrets are out."""
+        masked = self._client.secrets.masked(body.decode("utf-8", "replace"))
         try:
-            fields, places, chunks = self._reader.read(values)
+            values_of(masked.encode("utf-8", "replace"), self._map.reply.stream)
+        except ValueError as error:
+            return str(error)
+        return "expected JSON, got something else"
+
+    def _extracted(self, values: list[Any], attempts: int, hide: Callable[[str], str]) -> Reply:
+        try:
+            fields, places, chunks = self._reader.read(values, hide)
         except Unfit as unfit:
             kept, misfits = kept_in(self._reader.known(values)), ((unfit.field, unfit.message),)
             return Reply(kept, f"bad reply: {unfit}", attempts, misfits=misfits)

@@ -1,7 +1,7 @@
 """The JSON in the body of a reply: one value, the events of a stream, or one value a line."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -31,6 +31,31 @@ def values_of(body: bytes, stream: str) -> list[Any]:
         hint = _hint(body)
         reason = hint or str(error).removeprefix("JSON is malformed: ")
         raise ValueError(f"expected JSON, got {_shown(body.decode('utf-8', 'replace'))} ({reason})") from None
+
+
+def broken_off(body: bytes, stream: str, ended: Callable[[list[Any]], bool]) -> list[Any] | None:
+    """What came of a stream that broke off, in the middle of a value or before it `ended`; None for all others.
+
+    >>> broken_off(b'data: {"a": 1}\\n\\ndata: {"a', "sse", lambda _: True)
+    [{'a': 1}]
+    """
+    if stream == "none" or (stream == "sse" and body.lstrip()[:1] == b"{"):
+        return None
+    try:
+        values = values_of(body, stream)
+    except ValueError:
+        return _before(body, stream)
+    streamed = stream == "sse" or len(values) > 1
+    return values if streamed and not ended(values) and _END.encode() not in body else None
+
+
+def _before(body: bytes, stream: str) -> list[Any] | None:
+    """The values before a last line that is not whole."""
+    whole, _, rest = body.rpartition(b"\n")
+    try:
+        return values_of(whole, stream) if rest.strip() else None
+    except ValueError:
+        return None
 
 
 def _hint(body: bytes) -> str:

@@ -29,7 +29,7 @@ from ragworthy.suites.agreement.read import (
     vote,
 )
 from ragworthy.suites.agreement.rules import ALWAYS
-from ragworthy.suites.answers.bound import bind_of
+from ragworthy.suites.answers.bound import bound_to
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.opened import Listed, Opened, unlike_run
@@ -106,7 +106,7 @@ class Agreement(Suite):
             opened["trace"],
             rules,
             allow_gold_errors=request.allow_gold_errors,
-            bind=None if given is None else bind_of(opened["gold"], given),
+            bind=None if given is None else bound_to(opened["gold"], given).bind,
         )
         votes = vote(traced, rules, self.slice_fields(request), request.damage)
         if corpus is None:

@@ -6,13 +6,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ragworthy.ids import stable
-from ragworthy.load.chunks import read_chunks
+from ragworthy.load.chunks import only_retrieved, read_chunks
 from ragworthy.load.gold import Bind, GoldDecoder, Groups, name_of, names_evidence
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts.pieces import every_piece
 from ragworthy.records import Chunk, Gold
 from ragworthy.suites.answers.stale import Stale, stale
 from ragworthy.suites.reading import Reader, reader
+from ragworthy.suites.unfound import Absence, guessed
 
 STEPS = ("exact", "normalised", "overlap", "parts", "source", "unbound")
 """How evidence is bound, the surest step first; what the binder calls them."""
@@ -49,6 +50,13 @@ class Bindings(NamedTuple):
     """Chunks that stand in the corpus once more."""
     retrieved: bool = False
     """Whether the corpus is what a run retrieved and nothing else: evidence that is not in it was not found."""
+
+    @property
+    def absence(self) -> Absence:
+        """What is known of evidence that was not retrieved: this corpus has it, unless it is what a run retrieved."""
+        if self.retrieved:
+            return guessed(len(self.lost) + len(self.gone), sum(self.how.values()) + self.ids)
+        return guessed(len(self.gone), self.ids) if self.gone else Absence.RANKED
 
     @property
     def invalid(self) -> list[str]:
@@ -90,7 +98,7 @@ def bindings(gold: Source, chunks: Sequence[Chunk], texts: Mapping[str, str] | N
         ids=ids,
         stale=stale(by_id, texts or {}),
         again=len(chunks) - len({one.name for one in chunks}),
-        retrieved=bool(chunks) and all((one.attrs or {}).get("retrieved") is True for one in chunks),
+        retrieved=only_retrieved(chunks),
     )
 
 
@@ -121,11 +129,16 @@ def _compare(gold: Gold, groups: Groups, found: Bindings) -> None:
         found.differing.append(name_of(gold))
 
 
-def bind_of(gold: Source, corpus: Any) -> Bind | None:
-    """A function that binds items of a gold set to a corpus; None where no item names evidence."""
+def bound_to(gold: Source, corpus: Any) -> Bindings:
+    """How a gold set is bound to a corpus."""
     from ragworthy.index.blocks import chunk_source
 
-    return bindings(gold, read_chunks(chunk_source(corpus))).bind
+    return bindings(gold, read_chunks(chunk_source(corpus)))
+
+
+def is_whole(bound: Bindings | None) -> bool:
+    """Whether evidence that no chunk holds is not in the index: the corpus is no list of what a run retrieved."""
+    return bound is None or not bound.retrieved
 
 
 def gold_reader(source: Source, found: Bindings | None) -> Reader:

@@ -12,13 +12,16 @@ import msgspec
 
 from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source
+from ragworthy.metrics.facts.answers import Rules
 from ragworthy.metrics.facts.echo import repeats
+from ragworthy.metrics.facts.inside import only_inside
+from ragworthy.metrics.facts.pieces import every_piece
 from ragworthy.metrics.facts.tops import MANY
 from ragworthy.records import Gold
 from ragworthy.report.part import Note
 from ragworthy.report.show import plural
 from ragworthy.suites.fork import without_gc
-from ragworthy.text import clip, fold, letters, squeeze
+from ragworthy.text import clip, fold, letters, squeeze, trim_fold
 
 if TYPE_CHECKING:
     from ragworthy.suites.id_forms import Pair, Unseen
@@ -83,6 +86,8 @@ class Fit(NamedTuple):
     """The first of these: as it was cited, and as it was retrieved."""
     echoes: Sequence[str] = ()
     """Questions whose claim repeats the question."""
+    inside: Sequence[str] = ()
+    """Questions whose claim has the gold text only inside of a longer number."""
 
     @property
     def elsewhere(self) -> bool:
@@ -117,6 +122,7 @@ class Fit(NamedTuple):
                  lost.told if lost is not None else ""),
             Note("RW-W82", self.twisted, self.told),
             Note("RW-W98", len(self.echoes), _repeating(self.echoes), list(self.echoes)),
+            Note("RW-W101", len(self.inside), _inside(self.inside), list(self.inside)),
         ]  # fmt: skip
 
     @property
@@ -134,20 +140,26 @@ def _repeating(qids: Sequence[str]) -> str:
     return f"{plural(len(qids), 'claim repeats', 'claims repeat')} the question in place of an answer{shown}"
 
 
+def _inside(qids: Sequence[str]) -> str:
+    shown = f", e.g. that of {qids[0]}" if qids else ""
+    many = plural(len(qids), "answer counts", "answers count")
+    return f"{many} as right only because a gold piece stands inside of a longer number{shown}"
+
+
 def _told(one: tuple[str, str]) -> str:
     qid, text = one
     return f'{qid}: "{clip(text, _SHOWN)}"'
 
 
-def fit_of(golds: Sequence[Gold], traces: Source, *, known_corpus: bool) -> Fit:
+def fit_of(golds: Sequence[Gold], traces: Source, rules: Rules) -> Fit:
     """Hold the traces of a file against the questions that they answer, in gold order."""
     if not golds or traces.size > UP_TO:
         return Fit()
     with without_gc():
-        return _fit(golds, traces, known_corpus)
+        return _fit(golds, traces, rules)
 
 
-def _fit(golds: Sequence[Gold], traces: Source, known_corpus: bool) -> Fit:
+def _fit(golds: Sequence[Gold], traces: Source, rules: Rules) -> Fit:
     last: dict[Any, Glimpse] = {}
     seen: set[str] = set()
     for trace in _glimpses(traces):
@@ -156,20 +168,20 @@ def _fit(golds: Sequence[Gold], traces: Source, known_corpus: bool) -> Fit:
             seen.update(trace.retrieved_ids)
         if trace.citations:
             seen.update(_ids(trace.citations))
-    asked, cited, echoes = _Asked(), _Cited(), list[str]()
+    asked, cited, said = _Asked(), _Cited(), _Said(rules)
     for gold in golds:
         one = last.get(gold.qid or gold.q_id or "")
         if one is not None:
             asked.take(gold, one)
             cited.take(one)
-            if one.claim and gold.question and repeats(one.claim, gold.question):
-                echoes.append(gold.qid or gold.q_id or "")
-    lost = None if known_corpus else _unseen(golds, seen)
+            said.take(gold, one.claim)
+    lost = None if rules.chunks is not None else _unseen(golds, seen)
     texts = Counter(text for _, text in asked.others)
     others = [(qid, text) for qid, text in asked.others if texts[text] == 1]
     compared = asked.same + len(others)
     return Fit(
-        True, compared, others, asked.traced, lost, cited.all, cited.outside, cited.twisted, cited.pair, echoes
+        True, compared, others, asked.traced, lost, cited.all, cited.outside, cited.twisted, cited.pair,
+        said.echoes, said.inside,
     )  # fmt: skip
 
 
@@ -234,6 +246,31 @@ class _Cited:
             if meant is not None:
                 self.twisted += 1
                 self.pair = self.pair or Pair(name, meant)
+
+
+class _Said:
+    """Claims that are not what their rate takes them for."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.echoes: list[str] = []
+        self.inside: list[str] = []
+        self._rules = rules
+        self._refusals = frozenset(map(trim_fold, rules.refusals))
+
+    def take(self, gold: Gold, claim: str) -> None:
+        """Look at what was said to a question."""
+        if claim and gold.question and repeats(claim, gold.question):
+            self.echoes.append(gold.qid or gold.q_id or "")
+        counts = claim and gold.answerable and only_inside(gold, claim, short_words=self._rules.short_words)
+        if counts and not self._refuses(gold, claim):
+            self.inside.append(gold.qid or gold.q_id or "")
+
+    def _refuses(self, gold: Gold, claim: str) -> bool:
+        rules = self._rules
+        by_rule = rules.by_rule is not None and rules.by_rule.rule(
+            claim, every_piece(gold), short_words=rules.short_words
+        )  # fmt: skip
+        return bool(by_rule) or trim_fold(claim) in self._refusals
 
 
 def _unseen(golds: Sequence[Gold], seen: set[str]) -> "Unseen | None":

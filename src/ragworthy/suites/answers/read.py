@@ -13,7 +13,7 @@ from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
-from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader
+from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader, is_whole
 from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
@@ -80,6 +80,13 @@ class Kept(NamedTuple):
     """How evidence was bound, where a corpus is given."""
     unchecked: Sequence[str] = ()
     """Questions with evidence and ids, where no corpus is given to hold one against the other."""
+    how: f.Rules = f.Rules()
+    """How claims were compared."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether what the corpus does not have is not in the index."""
+        return is_whole(self.bindings)
 
 
 class Corpus(NamedTuple):
@@ -87,6 +94,11 @@ class Corpus(NamedTuple):
 
     texts: dict[str, str] | None = None
     bindings: Bindings | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether what it does not have is not in the index."""
+        return is_whole(self.bindings)
 
 
 def measured(
@@ -184,10 +196,11 @@ def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
         places=_places(found, opened),
         orphans=found.orphan_ids,
         repeated=_repeated(golds),
-        fit=fit_of(golds, opened["trace"], known_corpus=rules.chunks is not None),
+        fit=fit_of(golds, opened["trace"], rules),
         rules=refusing_rules(found, opened["trace"], rules),
         parts=_parts(found, opened, rules),
         unchecked=[name_of(one) for one in golds if rules.chunks is None and names_evidence(one) and has_ids(one)],
+        how=rules,
     )
 
 

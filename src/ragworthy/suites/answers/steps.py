@@ -4,85 +4,22 @@ A gate says that something is wrong, never what. What is wrong stands in the lab
 that is what is told here: the report's own counts, each with what to do about it.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.metrics.answers import OF_PIECES, by_reference_only
 from ragworthy.metrics.facts import answers as f
-from ragworthy.names import HARMLESS, Label, Outcome, Stage
+from ragworthy.names import Label, Outcome, Stage
 from ragworthy.report.show import plural
 from ragworthy.suites.answers.read import Kept
-from ragworthy.suites.evidence import Case, Found
+from ragworthy.suites.answers.remedies import ONE_FORM, Known, Step, by_stage, step_of
+from ragworthy.suites.evidence import Found
+from ragworthy.suites.unfound import Absence, unfound
 from ragworthy.text import clip
 
-Step = tuple[str, str]
-"""What was seen, and what to do."""
-
-
-class _Remedy(NamedTuple):
-    """What a reason means for many questions, and what to do about it."""
-
-    seen: str
-    do: str
-
-
-_DRIFT = "none was retrieved: look for index or manifest drift, then at the retrieval logic"
-_TEXT = "tighten the claim's schema, or check the gold pieces"
-_WRITTEN = "look at what the model is given and told: it has the evidence and does not use it"
-_PART = "a part of the evidence was not retrieved: raise k, or look at the ranking"
-_STRICT = "the guard is too strict, or facts are split by chunking"
-_UNHELD = "'ragworthy gold bind' lists it with the nearest chunks: mend the corpus, or the evidence"
-_REMEDIES = {
-    "no gold evidence was retrieved": _Remedy("answered without gold evidence", _DRIFT),
-    "refused, and no gold evidence was retrieved": _Remedy("refused without gold evidence", _DRIFT),
-    "no chunk of the corpus holds the gold evidence": _Remedy("with evidence that no chunk holds", _UNHELD),
-    "refused, and no chunk of the corpus holds the gold evidence": _Remedy(
-        "refused, with evidence that no chunk holds", _UNHELD
-    ),
-    "cites an id that was not retrieved": _Remedy(
-        "citing an id that was not retrieved", "let answers cite only ids of the results that they were given"
-    ),
-    "gold evidence was retrieved but not cited": _Remedy(
-        "not citing the gold evidence that was retrieved", "look at how citations are chosen"
-    ),
-    "gold evidence was retrieved but not cited, and the claim lacks the gold text": _Remedy(
-        "neither citing the gold evidence that was retrieved nor saying what it says", _WRITTEN
-    ),
-    "gold evidence was retrieved but not cited, and the claim is not what the reference says": _Remedy(
-        "neither citing the gold evidence that was retrieved nor saying what the reference says", _WRITTEN
-    ),
-    "the gold text is in no chunk that was retrieved": _Remedy("answered without the chunk that has the text", _PART),
-    "refused, and the gold text is in no chunk that was retrieved": _Remedy(
-        "refused without the chunk that has the text", _PART
-    ),
-    "cites gold evidence, but the gold text is in no chunk that was retrieved": _Remedy(
-        "citing gold evidence, without the chunk that has the text", _PART
-    ),
-    "states nothing of what the reference says": _Remedy(
-        "with a claim that shares nothing with the reference", "look at the offenders"
-    ),
-    "the claim is empty": _Remedy("with an empty claim", "look at what the pipeline writes to answer_json.claim"),
-    "cites the right evidence, but the claim lacks the gold text": _Remedy(
-        "citing the right evidence in a claim without the gold text", _TEXT
-    ),
-    "the claim lacks the gold text": _Remedy("with a claim that lacks the gold text", _TEXT),
-    "answered although the gold set says that the corpus has no answer": _Remedy(
-        "answering what the corpus has no answer to", "strengthen refusals"
-    ),
-    "refused although gold evidence was retrieved": _Remedy("refused although gold evidence was retrieved", _STRICT),
-    "refused although the gold set has an answer": _Remedy(
-        "refused although the gold set has an answer", "the guard is too strict, or nothing useful is retrieved"
-    ),
-    "the locked constraints were not echoed or are contradicted": _Remedy(
-        "breaking a locked constraint", "lock the constraints in the prompt and echo them in the answer"
-    ),
-}
-"""By the reason that offenders show."""
 _SHOWN = 3
 _NEAR = "near-refusals"
-_ONE_FORM = "write ids in one form, in answers and in results"
 
 
 def steps(found: Found) -> list[Step]:
@@ -126,7 +63,7 @@ def _blocking(found: Found) -> list[_Symptom]:
         many = plural(len(fit.others), "trace answers", "traces answer")
         told.append(_Symptom(("other questions under the same ids", f"{many} another question than the gold set asks "
                               "under its id: run the pipeline over this gold set again")))  # fmt: skip
-    if found.evidence.counts["errored"] * 2 > found.evidence.counts["gold"]:
+    if found.evidence.counts["errored"] * 2 > found.evidence.counts["gold"] or _taken(found):
         told.append(_Symptom(_errors(found)))
     if found.value("answers.missing").num:
         do = "run the pipeline over the whole gold set and score again"
@@ -139,6 +76,11 @@ def _blocking(found: Found) -> list[_Symptom]:
         do = "restore the gold set, or freeze the change with a signature and a reason"
         told.append(_Symptom(("gold set changed", do)))
     return told
+
+
+def _taken(found: Found) -> bool:
+    """Whether errors took away the cases of a gate."""
+    return any(one.by_errors for one in found.judged)
 
 
 def _errors(found: Found) -> Step:
@@ -201,7 +143,7 @@ def _of_citations(found: Found, answers: int) -> Iterator[_Symptom]:
                         "and CHR"), (Stage.CITATION,))  # fmt: skip
     elif 2 * fit.twisted > fit.cited:
         unused = any(case.stage is Stage.CITATION and case.label is Label.ANS_NO_HIT for case in found.cases)
-        step = "ids differ in form", f"{fit.told}: {_ONE_FORM}"
+        step = "ids differ in form", f"{fit.told}: {ONE_FORM}"
         yield _Symptom(step, () if unused or fit.twisted < fit.outside else (Stage.CITATION,))
     elif fit.outside == fit.cited:
         yield _Symptom(("every citation is an id that was never retrieved", f"all of {plural(fit.cited, 'citation')}: "
@@ -225,44 +167,32 @@ def _of_refusals(found: Found) -> Iterator[_Symptom]:
 
 def _of_stages(found: Found, explained: set[Stage]) -> list[Step]:
     """The stages to blame, those with most questions first, as the report counts them."""
-    cases = [case for case in found.cases if case.stage is not None and case.label not in HARMLESS]
-    sizes: Counter[Stage] = Counter()
-    for case in cases:
-        sizes[case.stage or Stage.PIPELINE] += case.weight
-    order = list(Stage)
-    told = []
-    for stage in sorted(sizes, key=lambda stage: (-sizes[stage], order.index(stage))):
-        own = [case for case in cases if case.stage is stage]
+    fit, told = found.own.fit, list[Step]()
+    known = Known(unfound(_absence(found)), twisted=fit.told if fit.twisted else None)
+    for stage, cases in by_stage(found.cases):
         if stage is Stage.PIPELINE:
             told += _of_pipeline(found)
         elif stage not in explained:
-            told.append((_headed(found, stage, sizes[stage]), _remedy(found, own)))
+            told.append(step_of(stage, cases, found.evidence.counts["gold"], known))
     return told
 
 
-def _headed(found: Found, stage: Stage, size: int) -> str:
-    return f"{stage.value}, {size:,} of {plural(found.evidence.counts['gold'], 'question')}"
+def _absence(found: Found) -> Absence:
+    """What is known of gold evidence that was not retrieved: whether the index has it at all."""
+    own: Kept = found.own
+    bound, fit = own.bindings, own.fit
+    if bound is not None:
+        return bound.absence
+    if fit.unseen is not None:
+        return fit.unseen.absence
+    known = fit.looked and any(case.facts.retrieved for case in found.cases)
+    return Absence.RANKED if known else Absence.OPEN
 
 
 def _of_pipeline(found: Found) -> list[Step]:
     """Errors that are too few to stop a verdict; questions without a trace always do."""
     counts = found.evidence.counts
-    return [_errors(found)] if 0 < counts["errored"] * 2 <= counts["gold"] else []
-
-
-def _remedy(found: Found, cases: Sequence[Case]) -> str:
-    """How many questions show what, and what to do about it; the most frequent first."""
-    counts: Counter[str] = Counter()
-    for case in cases:
-        counts[case.why] += case.weight
-    told: dict[str, list[str]] = {}
-    for why, count in counts.most_common():
-        remedy = _REMEDIES.get(why, _Remedy(f"where {why}", "look at the offenders"))
-        do = remedy.do
-        if why.startswith("cites an id") and found.own.fit.twisted:
-            do = f"{found.own.fit.told}: {_ONE_FORM}"
-        told.setdefault(do, []).append(f"{count:,} {remedy.seen}")
-    return "; ".join(f"{', '.join(seen)}: {do}" for do, seen in told.items())
+    return [_errors(found)] if 0 < counts["errored"] * 2 <= counts["gold"] and not _taken(found) else []
 
 
 # single gates

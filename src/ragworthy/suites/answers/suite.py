@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragworthy import gates as g
-from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, blame, by_reference_only, label
+from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only, cases_with
 from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.facts.echo import repeats
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import HARMLESS
 from ragworthy.report.part import Column
 from ragworthy.report.show import answered_line, counted
 from ragworthy.stats import wilson
@@ -30,14 +28,16 @@ from ragworthy.suites.answers.missing import (
     told,
     unmeasured,
 )
+from ragworthy.suites.answers.offenders import case_of, offender_of, remarks_of
 from ragworthy.suites.answers.parallel.job import Measured, Tally
-from ragworthy.suites.answers.parallel.job import Offender as Worst
 from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured, packs_of, texts_of
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
+from ragworthy.suites.answers.taken import with_errors
+from ragworthy.suites.answers.wording import READS_LIKE
 from ragworthy.suites.damage import Damage
-from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Items, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.id_clashes import id_clashes
 from ragworthy.suites.opened import Opened
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from ragworthy.metrics.facts.compared import Compared
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
-READS_LIKE, REPEATS = "reads like a refusal", "repeats the question"
-"""What is remarked of a claim, which changes no number."""
 COUNTED = ("rate", "count")
 """Kinds of metrics that are a number of questions, or a share of it, where every word is a yes or a no."""
 
@@ -81,7 +79,7 @@ class Answers(Suite):
             by_rule=by_rule_of(settings),
         )
         found = measured(opened, request, rules, self.slice_fields(request), progress, corpus.bindings)
-        cases = _cases(found.tally, rules.ks)
+        cases = _cases(found.tally, rules.ks, corpus.whole)
         counts = _counts(cases, found)
         records = {"gold": counts["gold"], "trace": found.traces}
         own = kept(found, opened, rules)._replace(bindings=corpus.bindings)
@@ -149,7 +147,11 @@ class Answers(Suite):
         if metric.kind not in COUNTED or not all(isinstance(word, bool) for word, _ in pairs):
             return value_of(metric, (word for word, weight in pairs for _ in range(weight)))
         num, den = sum(weight for word, weight in pairs if word), sum(weight for _, weight in pairs)
-        value = g.Value(num, den, better=metric.better, cases=metric.cases, event=metric.event)
+        errors = sum(
+            case.weight for word, case in zip(words, cases, strict=True) if word is not None and case.facts.errored
+        )
+        over = cases_with(errors, metric.cases)
+        value = g.Value(num, den, better=metric.better, cases=over, event=metric.event)
         if metric.needs == "evidence" and (why := unmeasured(cases)):
             return value._replace(num=0, den=0, undefined=why)
         if metric.kind == "count":
@@ -196,7 +198,11 @@ class Answers(Suite):
         """A question that must pass: the reader keeps the flags of these."""
         own: Kept = evidence.own
         known = own.watched.get(qid)
-        return None if known is None else _case(Alike(known.flags, compared=known.compared), own.ks, qid)
+        return None if known is None else case_of(Alike(known.flags, compared=known.compared), own.ks, qid, own.whole)
+
+    def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
+        """Gates whose cases errors took away are not measured."""
+        return with_errors(judged, evidence, self.word)
 
     # describe
 
@@ -240,31 +246,28 @@ class Answers(Suite):
     def rows(self, found: Found) -> Iterator[Row]:
         """Every question's row, in gold order. What the same flags say is worked out once."""
         own: Kept = found.own
-        by_rule, echoes = by_rule_of(found.request.settings) is not None, frozenset(own.fit.echoes)
+        by_rule, remarks = by_rule_of(found.request.settings) is not None, remarks_of(own)
         alike: dict[Any, tuple[Any, ...]] = {}
         for nth, (qid, flags) in enumerate(zip(own.qids, own.flags, strict=True)):
             compared = own.compared.get(nth)
             known = flags if compared is None else (flags, compared)
             rest = alike.get(known)
             if rest is None:
-                case = _case(Alike(flags, compared=compared), own.ks)
+                case = case_of(Alike(flags, compared=compared), own.ks, whole=own.whole)
                 words = {name.id: self.word(name, case.facts) for name in found.summary.names}
                 rest = alike[known] = self.row(case, words, found)[1:]
             row = Row._make((qid, *rest))
             more: dict[str, Any] = {"refusal_rule": own.rules.get(qid)} if by_rule else {}
             if flags & f.ALL_OF:
                 more["claim_all"] = own.parts.get(qid)
-            if said := [*([READS_LIKE] if flags & f.NEAR_REFUSAL else ()), *([REPEATS] if qid in echoes else ())]:
+            if said := [*([READS_LIKE] if flags & f.NEAR_REFUSAL else ()), *remarks.get(qid, ())]:
                 more["remarks"] = said
             yield row._replace(own=more) if more else row
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""
         own: Kept = found.own
-        return [
-            _offender(one, _case(Alike(one.flags, compared=one.compared), own.ks, one.qid), own.rules.get(one.qid))
-            for one in own.offenders[:most]
-        ]
+        return [offender_of(one, own) for one in own.offenders[:most]]
 
     def extra(self, found: Found) -> Extra:
         """A receipt keeps the tally: from it every number can be had again."""
@@ -279,6 +282,13 @@ class Answers(Suite):
             texts=cache(partial(texts_of, found.opened)),
             kept={"tally": tally},
         )
+
+    def items(self, opened: Opened, request: Request, names: Sequence[str]) -> Items:
+        """Single questions with everything that is known of them."""
+        from ragworthy.suites.answers import item
+
+        views = item.look(self.read(opened, request._replace(keep_rows=True), None).own, opened, names)
+        return Items([one.good for one in views], lambda form, colour: item.render(views, form, colour=colour))
 
     # for people
 
@@ -304,7 +314,7 @@ def _of_shipped(name: MetricName) -> bool:
     return name.metric.cases.startswith("shipped")
 
 
-def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
+def _cases(tally: Tally, ks: tuple[int, ...], whole: bool = True) -> list[Case]:
     """A case for each set of flags: a few hundred, however many questions there are."""
     counts: Counter[tuple[int, Compared | None]] = Counter()
     inside: dict[tuple[int, Compared | None], Counter[str]] = {}
@@ -316,7 +326,7 @@ def _cases(tally: Tally, ks: tuple[int, ...]) -> list[Case]:
             for name in slices:
                 some[name] += count
     return [
-        _case(Alike(known[0], inside.get(known, {}), known[1]), ks)._replace(
+        case_of(Alike(known[0], inside.get(known, {}), known[1]), ks, whole=whole)._replace(
             weight=count, slices=tuple(map(Slice, inside.get(known, ())))
         )
         for known, count in counts.items()
@@ -334,22 +344,6 @@ def _entry(flags: int, slices: tuple[str, ...], compared: "Compared | None", cou
     return entry if compared is None else [*entry, list(map(int, compared))]
 
 
-def _case(own: Alike, ks: tuple[int, ...], qid: str = "") -> Case:
-    facts = f.unpack(own.flags, ks, own.compared)
-    what = label(facts)
-    stage, why = blame(facts)
-    fate = Fate.MISSING if facts.missing else Fate.ERRORED if facts.errored else Fate.SCORED
-    return Case(
-        qid=qid,
-        facts=facts,
-        fate=Fate.REFUSED if facts.refused else fate,
-        label=what,
-        stage=None if what in HARMLESS else stage,
-        why=why,
-        own=own,
-    )
-
-
 def _counts(cases: Sequence[Case], found: Measured) -> dict[str, int]:
     def count(holds: Callable[[f.Facts], bool]) -> int:
         return sum(case.weight for case in cases if holds(case.facts))
@@ -365,28 +359,3 @@ def _counts(cases: Sequence[Case], found: Measured) -> dict[str, int]:
         "duplicate_traces": found.traces_replaced,
         "orphan_traces": found.orphans,
     }
-
-
-def _offender(one: Worst, case: Case, rule: str | None) -> Offender:
-    why = case.why
-    own: dict[str, Any] = {"expected": one.expected} if one.expected else {}
-    if case.facts.claim and one.missing and not case.facts.contains:
-        why, own["missing"] = f"{why}; missing: {'; '.join(one.missing)}", list(one.missing)
-    if case.facts.shipped and repeats(one.claim or "", one.question or ""):
-        why, own["remarks"] = f"{why}; the claim repeats the question", [REPEATS]
-    if rule is not None:
-        why, own["refusal_rule"] = f"{why}, by the rule {rule}", rule
-    if one.error is not None:
-        why, own["error"] = f"an error instead of an answer: {one.error}", one.error
-    return Offender(
-        qid=one.qid,
-        label=case.label,
-        stage=case.stage,
-        why=why,
-        question=one.question,
-        claim=one.claim,
-        citations=one.citations if one.citations is not None else [],
-        retrieved_ids=one.retrieved_ids,
-        gold_citations=one.gold_citations,
-        own=own,
-    )

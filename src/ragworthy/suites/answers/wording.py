@@ -1,11 +1,15 @@
-"""What a claim lacks of the gold text, and whether it is the question over again, in the words of a report."""
+"""What is wrong with an answer in the words of a report, the same in every suite that has answers."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ragworthy.metrics.facts.answers import Rules
-from ragworthy.metrics.facts.pieces import every_piece, named, needed, occurs
-from ragworthy.records import NO_ANSWER, Gold, Trace
+from ragworthy.metrics.facts.echo import repeats
+from ragworthy.metrics.facts.pieces import named, needed, occurs
+from ragworthy.records import NO_ANSWER, Gold, Run, Trace
 from ragworthy.text import fold
+
+READS_LIKE, REPEATS, INSIDE = "reads like a refusal", "repeats the question", "inside a longer number"
+"""What is remarked of a claim, which changes no number."""
 
 
 class Parts(NamedTuple):
@@ -22,7 +26,7 @@ def parts_of(gold: Gold, claim: str | None, rules: Rules) -> Parts:
     return Parts(tuple(name for name, found in held if found), tuple(name for name, found in held if not found))
 
 
-def missing_pieces(gold: Gold, trace: Trace, rules: Rules) -> tuple[str, ...]:
+def missing_pieces(gold: Gold, trace: Trace | Run, rules: Rules) -> tuple[str, ...]:
     """What a claim lacks of all that it needs."""
     return parts_of(gold, (trace.answer_json or NO_ANSWER).claim, rules).missing
 
@@ -35,7 +39,41 @@ def expected_text(gold: Gold) -> str:
     """
     if not gold.answerable:
         return ""
-    if every_piece(gold):
-        return "; and ".join(map(named, needed(gold)))
+    groups = [[piece for piece in group if piece.strip()] for group in needed(gold)]
+    if any(groups):
+        return "; and ".join(map(named, filter(None, groups)))
     given = gold.gold_reference or ""
     return given if isinstance(given, str) else named(given)
+
+
+class Shown(NamedTuple):
+    """An answer that is not as it should be, as people are told of it."""
+
+    question: str | None
+    claim: str | None
+    expected: str = ""
+    """What a right claim says."""
+    missing: tuple[str, ...] = ()
+    """What the claim lacks of all that it needs; nothing where any piece will do."""
+    error: str | None = None
+    """What an error says that stands in place of an answer."""
+    inside: bool = False
+    """Whether the gold text stands only inside of a longer number."""
+
+    def told(self, why: str) -> tuple[str, dict[str, Any]]:
+        """Why it is wrong, and what else a report has of it.
+
+        >>> Shown("How?", "By hand.", "by cable; and sync", ("by cable", "sync")).told("wrong")[0]
+        'wrong; missing: by cable; sync'
+        """
+        own: dict[str, Any] = {"expected": self.expected} if self.expected else {}
+        if self.error is not None:
+            return f"an error instead of an answer: {self.error}", own | {"error": self.error}
+        if self.missing:
+            why, own["missing"] = f"{why}; missing: {'; '.join(self.missing)}", list(self.missing)
+        remarks = []
+        if repeats(self.claim or "", self.question or ""):
+            why, remarks = f"{why}; the claim repeats the question", [REPEATS]
+        if self.inside:
+            why, remarks = f"{why}; the gold text stands inside of a longer number", [*remarks, INSIDE]
+        return why, (own | {"remarks": remarks} if remarks else own)

@@ -5,14 +5,16 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.metrics.cost import Prices, from_cache, over_budget, projected
-from ragworthy.names import Outcome
+from ragworthy.metrics.cost import Prices, from_cache, over_budget, projected, prompt_of, shared_start, unpriced
+from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Note, Table, noted, plain, size_note
 from ragworthy.report.show import plural
 from ragworthy.stats import percentile
+from ragworthy.suites.answers.remedies import Known, Step, by_stage, step_of
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.latency.measure import Measurement, Swept
 from ragworthy.suites.latency.sweep import percentiles
+from ragworthy.suites.unfound import Absence, absence_of, unfound
 from ragworthy.text import clip
 
 HELD = Fraction(9, 10)
@@ -67,21 +69,23 @@ def _slack(measured: Sequence[Measurement]) -> Note:
 
 def _cached(own: Swept) -> Note:
     """Whether so many prompts came out of the server's cache that the times are those of the cache."""
-    told = [from_cache(one.timed.run.usage) for cell in own.measured for one in cell.runs.samples]
+    told = [prompt_of(one.timed.run.usage) for cell in own.measured for one in cell.runs.samples]
     known = [one for one in told if one is not None]
-    warm = sum(known)
+    shared = shared_start(known)
+    warm = sum(from_cache(one, shared) for one in known)
     if 10 * warm < len(known):
         return Note("RW-W96", 0, "")
     many = f"{warm:,} of {plural(len(known), 'run')}"
-    return Note("RW-W96", warm, f"the server's cache held at least half of the prompt in {many} that tell")
+    apart = f", apart from {plural(shared, 'token')} that all prompts share" if shared else ""
+    return Note("RW-W96", warm, f"the server's cache held at least half of the prompt in {many} that tell{apart}")
 
 
 def _of_prices(own: Swept, prices: Prices) -> list[Note]:
     unknown = sum(isinstance(one.spend, str) for cell in own.measured for one in cell.runs.samples)
     notes = [Note("RW-W63", unknown, f"the cost of {plural(unknown, 'run')} is not known")]
-    lost = sum(one.unpriced for cell in own.measured for one in cell.runs.samples)
-    notes.append(Note("RW-W97", lost, f"{plural(lost, 'run')} with an error and no usage: the costs leave out what "
-                      f"{'it' if lost == 1 else 'they'} used"))  # fmt: skip
+    lost = sum(unpriced(one) for cell in own.measured for one in cell.runs.samples)
+    used = f"the costs leave out what {'it' if lost == 1 else 'they'} used"
+    notes.append(Note("RW-W97", lost, f"{plural(lost, 'run')} with an error and no token counts: {used}"))
     budget, unit = prices.budget, prices.currency
     if budget is not None and over_budget(budget):
         ahead = f"{money(projected(budget))} {unit} are projected for the month"
@@ -94,24 +98,12 @@ _TO_DO = {
         "a long tail",
         "look at the slowest runs: retries, cold caches, long answers, queues under load",
     ),
-    ("answers.precision", "answers.chr"): (
-        "not accurate enough",
-        "raise retrieval depth or rerank; the frontier shows what that costs",
-    ),
-    ("answers.under_refusal",): (
-        "under-refusal high",
-        "unanswerable questions were answered: strengthen refusal",
-    ),
-    ("answers.over_refusal",): (
-        "over-refusal high",
-        "the guard is too strict, or a shallow retrieval misses the evidence",
-    ),
     ("cost.per_correct", "cost.total"): (
         "too dear",
         "fewer or shorter chunks in the context, a smaller model, or fewer tokens out",
     ),
 }
-"""What it means that one of some metrics fails, and what to do."""
+"""What it means that one of some metrics fails, and what to do; of wrong answers the stages tell it."""
 
 
 def steps(found: Found) -> list[tuple[str, str]]:
@@ -123,10 +115,32 @@ def steps(found: Found) -> list[tuple[str, str]]:
     told += found.unmeasured_step()
     if failed & {one.id for one in percentiles().values()}:
         told.append(("too slow", _slow(found.own.at)))
+    if any(metric == "latency.errors" or metric.startswith("answers.") for metric in failed):
+        told += _of_stages(found)
     told += [step for metrics, step in _TO_DO.items() if failed & set(metrics)]
     if any(one.gate.op in g.AGAINST for one in found.outcomes(Outcome.FAIL)):
         told.append(("worse than the last release", "roll back, or find the knob that changed"))
     return told
+
+
+def _of_stages(found: Found) -> list[Step]:
+    """The stages to blame for wrong answers, as the answers suite tells them."""
+    told, known = list[Step](), Known(unfound(_absence(found)))
+    for stage, cases in by_stage(found.cases):
+        if stage is not Stage.PIPELINE:
+            told.append(step_of(stage, cases, found.evidence.counts["gold"], known))
+        elif any(case.facts.samples for case in cases):
+            told.append(("errors instead of answers", "look at the error field of these runs, and run them again"))
+    return told
+
+
+def _absence(found: Found) -> Absence:
+    """Whether the index has evidence that was not retrieved."""
+    own: Swept = found.own
+    if own.bound is not None:
+        return own.bound.absence
+    seen = {name for cell in own.measured for one in cell.runs.samples for name in one.timed.run.retrieved_ids or ()}
+    return absence_of((name for case in found.cases for name in case.own.gold.gold_citations or ()), seen)
 
 
 def _slow(at: Measurement) -> str:

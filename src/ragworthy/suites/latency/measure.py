@@ -17,7 +17,8 @@ from ragworthy.names import DEFAULT_K, HARMLESS, SEVERITY, Label, Stage
 from ragworthy.records import Gold
 from ragworthy.report import model
 from ragworthy.stats import percentile
-from ragworthy.suites.answers.bound import bind_of
+from ragworthy.suites.answers.bound import Bindings, bound_to, is_whole
+from ragworthy.suites.answers.wording import missing_pieces
 from ragworthy.suites.evidence import Case, Fate
 from ragworthy.suites.latency.choice import Choice, choose
 from ragworthy.suites.latency.loads import Spot
@@ -55,6 +56,8 @@ class Asked(NamedTuple):
     """The worst of its runs at the highest load."""
     everywhere: Sequence[Sample]
     """Its runs at every load."""
+    missing: tuple[str, ...] = ()
+    """What the claim of the worst one lacks of all that it needs."""
 
 
 class Measurement(NamedTuple):
@@ -85,6 +88,8 @@ class Swept(NamedTuple):
     prices: Prices | None
     by_text: bool = False
     """Whether no question has evidence, so that nothing can be said about citations."""
+    bound: Bindings | None = None
+    """How evidence was bound, where a corpus is given."""
 
     @property
     def at(self) -> Measurement:
@@ -116,7 +121,8 @@ def job_of(opened: Opened, request: Request, ks: tuple[int, ...], fields: Iterab
         chunks=None if corpus is None else {name: fold(text) for name, text in corpus.texts.items()},
     )
     flags_of = f.gold_flags(rules)
-    bind = None if given is None else bind_of(opened["gold"], given)
+    bound = None if given is None else bound_to(opened["gold"], given)
+    bind = None if bound is None else bound.bind
     records = {} if corpus is None else {"corpus": len(corpus.texts)}
     return Job(
         questions=[
@@ -127,6 +133,7 @@ def job_of(opened: Opened, request: Request, ks: tuple[int, ...], fields: Iterab
         prices=prices,
         tokens=None if corpus is None else {name: place.tokens or 0 for name, place in corpus.places.items()},
         records=records | ({} if prices is None else {"prices": len(prices.prices)}),
+        bound=bound,
     )
 
 
@@ -148,6 +155,7 @@ def swept(request: Request, gates: tuple[g.Gate, ...], names: Sequence[MetricNam
         uneven=_uneven(job, found),
         prices=job.prices,
         by_text=job.by_text,
+        bound=job.bound,
     )
 
 
@@ -205,15 +213,15 @@ def cases_of(job: Job, own: Swept) -> list[Case]:
     here = by_question(len(job.questions), own.at.runs.samples)
     everywhere = by_question(len(job.questions), (one for part in own.judged for one in part.runs.samples))
     return [
-        _case(question, Runs(samples, 1, own.at.runs.cut), at_all_loads)
+        _case(question, Runs(samples, 1, own.at.runs.cut), at_all_loads, job.rules, whole=is_whole(own.bound))
         for question, samples, at_all_loads in zip(job.questions, here, everywhere, strict=True)
     ]
 
 
-def _case(question: Question, runs: Runs, everywhere: Sequence[Sample]) -> Case:
+def _case(question: Question, runs: Runs, everywhere: Sequence[Sample], rules: f.Rules, *, whole: bool) -> Case:
     worst = min(runs.samples, key=_badness, default=None)
     what = Label.MISSING if worst is None else label_of(worst)
-    stage, why = (Stage.PIPELINE, "") if worst is None else _blame(worst)
+    stage, why = (Stage.PIPELINE, "") if worst is None else _blame(worst, whole)
     return Case(
         qid=question.qid,
         facts=runs,
@@ -223,8 +231,16 @@ def _case(question: Question, runs: Runs, everywhere: Sequence[Sample]) -> Case:
         why=why,
         slices=question.slices,
         rank=() if what is None else (SEVERITY[what],),
-        own=Asked(question.gold, worst, everywhere),
+        own=Asked(question.gold, worst, everywhere, _lacks(question.gold, worst, rules)),
     )
+
+
+def _lacks(gold: Gold, worst: Sample | None, rules: f.Rules) -> tuple[str, ...]:
+    """What a claim lacks of all that it needs; nothing where any piece will do, or there is no claim."""
+    facts = None if worst is None else worst.facts
+    if worst is None or facts is None or not gold.gold_claim_all or not facts.claim or facts.contains:
+        return ()
+    return missing_pieces(gold, worst.timed.run, rules)
 
 
 def label_of(one: Sample) -> Label | None:
@@ -232,9 +248,9 @@ def label_of(one: Sample) -> Label | None:
     return None if one.facts is None else label(one.facts)
 
 
-def _blame(one: Sample) -> tuple[Stage | None, str]:
+def _blame(one: Sample, whole: bool) -> tuple[Stage | None, str]:
     """The stage to look at first, and why; None where nothing is wrong."""
-    return (None, "") if one.facts is None or label_of(one) in HARMLESS else blame(one.facts)
+    return (None, "") if one.facts is None or label_of(one) in HARMLESS else blame(one.facts, whole=whole)
 
 
 def _badness(one: Sample) -> tuple[int, Fraction, str]:

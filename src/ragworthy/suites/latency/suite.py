@@ -5,12 +5,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ragworthy import gates as g
+from ragworthy.metrics.facts.errored import said_error
 from ragworthy.metrics.latency import load_name
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import DEFAULT_K, HARMLESS, Label
 from ragworthy.report.part import Column, Table
 from ragworthy.report.show import plural
 from ragworthy.suites.answers.missing import for_text
+from ragworthy.suites.answers.wording import Shown, expected_text
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Summary
 from ragworthy.suites.latency import DECLARED, advice, loads
@@ -231,17 +233,20 @@ class Latency(Suite):
         run, answer = worst.timed.run, worst.timed.run.answer_json
         bad = sum(label_of(one) not in (None, *HARMLESS) for one in samples)
         runs = plural(len(samples), "run")
+        claim = answer.claim if answer is not None and worst.facts is not None and worst.facts.shipped else None
+        error = said_error(run) if worst.errored else None
+        why, own = Shown(gold.question, claim, expected_text(gold), case.own.missing, error).told(case.why)
         return Offender(
             qid=case.qid,
             label=case.label,
             stage=case.stage,
-            why=case.why if len(samples) == 1 else f"{case.why} ({bad} of {runs} not as they should be)",
+            why=why if len(samples) == 1 else f"{why} ({bad} of {runs} not as they should be)",
             question=gold.question,
             claim=answer.claim if answer is not None else None,
             citations=answer.citations if answer is not None and answer.citations is not None else [],
             retrieved_ids=run.retrieved_ids or [],
             gold_citations=gold.gold_citations or [],
-            own={"e2e_ms": float(worst.timed.e2e), "runs": len(samples), "bad_runs": bad},
+            own={"e2e_ms": float(worst.timed.e2e), "runs": len(samples), "bad_runs": bad} | own,
         )
 
     def extra(self, found: Found) -> Extra:
@@ -277,7 +282,7 @@ class Latency(Suite):
         sides = f"{counts['answerable']:,} answerable, {counts['unanswerable']:,} not"
         cells = f"{plural(counts['configurations'], 'configuration')} and {plural(counts['loads'], 'load')}"
         runs = f"{plural(counts['measured'], 'run')} measured in {cells}"
-        return f"{plural(counts['gold'], 'question')} ({sides}), {runs}, {counts['errored']:,} errors"
+        return f"{plural(counts['gold'], 'question')} ({sides}), {runs}, {plural(counts['errored'], 'error')}"
 
     def lines(self, body: dict[str, Any]) -> list[str]:
         """What was judged, where the time went, what it cost."""

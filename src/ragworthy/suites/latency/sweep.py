@@ -10,7 +10,7 @@ from ragworthy import gates as g
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.ids import natural
 from ragworthy.load.sources import Source
-from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only
+from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only, cases_with
 from ragworthy.metrics.cost import Prices, spend_of
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.compared import has_reference
@@ -18,6 +18,7 @@ from ragworthy.metrics.fold import in_order, percent_of, value_of, value_of_all
 from ragworthy.metrics.latency import Sample, Timed, length_of, load_name, stage_order
 from ragworthy.metrics.registry import Metric, MetricName, all_metrics, suite_of
 from ragworthy.records import Gold, Trace
+from ragworthy.suites.answers.bound import Bindings
 from ragworthy.suites.answers.missing import NO_EVIDENCE, without_evidence
 from ragworthy.suites.reading import stranger
 from ragworthy.suites.slices import Slice
@@ -58,6 +59,7 @@ class Job(NamedTuple):
     """How many tokens each chunk of the corpus has."""
     records: Mapping[str, int] = {}
     """How many chunks and prices there are, where they were given."""
+    bound: Bindings | None = None
 
     @property
     def by_text(self) -> bool:
@@ -290,6 +292,8 @@ class Runs(NamedTuple):
         repeated = _repeated(one for one, word in words if word is not None)
         if repeated is not None and metric.cases.endswith("questions"):
             metric = metric._replace(cases=f"runs of {metric.cases}")
+        errors = sum(one.errored for one, word in words if word is not None)
+        metric = metric._replace(cases=cases_with(errors, metric.cases))
         found = [word for _, word in words]
         value = value_of(metric, found, independent=repeated)
         percent = percent_of(metric.kind)

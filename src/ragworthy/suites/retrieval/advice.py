@@ -147,7 +147,7 @@ def warnings(found: Found) -> list[dict[str, Any]]:
     notes = [Note("RW-W26", len(names), f"not measured: {', '.join(names)}: {why}") for why, names in cannot.items()]
     arm: Arm = found.own.arm
     said = [
-        *_of_gold(arm),
+        *_of_gold(arm, found.own.sides.shadow.whole),
         *_of_corpus(found.own),
         *_of_traces(arm),
         *found.own.fit.notes,
@@ -167,16 +167,17 @@ def _of_cuts(arms: Arms) -> Note:
     return Note("RW-W93", 0 if why_moot(arms) else len(cut), message)
 
 
-def _of_gold(arm: Arm) -> list[Note]:
+def _of_gold(arm: Arm, whole: bool) -> list[Note]:
     """What was read into the gold set, and what of it this index does not have."""
     judging = [one.wanted.qid for one in arm.asked if one.wanted.documents]
     lost = unbound(arm)
     first = f"{lost[0][1].name} ({lost[0][0]}): {lost[0][1].why}" if lost else ""
     held = plural(len(lost), "source or evidence text is", "sources or evidence texts are")
+    where = "in no chunk of this index" if whole else "in nothing that was retrieved"
     return [
         Note("RW-W90", len(judging), f"{plural(len(judging), 'question judges', 'questions judge')} documents: "
              "any chunk of a document counts as the document", judging),
-        Note("RW-W91", len(lost), f"{held} in no chunk of this index and counted as not found, e.g. {first}",
+        Note("RW-W91", len(lost), f"{held} {where} and counted as not found, e.g. {first}",
              list(dict.fromkeys(qid for qid, _ in lost))),
     ]  # fmt: skip
 

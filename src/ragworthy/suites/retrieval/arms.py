@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ragworthy.corpus.groups import Groups
 from ragworthy.errors import data_error
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
+from ragworthy.load.chunks import only_retrieved
 from ragworthy.load.lock import Lock
 from ragworthy.metrics.facts.convergence import Arm
 from ragworthy.metrics.facts.redirects import Redirects, Table, recut
@@ -38,6 +39,11 @@ class Side(NamedTuple):
     corpus: Corpus | None
     its_own: bool = True
     """Whether it is the corpus that the traces come from; bytes of another text cannot be held against it."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether what the corpus does not have is not in the index: it is no list of what a run retrieved."""
+        return self.corpus is None or not only_retrieved(self.corpus.chunks)
 
 
 class Sides(NamedTuple):

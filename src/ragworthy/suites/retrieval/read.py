@@ -285,11 +285,11 @@ def _answering(facts: Facts, answers: bool) -> Facts:
 # cases
 
 
-def case_of(one: Asked) -> Case:
+def case_of(one: Asked, *, whole: bool = True) -> Case:
     """A question as the worst of its runs shows it; its type is that of its first relevant block."""
     facts = worst(one)
     what = label(facts, DEPTH)
-    stage, why = blame(facts, DEPTH)
+    stage, why = blame(facts, DEPTH, whole=whole)
     types = tuple(f"type={kind}" for kind in one.wanted.types[:1] if kind)
     off = sum(label(run, DEPTH) not in HARMLESS for run in one.question.facts)
     fate = Fate.ERRORED if one.question.errored else Fate.SCORED

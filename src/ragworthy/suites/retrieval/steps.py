@@ -7,6 +7,8 @@ from ragworthy.names import Outcome, Stage
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.retrieval.advice import Symptom, ids_are_lost, lost
+from ragworthy.suites.retrieval.arms import Arms
+from ragworthy.suites.unfound import Absence, guessed, unfound
 
 _REBOUND = "was the corpus chunked again? 'ragworthy gold bind' or 'gold rebind'"
 _MEANS = {
@@ -20,12 +22,14 @@ _MEANS = {
     ),
 }
 """What it means when one of some metrics fails its gate, and what to do; of all others the stages tell it."""
+_UNFOUND = "whether the index has it"
+"""What to do depends on it."""
 _STAGES = {
     Stage.PIPELINE: ("errors instead of results", "look at the error field of these traces, then run again"),
     Stage.INDEX: ("what answers them is not in this index, or far from the question",
                   "check what was indexed, then the embedding model and its normalisation"),
     Stage.CHUNKING: ("the section is found, the block is not", "check section boundaries, typed blocks and offsets"),
-    Stage.RETRIEVAL: ("no relevant block was returned", "look for index drift, then at the search itself"),
+    Stage.RETRIEVAL: ("no relevant block was returned", _UNFOUND),
     Stage.RANKING: ("a relevant block comes too late", "look at the reranker and at k"),
     Stage.CITATION: ("a relevant block was returned, but another place or nothing is cited",
                      "look at how citations are chosen"),
@@ -42,8 +46,21 @@ def _of_stages(found: Found) -> list[tuple[str, str]]:
         if stage is Stage.PIPELINE and not found.own.arm.errored:
             continue  # questions without a trace have a step of their own
         seen, do = _STAGES.get(stage, ("", "look at the offenders"))
+        do = unfound(_absence(found)) if do == _UNFOUND else do
         told.append((f"{stage.value}, {sizes[stage]:,} of {plural(len(found.cases), 'question')}", f"{seen}: {do}"))
     return told
+
+
+def _absence(found: Found) -> Absence:
+    """What is known of relevant blocks that were not returned: whether the index has them at all."""
+    arms: Arms = found.own
+    if not arms.sides.shadow.whole:
+        blocks = [block for one in arms.arm.asked for block in one.wanted.blocks]
+        return guessed(sum(not block for block in blocks), len(blocks))
+    if arms.fit.unseen is not None:
+        return arms.fit.unseen.absence
+    met = any(any(facts.blocks) for one in arms.arm.asked for facts in one.question.facts)
+    return Absence.RANKED if met or arms.sides.shadow.corpus is not None else Absence.OPEN
 
 
 def next_steps(found: Found, diagnosis: list[Symptom]) -> list[tuple[str, str]]:

@@ -60,7 +60,7 @@ class Retrieval(Suite):
         corpora = {role: len(corpus.places) for role, corpus in sides.corpora.items()}
         settings = request.settings
         return Evidence(
-            cases=list(map(case_of, arm.asked)),
+            cases=[case_of(one, whole=sides.shadow.whole) for one in arm.asked],
             records={"gold": len(arm.asked), "trace": arm.traces, **live, **corpora},
             counts=counts,
             settings={
@@ -120,7 +120,7 @@ class Retrieval(Suite):
         judged = completed(summary, evidence.cases, arms.shadow, known_corpus=corpus is not None)
         if arms.live is None:
             return judged
-        cases = list(map(case_of, arms.live.arm.asked))
+        cases = [case_of(one, whole=arms.sides.live.whole) for one in arms.live.arm.asked]
         words = words_of(self, summary.names, cases)
         values = values_of(self, summary.names, cases, words, self.groups(cases))
         live_corpus = arms.sides.live.corpus

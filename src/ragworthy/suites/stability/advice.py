@@ -5,11 +5,11 @@ from typing import Any
 
 from ragworthy.metrics import stability as st
 from ragworthy.metrics.facts.pieces import has_pieces
-from ragworthy.names import Outcome, Stage
+from ragworthy.names import Outcome
 from ragworthy.report.part import Note, noted, size_note
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
-from ragworthy.suites.stability.blame import fault
+from ragworthy.suites.stability.blame import Seen, fault
 from ragworthy.suites.stability.read import Asked
 
 SHOWN = ("acr", "cghc", "css", "ned50", "refusal_rate", "iaa")
@@ -61,22 +61,19 @@ def _of_gold(found: Found, asked: list[Asked]) -> list[Note]:
     ]  # fmt: skip
 
 
+_ANSWERS = "'ragworthy score answers' says what is wrong"
 _TO_DO = {
-    Stage.PIPELINE: ("runs end in errors", "look at the error field of these runs, and run them again"),
-    Stage.REFUSAL: (
-        "refusals come and go",
-        "fix the refusal text in the prompt, and decide on evidence, not on chance",
-    ),
-    Stage.RETRIEVAL: (
-        "other evidence from run to run",
-        "make retrieval and reranking deterministic: pin model and ties",
-    ),
-    Stage.CITATION: (
-        "other citations for the same evidence",
-        "near-duplicate chunks: merge them, or cite the best one",
-    ),
-    Stage.GENERATION: ("claims change", "lower the temperature; raise ned50 where only the wording moves"),
-    Stage.CONSTRAINTS: ("constraints are lost", "put the locked constraints into every prompt and echo them"),
+    Seen.ERRORS: "look at the error field of these runs, and run them again",
+    Seen.COME_AND_GO: "fix the refusal text in the prompt, and decide on evidence, not on chance",
+    Seen.ALWAYS_ANSWERED: "strengthen refusals: it is no matter of chance",
+    Seen.ALWAYS_REFUSED: f"the guard is too strict, or no evidence reaches it: {_ANSWERS}",
+    Seen.OTHER_EVIDENCE: "make retrieval and reranking deterministic: pin model and ties",
+    Seen.NEVER_FOUND: "raise k, or look at the search and its ranking",
+    Seen.OTHER_CITATIONS: "near-duplicate chunks: merge them, or cite the best one",
+    Seen.NEVER_CITED: "look at how citations are chosen",
+    Seen.CLAIMS_CHANGE: "lower the temperature; raise ned50 where only the wording moves",
+    Seen.NEVER_SAID: f"not a matter of stability: {_ANSWERS}",
+    Seen.CONSTRAINTS: "put the locked constraints into every prompt and echo them",
 }
 
 
@@ -90,15 +87,13 @@ def steps(found: Found) -> list[tuple[str, str]]:
         return told
     broken = [case.facts for case in found.cases if case.facts.broken]
     steady = sum(st.iaa(question) == 1 for question in broken)
-    stages = Counter(fault(question).stage for question in broken if st.iaa(question) != 1)
+    faults = Counter(seen for one in broken if st.iaa(one) != 1 and (seen := fault(one).seen) is not None)
     if errored := sum(any(run.errored for run in case.facts.runs) for case in found.cases):
-        stages[Stage.PIPELINE] = errored  # wherever one is, whatever else names the question
+        faults[Seen.ERRORS] = errored  # wherever one is, whatever else names the question
     if steady:
         pattern = f"the same in every run, and wrong ({plural(steady, 'question')})"
-        told.append((pattern, "not a matter of stability: 'ragworthy score answers' says what is wrong"))
-    for stage, count in sorted(stages.items(), key=lambda item: -item[1]):
-        pattern, do = _TO_DO[stage]
-        told.append((f"{pattern} ({plural(count, 'question')})", do))
+        told.append((pattern, _TO_DO[Seen.NEVER_SAID]))
+    told += [(f"{seen.value} ({plural(count, 'question')})", _TO_DO[seen]) for seen, count in faults.most_common()]
     return told
 
 

@@ -1,5 +1,6 @@
 """What a question of the stability suite is called, and where to look first: what is wrong with most of its runs."""
 
+from enum import StrEnum
 from typing import NamedTuple
 
 from ragworthy.metrics.stability import Question, Said, judged
@@ -9,12 +10,30 @@ _EVERY_RUN = "scu_consistency"
 """What is no limit of its own: it holds of every run, or it does not."""
 
 
+class Seen(StrEnum):
+    """What the runs of a question that fails have in common. A stage is where to look, this is what for."""
+
+    ERRORS = "runs end in errors"
+    COME_AND_GO = "refusals come and go"
+    ALWAYS_ANSWERED = "no run refuses what the corpus has no answer to"
+    ALWAYS_REFUSED = "every run without an error refuses"
+    OTHER_EVIDENCE = "other evidence from run to run"
+    NEVER_FOUND = "no run retrieves gold evidence"
+    OTHER_CITATIONS = "other citations for the same evidence"
+    NEVER_CITED = "no run cites the gold evidence that it retrieved"
+    CLAIMS_CHANGE = "claims change"
+    NEVER_SAID = "no claim has the gold text"
+    CONSTRAINTS = "constraints are lost"
+
+
 class Fault(NamedTuple):
     """What pulls a question down."""
 
     label: Label
     stage: Stage
     why: str
+    seen: Seen | None = None
+    """None where there is nothing to see: no run, or nothing wrong."""
 
 
 def fault(question: Question) -> Fault:
@@ -25,20 +44,23 @@ def fault(question: Question) -> Fault:
         return Fault(Label.OK if question.answerable else Label.REFUSAL_OK, Stage.PIPELINE, "nothing to blame")
     runs, total = question.runs, len(question.runs)
     errored, refused = sum(run.errored for run in runs), sum(run.refused for run in runs)
-    error = Fault(Label.ERROR, Stage.PIPELINE, f"the pipeline reported an error in {errored} of {total} runs")
+    said = f"the pipeline reported an error in {errored} of {total} runs"
+    error = Fault(Label.ERROR, Stage.PIPELINE, said, Seen.ERRORS)
     if not question.answerable:
         answered = total - refused - errored
         if errored > answered:
             return error
         why = f"answered in {answered} of {total} runs although the corpus has no answer"
-        return Fault(Label.HALLUCINATION, Stage.REFUSAL, why)
+        seen = Seen.COME_AND_GO if refused else Seen.ALWAYS_ANSWERED
+        return Fault(Label.HALLUCINATION, Stage.REFUSAL, why, seen)
     answers = question._replace(runs=tuple(run for run in runs if not run.refused and not run.errored))
     names = _broken(question, answers)
     wrong = sum(_is_wrong(run, question.evidence) for run in answers.runs) if names else 0
     if wrong < max(errored, refused):
         if errored >= refused:
             return error
-        return Fault(Label.OVER_REFUSAL, Stage.REFUSAL, f"refused in {refused} of {total} runs")
+        seen = Seen.COME_AND_GO if answers.runs else Seen.ALWAYS_REFUSED
+        return Fault(Label.OVER_REFUSAL, Stage.REFUSAL, f"refused in {refused} of {total} runs", seen)
     return _of_answers(answers, names)
 
 
@@ -56,25 +78,30 @@ def _of_answers(answers: Question, names: frozenset[str]) -> Fault:
     runs = answers.runs
     if names == {_EVERY_RUN} or not names:
         what = "the locked constraints were not echoed in every run"
-        return Fault(Label.SCU_VIOLATION, Stage.CONSTRAINTS, what)
+        return Fault(Label.SCU_VIOLATION, Stage.CONSTRAINTS, what, Seen.CONSTRAINTS)
     label = Label.ANS_NO_HIT if "cghc" in names else Label.ANS_NO_CONTAIN if "acr" in names else Label.UNSTABLE
     if names & {"cghc", "css"}:
         return Fault(label, *_cited_badly(runs, answers.evidence))
     varies = len({run.claim for run in runs}) > 1
-    return Fault(
-        label, Stage.GENERATION, "the claim changes between runs" if varies else "every claim lacks the gold text"
-    )
+    what = "the claim changes between runs" if varies else "every claim lacks the gold text"
+    return Fault(label, Stage.GENERATION, what, _claimed(runs))
 
 
-def _cited_badly(runs: tuple[Said, ...], evidence: bool) -> tuple[Stage, str]:
+def _claimed(runs: tuple[Said, ...]) -> Seen:
+    """Claims of which some are right change; that none is right has nothing to do with change."""
+    return Seen.CLAIMS_CHANGE if any(run.contains for run in runs) else Seen.NEVER_SAID
+
+
+def _cited_badly(runs: tuple[Said, ...], evidence: bool) -> tuple[Stage, str, Seen]:
     moves = len({run.cited for run in runs}) > 1
     wrong = [run for run in runs if not run.hit]
     what = "citations change between runs" if moves else f"no gold evidence cited in {len(wrong)} of {len(runs)} runs"
     if len({run.retrieved for run in runs}) > 1:
-        return Stage.RETRIEVAL, f"{what}; what is retrieved changes too"
+        return Stage.RETRIEVAL, f"{what}; what is retrieved changes too", Seen.OTHER_EVIDENCE
     if evidence and not any(run.found for run in runs):
-        return Stage.RETRIEVAL, f"{what}; no gold evidence was retrieved"
-    lacking = sum(not run.contains for run in wrong)
-    if evidence and 2 * lacking > len(wrong):
-        return Stage.GENERATION, f"{what}, and {lacking} of {len(runs)} claims lack the gold text"
-    return Stage.CITATION, f"{what}; every run retrieved the same"
+        return Stage.RETRIEVAL, f"{what}; no gold evidence was retrieved", Seen.NEVER_FOUND
+    lacking = sum(not run.contains for run in runs)
+    if evidence and 2 * sum(not run.contains for run in wrong) > len(wrong):
+        return Stage.GENERATION, f"{what}, and {lacking} of {len(runs)} claims lack the gold text", _claimed(runs)
+    seen = Seen.NEVER_CITED if evidence and not any(run.hit for run in runs) else Seen.OTHER_CITATIONS
+    return Stage.CITATION, f"{what}; every run retrieved the same", seen

@@ -1,7 +1,7 @@
 """Runs joined with their questions: which of them count, what was varied, and the cases that they make."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -118,7 +118,7 @@ def _noops(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
 def case_of(one: Asked, item: Item, fields: Iterable[str]) -> Case:
     """A question with all its runs as one case; offenders are ranked by label, then by how far they miss limits."""
     question = one.question
-    label, stage, why = fault(question)
+    label, stage, why, _ = fault(question)
     fate = Fate.MISSING if question.missing else Fate.ERRORED if question.errored else Fate.SCORED
     far = sum((abs(broken.value - Fraction(broken.limit)) for broken in question.broken), Fraction(0))
     return Case(
@@ -184,18 +184,28 @@ def design_of(asked: Sequence[Asked]) -> dict[str, Any]:
     }
 
 
-def telling(one: Asked) -> Run | None:
-    """The run to look at: the first that refuses where it should not or the other way round, else the first that is
-    wrong by itself, else the first that does not say what most do.
+_SHOWS: Mapping[Label, Callable[[st.Said], bool]] = {
+    Label.ERROR: lambda run: run.errored,
+    Label.OVER_REFUSAL: lambda run: run.refused,
+    Label.HALLUCINATION: lambda run: not run.refused and not run.errored,
+    Label.ANS_NO_HIT: lambda run: not run.refused and not run.errored and not run.hit,
+    Label.ANS_NO_CONTAIN: lambda run: not run.refused and not run.errored and not run.contains,
+    Label.SCU_VIOLATION: lambda run: not run.refused and not run.errored and not run.echoed,
+}
+"""Which runs a label is about."""
+
+
+def telling(one: Asked, label: str | None) -> tuple[Run, st.Said] | None:
+    """The run to look at, and what it says: the first that the label is about, else the first that does not say what
+    most do.
     """
     said = one.question.runs
-    usual = Counter((run.claim, run.cited) for run in said).most_common(1)
-    signs = (
-        [run.refused is not one.question.answerable for run in said],
-        [(run.contains and (run.hit or not one.question.evidence)) or not one.question.answerable for run in said],
-        [[(run.claim, run.cited)] == [what for what, _ in usual] for run in said],
-    )
-    for good in signs:
-        if False in good:
-            return one.runs[good.index(False)]
-    return one.runs[0] if one.runs else None
+    if not said:
+        return None
+    shows = _SHOWS.get(Label(label)) if label else None
+    about = next((nth for nth, run in enumerate(said) if shows is not None and shows(run)), None)
+    if about is None:
+        usual = Counter((run.claim, run.cited) for run in said).most_common(1)
+        others = (nth for nth, run in enumerate(said) if (run.claim, run.cited) != usual[0][0])
+        about = next(others, 0)
+    return one.runs[about], said[about]

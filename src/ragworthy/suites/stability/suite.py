@@ -8,14 +8,15 @@ from ragworthy import gates as g
 from ragworthy.load.gold import name_of, read_gold
 from ragworthy.metrics import stability as st
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.errored import said_error
 from ragworthy.metrics.facts.jitters import run_id
 from ragworthy.metrics.fold import as_number, value_of
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Outcome
-from ragworthy.records import NO_ANSWER
+from ragworthy.records import NO_ANSWER, Gold, Run
 from ragworthy.report.part import Column
 from ragworthy.report.show import answered_line, number
-from ragworthy.suites.answers.wording import expected_text
+from ragworthy.suites.answers.wording import Shown, expected_text, missing_pieces
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
 from ragworthy.suites.opened import Opened
@@ -153,14 +154,15 @@ class Stability(Suite):
     def offender(self, case: Case, found: Found) -> Offender:
         """A question whose runs do not keep its limits, with the run that shows it best."""
         one: Asked = case.own
-        run = telling(one)
+        run, says = telling(one, case.label) or (None, None)
         answer = (run.answer_json or NO_ANSWER) if run is not None else NO_ANSWER
         limits = list(map(_broken, one.question.broken))
+        why, own = _told(case, run, says, found.own)
         return Offender(
             qid=case.qid,
             label=case.label,
             stage=case.stage,
-            why=f"{case.why}: {', '.join(limits)}" if limits else case.why,
+            why=f"{why}: {', '.join(limits)}" if limits else why,
             question=one.gold.question,
             claim=answer.claim,
             citations=answer.citations if answer.citations is not None else [],
@@ -172,7 +174,7 @@ class Stability(Suite):
                 "broken": {
                     broken.name: {"value": float(broken.value), "limit": broken.limit} for broken in one.question.broken
                 },
-                **({"expected": text} if (text := expected_text(one.gold)) else {}),
+                **own,
             },
         )
 
@@ -197,6 +199,21 @@ class Stability(Suite):
 
 
 SUITE = Stability()
+
+
+def _told(case: Case, run: Run | None, says: st.Said | None, rules: f.Rules) -> tuple[str, dict[str, Any]]:
+    """Why a question is named, and what is wrong with the run that is shown. Of errors, the label says how many."""
+    gold: Gold = case.own.gold
+    shown = Shown(gold.question, None, expected_text(gold))
+    if run is None or says is None:
+        return shown.told(case.why)
+    if says.errored:
+        why, own = shown.told(f"{case.why}, e.g. {said_error(run)}")
+        return why, own | {"error": said_error(run)}
+    if says.claim is not None and run.answer_json is not None:
+        lacks = missing_pieces(gold, run, rules) if gold.gold_claim_all and not says.contains else ()
+        shown = shown._replace(claim=run.answer_json.claim, missing=lacks)
+    return shown.told(case.why)
 
 
 def _broken(one: st.Broken) -> str:

@@ -1,0 +1,52 @@
+"""Cases that errors took away: a rate over what is left says little where they are many."""
+
+from collections.abc import Callable, Sequence
+
+from ragworthy import gates as g
+from ragworthy.metrics.facts.answers import Facts
+from ragworthy.metrics.registry import MetricName, Word, find
+from ragworthy.names import DEFAULT_K, Outcome
+from ragworthy.report.show import plural
+from ragworthy.suites.evidence import Case, Evidence
+
+_SHARE = 10
+"""Up to a tenth of the cases may be lost."""
+_AGAIN = "ask them again (run --resume --retry-errors)"
+Says = Callable[[MetricName, Facts], Word]
+"""What a metric says of a question."""
+
+
+def with_errors(judged: list[g.Judged], evidence: Evidence, says: Says) -> list[g.Judged]:
+    """The outcomes; a gate is not measured where errors took away more than a tenth of its cases.
+
+    A metric that counts an error as a case loses none. In an outage nothing is measured, and that is said already.
+    """
+    errored, total = evidence.counts["errored"], evidence.counts["gold"]
+    if not errored or 2 * errored > total or evidence.profile == "reference":
+        return judged
+    return [_with_errors(one, evidence.cases, says) for one in judged]
+
+
+def _with_errors(one: g.Judged, cases: Sequence[Case], says: Says) -> g.Judged:
+    name = find(one.gate.metric, default_k=DEFAULT_K)
+    rate = one.value is not None and one.value.den is not None and one.gate.op != g.EACH
+    if name is None or not rate or name.metric.over == "all":
+        return one
+    asked = [case for case in cases if says(name, _answered(case.facts)) is not None]
+    lost = [case for case in asked if case.facts.errored and says(name, case.facts) is None]
+    total, gone = _size(asked, one.gate.slice), _size(lost, one.gate.slice)
+    if gone * _SHARE <= total:
+        return one
+    which = {case.facts.answerable for case in asked}
+    kind = "question" if len(which) > 1 else "answerable question" if which == {True} else "unanswerable question"
+    reason = f"{gone:,} of {plural(total, kind)} ended in errors: {_AGAIN}"
+    return one._replace(outcome=Outcome.NOT_MEASURED, reason=reason, waiver=None, by_errors=True)
+
+
+def _size(cases: Sequence[Case], group: str | None) -> int:
+    return sum(case.weight if group is None else case.own.slices.get(group, 0) for case in cases)
+
+
+def _answered(facts: Facts) -> Facts:
+    """The same question, had it been answered."""
+    return facts._replace(present=True, refused=False, errored=False)
