@@ -13,7 +13,7 @@ from ragworthy.adapters.model import Record
 from ragworthy.adapters.postprocessed import last_postprocessor, left_by
 from ragworthy.adapters.prompted import Undecided
 from ragworthy.adapters.questions import Questions
-from ragworthy.adapters.recorded import Reply, documents_of, lost, reply_of, usage_of
+from ragworthy.adapters.recorded import Reply, documents_of, lost, numbered_sources, reply_of, usage_of
 from ragworthy.adapters.saw import as_the_model_saw, without_nested
 from ragworthy.adapters.shapes import answer_in, last_answer_in, question_in
 from ragworthy.adapters.sources import numbered
@@ -248,7 +248,9 @@ def _given_to_model(one: _Parts, rules: Rules, remarks: set[str]) -> tuple[list[
         left = left_by(last, given)
         remarks |= {"unread"} if left is None else set()
         lists = lists if left is None else [left]
-    if not one.retrieval or one.retrieval[0].kind not in (RETRIEVER, RERANKER):
+    given = [found for some in lists for found in some]
+    by_number = any(numbered_sources(span) for span in one.calls)  # nodes that were cut: see `numbered`
+    if by_number or not one.retrieval or one.retrieval[0].kind not in (RETRIEVER, RERANKER):
         return given, ""
     try:
         seen, found = as_the_model_saw(one.spans, one.retrieval, lists, _chosen(*_said(one), rules)[0] or "")
