@@ -10,7 +10,7 @@ def ragworthy_target():
 
 
 @pytest.mark.ragworthy_question
-def test_answer():
+def test_answer(ragworthy_question):
     """The label of the question decides; what else must hold of one reply goes here."""
 
 

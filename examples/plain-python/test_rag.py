@@ -10,10 +10,10 @@ def ragworthy_target():
 
 
 @pytest.mark.ragworthy_gates
-def test_gate():
+def test_gate(ragworthy_gates):
     """One test for each gate of ragworthy.toml, and one for the verdict."""
 
 
 @pytest.mark.ragworthy_question
-def test_question():
+def test_question(ragworthy_question):
     """One test for each question. Only those of must_pass fail; what else is wrong is counted as xfailed."""

@@ -207,6 +207,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-U07": Code("target_unknown", "What was given as the target cannot be asked.", "Give a function that takes the question, or a text such as rag.py:answer; docs/run.md lists the forms."),
     "RW-U08": Code("gold_not_in_policy", "The policy has no section with the gold set of this run.", "Run over the gold set that the policy names, or score the run with gates of its own."),
     "RW-U09": Code("nothing_to_test", "The pytest plugin does not find what to ask or to judge.", "Name a policy (--ragworthy-policy FILE) or a gold set and a target (pytest.mark.ragworthy): docs/pytest.md."),
+    "RW-U10": Code("target_none", "A fixture or a marker names the pipeline under test, and there is none.", "Return it: return answer. Where ragworthy_target is not overridden at all, the recorded traces that the policy names are judged: docs/pytest.md."),
+    "RW-U11": Code("marker_unknown", "A marker of the pytest plugin has a name, an argument or a keyword that it does not know.", "Write one of the markers ragworthy, ragworthy_question and ragworthy_gates, with keywords: docs/pytest.md."),
+    "RW-U12": Code("marker_unheard", "A marker of the pytest plugin is where it does nothing, so nothing would be judged.", "Let a test under it take the fixture ragworthy_result, or have the marker ragworthy_gates or ragworthy_question; or remove it: docs/pytest.md."),
     # a defect of ours
     "RW-X70": Code("defect", "Ragworthy itself failed.", "Report it with the command, the version and the lines shown."),
     # warnings

@@ -87,6 +87,12 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
     return Run(report, parts)
 
 
+def with_judged(run: Run, suite: str, judged: g.Judged) -> Run:
+    """The same with one more gate of a suite, and the verdict that follows."""
+    parts = [one._replace(judged=[*one.judged, judged]) if one.suite == suite else one for one in run.parts]
+    return Run(model.assemble(parts) | {"provenance": run.report["provenance"]}, parts)
+
+
 def _part(request: Request, progress: Progress | None) -> Part:
     suite = SUITES[request.suite].load()
     with using_metrics(request.plugins), SUITES[request.suite].named():

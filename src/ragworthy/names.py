@@ -38,6 +38,14 @@ class Verdict(StrEnum):
     NO_SHIP = "NO-SHIP"
     INVALID = "INVALID"
 
+    def __bool__(self) -> bool:
+        """Refused: `assert verdict` would hold of every one."""
+        raise TypeError('a verdict is neither true nor false: compare it, as in verdict == "SHIP"')
+
+    def __contains__(self, part: object) -> bool:
+        """Refused: "SHIP" stands in NO-SHIP, too."""
+        raise TypeError('nothing is looked for inside of a verdict: compare it, as in verdict == "SHIP"')
+
 
 class Outcome(StrEnum):
     """What one gate says."""

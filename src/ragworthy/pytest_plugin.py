@@ -3,7 +3,7 @@
 Nothing of Ragworthy is imported before that: this module is loaded wherever pytest runs and Ragworthy is installed.
 """
 
-import os
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,12 @@ _MARKERS = (
 )
 _SHARED = "ragworthy_shared"
 _OUT = "ragworthy_verdicts"
+_WANTED = "ragworthy_wanted"
+_FIXTURES = frozenset({"ragworthy_gate", "ragworthy_result", "ragworthy_question", "ragworthy_gates"})
+"""The fixtures that judge."""
+_RECORDED = object()
+"""The target where nobody names one: the recorded traces of the policy, or of the marker, are judged."""
+_NOTHING = "nothing was judged"
 
 
 class _Session:
@@ -30,7 +36,12 @@ class _Session:
         self.judged: dict[str, Any] = {}
         self.targets: list[Any] = []
         """What was asked: kept, so that no other object gets the same identity."""
-        self.verdicts: dict[str, str] = {}
+        self.failed: dict[str, Any] = {}
+        """What could not be asked, and why."""
+        self.verdicts: dict[str, tuple[str, str]] = {}
+        """What was judged, and the verdict."""
+        self.wanted = False
+        """Whether some test of the session asks for a judgement."""
         self.folder: Path | None = None
 
     def home(self) -> Path:
@@ -97,54 +108,73 @@ def _named(node: Any, *markers: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in ("ragworthy", *markers):
         marker = node.get_closest_marker(name)
-        found |= marker.kwargs if marker is not None else {}
+        if marker is not None:
+            from ragworthy.marked import keywords
+
+            found |= keywords(marker)
     return found
+
+
+def _target(request: pytest.FixtureRequest, named: dict[str, Any]) -> Any:
+    """The pipeline that the marker names, or the fixture; None where neither is there."""
+    where = "target" if "target" in named else "ragworthy_target"
+    target = named["target"] if "target" in named else request.getfixturevalue(where)
+    if target is None:
+        from ragworthy.marked import no_target
+
+        raise no_target(where)
+    return None if target is _RECORDED else target
 
 
 def _judged(request: pytest.FixtureRequest, named: dict[str, Any]) -> "Judgement":
     """The judgement that the keywords ask for. What was asked once is not asked again, nor what could not be."""
     from ragworthy import tested
     from ragworthy.errors import RagworthyError
+    from ragworthy.marked import options_of
 
-    session = request.config.stash[_KEY]
+    session, told = request.config.stash[_KEY], ""
     try:
         how = _how(request.config, named)
-        target = named.get("target")
-        target = request.getfixturevalue("ragworthy_target") if target is None else target
-        how.of_run.update({**request.getfixturevalue("ragworthy_options"), **how.of_run})
+        target = _target(request, named)
+        how.of_run.update({**options_of(request.getfixturevalue("ragworthy_options")), **how.of_run})
         key = how.key(target)
-        if not tested.has_a_name(target):  # another object may be called the same, here or in another process
-            key = f"{key}-{os.getpid()}-{id(target)}"
         if key not in session.judged:
-            session.judged[key] = _made(session, how, target, key)
-            session.targets.append(target)
-        if isinstance(session.judged[key], RagworthyError):
-            raise session.judged[key]
+            session.judged[key] = _made(session, how, target)
+            session.targets.append((target, how))
+        if isinstance(session.judged[key], tested.Judgement):
+            found: tested.Judgement = session.judged[key]
+            return found
+        told = str(session.judged[key])
     except RagworthyError as error:
-        pytest.fail(str(error), pytrace=False)
-    found: tested.Judgement = session.judged[key]
-    return found
+        told = str(error)
+    pytest.fail(told, pytrace=False)
 
 
-def _made(session: _Session, how: "How", target: Any, key: str) -> Any:
+def _made(session: _Session, how: "How", target: Any) -> Any:
     from ragworthy import tested
     from ragworthy.errors import RagworthyError
 
-    home = session.home() / key
+    key, asked, what = how.key(target), how.key_of_run(target), ""
+    home = session.home() / asked
     try:
+        if asked in session.failed:
+            raise session.failed[asked]
+        what = tested.told(how, target)
         with tested.alone(home):
             judgement = tested.Judgement(tested.result_of(how, target, home), how)
     except RagworthyError as error:
-        session.verdicts[key] = "nothing was judged"
+        session.verdicts[key] = what, _NOTHING
+        if target is not None and not tested.asked_in(home):
+            session.failed[asked] = error
         return error
-    session.verdicts[key] = judgement.result.text().partition("\n")[0]
+    session.verdicts[key] = what, judgement.result.text().partition("\n")[0]
     return judgement
 
 
 @pytest.fixture(scope="session")
 def ragworthy_target() -> Any:
-    """The pipeline under test; override it. None: the traces that the policy names are judged."""
-    return None
+    """The pipeline under test; override it. Where nobody does, the traces that the policy names are judged."""
+    return _RECORDED
 
 
 @pytest.fixture(scope="session")
@@ -153,11 +183,11 @@ def ragworthy_options() -> dict[str, Any]:
     return {}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def ragworthy_gate(
     request: pytest.FixtureRequest, ragworthy_target: Any, ragworthy_options: dict[str, Any]
 ) -> "Result":
-    """The result of the policy: `ragworthy_gate.assert_ship()`. Another target or other options are judged anew."""
+    """The result of the policy, made once for each target and its options: `ragworthy_gate.assert_ship()`."""
     return _judged(request, {}).result
 
 
@@ -187,6 +217,37 @@ def ragworthy_gates(request: pytest.FixtureRequest) -> "list[dict[str, Any]]":
         pytest.fail("ragworthy_gates: expected the marker pytest.mark.ragworthy_gates on the test", pytrace=False)
     judgement = _judged(request, _named(request.node, "ragworthy_gates"))
     return judgement.result.gates if request.param is None else judgement.gates(request.param)
+
+
+# what is collected
+
+
+def _uses(item: pytest.Item) -> bool:
+    return bool(_params(item)) or not _FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A marker that does nothing is an error: who wrote it believes that something is judged."""
+    report = yield
+    items = [one for one in report.result if isinstance(one, pytest.Item)] if report.passed else []
+    if any(marker.name.startswith("ragworthy") for item in items for marker in item.iter_markers()):
+        from ragworthy import marked
+
+        config = collector.config
+        known = {line.partition(":")[0].partition("(")[0].strip() for line in config.getini("markers")}
+        wrong = marked.check(collector, report.result, known, lambda named: _how(config, named))
+        if wrong:
+            report.outcome, report.longrepr, report.result = "failed", "\n".join(wrong), []
+    return report
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Whether a test that is about to run asks for a judgement."""
+    if not session.config.option.collectonly:
+        session.config.stash[_KEY].wanted = any(map(_uses, session.items))
 
 
 # one item each
@@ -292,16 +353,18 @@ def pytest_configure_node(node: Any) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
     """What a worker judged."""
-    node.config.stash[_KEY].verdicts.update(getattr(node, "workeroutput", {}).get(_OUT, {}))
+    session, out = node.config.stash[_KEY], getattr(node, "workeroutput", {})
+    session.verdicts.update(out.get(_OUT, {}))
+    session.wanted |= out.get(_WANTED, False)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """No session that judged something else than SHIP ends with 0, whatever its tests say."""
-    verdicts = session.config.stash[_KEY].verdicts
+    own = session.config.stash[_KEY]
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput[_OUT] = verdicts
-    elif session.exitstatus == pytest.ExitCode.OK and not all(map(_ships, verdicts.values())):
+        session.config.workeroutput |= {_OUT: own.verdicts, _WANTED: own.wanted}
+    elif session.exitstatus == pytest.ExitCode.OK and not all(_ships(told) for _, told in own.verdicts.values()):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -310,29 +373,22 @@ def _ships(headline: str) -> bool:
 
 
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
-    """The verdict in one line, and how the questions went in another."""
-    verdicts = config.stash[_KEY].verdicts
+    """How the questions went, what was judged, and the verdict."""
+    session = config.stash[_KEY]
+    verdicts = list(session.verdicts.values()) or ([("", _NOTHING)] if session.wanted else [])
     counts = {outcome: _count(terminalreporter, outcome) for outcome in ("passed", "xfailed", "failed")}
     if not verdicts and not any(counts.values()):
         return
     terminalreporter.write_sep("=", "ragworthy")
     total = sum(counts.values())
     if total:
-        terminalreporter.write_line(f"questions: {_went(counts, total)}")
-    for headline in dict.fromkeys(verdicts.values()):
+        from ragworthy.tested import went
+
+        terminalreporter.write_line(f"questions: {went(counts, total)}")
+    for what, headline in dict.fromkeys(map(tuple, verdicts)):
+        if what:
+            terminalreporter.write_line(f"judged: {what}")
         terminalreporter.write_line(f"verdict: {headline}", green=_ships(headline), red=not _ships(headline), bold=True)
-
-
-def _went(counts: dict[str, int], total: int) -> str:
-    """How the questions went, in words.
-
-    >>> _went({"passed": 5, "xfailed": 2, "failed": 1}, 8)
-    '5 of 8 pass, 2 fail and need not pass (xfailed), 1 question must pass and fails'
-    """
-    fail = {outcome: "fails" if counts[outcome] == 1 else "fail" for outcome in ("xfailed", "failed")}
-    expected = f"{counts['xfailed']} {fail['xfailed']} and need not pass (xfailed)"
-    questions = "1 question" if counts["failed"] == 1 else f"{counts['failed']} questions"
-    return f"{counts['passed']} of {total} pass, {expected}, {questions} must pass and {fail['failed']}"
 
 
 def _count(reporter: "pytest.TerminalReporter", outcome: str) -> int:

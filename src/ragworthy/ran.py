@@ -97,6 +97,12 @@ class Ran:
     def __len__(self) -> int:
         return int(self.summary["counts"]["asked"])
 
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a run is neither true nor false: judge it with ran.score(...).assert_ship() or "
+            "ran.gate(...).assert_ship(), or compare ran.errors with {}"
+        )
+
     def __repr__(self) -> str:
         counts = self.summary["counts"]
         told = ", ".join(f"{counts[name]:,} {name}" for name in ("answered", "refused", "errored"))

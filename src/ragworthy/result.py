@@ -1,13 +1,15 @@
 """What a score or a gate found, for whoever asked from Python: a test, a notebook, a script."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy import flow
+from ragworthy import gates as g
+from ragworthy.errors import policy_error
 from ragworthy.files import Read, remembering
 from ragworthy.given import choice, in_python
-from ragworthy.names import Verdict
+from ragworthy.names import HARMLESS, Outcome, Verdict
 
 
 class Number(NamedTuple):
@@ -21,6 +23,10 @@ class Number(NamedTuple):
     undefined: str | None
     n: int | None = None
     """How many cases a mean rests on."""
+
+    def __bool__(self) -> bool:
+        """Refused: `assert metrics["answers.precision"]` would hold of a precision of 0."""
+        raise TypeError("a metric is neither true nor false: compare its value, as in metric.value >= 0.8")
 
 
 class Result:
@@ -119,3 +125,30 @@ class Result:
     def __repr__(self) -> str:
         head = self.text().partition("\n")[0]
         return f"<ragworthy {head}>"
+
+
+def with_must_pass(result: Result, suite: str, qids: Sequence[str]) -> Result:
+    """The same with one more gate: each of these questions is labelled as right."""
+    labels = {row["qid"]: row["label"] for row in result.rows() if row.get("suite", suite) == suite}
+    check_must_pass(suite, qids, labels)
+    failing = tuple(qid for qid in qids if labels[qid] not in HARMLESS)
+    gate = must_pass_gate(suite, qids)
+    if failing:
+        reason = f"must pass, but do not: {', '.join(failing)}"
+        judged = g.Judged(gate, Outcome.FAIL, reason, None, failing=failing)
+    else:
+        judged = g.Judged(gate, Outcome.PASS, f"all {len(qids)} questions that must pass do", None)
+    return Result(flow.with_judged(result._run, suite, judged), result._read)
+
+
+def must_pass_gate(suite: str, qids: Sequence[str]) -> g.Gate:
+    """A gate on the labels of questions, one by one."""
+    return g.Gate(f"{suite}.label", g.EACH, str(len(qids)), must_pass=tuple(qids))
+
+
+def check_must_pass(suite: str, qids: Sequence[str], known: Container[str]) -> None:
+    """Refuse questions that are not there, as a policy does."""
+    for qid in qids:
+        if qid not in known:
+            message = f'expected a qid of the gold set, got "{qid}"'
+            raise policy_error("RW-P09", message, field=f"{suite}.label: must_pass")

@@ -1,7 +1,8 @@
 """What the pytest plugin tests: the questions of a gold set and the gates of a policy, each as one item."""
 
 import hashlib
-import inspect
+import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,23 +11,25 @@ from typing import Any, NamedTuple
 
 from ragworthy import api, flow
 from ragworthy import gates as g
-from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, UsageError
-from ragworthy.given import in_python
+from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, UsageError, data_error
+from ragworthy.files import shown_path
+from ragworthy.given import in_python, several
 from ragworthy.gold.lint_retrieval import Question as Item
 from ragworthy.load.decode import read_items
 from ragworthy.load.sources import open_source
+from ragworthy.marked import OF_RUN, check_keywords
 from ragworthy.names import HARMLESS, Outcome
 from ragworthy.policy.read import find_policy
 from ragworthy.ran import Ran, name_of, run
 from ragworthy.records import RetrievalGold
 from ragworthy.report.show import gate_name, gate_notes
-from ragworthy.result import Result
+from ragworthy.result import Result, check_must_pass, must_pass_gate, with_must_pass
 from ragworthy.runner.results import SUMMARY
+from ragworthy.suites import SUITES
 from ragworthy.text import clip
 
 VERDICT = "verdict"
 """The item beside those of the gates: whatever keeps the whole from shipping."""
-_OF_RUN = frozenset(inspect.signature(run).parameters) - {"target", "gold", "out", "resume", "progress"}
 
 
 class How(NamedTuple):
@@ -39,11 +42,29 @@ class How(NamedTuple):
     of_run: dict[str, Any]
     of_score: dict[str, Any]
 
-    def key(self, target: Any) -> str:
-        """The same for the same, in every process of a test session."""
+    def key_of_run(self, target: Any) -> str:
+        """The same where the same is asked, in every process of a test session."""
         asked = target if isinstance(target, str | None) else name_of(target)
-        whole = repr((self.policy, self.gold, self.traces, asked, sorted(self.of_run.items()), self.of_score))
-        return hashlib.sha256(whole.encode()).hexdigest()[:16]
+        key = _hashed(self.policy, self.gold, asked, sorted(self.of_run.items()))
+        # another object may be called the same, here or in another process
+        return key if has_a_name(target) else f"{key}-{os.getpid()}-{id(target)}"
+
+    def key(self, target: Any) -> str:
+        """The same where the same is asked and judged alike."""
+        return _hashed(self.key_of_run(target), self.traces, self.must_pass, sorted(self.of_score.items()))
+
+
+def _hashed(*parts: Any) -> str:
+    return hashlib.sha256("\n".join(map(_whole, parts)).encode()).hexdigest()[:16]
+
+
+def _whole(part: Any) -> str:
+    """All that a value is; of what does not show itself whole, as a data frame, which object it is."""
+    if isinstance(part, list | tuple):
+        return f"[{', '.join(map(_whole, part))}]"
+    if isinstance(part, str | Path | dict | int | float | None):
+        return repr(part)
+    return f"{type(part).__qualname__} {os.getpid()} {id(part)}"
 
 
 def has_a_name(target: Any) -> bool:
@@ -59,12 +80,14 @@ def has_a_name(target: Any) -> bool:
 def how(named: Mapping[str, Any], policy: Path | None) -> How:
     """What the keywords of a marker say; `policy` is the one to take where they name neither policy nor gold set."""
     given = dict(named)
+    check_keywords(given)
     own, gold, traces = given.pop("policy", None), given.pop("gold", None), given.pop("traces", None)
     must_pass = given.pop("must_pass", ())
     given.pop("target", None)
     if isinstance(must_pass, str):
         raise _nothing(f'must_pass: expected a list of ids, got a text: write ["{must_pass}"]')
-    of_run = {name: given.pop(name) for name in sorted(_OF_RUN & given.keys())}
+    must_pass = several("must_pass", must_pass)
+    of_run = {name: given.pop(name) for name in sorted(OF_RUN & given.keys())}
     if gold is None and (given or traces is not None):
         stray = next(iter(given), "traces")
         raise _nothing(f"{stray}: expected gold with it: what a policy judges, it says itself")
@@ -74,7 +97,7 @@ def how(named: Mapping[str, Any], policy: Path | None) -> How:
         policy = Path(own) if own is not None else policy
         if policy is None:
             raise _nothing("expected a policy or a gold set, got neither")
-    return How(policy if gold is None else None, gold, traces, tuple(must_pass), of_run, given)
+    return How(policy if gold is None else None, gold, traces, must_pass, of_run, given)
 
 
 def _nothing(message: str) -> UsageError:
@@ -113,19 +136,35 @@ def questions(asked: How) -> list[str]:
         items, problems = read_items(open_source("gold", gold), RetrievalGold)
         if problems:
             raise DataError(problems[:MOST_PROBLEMS], len(problems))
-        return [Item(*item).qid for item in items]
+        if not items:
+            raise data_error("RW-G05", "expected gold records, got none", where=open_source("gold", gold).given)
+        found = [Item(*item).qid for item in items]
+        check_must_pass(_suite(asked) or "answers", asked.must_pass, found)
+        return found
 
 
 def _requests(asked: How) -> list[flow.Request]:
     return flow.requests_of(find_policy(str(asked.policy)), today=None)
 
 
+def _fit(request: flow.Request) -> bool:
+    """Whether a pipeline can be asked for what a section judges."""
+    return request.get("gold") is not None and request.get("traces") is not None
+
+
 def _section(asked: How) -> flow.Request:
     """The section of a policy whose questions are tested: answers, or else the first with a gold set and traces."""
-    fit = [one for one in _requests(asked) if one.get("gold") is not None and one.get("traces") is not None]
+    fit = list(filter(_fit, _requests(asked)))
     if not fit:
         raise _nothing(f"{asked.policy}: expected a section with gold and traces, got none")
     return next((one for one in fit if one.suite == "answers"), fit[0])
+
+
+def _suite(asked: How) -> str | None:
+    """The suite whose questions are tested; None where a policy has none with traces."""
+    if asked.gold is not None:
+        return "answers"
+    return _section(asked).suite if any(map(_fit, _requests(asked))) else None
 
 
 def gates(asked: How) -> list[Named]:
@@ -135,6 +174,9 @@ def gates(asked: How) -> list[Named]:
             known: list[g.Gate] = list(api.gates_of("answers", asked.of_score))
         else:
             known = [gate for request in _requests(asked) for gate in request.gates]
+        if asked.must_pass:
+            questions(asked)  # refuses those that are not there
+            known.append(must_pass_gate(_suite(asked) or "answers", asked.must_pass))
     found: dict[str, Named] = {}
     for gate in known:
         name = f"{g.name_of(gate)}{'-must_pass' if gate.op == g.EACH else ''}"
@@ -147,8 +189,41 @@ def gates(asked: How) -> list[Named]:
 # what came of it
 
 
+def told(asked: How, target: Any) -> str:
+    """What is judged: who is asked, and what was recorded before."""
+    found = []
+    if target is not None:
+        name = target if isinstance(target, str) else name_of(target)
+        found.append(f"asked {re.sub(r'(?<=//)[^/@]*@', '', name.partition('?')[0])}")
+    if asked.gold is not None:
+        recorded = [("traces", asked.traces)] if target is None and asked.traces is not None else []
+    else:
+        recorded = [
+            (one.key, request.get(one.key))
+            for request in _requests(asked)
+            for one in SUITES[request.suite].inputs
+            if one.receipt_role == "trace" and request.get(one.key) is not None
+            if target is None or not _fit(request)
+        ]
+    for key, given in dict.fromkeys((key, _place(given)) for key, given in recorded):
+        found.append(f"recorded {key} {given}")
+    return ", ".join(found)
+
+
+def _place(given: Any) -> str:
+    return shown_path(Path(given)) if isinstance(given, str | Path) else "from memory"
+
+
 def result_of(asked: How, target: Any, out: Path) -> Result:
     """Ask the target where there is one, once for each gold set, in folders under `out`; then judge."""
+    result = _result_of(asked, target, out)
+    if not asked.must_pass:
+        return result
+    with in_python():
+        return with_must_pass(result, _suite(asked) or next(iter(result.report["suites"])), asked.must_pass)
+
+
+def _result_of(asked: How, target: Any, out: Path) -> Result:
     if asked.gold is not None:
         if target is not None:
             return _ran(target, asked.gold, asked, out / "gold").score("answers", **asked.of_score)
@@ -160,7 +235,7 @@ def result_of(asked: How, target: Any, out: Path) -> Result:
         return api.gate(asked.policy)
     fresh: dict[str, api.Fresh] = {}
     with in_python():
-        wanted = [one for one in _requests(asked) if one.get("gold") is not None and one.get("traces") is not None]
+        wanted = list(filter(_fit, _requests(asked)))
     for request in wanted:
         sha256 = open_source("gold", request.get("gold")).sha256()
         if sha256 not in fresh:
@@ -174,6 +249,11 @@ def _ran(target: Any, gold: Any, asked: How, out: Path) -> Ran:
     if (out / SUMMARY).is_file():
         return Ran(out, gold, kept=True)
     return run(target, gold, out=out, resume=(out / "journal.jsonl").is_file(), **asked.of_run)
+
+
+def asked_in(out: Path) -> bool:
+    """Whether a run under this folder has ended."""
+    return any(out.glob(f"*/{SUMMARY}"))
 
 
 @contextmanager
@@ -222,8 +302,7 @@ class Judgement:
 
     def __init__(self, result: Result, asked: How) -> None:
         self.result = result
-        self._suite = "answers" if asked.gold is not None else _section_or(asked, result)
-        self._must = set(asked.must_pass)
+        self._suite = _suite(asked) or next(iter(result.report["suites"]))
         self._each = [one for one in result.gates if one["op"] == g.EACH and _of(one, self._suite)]
         self._rows = {row["qid"]: row for row in result.table() if row.get("suite", self._suite) == self._suite}
 
@@ -232,8 +311,6 @@ class Judgement:
         row = self._rows[qid]
         strict = [gate for gate in self._each if qid in gate["must_pass"]]
         failing = [f"{gate_name(gate)} must pass" for gate in strict if qid in gate["failing"]]
-        if qid in self._must and row["label"] not in HARMLESS:
-            failing.append("must_pass")
         return Question(
             qid,
             str(row.get("question") or ""),
@@ -241,7 +318,7 @@ class Judgement:
             str(row["label"]),
             str(row["stage"]) if row["stage"] else None,
             row,
-            bool(strict) or qid in self._must,
+            bool(strict),
             tuple(failing),
         )
 
@@ -254,12 +331,6 @@ class Judgement:
         ]
         exact = [one for one in alike if (one["slice"], one["threshold"]) == (named.slice, named.threshold)]
         return exact or alike
-
-
-def _section_or(asked: How, result: Result) -> str:
-    """The suite whose questions are tested; where a policy has none with traces, the first."""
-    suites = list(result.report["suites"])
-    return "answers" if "answers" in suites else suites[0]
 
 
 def _of(gate: Mapping[str, Any], suite: str) -> bool:
@@ -292,3 +363,15 @@ def said_of_gate(one: Mapping[str, Any]) -> Said:
     if not one.get("judged", True) or (one["outcome"] == Outcome.NOT_MEASURED and one["optional"]):
         return Said("skip", f"{gate_name(dict(one))} was not judged: {one['reason']}")
     return Said("pass", "") if one["outcome"] == Outcome.PASS else Said("fail", told)
+
+
+def went(counts: dict[str, int], total: int) -> str:
+    """How the questions went, in words.
+
+    >>> went({"passed": 5, "xfailed": 2, "failed": 1}, 8)
+    '5 of 8 pass, 2 fail and need not pass (xfailed), 1 question must pass and fails'
+    """
+    fail = {outcome: "fails" if counts[outcome] == 1 else "fail" for outcome in ("xfailed", "failed")}
+    expected = f"{counts['xfailed']} {fail['xfailed']} and need not pass (xfailed)"
+    questions = "1 question" if counts["failed"] == 1 else f"{counts['failed']} questions"
+    return f"{counts['passed']} of {total} pass, {expected}, {questions} must pass and {fail['failed']}"

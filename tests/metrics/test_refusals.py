@@ -25,6 +25,9 @@ def rules(*packs: str, starts: tuple[str, ...] = (), patterns: tuple[str, ...] =
 
 REFUSALS = {
     "en": {
+        "On this, the documents contain no information.": "absent",
+        "The provided text passages do not mention that.": "absent",
+        "I cannot make a statement about this.": "cannot",
         "I'm sorry, I couldn't find that in our documentation.": "cannot",
         "I don't know.": "cannot",
         "None": "bare",
@@ -90,6 +93,8 @@ REFUSALS = {
         "文書には記載されていませんでした。": "absent",
     },
     "es": {
+        "Al respecto, los documentos no contienen información.": "absent",
+        "No puedo pronunciarme al respecto.": "cannot",
         "Lo siento, no puedo responder a esa pregunta con la información proporcionada.": "cannot",
         "El contexto no menciona la fecha.": "absent",
         "No lo sé.": "cannot",
@@ -100,6 +105,13 @@ REFUSALS = {
         "El texto menciona Normandía, pero no dice cuándo llegaron.": "absent",
     },
     "de": {
+        "Dazu enthalten die Dokumente keine Angaben.": "absent",
+        "Darüber geben die Quellen keine Auskunft.": "absent",
+        "Die bereitgestellten Textabschnitte erwähnen das nicht.": "absent",
+        "Hierzu liegen keine Informationen vor.": "nothing",
+        "Dazu liegen in den Dokumenten keine Angaben vor.": "nothing",
+        "Dazu kann ich keine Aussage treffen.": "cannot",
+        "Dazu lässt sich leider nichts sagen.": "cannot",
         "Es tut mir leid, dazu gibt es keine Informationen im Kontext.": "nothing",
         "Der Kontext enthält keine Informationen über das Datum.": "absent",
         "Ich weiß es nicht.": "cannot",
@@ -120,6 +132,7 @@ REFUSALS = {
         "Der Text erwähnt die Normandie, aber er sagt nicht, wann die Normannen kamen.": "absent",
     },
     "fr": {
+        "À ce sujet, les documents ne contiennent aucune information.": "absent",
         "Désolé, je ne trouve pas cette information dans les documents.": "cannot",
         "Le contexte ne mentionne pas la date.": "absent",
         "Je ne sais pas.": "cannot",
@@ -132,6 +145,8 @@ REFUSALS = {
 }
 ANSWERS = {
     "en": [
+        "On this, the committee did not vote.",
+        "I cannot make a statement about the price, which is 5 dollars.",
         "I don't know the exact date, but it was 1990.",
         "The handbook says: 'not in context'.",
         'The handbook says: "not in context"',
@@ -218,6 +233,7 @@ ANSWERS = {
         "資料には記載がありません（1990年）。",
     ],
     "es": [
+        "Sobre esto no hay dudas: fue en 1990.",
         "La empresa no encontró comprador.",
         "No sé la fecha exacta, pero fue en 1990.",
         "El manual dice: «no lo sé».",
@@ -231,6 +247,11 @@ ANSWERS = {
         "El contexto no lo menciona, tal vez 1990.",
     ],
     "de": [
+        "Dazu enthalten die Produkte keine Allergene.",
+        "Dazu enthalten die Dokumente keine Angaben, aber es war 1990.",
+        "Dazu kann ich keine Aussage treffen, vermutlich Bob.",
+        "Hierzu liegen keine Gesetze vor.",
+        "Die Textabschnitte sind nicht lang.",
         "Die Firma fand keinen Käufer.",
         "Ich weiß das genaue Datum nicht, aber es war 1990.",
         "Es heißt: „unbekannt“.",
@@ -245,6 +266,7 @@ ANSWERS = {
         "Der Kontext erwähnt es nicht, es ist Bob.",
     ],
     "fr": [
+        "À ce sujet, la loi ne change pas avant 1990.",
         "L'entreprise n'a pas trouvé d'acheteur.",
         "Je ne sais pas la date exacte, mais c'était en 1990.",
         "Le manuel dit : « je ne sais pas ».",

@@ -42,6 +42,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("result",),
         ("api", "experiments"),
         ("ran",),
+        ("marked",),
         ("tested",),
     ),
     (("demo",), ("cli", "pytest_plugin")),

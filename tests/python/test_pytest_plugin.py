@@ -54,10 +54,10 @@ def ragworthy_target():
     return answer
 
 @pytest.mark.ragworthy_gates
-def test_gate(): pass
+def test_gate(ragworthy_gates): pass
 
 @pytest.mark.ragworthy_question
-def test_question(): pass
+def test_question(ragworthy_question): pass
 """
 
 
@@ -152,6 +152,7 @@ def test_a_pipeline_that_ships(project: Project) -> None:
     assert done.ret == 0
     assert said(done) == [
         "questions: 6 of 6 pass, 0 fail and need not pass (xfailed), 0 questions must pass and fail",
+        "judged: asked rag:answer",
         "verdict: SHIP: all 6 gates hold",
     ]
     assert len(project.asked) == 6  # once for all twelve
@@ -177,6 +178,7 @@ def test_a_wrong_answer_that_must_not_be_is_a_failure_and_another_is_counted(pro
     assert done.ret == 1
     assert said(done) == [
         "questions: 4 of 6 pass, 1 fails and need not pass (xfailed), 1 question must pass and fails",
+        "judged: asked rag:answer",
         "verdict: NO-SHIP: answers.precision fails",
     ]
     assert "Traceback" not in done.stdout.str()
@@ -184,12 +186,12 @@ def test_a_wrong_answer_that_must_not_be_is_a_failure_and_another_is_counted(pro
 
 def test_no_session_ends_with_0_when_the_verdict_is_not_ship(project: Project) -> None:
     """Every test passes or is xfailed, and the mean is too low all the same."""
-    questions = TESTS.replace("@pytest.mark.ragworthy_gates\ndef test_gate(): pass\n", "")
+    questions = TESTS.replace("@pytest.mark.ragworthy_gates\ndef test_gate(ragworthy_gates): pass\n", "")
     project.lay(3, 4, 5, least=0.9, tests=questions)
     done = project.run()
     done.assert_outcomes(passed=3, xfailed=3)
     assert done.ret == 1
-    assert said(done)[1] == "verdict: NO-SHIP: answers.precision fails"
+    assert said(done)[2] == "verdict: NO-SHIP: answers.precision fails"
 
 
 def test_gates_can_be_selected(project: Project) -> None:
@@ -231,8 +233,9 @@ expires = 2099-12-31
     assert "waived until 2099-12-31 by search team: known" in text
     assert "answers.support was not judged: needs chunk texts" in text
     assert done.ret == 0
-    assert said(done)[0].startswith("verdict: SHIP: ")
-    assert said(done)[0].endswith(", 1 waived")
+    assert said(done)[0] == "judged: asked rag:answer, recorded runs runs.jsonl"
+    assert said(done)[1].startswith("verdict: SHIP: ")
+    assert said(done)[1].endswith(", 1 waived")
 
 
 def test_the_fixture_of_the_session(project: Project) -> None:
@@ -259,9 +262,10 @@ def test_without_a_target_the_traces_of_the_policy_are_judged(project: Project) 
     done = project.run()
     done.assert_outcomes(passed=1)
     assert project.asked == []
+    assert said(done) == ["judged: recorded traces traces.jsonl", "verdict: SHIP: all 6 gates hold"]
     write_jsonl(project.folder / "traces.jsonl", traces_of(GOLD)[1:])
     done = project.run()
-    assert (done.ret, said(done)) == (1, ["verdict: INVALID: the evidence cannot carry a verdict"])
+    assert (done.ret, said(done)[1]) == (1, "verdict: INVALID: the evidence cannot carry a verdict")
 
 
 def test_a_policy_by_option(project: Project) -> None:
@@ -301,14 +305,14 @@ def test_result(ragworthy_result):
 """)  # fmt: skip
     (project.folder / "ragworthy.toml").unlink()
     done = project.run()
-    done.assert_outcomes(passed=10, xfailed=1, failed=1)
-    assert "A5: must_pass" in done.stdout.str()
+    done.assert_outcomes(passed=8, xfailed=1, failed=4)  # A5, and with it the gate, the verdict and the result
+    assert "A5: answers.label must pass" in done.stdout.str()
     assert len(project.asked) == 6
 
 
 def test_a_body_that_fails_is_a_failure_whatever_the_question_says(project: Project) -> None:
     body = "def test_question(ragworthy_question):\n    assert ragworthy_question.qid != 'A3'\n"
-    project.lay(tests=TESTS.replace("def test_question(): pass\n", body))
+    project.lay(tests=TESTS.replace("def test_question(ragworthy_question): pass\n", body))
     done = project.run("-k", "question")
     done.assert_outcomes(passed=5, failed=1, deselected=6)
 
@@ -344,7 +348,7 @@ def test_a_pipeline_that_is_down_is_asked_once_and_told_in_its_own_words(project
     done = project.run()
     done.assert_outcomes(errors=12)
     assert "expected a target that can be reached, got in 6 questions" in done.stdout.str()
-    assert said(done) == ["verdict: nothing was judged"]
+    assert said(done) == ["judged: asked http://127.0.0.1:9/ask", "verdict: nothing was judged"]
     assert done.ret == 1
     assert "Traceback" not in done.stdout.str()
 
@@ -380,6 +384,7 @@ def test_workers_of_xdist_ask_the_pipeline_once(project: Project) -> None:
     assert done.ret == 1
     assert said(done) == [
         "questions: 4 of 6 pass, 1 fails and need not pass (xfailed), 1 question must pass and fails",
+        "judged: asked rag:answer",
         "verdict: NO-SHIP: answers.precision fails",
     ]
 
@@ -429,5 +434,206 @@ def test_options_of_the_run_are_those_of_the_fixture(project: Project) -> None:
     project.lay(tests=TESTS + extra)
     done = project.run("-k", "verdict")
     assert len(project.asked) == 3
-    assert said(done) == ["verdict: INVALID: the evidence cannot carry a verdict"]
+    assert said(done)[1] == "verdict: INVALID: the evidence cannot carry a verdict"
     assert done.parseoutcomes() == {"failed": 1, "deselected": 11}
+
+
+# what looks like a gate and is none
+
+
+def refused(project: Project, tests: str, message: str, *args: str) -> None:
+    """Tests that are not collected, with this message, and nothing is asked."""
+    project.lay(tests="import pytest\n" + tests)
+    done = project.run("-W", "ignore::pytest.PytestUnknownMarkWarning", *args)
+    assert done.ret == 2
+    assert message in done.outlines
+    assert "error during collection" in done.stdout.str()
+    assert "Traceback" not in done.stdout.str()
+    assert project.asked == []
+
+
+def test_a_target_that_is_none_is_not_taken_for_recorded_traces(project: Project) -> None:
+    write_jsonl(project.folder / "traces.jsonl", traces_of(GOLD))
+    project.lay(tests=TESTS.replace("return answer", "answer"))
+    done = project.run("-k", "gate")
+    done.assert_outcomes(errors=6, deselected=6)
+    text = "ragworthy_target: expected a pipeline, got None: does the fixture return it? [RW-U10]"
+    assert done.outlines.count(text) == 6
+    assert "During handling" not in done.stdout.str()
+    assert said(done) == ["verdict: nothing was judged"]
+    project.lay(tests="import pytest\n@pytest.mark.ragworthy(target=None)\ndef test_it(ragworthy_result): pass\n")
+    assert "target: expected a pipeline, got None [RW-U10]" in project.run().outlines
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("pass", "ragworthy_options: expected keywords of rw.run, got None: does the fixture return them? [RW-U10]"),
+        (
+            "return {'timeouts': 3}",
+            "ragworthy_options: expected a keyword of rw.run that a session can set, got timeouts [RW-U11]",
+        ),
+    ],
+)
+def test_options_that_are_none(project: Project, body: str, message: str) -> None:
+    project.lay(tests=TESTS + f"\n@pytest.fixture\ndef ragworthy_options():\n    {body}\n")
+    done = project.run("-k", "verdict")
+    done.assert_outcomes(errors=1, deselected=11)
+    assert message in done.outlines
+
+
+def test_each_module_has_the_target_that_it_overrides(project: Project) -> None:
+    """The second pipeline is wrong, and no other result is taken for its own."""
+    ships = TESTS.partition("@pytest.mark")[0] + "def test_ships(ragworthy_gate):\n    ragworthy_gate.assert_ship()\n"
+    project.lay(tests=ships)
+    wrong = "def wrong(question): return {'answer_json': {'claim': 'no', 'citations': []}, 'retrieved_ids': []}\n"
+    (project.folder / "test_wrong.py").write_text(ships.replace("return answer", "return wrong") + wrong)
+    for order in (("test_rag.py", "test_wrong.py"), ("test_wrong.py", "test_rag.py")):
+        done = project.run(*order)
+        done.assert_outcomes(passed=1, failed=1)
+        assert set(said(done)) >= {"judged: asked rag:answer", "judged: asked test_wrong:wrong"}
+    assert len(project.asked) == 12  # once in each session
+
+
+MUST = """
+import pytest
+pytestmark = pytest.mark.ragworthy(gold="gold.jsonl", target="rag.py:answer", gates={"precision": 0.5},
+                                   must_pass=["A5", "U1"])
+
+@pytest.mark.ragworthy_question
+def test_question(ragworthy_question): pass
+
+@pytest.mark.ragworthy_gates
+def test_gate(ragworthy_gates): pass
+
+def test_ships(ragworthy_result):
+    ragworthy_result.assert_ship()
+"""
+
+
+def test_must_pass_of_the_marker_decides_the_verdict(project: Project) -> None:
+    project.lay(tests=MUST)
+    assert project.run().ret == 0
+    project.lay(5, tests=MUST)
+    for selected, failed in (("ships", 1), ("label", 1), ("verdict", 1), ("not A5 and not gate and not ships", 0)):
+        done = project.run("-k", selected)
+        assert done.ret == 1
+        assert done.parseoutcomes().get("failed", 0) == failed
+        assert said(done)[-1] == "verdict: NO-SHIP: answers.label fails"
+    project.lay(4, tests=MUST)  # that one may be wrong
+    assert project.run("-k", "ships").ret == 0
+
+
+def test_one_run_serves_several_judgements(project: Project) -> None:
+    more = "\n@pytest.mark.ragworthy_gates(must_pass=['A5'])\ndef test_more(ragworthy_gates): pass\n"
+    project.lay(5, tests=TESTS + more)
+    done = project.run("-k", "verdict")
+    done.assert_outcomes(passed=1, failed=1, deselected=17)
+    assert len(project.asked) == 6
+    assert [line for line in said(done) if line.startswith("verdict")] == [
+        "verdict: SHIP: all 6 gates hold",
+        "verdict: NO-SHIP: answers.label fails",
+    ]
+
+
+def test_must_pass_names_questions_of_the_gold_set(project: Project) -> None:
+    message = 'answers.label: must_pass: expected a qid of the gold set, got "A99" [RW-P09]'
+    for name in ("ragworthy_question", "ragworthy_gates"):
+        refused(project, f"@pytest.mark.{name}(must_pass=['A1', 'A99'])\ndef test_it({name}): pass\n", message)
+    project.lay(tests=MUST.replace('"A5", "U1"', '"A99"').partition("@pytest.mark.ragworthy_question")[0]
+                + "def test_ships(ragworthy_result): pass\n")  # fmt: skip
+    done = project.run()
+    assert done.ret == 1
+    assert message in done.outlines
+
+
+def test_an_empty_gold_set_is_no_skipped_test(project: Project) -> None:
+    (project.folder / "none.jsonl").write_text("")
+    tests = "@pytest.mark.ragworthy_question(gold='none.jsonl', target='rag.py:answer')\ndef test_it(): pass\n"
+    refused(project, tests, "none.jsonl: expected gold records, got none [RW-G05]")
+
+
+KNOWN = 'expected a keyword of the marker, of rw.run or of rw.score("answers")'
+UNHEARD = "expected a test that does what the marker ragworthy says, got none [RW-U12]"
+MARKERS = "expected one of the markers ragworthy, ragworthy_question, ragworthy_gates"
+WRITTEN = {
+    "positional": (
+        "@pytest.mark.ragworthy_gates('pol.toml')\ndef test_it(ragworthy_gates): pass\n",
+        'ragworthy_gates: expected keywords, got "pol.toml": write policy="pol.toml" [RW-U11]',
+    ),
+    "positional beside a fixture": (
+        "@pytest.mark.ragworthy(3)\ndef test_it(ragworthy_result): pass\n",
+        "test_rag.py::test_it: ragworthy: expected keywords, got 3 [RW-U11]",
+    ),
+    "keyword": (
+        "@pytest.mark.ragworthy_gates(gold='gold.jsonl', gate={'precision': 0.8})\ndef test_it(): pass\n",
+        f"ragworthy: gate: {KNOWN}, got gate: did you mean gates? [RW-U11]",
+    ),
+    "keyword beside a fixture": (
+        "@pytest.mark.ragworthy(gold='gold.jsonl', xyz=1)\ndef test_it(ragworthy_result): pass\n",
+        f"test_rag.py::test_it: ragworthy: xyz: {KNOWN}, got xyz [RW-U11]",
+    ),
+    "misspelt": (
+        "@pytest.mark.ragworthy_questions\ndef test_it(): pass\n",
+        f"test_rag.py::test_it: {MARKERS}, got ragworthy_questions [RW-U11]",
+    ),
+    "name of the fixture": (
+        "@pytest.mark.ragworthy_gate\ndef test_it(): pass\n",
+        f"test_rag.py::test_it: {MARKERS}, got ragworthy_gate, which is a fixture: take it as an argument [RW-U11]",
+    ),
+    "unittest": (
+        "import unittest\nclass TestIt(unittest.TestCase):\n"
+        "    @pytest.mark.ragworthy_gates\n    def test_it(self): pass\n",
+        "test_rag.py::TestIt::test_it: ragworthy_gates: expected a function or a method of a class of its own, "
+        "got one of unittest.TestCase [RW-U12]",
+    ),
+    "function": (
+        "@pytest.mark.ragworthy(gold='gold.jsonl')\ndef test_it(): pass\ndef test_more(ragworthy_gate): pass\n",
+        f"test_rag.py::test_it: {UNHEARD}",
+    ),
+    "module": (
+        "pytestmark = pytest.mark.ragworthy(gold='gold.jsonl', target='rag.py:answer')\ndef test_it(): pass\n",
+        f"test_rag.py: {UNHEARD}",
+    ),
+    "class": (
+        "@pytest.mark.ragworthy(gold='gold.jsonl')\nclass TestIt:\n    def test_it(self): pass\n",
+        f"test_rag.py::TestIt: {UNHEARD}",
+    ),
+    "other fixture": (
+        "pytestmark = pytest.mark.ragworthy(gold='gold.jsonl')\ndef test_it(ragworthy_gate): pass\n",
+        "test_rag.py::test_it: expected ragworthy_result, got ragworthy_gate, which is the result of the policy, "
+        "not of the marker [RW-U12]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+def test_markers_that_nobody_hears(project: Project, case: str) -> None:
+    refused(project, *WRITTEN[case])
+
+
+def test_a_plain_test_may_stand_beside_one_that_hears_the_marker(project: Project) -> None:
+    """So may a marker that begins alike and that somebody made known."""
+    more = "\n@pytest.mark.ragworthy_own\ndef test_plain(): pass\n"
+    project.lay(tests=MUST + more)
+    known = ("-o", "markers=ragworthy_own: ours")
+    project.run(*known, "test_rag.py::test_plain").assert_outcomes(passed=1)
+    project.run(*known, "-k", "plain or ships").assert_outcomes(passed=2, deselected=12)
+
+
+def test_without_the_plugin_the_documented_tests_are_errors(project: Project) -> None:
+    shown = (ROOT / "examples/plain-python/test_rag.py").read_text()
+    assert "def test_gate(ragworthy_gates)" in shown
+    project.lay(tests=shown)
+    done = project.run("-p", "no:ragworthy", "-W", "ignore::pytest.PytestUnknownMarkWarning")
+    done.assert_outcomes(errors=2)
+    assert "fixture 'ragworthy_gates' not found" in done.stdout.str()
+    assert "fixture 'ragworthy_question' not found" in done.stdout.str()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_fixture_that_skips_is_told(project: Project, workers: tuple[str, ...]) -> None:
+    project.lay(tests=TESTS.replace("return answer", "pytest.skip('the service is down')"))
+    done = project.run("-k", "verdict", *workers)
+    done.assert_outcomes(skipped=1, **({} if workers else {"deselected": 11}))
+    assert said(done) == ["verdict: nothing was judged"]

@@ -112,6 +112,27 @@ def test_a_result_is_neither_true_nor_false() -> None:
     )
 
 
+def test_neither_is_a_verdict_a_metric_or_a_run() -> None:
+    """Each of these assertions held of a NO-SHIP."""
+    result = scored(WRONG)
+    with pytest.raises(TypeError, match='a verdict is neither true nor false: compare it, as in verdict == "SHIP"'):
+        assert result.verdict
+    with pytest.raises(TypeError, match='inside of a verdict: compare it, as in verdict == "SHIP"'):
+        assert "SHIP" in result.verdict
+    with pytest.raises(TypeError, match=r"compare its value, as in metric\.value >= 0\.8"):
+        assert result.metrics["answers.precision"]
+    asked = rw.run(lambda question: {"answer_json": {"claim": "no"}, "retrieved_ids": []}, GOLD)
+    with pytest.raises(TypeError, match=r"a run is neither true nor false: judge it with ran\.score\("):
+        assert asked
+    verdict: Any = result.verdict
+    assert verdict == "NO-SHIP"
+    assert verdict == rw.Verdict.NO_SHIP
+    assert verdict != "SHIP"
+    assert verdict in {"NO-SHIP", "INVALID"}
+    assert len(asked) == len(GOLD)
+    assert asked.errors == {}
+
+
 # texts
 
 

@@ -161,6 +161,8 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
     if not given.quiet:
         sums = f"answered {counts.answered:,} + refused {counts.refused:,} + errored {counts.errored:,}"
         print(f"asked {counts.asked:,} = {sums}")
+        if counts.empty:
+            print(f"{plural(counts.empty, 'answer is', 'answers are')} empty: is the text where the target says it is?")
         if counts.near:
             near = plural(counts.near, "answer reads", "answers read")
             print(f'{near} like a refusal, e.g. "{clip(counts.alike[0], 80)}"{_if_so(counts)} (docs/refusals.md)')
@@ -195,6 +197,8 @@ def _tell_errors(counts: Counts, *, finished: bool) -> None:
 
 def _tell_chunks(counts: Counts, given: argparse.Namespace) -> None:
     """Where the texts of the documents are; and that ids do not name them, where they do not."""
+    if counts.nothing:
+        print("no reply has a document: does the retriever find anything? Scores count every question as not found")
     if counts.chunks:
         print(f"chunks: {plural(counts.chunks, 'retrieved text')}: {Path(given.out) / CHUNKS}")
     if counts.clashing:
@@ -216,7 +220,7 @@ def _following(following: str, counts: Counts, given: argparse.Namespace) -> str
     if following.startswith(_GATE):
         return following
     chunks = shlex.quote(str(Path(given.out) / CHUNKS))
-    return (following.replace(UNNAMED, chunks) if counts.chunks else following) + _known(counts)
+    return (following.replace(UNNAMED, chunks) if counts.chunks or counts.nothing else following) + _known(counts)
 
 
 def _known(counts: Counts) -> str:
@@ -230,8 +234,21 @@ def _known(counts: Counts) -> str:
 
 
 def _if_so(counts: Counts) -> str:
+    """What would make refusals of answers that read like one: of how many, and what of the others."""
+    from ragworthy.suites.answers.near import paste, unknown
+
     flags = _known(counts).strip()
-    return f"; {flags} makes them refusals, leave it out if they are answers" if flags else ": --refusal TEXT"
+    if not flags:
+        return ": --refusal TEXT"
+    line = paste(counts.alike)
+    left = unknown(counts.alike, line.packs) if line is not None else []
+    often = {claim: times for claim, times in zip(counts.alike, counts.times, strict=True) if claim in left}
+    if not left:
+        return f"; {flags} makes them refusals, leave it out if they are answers"
+    some = f"; {flags} makes {sum(counts.times) - sum(often.values()):,} of them refusals"
+    claim = max(often, key=lambda one: often[one])
+    more = f"--refusal {shlex.quote(claim)} {often[claim]:,} more" if often[claim] > 1 else "--refusal TEXT the others"
+    return f"{some}, {more}; leave out what makes answers refusals"
 
 
 def errors_of(errors: int, total: int) -> str:

@@ -1,5 +1,6 @@
 """What corpus files hold: chunk texts, and JSON lines of documents and blocks, each with the place it stands at."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,9 +13,11 @@ from ragworthy.load.sources import Source, open_source
 from ragworthy.records import Chunk
 from ragworthy.text import clip, described, visible
 
+_EMPTY = hashlib.sha256(b"").hexdigest()
 
-def read_chunks(source: Source) -> list[Chunk]:
-    """Every chunk of a file, in its order."""
+
+def read_chunks(source: Source, *, empty: bool = False) -> list[Chunk]:
+    """Every chunk of a file, in its order; where it may be empty, none."""
     decoder = Decoder(Chunk)
     found: list[Chunk] = []
     flaws: list[Fault] = []
@@ -33,9 +36,25 @@ def read_chunks(source: Source) -> list[Chunk]:
             for fault in faults[:MOST_PROBLEMS]
         ]
         raise DataError(problems, len(faults))
-    if not found:
+    if not found and not empty:
         raise data_error("RW-F04", "expected chunks, got none", where=source.given)
     return found
+
+
+def retrieved_nothing(given: object) -> bool:
+    """Whether a file is the empty list of what a run retrieved, by what `run.json` beside it says.
+
+    Any other empty file was written wrongly, and nothing is scored against it.
+    """
+    path = given if isinstance(given, Path) else Path(given) if isinstance(given, str) else None
+    if path is None or not path.is_file() or path.stat().st_size:
+        return False
+    beside = path.with_name("run.json")
+    try:
+        told = msgspec.json.decode(beside.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return told.get("chunks_sha256") == _EMPTY
 
 
 def _wrong(chunk: Chunk, texts: dict[str, str]) -> tuple[str, str] | None:
@@ -86,5 +105,5 @@ def _record(line: bytes, where: str, problems: list[Problem]) -> dict[str, Any] 
 
 
 def only_retrieved(chunks: Sequence[Chunk]) -> bool:
-    """Whether these are what a run retrieved and wrote down, and not all that its index has."""
-    return bool(chunks) and all((one.attrs or {}).get("retrieved") is True for one in chunks)
+    """Whether these are what a run retrieved and wrote down, be it nothing, and not all that its index has."""
+    return all((one.attrs or {}).get("retrieved") is True for one in chunks)

@@ -53,12 +53,18 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     started: str
     chunks: list[dict[str, Any]] = []
     """Texts of documents that no entry before it has."""
+    nothing: bool = False
+    """Whether it has a list of documents with none in it."""
 
 
 def entry(n: int, reply: Reply, e2e_ms: float, started: str) -> Entry:
     """A reply as the journal keeps it."""
     kept = Entry(n=n, fields=reply.fields, error=reply.error, e2e_ms=e2e_ms, attempts=reply.attempts, started=started)
-    return msgspec.structs.replace(kept, code=reply.code, chunks=[*reply.chunks])
+    return msgspec.structs.replace(kept, code=reply.code, chunks=[*reply.chunks], nothing=_nothing(reply))
+
+
+def _nothing(reply: Reply) -> bool:
+    return bool(reply.how) and not reply.fields.get("retrieved_ids")
 
 
 class Kind(NamedTuple):

@@ -47,6 +47,12 @@ class Counts(NamedTuple):
     """How many texts of retrieved documents were written."""
     clashing: tuple[str, ...] = ()
     """Ids under which several texts were retrieved."""
+    nothing: bool = False
+    """Whether replies have lists of documents, and none has a document in it."""
+    empty: int = 0
+    """How many of the answers have no text."""
+    times: tuple[int, ...] = ()
+    """How often each of those that read like a refusal came."""
 
 
 SOME = 50
@@ -63,23 +69,30 @@ def is_token(claim: str) -> bool:
 def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
     """What became of the questions that are done."""
     refused = near = 0
-    alike: dict[str, None] = {}
+    alike: dict[str, int] = {}
     reasons: Counter[str] = Counter()
     first: str | None = None
+    bare = empty = 0
     for n in sorted(journal.done):
         one = journal.read(n)
+        bare += one.nothing
         if one.error is not None:
             reasons[reason_of(one.error, one.code)] += 1
             first = first or one.error
         elif refuses(one.fields["answer_json"]["claim"]):
             refused += 1
+        elif not str(one.fields["answer_json"]["claim"]).strip():
+            empty += 1
         elif reads_like_refusal(trim_fold(claim := one.fields["answer_json"]["claim"])):
             near += 1
-            if len(alike) < SOME:
-                alike[claim] = None
+            if len(alike) < SOME or claim in alike:
+                alike[claim] = alike.get(claim, 0) + 1
     asked, errored = len(journal.done), reasons.total()
     sums = asked, asked - refused - errored, refused, errored
-    return Counts(*sums, dict(sorted(reasons.items())), first, near, tuple(alike))
+    found = Counts(
+        *sums, dict(sorted(reasons.items())), first, near, tuple(alike), empty=empty, times=(*alike.values(),)
+    )
+    return found._replace(nothing=0 < bare == asked - errored)
 
 
 def trace(one: Planned, config_id: str, entry: Entry) -> dict[str, Any]:
@@ -136,7 +149,7 @@ def write(folder: Path, plan: Plan, target: Target, journal: Journal, refuses: R
         "reasons": counts.reasons,
         "traces_sha256": sha256_of(folder / TRACES),
     }
-    if found:
+    if found or counts.nothing:
         write_whole(folder / CHUNKS, b"".join(found[name] + b"\n" for name in sorted(found)))
         summary["chunks_sha256"] = sha256_of(folder / CHUNKS)
     write_whole(folder / SUMMARY, msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")

@@ -113,12 +113,18 @@ def test_references_only_end_with_gates_to_write(tmp_path: Path, cli: Cli) -> No
     done = cli("score", "answers", "--gold", gold, "--trace", traces)
     assert done.code == 4
     # (10/14 + 8/14 + 4/6) / 5 = 0.390…, details 1/8
-    assert ("gate on the references: --gates reference_f1=0.39,reference_details=0.12,chr=0.75,under_refusal=0.05,"
-            "over_refusal=0.10 (reference_f1 is 0.390 now, reference_details is 0.125 now)") in done.out  # fmt: skip
+    assert ("gate on the references: --gates reference_f1=0.39,reference_details=0.12,chr=0.75,under_refusal=0.05 "
+            "(reference_f1 is 0.390 now, reference_details is 0.125 now)") in done.out  # fmt: skip
     gates = "reference_f1=0.39,reference_details=0.12"
     scored = cli("score", "answers", "--gold", gold, "--trace", traces, "--gates", gates)
-    assert (scored.code, scored.out.splitlines()[0]) == (1, "NO-SHIP: answers.over_refusal fails")  # 1 of 4
-    assert cli("score", "answers", "--gold", gold, "--trace", traces, "--gates", f"{gates},over_refusal=0.25").code == 0
+    assert scored.code == 4  # of over-refusal, an error took one of five cases away
+    assert "1 of 5 answerable questions ended in errors" in scored.out
+    answered = write_jsonl(tmp_path / "t.jsonl", [one | {"error": None} for one in TRACES])
+    scored = cli("score", "answers", "--gold", gold, "--trace", answered, "--gates", gates)
+    assert (scored.code, scored.out.splitlines()[0]) == (1, "NO-SHIP: answers.over_refusal fails")  # 1 of 5
+    assert (
+        cli("score", "answers", "--gold", gold, "--trace", answered, "--gates", f"{gates},over_refusal=0.2").code == 0
+    )
 
 
 def test_a_reference_is_enough_for_an_item(tmp_path: Path, cli: Cli) -> None:
@@ -127,7 +133,9 @@ def test_a_reference_is_enough_for_an_item(tmp_path: Path, cli: Cli) -> None:
     gold, traces = write_jsonl(tmp_path / "g.jsonl", bare), write_jsonl(tmp_path / "t.jsonl", TRACES)
     says = "references and refusals are measured; precision, containment, CHR, recall and hit are not [RW-W88]"
     assert f"note: {gold}: 6 items, 5 of them answerable without evidence: {says}" in cli("gold", "lint", gold).out
-    done = cli("score", "answers", "--gold", gold, "--trace", traces, "--gates", "reference_f1=0.3,over_refusal=0.25")
+    done = cli(
+        "score", "answers", "--gold", gold, "--trace", traces, "--gates", "reference_f1=0.3", "--no-default-gates"
+    )
     assert done.code == 0
     assert f"5 gold items without evidence: {says}" in done.out
 

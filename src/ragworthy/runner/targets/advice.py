@@ -1,10 +1,10 @@
 """What is said of an object that cannot be asked as it is: what it lacks, and the lines to write around it."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from ragworthy.errors import Problem, UsageError
-from ragworthy.runner.targets.frameworks import is_known
 from ragworthy.text import clip
 
 _MAKES_ENGINE = "as_query_engine"
@@ -26,19 +26,23 @@ def unimportable(message: str, where: str, place: str) -> UsageError:
     return UsageError([Problem("RW-U01", f"{where}: {message}")], advice=advice, hint=lambda _: "")
 
 
-def unnamed(name: str, where: str, module: Any) -> UsageError:
-    """The error for a name that a module does not have; those that could be meant are listed."""
-    listed = [one for one, value in vars(module).items() if not one.startswith("_") and _askable(value, module)]
+def unnamed(name: str, where: str, module: Any, is_known: Callable[[Any], bool]) -> UsageError:
+    """The error for a name that a module does not have; those that could be meant are listed.
+
+    These are functions of the module's own, and objects that are known to be of a framework.
+    """
+    listed = [
+        one
+        for one, value in vars(module).items()
+        if not one.startswith("_") and (_is_own(value, module) or (not isinstance(value, type) and is_known(value)))
+    ]
     several = f"  it has {clip(', '.join(listed), 400)}" if listed else "  it has nothing that could be asked"
     problem = Problem("RW-U01", f"{where}:{name}: expected a callable, got nothing")
     return UsageError([problem], advice=several, hint=lambda _: "")
 
 
-def _askable(value: Any, module: Any) -> bool:
-    """Whether a target can be meant: a function of the module's own, or an object of a framework."""
-    if inspect.isroutine(value):
-        return getattr(value, "__module__", None) == module.__name__
-    return not isinstance(value, type) and is_known(value)
+def _is_own(value: Any, module: Any) -> bool:
+    return inspect.isroutine(value) and getattr(value, "__module__", None) == module.__name__
 
 
 def unfit_input(name: str, expected: str, got: str, call: str) -> UsageError:

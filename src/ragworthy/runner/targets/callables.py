@@ -28,7 +28,7 @@ from ragworthy.load.values import Refused
 from ragworthy.runner.contract import Ask, Options, Reply, checked, late, sound, unfit
 from ragworthy.runner.targets import guard
 from ragworthy.runner.targets.advice import unimportable, unknown, unnamed
-from ragworthy.runner.targets.frameworks import framework_call
+from ragworthy.runner.targets.frameworks import framework_call, is_known
 from ragworthy.runner.targets.heard import Interrupted
 from ragworthy.runner.targets.mainthread import MainThread, possible
 from ragworthy.text import clip
@@ -86,7 +86,7 @@ def _found(where: str, name: str, what: str, load: Callable[[], ModuleType], opt
     if error is not None:
         raise unimportable(f"expected a {what} that can be imported, got {_said(error)}", where, _raised_at(error))
     if found is None:
-        raise unnamed(name, where, module)
+        raise unnamed(name, where, module, is_known)
     call = call_of(found, f"{where}:{name}", options)
     if call is None:
         raise unknown(found, name, where)

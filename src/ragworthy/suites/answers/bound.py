@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ragworthy.ids import stable
-from ragworthy.load.chunks import only_retrieved, read_chunks
+from ragworthy.load.chunks import only_retrieved, read_chunks, retrieved_nothing
 from ragworthy.load.gold import Bind, GoldDecoder, Groups, name_of, names_evidence
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts.pieces import every_piece
@@ -133,7 +133,7 @@ def bound_to(gold: Source, corpus: Any) -> Bindings:
     """How a gold set is bound to a corpus."""
     from ragworthy.index.blocks import chunk_source
 
-    return bindings(gold, read_chunks(chunk_source(corpus)))
+    return bindings(gold, read_chunks(chunk_source(corpus), empty=retrieved_nothing(corpus)))
 
 
 def is_whole(bound: Bindings | None) -> bool:

@@ -4,8 +4,9 @@ The reader of a million traces keeps none of this. Files of up to 32 MiB are gon
 the flags are known, and nothing is said here.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -64,6 +65,11 @@ class Glimpse(msgspec.Struct, frozen=True, gc=False):
         return said if isinstance(said, str) else ""
 
 
+_NAMED = r"(?:quelle|source|fuente|dokument|document|doc|passage|abschnitt|extrait|fragmento|ref)s?\.?\ *"
+_LIKE_MARKERS = re.compile(rf"\((?:{_NAMED})?\d{{1,2}}\)|\b{_NAMED}\d{{1,2}}\b", re.IGNORECASE)
+"""What models write to cite, besides the forms that are known: a number in round brackets, or a source's."""
+
+
 class Fit(NamedTuple):
     """What a second look shows; nothing where there was none."""
 
@@ -88,6 +94,8 @@ class Fit(NamedTuple):
     """Questions whose claim repeats the question."""
     inside: Sequence[str] = ()
     """Questions whose claim has the gold text only inside of a longer number."""
+    unread: tuple[int, str] = (0, "")
+    """Claims that hold something like a marker, where nothing is cited at all, and the first such thing."""
 
     @property
     def elsewhere(self) -> bool:
@@ -179,10 +187,21 @@ def _fit(golds: Sequence[Gold], traces: Source, rules: Rules) -> Fit:
     texts = Counter(text for _, text in asked.others)
     others = [(qid, text) for qid, text in asked.others if texts[text] == 1]
     compared = asked.same + len(others)
+    unread = (0, "") if cited.all else _unread(one.claim for one in last.values() if one.claim)
     return Fit(
         True, compared, others, asked.traced, lost, cited.all, cited.outside, cited.twisted, cited.pair,
-        said.echoes, said.inside,
+        said.echoes, said.inside, unread,
     )  # fmt: skip
+
+
+def _unread(claims: Iterable[str]) -> tuple[int, str]:
+    """How many claims hold something like a marker, and the first.
+
+    >>> _unread(["It is so (Quelle 3).", "In 1990 (see below).", "As source 2 says, yes."])
+    (2, '(Quelle 3)')
+    """
+    found = [held[0] for claim in claims if (held := _LIKE_MARKERS.search(claim)) is not None]
+    return len(found), found[0] if found else ""
 
 
 def _glimpses(source: Source) -> Iterator[Glimpse]:

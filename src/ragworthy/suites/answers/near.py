@@ -22,6 +22,16 @@ class Paste(NamedTuple):
         return f"refusal_packs = [{listed}]"
 
 
+def unknown(claims: Sequence[str], packs: Sequence[str]) -> list[str]:
+    """The claims that none of these packs knows.
+
+    >>> unknown(["I could not find this in the documentation.", "Ask Bob instead."], ["en"])
+    ['Ask Bob instead.']
+    """
+    loaded = [load_refusal_pack(name) for name in packs]
+    return [one for one in claims if not any(refusing(trim_fold(one), pack) for pack in loaded)]
+
+
 def paste(claims: Sequence[str]) -> Paste | None:
     """The packs that know these claims, as few as do; None where none knows any.
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragworthy.errors import data_error
-from ragworthy.load.chunks import read_chunks
+from ragworthy.load.chunks import read_chunks, retrieved_nothing
 from ragworthy.load.decode import Decoder, Record
 from ragworthy.load.gold import has_ids, name_of, names_evidence
 from ragworthy.load.packs import Pack, load_pack
@@ -269,6 +269,6 @@ def corpus_of(opened: Opened, request: Request) -> Corpus:
         return Corpus()
     from ragworthy.index.blocks import chunk_source
 
-    chunks = read_chunks(opened.enter(chunk_source(given)))
+    chunks = read_chunks(opened.enter(chunk_source(given)), empty=retrieved_nothing(given))
     texts = {chunk.name: fold(chunk.text) for chunk in chunks}
     return Corpus(texts, bindings(opened["gold"], chunks, texts))

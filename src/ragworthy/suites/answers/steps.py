@@ -4,6 +4,7 @@ A gate says that something is wrong, never what. What is wrong stands in the lab
 that is what is told here: the report's own counts, each with what to do about it.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -138,7 +139,11 @@ def _of_citations(found: Found, answers: int) -> Iterator[_Symptom]:
         return
     if not fit.cited:
         k = found.own.ks[0]
-        yield _Symptom(("no answer cites anything", f"none of {plural(answers, 'answer')} has a citation: make the "
+        many, like = fit.unread
+        holds = plural(many, "claim holds", "claims hold")
+        read = f"{holds} something like a marker, e.g. \"{like}\": run or import with --marker '{_marker(like)}'; else "
+        yield _Symptom(("no answer cites anything", f"none of {plural(answers, 'answer')} has a citation: "
+                        f"{read if many else ''}make the "
                         f"pipeline cite, or gate on answers.containment and answers.hit@{k} instead of precision "
                         "and CHR"), (Stage.CITATION,))  # fmt: skip
     elif 2 * fit.twisted > fit.cited:
@@ -148,6 +153,15 @@ def _of_citations(found: Found, answers: int) -> Iterator[_Symptom]:
     elif fit.outside == fit.cited:
         yield _Symptom(("every citation is an id that was never retrieved", f"all of {plural(fit.cited, 'citation')}: "
                         "let answers cite the ids of the results that they were given"), (Stage.CITATION,))  # fmt: skip
+
+
+def _marker(like: str) -> str:
+    r"""A pattern for markers like this one.
+
+    >>> _marker("(Quelle 3)")
+    '\\(Quelle (\\d+)\\)'
+    """
+    return re.sub(r"\d+", r"(\\d+)", re.escape(like).replace("\\ ", " "))
 
 
 def _of_refusals(found: Found) -> Iterator[_Symptom]:

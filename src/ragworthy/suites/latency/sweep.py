@@ -292,12 +292,10 @@ class Runs(NamedTuple):
         repeated = _repeated(one for one, word in words if word is not None)
         if repeated is not None and metric.cases.endswith("questions"):
             metric = metric._replace(cases=f"runs of {metric.cases}")
-        errors = sum(one.errored for one, word in words if word is not None)
-        metric = metric._replace(cases=cases_with(errors, metric.cases))
+        cases = cases_with(sum(one.errored for one, word in words if word is not None), metric.cases)
         found = [word for _, word in words]
-        value = value_of(metric, found, independent=repeated)
-        percent = percent_of(metric.kind)
-        if not self.cut or percent is None:
+        value = value_of(metric, found, independent=repeated)._replace(cases=cases)
+        if not self.cut or (percent := percent_of(metric.kind)) is None:
             return value
         return value._replace(
             num=cut_percentile([float(word) for word in found if word is not None], percent), den=1, interval=None
