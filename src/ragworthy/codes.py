@@ -168,6 +168,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-J12": Code("no_reply", "The target was asked one question and did not reply.", "Mend what the line says; docs/run.md lists the reasons."),
     "RW-J13": Code("framework_input", "A chain or pipeline does not say which of its inputs takes the question, or needs more.", "Give what else it needs with --knob NAME=VALUE, say where the question goes with --knob NAME={q}, or write these lines around it:"),
     "RW-J14": Code("target_object", "The object is neither a callable nor a chain, an engine or a pipeline that is known.", "Name the chain, engine or pipeline itself, or write these lines around it:"),
+    "RW-J15": Code("several_retrievers", "Several retrievers ran side by side, and which documents the answer cites cannot be known.", 'Let the chain give back {"answer": text, "context": documents}, with the documents in the order of the prompt, or number them there: docs/frameworks.md.'),
     "RW-J16": Code("map_unreadable", "The map of an HTTP service cannot be read, or there is none of that name.", "Name a TOML file, or a bundled map: 'ragworthy explain map' lists them."),
     "RW-J17": Code("map_wrong", "The map of an HTTP service has a key, a path or a placeholder that cannot be used.", "Mend the line named; docs/http.md lists what a map may hold."),
     "RW-J18": Code("map_unfit", "A path of the map leads to nothing of use in the reply.", "Compare the path with the reply ('ragworthy run --check' shows one), and mend the map: docs/http.md."),

@@ -148,3 +148,7 @@ class Stage(StrEnum):
     REFUSAL = "refusal"
     CONSTRAINTS = "constraints"
     VOTES = "votes"
+
+
+AMBIGUOUS_IDS = "ambiguous_ids"
+"""The field of a trace that lists ids under which other texts were retrieved too. Nothing is scored with such."""

@@ -131,6 +131,10 @@ def test_the_chain_takes_an_id_then_metadata_then_the_text() -> None:
     assert named(Document("a#1", "T", None, {"source": "a", "start_index": 0})) == "a#1"
     assert named(Document("", "T", None, {"source": "a.md", "start_index": 467})) == "a.md@467"
     assert named(Document("", "T", None, {"file_path": "a.md", "split_id": 3, "page_number": 1})) == "a.md@3"
+    assert named(Document("", "T", None, {"source": "a.pdf", "page": 0, "start_index": 0})) == "a.pdf@p0@0"
+    assert named(Document("", "T", None, {"source": "a.pdf", "page_number": 3, "start_index": 40})) == "a.pdf@p3@40"
+    assert named(Document("", "T", None, {"source": "a.csv", "row": 7, "start_index": 0})) == "a.csv@row7@0"
+    assert named(Document("", "T", None, {"source": "a.json", "seq_num": 2, "start_index": 0})) == "a.json@s2@0"
     assert named(Document("", "T", None, {"doc_uri": "a.md", "chunk_id": "a-3"})) == "a-3"
     assert named(Document("", "T", None, {"source": "a.md", "page": 3})) == content_id("T")
     assert named(Document("", "T", None, {})) == content_id("T")

@@ -98,6 +98,56 @@ def test_documents_that_change_after_retrieval_count_as_the_model_saw_them(tmp_p
     assert [ids for ids, _ in replies(done["qa"])] == [one["ids"] for one in by_hand.values()]
 
 
+def test_a_retriever_inside_of_another_one_does_not_count(tmp_path: Path) -> None:
+    by_hand = expected("lc", tmp_path)
+    done = asked(tmp_path, "lc.py", "wrapped", "folded", "awrapped")
+    for name in ("wrapped", "folded", "awrapped"):
+        assert replies(done[name]) == replies(done["wrapped"]), name
+        for (ids, said), one in zip(replies(done[name]), by_hand.values(), strict=True):
+            assert ids == one["ids"][::-1][:2], name
+            for cited in said["citations"]:
+                assert said["claim"] in one["texts"][one["ids"].index(cited)]
+    told = "note: in 3 replies the prompt does not hold 3 of 9 retrieved texts: those that it holds count, in its order"
+    assert told in done["folded"]["out"]
+    assert not any(line.startswith("note:") for line in done["wrapped"]["out"])
+
+
+def test_of_retrievers_side_by_side_the_numbered_one_counts_or_none(tmp_path: Path) -> None:
+    by_hand = expected("lc", tmp_path)
+    done = asked(tmp_path, "lc.py", "few", "few,--concurrency,1", "unnumbered,--keep-going")
+    assert replies(done["few"]) == wanted(by_hand)
+    assert replies(done["few,--concurrency,1"]) == wanted(by_hand)
+    undecided = done["unnumbered,--keep-going"]["traces"]
+    assert [one["error_code"] for one in undecided] == ["RW-J15"] * 3
+    assert undecided[0]["error"] == (
+        "bad reply: documents: expected one list of documents, got several retrievers side by side whose documents are "
+        'not numbered in one order in the prompt: give back {"answer": text, "context": documents}'
+    )
+
+
+def test_a_chain_that_raises_keeps_what_was_retrieved(tmp_path: Path) -> None:
+    by_hand = expected("lc", tmp_path)
+    done = asked(tmp_path, "lc.py", "raising,--keep-going")["raising,--keep-going"]
+    assert [one["error"] for one in done["traces"]] == ["raised: RuntimeError: rate limit"] * 3
+    assert [one["retrieved_ids"] for one in done["traces"]] == [one["ids"] for one in by_hand.values()]
+    assert {one["chunk_id"] for one in done["chunks"]} == {name for one in by_hand.values() for name in one["ids"]}
+
+
+def test_a_chain_that_can_only_be_awaited_is_awaited(tmp_path: Path) -> None:
+    by_hand = expected("lc", tmp_path)
+    done = asked(tmp_path, "lc.py", "awaited", "coroutine", "awaited,--concurrency,1")
+    for name in ("awaited", "coroutine", "awaited,--concurrency,1"):
+        assert replies(done[name]) == wanted(by_hand), name
+
+
+def test_a_first_step_that_does_not_say_what_it_takes_is_asked_with_the_text(tmp_path: Path) -> None:
+    by_hand = expected("lc", tmp_path)
+    done = asked(tmp_path, "lc.py", "untyped", "mixed", "nameless")
+    assert replies(done["untyped"]) == wanted(by_hand)
+    assert replies(done["mixed"]) == wanted(by_hand)
+    assert done["nameless"]["err"][0].endswith("got one that takes root, language [RW-J13]"), done["nameless"]["err"]
+
+
 def test_graphs_of_langgraph(tmp_path: Path) -> None:
     by_hand = expected("lc", tmp_path)
     done = asked(tmp_path, "graph.py", "graph", "chat")

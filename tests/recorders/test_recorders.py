@@ -192,3 +192,56 @@ def test_objects_as_data() -> None:
     }
     assert json.dumps(as_data(deep)).count("[") == 12
     assert as_data({1: object(), "f": print}) == {"1": None, "f": None}
+
+
+def retrieve(recorder: rw.LangChainRecorder, qid: str, *documents: Document) -> None:
+    root, found = uuid4(), uuid4()
+    recorder.on_chain_start(None, {"input": "How long?"}, run_id=root, metadata={"qid": qid})
+    recorder.on_retriever_start(None, "How long?", run_id=found, parent_run_id=root)
+    recorder.on_retriever_end(list(documents), run_id=found, parent_run_id=root)
+    recorder.on_chain_end({"answer": "45 days [1]."}, run_id=root)
+
+
+def test_an_id_that_names_several_texts_is_said_and_nothing_is_scored_with_it(tmp_path: Path) -> None:
+    place = {"source": "a.pdf", "start_index": 0}  # every page begins with it, and none says which it is
+    with rw.LangChainRecorder(tmp_path / "t.jsonl") as recorder, pytest.warns(RuntimeWarning) as warned:
+        retrieve(recorder, "Q1", Document("45 days.", place))
+        retrieve(recorder, "Q2", Document("Imprint.", place))
+    assert [str(one.message) for one in warned] == [
+        'ragworthy: an id names several texts (a.pdf@0), and a score is INVALID: doc_id="content"'
+    ]
+    assert recorder.summary().endswith('; 1 ids name several texts (a.pdf@0): doc_id="content"')
+    assert [one.get("ambiguous_ids") for one in rows(tmp_path / "t.jsonl")] == [None, ["a.pdf@0"]]
+    gold = [
+        {"qid": qid, "question": "How long?", "answerable": True, "gold_claim_substr": ["45 days"]}
+        | {"gold_citations": ["a.pdf@0"]}
+        for qid in ("Q1", "Q2")
+    ]
+    scored = rw.score("answers", gold=gold, traces=tmp_path / "t.jsonl", gates={"answers.precision": 0.5})
+    assert scored.verdict == "INVALID"
+    told = "1 id names several texts (a.pdf@0): make the traces again with --doc-id content"
+    assert told in scored.text()
+
+
+def test_texts_of_one_document_under_its_id_are_no_clash_where_a_rule_says_so(tmp_path: Path) -> None:
+    with rw.LangChainRecorder(tmp_path / "t.jsonl", doc_id="metadata:source") as recorder:
+        retrieve(recorder, "Q1", Document("45 days.", {"source": "a.pdf", "page": 1}))
+        retrieve(recorder, "Q2", Document("Imprint.", {"source": "a.pdf", "page": 2}))
+    assert [one.get("ambiguous_ids") for one in rows(tmp_path / "t.jsonl")] == [None, None]
+
+
+def test_recorded_chunks_say_that_they_are_what_was_retrieved(tmp_path: Path) -> None:
+    with rw.LangChainRecorder(tmp_path / "t.jsonl", chunks=tmp_path / "c.jsonl") as recorder:
+        run(recorder, "45 days [2].", qid="Q1")
+    assert [one["attrs"] for one in rows(tmp_path / "c.jsonl")] == [{"retrieved": True}] * 2
+    item = {"qid": "Q1", "question": "How long?", "answerable": True, "gold_claim_substr": ["45 days"]}
+    scored = rw.score(
+        "answers",
+        gold=[item | {"gold_evidence": ["A text that nobody found."]}],
+        traces=tmp_path / "t.jsonl",
+        corpus=tmp_path / "c.jsonl",
+        gates={"answers.hit@4": 0.5},
+        defaults=False,
+    )
+    assert scored.verdict != "INVALID"  # it was not found, which is a matter of retrieval
+    assert scored.metrics["answers.hit@4"].value == 0

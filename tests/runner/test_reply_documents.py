@@ -202,6 +202,38 @@ def test_ids_that_name_several_texts_are_told(cli: Cli) -> None:
     assert "1 id names several texts (x): --doc-id content tells them apart" in done.out.splitlines()
 
 
+def test_a_place_that_begins_anew_on_every_page_never_ships(cli: Cli) -> None:
+    """Two pages of a file whose loader does not say which is which: the wrong one would count as the right one."""
+    pages = [{"text": "45 days.", "metadata": {"source": "a.pdf", "start_index": 0}}]
+    pages += [{"text": "Imprint.", "metadata": {"source": "a.pdf", "start_index": 0}}]
+    Path("pages.py").write_text(
+        f"PAGES = {pages!r}\n"
+        "def answer(question):\n"
+        "    return {'answer': 'After 45 days [1].', 'documents': [PAGES[0 if '0' in question else 1]]}\n"
+    )
+    gold = [one | {"gold_evidence": ["45 days."]} for one in GOLD]
+    write_jsonl(Path("pages.jsonl"), gold)
+    done = cli("run", "--target", "pages.py:answer", "--gold", "pages.jsonl", "--out", "out")
+    assert "1 id names several texts (a.pdf@0): --doc-id content tells them apart" in done.out.splitlines()
+    score = ("score", "answers", "--gold", "pages.jsonl", "--trace", "out/traces.jsonl", "--corpus", "out/chunks.jsonl")
+    scored = cli(*score)
+    assert scored.code == 4
+    assert "1 id names several texts (a.pdf@0): make the traces again with --doc-id content" in scored.out
+    cli("run", "--target", "pages.py:answer", "--gold", "pages.jsonl", "--out", "right", "--doc-id", "content")
+    found = rw.score("answers", gold="pages.jsonl", traces="right/traces.jsonl", corpus="right/chunks.jsonl")
+    assert found.metrics["answers.hit@5"].value == pytest.approx(1 / 3)  # the page was found once
+    assert "several texts" not in found.text()
+
+
+def test_a_reply_that_was_made_with_an_id_for_two_texts_says_so() -> None:
+    place = {"source": "a.pdf", "start_index": 0}
+    documents = [{"text": "45 days.", "metadata": place}, {"text": "Imprint.", "metadata": place}]
+    assert rw.reply("45 days [1].", documents)["ambiguous_ids"] == ["a.pdf@0"]
+    paged = [one | {"metadata": place | {"page": n}} for n, one in enumerate(documents)]
+    assert "ambiguous_ids" not in rw.reply("45 days [1].", paged)
+    assert rw.reply("45 days [1].", paged)["retrieved_ids"] == ["a.pdf@p0@0", "a.pdf@p1@0"]
+
+
 # objects, known by their methods
 
 

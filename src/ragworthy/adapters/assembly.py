@@ -11,8 +11,10 @@ from ragworthy.adapters.cut import cut_alike
 from ragworthy.adapters.documents import DocIds, Document, Markers, answered, content_id, opened
 from ragworthy.adapters.model import Record
 from ragworthy.adapters.postprocessed import last_postprocessor, left_by
+from ragworthy.adapters.prompted import Undecided
 from ragworthy.adapters.questions import Questions
-from ragworthy.adapters.recorded import Reply, documents_of, lost, reply_of, usage_of
+from ragworthy.adapters.recorded import Reply, documents_of, lost, numbered_sources, reply_of, usage_of
+from ragworthy.adapters.saw import as_the_model_saw, without_nested
 from ragworthy.adapters.shapes import answer_in, last_answer_in, question_in
 from ragworthy.adapters.sources import numbered
 from ragworthy.adapters.spans import (
@@ -59,7 +61,7 @@ class Read(NamedTuple):
     documents: Sequence[Document] = ()
     remarks: frozenset[str] = frozenset()
     """What deserves a note, by a word: `several`, `differs`, `replaced`, `stray`, `uuid`, `hashed`, `unread`, `made`,
-    `unknown`, `bare`.
+    `unknown`, `bare`, `unseen`, `unfound`.
     """
 
 
@@ -123,7 +125,7 @@ def _retrieved(spans: Mapping[str, Span], outer: Span | None) -> list[Span]:
     ranked = [span for span in found if span.kind == RERANKER]
     if not found and outer is not None and outer.kind != LLM and documents_of(outer).documents:
         return [outer]  # a chain that gives back its context along with the answer
-    return ranked[-1:] or found
+    return ranked[-1:] or without_nested(spans, found)
 
 
 def _calls(spans: Mapping[str, Span]) -> list[Span]:
@@ -214,13 +216,7 @@ def known_qid(trace: str, spans: Mapping[str, Span], rules: Rules) -> str:
 
 def _record(one: _Parts, rules: Rules, remark: str) -> Read:
     remarks = {remark} - {""}
-    given = [found for span in one.retrieval for found in documents_of(span).documents]
-    if one.retrieval and one.retrieval[0].kind == RERANKER:
-        given = _recognised(given, one.spans)
-    if last := last_postprocessor(one.spans, one.retrieval):
-        left = left_by(last, given)
-        remarks |= {"unread"} if left is None else set()
-        given = given if left is None else left
+    given, undecided = _given_to_model(one, rules, remarks)
     sources = numbered(one.calls, given, keep_ids=rules.ids.rule == "id")
     given = sources.documents
     documents = [rules.ids.named(found) for found in given]
@@ -235,8 +231,40 @@ def _record(one: _Parts, rules: Rules, remark: str) -> Read:
     else:
         remarks.add("bare")
     remarks |= _answered(record, one, [documents[place].id for place in sources.order], rules)
+    if undecided and "error" not in record:
+        record.pop("answer_json", None)
+        record["error"] = undecided
     record |= _measured(one)
     return Read(record, documents=documents, remarks=frozenset(remarks))
+
+
+def _given_to_model(one: _Parts, rules: Rules, remarks: set[str]) -> tuple[list[Document], str]:
+    """The documents that the model saw, as far as the spans tell; and why they cannot, where they cannot."""
+    lists = [list(documents_of(span).documents) for span in one.retrieval]
+    if one.retrieval and one.retrieval[0].kind == RERANKER:
+        lists = [_recognised(lists[0], one.spans)]
+    given = [found for some in lists for found in some]
+    if last := last_postprocessor(one.spans, one.retrieval):
+        left = left_by(last, given)
+        remarks |= {"unread"} if left is None else set()
+        lists = lists if left is None else [left]
+    given = [found for some in lists for found in some]
+    by_number = any(numbered_sources(span) for span in one.calls)  # nodes that were cut: see `numbered`
+    if by_number or not one.retrieval or one.retrieval[0].kind not in (RETRIEVER, RERANKER):
+        return given, ""
+    try:
+        seen, found = as_the_model_saw(one.spans, one.retrieval, lists, _chosen(*_said(one), rules)[0] or "")
+    except Undecided as undecided:
+        return given, f"undecided: {undecided.reason} [{undecided.code}]"
+    remarks |= {"unseen"} if seen.missing and seen.sure else {"unfound"} if seen.missing else set()
+    return found, ""
+
+
+def _said(one: _Parts) -> tuple[Reply | None, str | None]:
+    """What the model said, and what the pipeline as a whole gave back."""
+    return next((reply for span in reversed(one.calls) if (reply := reply_of(span)) is not None), None), _whole(
+        one.outer
+    )
 
 
 def _hashed(found: Document, rules: Rules) -> bool:
@@ -268,9 +296,7 @@ def _recognised(given: list[Document], spans: Mapping[str, Span]) -> list[Docume
 def _answered(record: Record, one: _Parts, seen: Sequence[str], rules: Rules) -> set[str]:
     """Put the answer, or the error, into the record; `seen` are the ids in the order in which the model got them."""
     failed = [span.status for span in one.top if span.status]
-    said = next((reply for span in reversed(one.calls) if (reply := reply_of(span)) is not None), None)
-    whole = _whole(one.outer)
-    text, other = _chosen(said, whole, rules)
+    text, other = _chosen(*_said(one), rules)
     if failed:
         record["error"] = failed[0]
         return set()

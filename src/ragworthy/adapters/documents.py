@@ -29,6 +29,9 @@ _SCORE = ("score", "relevance_score", "similarity_score", "_score", "similarity"
 _CHUNK_KEYS = ("chunk_id", "chunk_uri", "node_id", "block_id", "snippet_id")
 _FILE_KEYS = ("source", "doc_uri", "file_path", "file_name", "url", "source_url", "path", "doc_id", "document_id")
 _PLACE_KEYS = ("start_index", "split_idx_start", "split_id", "chunk_index", "chunk_number", "chunk", "seq_num")
+_OFFSETS = ("start_index", "split_idx_start")
+_UNITS = (("p", ("page", "page_number")), ("row", ("row",)), ("s", ("seq_num",)), ("s", ("split_id",)))
+"""What loaders cut a file into before it is split: pages, rows, records. Offsets begin anew in each of them."""
 _REPR = re.compile(r"<?[A-Za-z_][A-Za-z0-9_.]*\(")
 _DEPTH = 4
 
@@ -226,6 +229,8 @@ def usual_id(metadata: Mapping[str, Any]) -> str:
 
     >>> usual_id({"source": "a.md", "start_index": 467}), usual_id({"source": "a.md"}), usual_id({"chunk_id": "a-3"})
     ('a.md@467', '', 'a-3')
+    >>> usual_id({"source": "a.pdf", "page": 3, "start_index": 0})
+    'a.pdf@p3@0'
     """
     for key in _CHUNK_KEYS:
         name = _name(metadata.get(key))
@@ -233,7 +238,16 @@ def usual_id(metadata: Mapping[str, Any]) -> str:
             return name
     file = next((key for key in _FILE_KEYS if _name(metadata.get(key))), None)
     place = next((key for key in _PLACE_KEYS if _name(metadata.get(key))), None)
-    return joined(metadata, (file, place)) if file and place else ""
+    if not file or not place:
+        return ""
+    units = _units(metadata) if place in _OFFSETS else []
+    return "@".join([_name(metadata[file]), *units, _name(metadata[place])])
+
+
+def _units(metadata: Mapping[str, Any]) -> list[str]:
+    """The page, row or record that an offset is in."""
+    found = [(sign, next((name for key in keys if (name := _name(metadata.get(key)))), "")) for sign, keys in _UNITS]
+    return [sign + name for sign, name in found if name]
 
 
 def file_of(metadata: Mapping[str, Any]) -> str:

@@ -34,6 +34,7 @@ _TOKENS = {
 }
 _COUNTED = ("langfuse.observation.usage_details", "mlflow.chat.tokenUsage", "usage")
 _MODEL = ("llm.model_name", "gen_ai.response.model", "gen_ai.request.model", "langfuse.observation.model.name")
+_PROMPT = ("llm.prompts", "llm.input_messages", "gen_ai.prompt", "gen_ai.input.messages")
 _SOURCE = re.compile(r"(?:^|\n)Source (\d{1,6}):\r?\n")
 _DEPTH = 4
 _MANY = 30
@@ -218,6 +219,18 @@ def lost(span: Span) -> str:
     if len(found.documents) >= _MANY and span.first(INPUT) is None:  # Phoenix numbers what is left from 0
         return f"{len(found.documents)} documents and no input: the oldest attributes were dropped ({COUNT_LIMIT})"
     return found.damage
+
+
+def prompt_of(span: Span) -> str:
+    """Every text that a model was given; empty where the span does not hold it."""
+    said = [key for key in span.attributes if key.startswith(_PROMPT)]
+    keys = sorted(said, key=_natural) or [key for key in INPUT if key in span.attributes][:1]
+    return "\n".join(text for key in keys for text in strings(span.attributes[key]))
+
+
+def _natural(key: str) -> list[tuple[int, str]]:
+    """A key by which 10 comes after 9."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in key.split(".")]
 
 
 def numbered_sources(span: Span) -> list[tuple[int, str]]:

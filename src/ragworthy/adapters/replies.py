@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ragworthy.adapters.clashes import within
 from ragworthy.adapters.documents import (
     DocIds,
     Document,
@@ -25,6 +26,7 @@ from ragworthy.adapters.shapes import answer_in, parts_text
 from ragworthy.adapters.tokens import tokens
 from ragworthy.errors import Problem, UsageError, usage_error
 from ragworthy.load.values import Refused, a, plain, taken_apart
+from ragworthy.names import AMBIGUOUS_IDS
 from ragworthy.text import clip, described
 
 DocId = str | Sequence[str] | Callable[[Any], object] | None
@@ -143,6 +145,8 @@ def read(given: Given, how: Rules) -> Made:
         first = {one.id: one.score for one, _ in reversed(found)}
         ranked = ((name, first[name]) for name in fields["retrieved_ids"])
         fields["topk"] = [{"id": name} | ({} if score is None else {"score": score}) for name, score in ranked]
+    if spoiled := within([one for one, _ in found], ruled=bool(how.ids.rule or how.own)):
+        fields[AMBIGUOUS_IDS] = spoiled
     usage = usage_of(given.text) if given.usage is None else _object(given.usage, "usage")
     if usage:
         fields["usage"] = usage

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy.adapters.assembly import Read, Rules, assembled, parts
+from ragworthy.adapters.clashes import Clashes
 from ragworthy.adapters.cut import LENGTH_LIMIT
-from ragworthy.adapters.documents import Document, chunk_of, content_id, doc_ids, markers
+from ragworthy.adapters.documents import Document, chunk_of, doc_ids, file_of, markers
 from ragworthy.adapters.examples import Example, Link, columns
 from ragworthy.adapters.model import Imported, Option, Record, Skip, stamp
 from ragworthy.adapters.objects import Row, Rows
@@ -16,6 +17,7 @@ from ragworthy.adapters.rows import Settings, convert
 from ragworthy.adapters.spans import EXAMPLE, Span, Traces
 from ragworthy.errors import DataError, Problem, data_error, usage_error
 from ragworthy.files import sha256_of
+from ragworthy.names import AMBIGUOUS_IDS
 
 OPTIONS = (
     Option("--gold", "the gold set that was asked: traces are matched by qid, then by text", "FILE", reads=True),
@@ -56,13 +58,14 @@ def imported(name: str, paths: Sequence[Path], options: Mapping[str, Any], reade
     asked = convert(tables)
     if rules.gold is None and asked.gold:
         rules = rules._replace(gold=from_records(asked.gold), own_gold=True)
-    found = _Found(name, skip_damaged=bool(options["skip_damaged"]))
+    found = _Found(name, skip_damaged=bool(options["skip_damaged"]), ruled=bool(rules.ids.rule))
     for trace, spans in traces:
         if trace in links:
             next(iter(spans.values())).attributes[EXAMPLE] = links[trace]
         for at, part in parts(trace, spans):
             found.take(at, assembled(at, part, rules), traces.files[trace])
     found.check(paths)
+    found.mark()
     return _together(asked, found, [*found.notes(rules), *_repeated(traces)])
 
 
@@ -113,7 +116,7 @@ def _repeated(traces: Traces) -> Iterator[str]:
 class _Found:
     """What is collected, trace by trace."""
 
-    def __init__(self, name: str, *, skip_damaged: bool) -> None:
+    def __init__(self, name: str, *, skip_damaged: bool, ruled: bool) -> None:
         self.traces: list[Record] = []
         self.skipped: list[Skip] = []
         self.taken = 0
@@ -122,7 +125,7 @@ class _Found:
         self._damaged: list[Problem] = []
         self._remarks: Counter[str] = Counter()
         self._documents: dict[str, Document] = {}
-        self._clashing: dict[str, None] = {}
+        self._clashes = Clashes(ruled=ruled)
         self._nameless: list[tuple[str, Document]] = []
 
     def take(self, at: str, read: Read, file: tuple[str, str]) -> None:
@@ -143,10 +146,15 @@ class _Found:
             if not one.id:
                 self._nameless.append((at, one))
             held = self._documents.setdefault(one.id, one)
-            if held.text and one.text and held is not one and content_id(held.text) != content_id(one.text):
-                self._clashing[one.id] = None
-            elif one.text and not held.text:
+            self._clashes.take(one.id, one.text, file_of(one.metadata))
+            if one.text and not held.text:
                 self._documents[one.id] = one
+
+    def mark(self) -> None:
+        """Say in the traces which of their ids name several texts."""
+        for record in self.traces:
+            if names := self._clashes.among(record.get("retrieved_ids") or ()):
+                record[AMBIGUOUS_IDS] = names
 
     def check(self, paths: Sequence[Path]) -> None:
         """Raise where the evidence is not whole, or a document has no id."""
@@ -168,9 +176,10 @@ class _Found:
         for word, template in _NOTES.items():
             if self._remarks[word] and not (word == "uuid" and rules.ids.rule):
                 yield f"in {self._remarks[word]} of {len(self.traces)} traces: {template}"
-        if self._clashing:
-            some = ", ".join(list(self._clashing)[:3])
-            yield f"{len(self._clashing)} ids name several texts ({some}); the chunks have the first: --doc-id content"
+        if clashing := list(self._clashes.several):
+            some = f"{len(clashing)} ids name several texts ({', '.join(clashing[:3])})"
+            spoiled = "; a score with these is INVALID" if self._clashes.ambiguous else ""
+            yield f"{some}; the chunks have the first: --doc-id content{spoiled}"
         without = sum(not one.text for one in self._documents.values())
         if without:
             yield f"{without} of {len(self._documents)} retrieved documents have no text in the spans"
@@ -189,5 +198,7 @@ _NOTES = {
     "replaced": "the pipeline gave back something else than the model said; what the pipeline gave back was taken (--answer model for the other)",  # noqa: E501
     "hashed": "documents have no id, so ids are made of their texts (sha256:…) and change with them (--doc-id names metadata instead)",  # noqa: E501
     "unread": "a postprocessor changed what was retrieved and what it gave back cannot be read; the list before it was taken",  # noqa: E501
+    "unseen": "the prompt does not hold all retrieved texts; those that it holds count, in its order",
+    "unfound": "the prompt does not hold all retrieved texts as they are; what was retrieved counts",
     "stray": "a number is cited that is no document, such as [7]; kept as a citation of nothing",
 }  # fmt: skip

@@ -8,9 +8,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from ragworthy.adapters.replies import DocId
+from ragworthy.adapters.saw import WORKER
 from ragworthy.adapters.spans import CHAIN, LLM, RETRIEVER, Span
 from ragworthy.recorders.objects import as_data, documents_as_data, said, usage_as_data
 from ragworthy.recorders.sink import Gold, Marker, Sink, adopted, attempted, observing
+from ragworthy.runner.targets.heard import worker
 
 _MOST_OPEN = 10_000
 _DONE = 10_000
@@ -216,7 +218,7 @@ class LangChainRecorder:
         kind = "" if kind == CHAIN and above is None and metadata.get("qid") else kind
         held, wrong = attempted(read)
         tree.broken = tree.broken or wrong
-        attributes = (held or {}) | {"metadata": metadata}
+        attributes = (held or {}) | {"metadata": metadata} | ({WORKER: worker()} if kind == RETRIEVER else {})
         span = Span(tree.root, run, parent, name, kind, time.time_ns(), None, attributes)
         with self._lock:
             tree.spans[run] = span
@@ -281,12 +283,15 @@ def _late_input(given: Any) -> dict[str, Any]:
     return {} if given is None else {"input.value": _named(given)}
 
 
+def _flat(given: Sequence[Any]) -> list[Any]:
+    """Prompts, or the messages of prompts, as one list."""
+    return [one for some in given for one in (some if isinstance(some, list | tuple) else [some])]
+
+
 def _prompt(given: Sequence[Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model is asked, where sources are numbered in it, and the model's name."""
+    """What a model is asked, and the model's name."""
     held: dict[str, Any] = {"openinference.span.kind": "LLM"}
-    prompt = as_data(list(given))
-    if "Source 1:" in str(prompt):
-        held["llm.input_messages"] = prompt
+    held["llm.input_messages"] = [as_data(one.content if hasattr(one, "content") else one) for one in _flat(given)]
     params, metadata = more.get("invocation_params"), more.get("metadata")
     names = [metadata.get("ls_model_name")] if isinstance(metadata, Mapping) else []
     names += [params.get("model_name"), params.get("model")] if isinstance(params, Mapping) else []

@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ragworthy.adapters.assembly import Read, Rules, assembled, known_qid, parts
+from ragworthy.adapters.clashes import Clashes
 from ragworthy.adapters.cut import LENGTH_LIMIT
-from ragworthy.adapters.documents import DocIds, Document, chunk_of
+from ragworthy.adapters.documents import DocIds, Document, file_of
 from ragworthy.adapters.model import Record
 from ragworthy.adapters.questions import Questions, from_records, questions
-from ragworthy.adapters.replies import DocId
+from ragworthy.adapters.replies import DocId, chunk
 from ragworthy.adapters.replies import rules as named_rules
 from ragworthy.adapters.spans import Span, Traces
 from ragworthy.errors import data_error, usage_error
+from ragworthy.names import AMBIGUOUS_IDS
 from ragworthy.runner.trace_writer import TraceWriter
 from ragworthy.text import clip
 from ragworthy.wire.secret import in_environment
@@ -117,6 +119,7 @@ class Sink:
         self._traces = TraceWriter(path)
         self._chunks = TraceWriter(chunks) if chunks is not None else None
         self._texts: set[str] = set()
+        self._clashes = Clashes(ruled=bool(ids.rule))
         self._warned: set[str] = set()
         self._lock = threading.Lock()
 
@@ -177,6 +180,8 @@ class Sink:
         total += f" ({count['errors']} errors) + skipped {self.skipped.total()} + lost {count['lost']}"
         rest = [f"{count['made']} without a qid"] if count["made"] else []
         rest += [f"{count[one]} {one}" for one in ("unfinished", "late", "failures") if count[one]]
+        if clashing := list(self._clashes.ambiguous):
+            rest.append(f'{len(clashing)} ids name several texts ({clashing[0]}): doc_id="content"')
         rest += [f"skipped {many}: {why}" for why, many in self.skipped.most_common()]
         return "; ".join([total, *rest])
 
@@ -199,11 +204,22 @@ class Sink:
         if "made" in read.remarks:
             self._count("made")
             self._warn("made", f"no qid: the id of the run is taken ({at}); attach one, or give gold= [RW-J20]")
+        self._mark(record, read)
         self._write(record, at)
         for one in read.documents if self._chunks is not None else ():
             if one.text and one.id not in self._texts and self._chunks is not None:
                 self._texts.add(one.id)
-                self._chunks.append(chunk_of(one))
+                self._chunks.append(chunk(one))
+
+    def _mark(self, record: Record, read: Read) -> None:
+        """Say in a trace which of its ids named another text before."""
+        with self._lock:
+            for one in read.documents:
+                self._clashes.take(one.id, one.text, file_of(one.metadata))
+            names = self._clashes.among(one.id for one in read.documents)
+        if names:
+            record[AMBIGUOUS_IDS] = names
+            self._warn("clash", f'an id names several texts ({names[0]}), and a score is INVALID: doc_id="content"')
 
     def _skip(self, at: str, spans: Mapping[str, Span], why: str) -> None:
         """Count what is no trace; a question that failed before it was read is one with an error."""

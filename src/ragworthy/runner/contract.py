@@ -168,9 +168,11 @@ class Replied(msgspec.Struct, frozen=True):
     usage: dict[str, Any] | None = None
     qid: str | None = None
     """The question that is answered; the trace has it anyway."""
+    ambiguous_ids: list[str] | None = None
+    """Ids under which several texts were retrieved: nothing is scored with such."""
 
 
-KEPT = ("answer_json", "retrieved_ids", "topk", "stage_ms", "usage")
+KEPT = ("answer_json", "retrieved_ids", "topk", "stage_ms", "usage", "ambiguous_ids")
 
 
 def checked(given: Any, attempts: int = 1, *, qid: str | None = None, rules: "Rules | None" = None) -> Reply:

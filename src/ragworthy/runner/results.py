@@ -7,18 +7,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from ragworthy.errors import DataError, RagworthyError, data_error
 from ragworthy.files import open_input, read_bytes, sha256_of, write_whole, write_with
 from ragworthy.metrics.facts.near import reads_like_refusal
-from ragworthy.names import REFUSAL
+from ragworthy.names import AMBIGUOUS_IDS, REFUSAL
 from ragworthy.runner.contract import Target, about, reason_of
 from ragworthy.runner.journal import FILE, Entry, Header, Journal
 from ragworthy.runner.plan import Plan, Planned
 from ragworthy.text import trim_fold
+
+if TYPE_CHECKING:
+    from ragworthy.adapters.clashes import Clashes
 
 SCHEMA = "ragworthy.run/1"
 TRACES, TIMINGS, CHUNKS, SUMMARY = "traces.jsonl", "timings.jsonl", "chunks.jsonl", "run.json"
@@ -121,13 +124,14 @@ def write(folder: Path, plan: Plan, target: Target, journal: Journal, refuses: R
     """Write every result of a run whose questions are all done."""
 
     def traces(one: Planned, entry: Entry) -> dict[str, Any]:
-        return trace(one, plan.config_id, entry)
+        return trace(one, plan.config_id, entry) | _ambiguous(entry, clashes)
 
     def timings(one: Planned, entry: Entry) -> dict[str, Any]:
         times = {"started": entry.started, "e2e_ms": entry.e2e_ms, "attempts": entry.attempts}
         return {"run_id": one.run_id, "qid": one.ask.qid, **times}
 
     counts = counted(journal, refuses)
+    found, clashes = _chunks(plan, journal, ruled="doc_id" in about(target))
     _write_lines(folder / TRACES, plan, journal, traces)
     _write_lines(folder / TIMINGS, plan, journal, timings)
     summary = {
@@ -145,25 +149,33 @@ def write(folder: Path, plan: Plan, target: Target, journal: Journal, refuses: R
         "reasons": counts.reasons,
         "traces_sha256": sha256_of(folder / TRACES),
     }
-    found, clashing = _chunks(plan, journal)
     if found or counts.nothing:
         write_whole(folder / CHUNKS, b"".join(found[name] + b"\n" for name in sorted(found)))
         summary["chunks_sha256"] = sha256_of(folder / CHUNKS)
     write_whole(folder / SUMMARY, msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
-    return counts._replace(chunks=len(found), clashing=clashing)
+    return counts._replace(chunks=len(found), clashing=tuple(sorted(clashes.several)))
 
 
-def _chunks(plan: Plan, journal: Journal) -> tuple[dict[str, bytes], tuple[str, ...]]:
+def _ambiguous(entry: Entry, clashes: "Clashes") -> dict[str, list[str]]:
+    """The ids of a trace that name several texts, where that spoils them: a score with such is INVALID."""
+    told = entry.fields.get(AMBIGUOUS_IDS) or []
+    names = dict.fromkeys([*told, *clashes.among(entry.fields.get("retrieved_ids") or ())])
+    return {AMBIGUOUS_IDS: list(names)} if names else {}
+
+
+def _chunks(plan: Plan, journal: Journal, *, ruled: bool) -> tuple[dict[str, bytes], "Clashes"]:
     """The texts of all retrieved documents by id, one for each, and the ids that name several texts."""
+    from ragworthy.adapters.clashes import Clashes
+
     encode = msgspec.json.Encoder(order="deterministic").encode
     found: dict[str, bytes] = {}
-    texts: dict[str, set[str]] = {}
+    clashes = Clashes(ruled=ruled)
     for n in range(len(plan.asks)):
         for chunk in journal.read(n).chunks:
             name, line = chunk["chunk_id"], encode(chunk)
             found[name] = min(line, found.get(name, line))  # whichever came first: it must not matter
-            texts.setdefault(name, set()).add(" ".join(chunk["text"].split()))
-    return found, tuple(sorted(name for name, held in texts.items() if len(held) > 1))
+            clashes.take(name, chunk["text"], chunk.get("doc_id", ""))
+    return found, clashes
 
 
 def _write_lines(path: Path, plan: Plan, journal: Journal, line: Callable[[Planned, Entry], dict[str, Any]]) -> None:

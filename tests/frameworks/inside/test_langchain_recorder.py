@@ -83,7 +83,7 @@ def test_a_trace_says_what_happened(tmp_path: Path) -> None:
     assert 0 <= sum(row["stage_ms"].values()) <= row["e2e_ms"]
     assert row["recorded"]["by"] == "langchain"
     assert rows(tmp_path / "c.jsonl")[1] == {
-        "chunk_id": "b.md@0", "text": "B. 45 days.", "doc_id": "b.md", "attrs": {"source": "b.md", "start_index": 0},
+        "chunk_id": "b.md@0", "text": "B. 45 days.", "doc_id": "b.md", "attrs": {"retrieved": True},
     }  # fmt: skip
     assert recorder.summary() == "finished 1 = written 1 (0 errors) + skipped 0 + lost 0"
 
@@ -359,3 +359,74 @@ def test_a_crash_in_the_middle_leaves_whole_lines(tmp_path: Path) -> None:
     done = subprocess.run(command, env=os.environ, check=False)
     assert done.returncode == 9
     assert [row["qid"] for row in rows(tmp_path / "t.jsonl")] == [f"Q{n}" for n in range(50)]
+
+
+class Last(BaseRetriever):
+    """The last two of another retriever, the last one first; it does not hand its callbacks on."""
+
+    inner: Any
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return list(self.inner.invoke(query))[::-1][:2]
+
+
+def numbered(found: list[Document]) -> str:
+    return "\n".join(f"[{n}] {one.page_content}" for n, one in enumerate(found, 1))
+
+
+def of(said: str = "45 days [1].", **steps: Any) -> Any:
+    text = " / ".join(f"{{{name}}}" for name in steps)
+    return steps | ChatPromptTemplate.from_template(text) | FakeListChatModel(responses=[said]) | StrOutputParser()
+
+
+NAMES = ["A. Names of buckets.", "B. Free after 45 days.", "C. Buckets and their parts."]
+SHOWN = ["X. An example.", "Y. Another one."]
+LISTS = {
+    "wrapped": (of(context=Last(inner=Found(texts=NAMES)) | numbered), ["c.md@0", "b.md@0"]),
+    "folded": (of(context=lambda asked: numbered(Found(texts=NAMES).invoke(asked)[::-1][:2])), ["c.md@0", "b.md@0"]),
+    "few": (
+        of(
+            examples=Found(texts=SHOWN) | (lambda found: " ".join(one.page_content for one in found)),
+            context=Found(texts=NAMES) | numbered,
+        ),
+        ["a.md@0", "b.md@0", "c.md@0"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("way", ["sync", "async", "spans"])
+def test_what_the_model_saw_counts(name: str, way: str, tmp_path: Path) -> None:
+    made, ids = LISTS[name]
+    if way == "spans":
+        from openinference.instrumentation import using_metadata
+        from openinference.instrumentation.langchain import LangChainInstrumentor
+        from opentelemetry.sdk.trace import TracerProvider
+
+        provider = TracerProvider()
+        provider.add_span_processor(rw.SpanRecorder(tmp_path / "t.jsonl"))
+        LangChainInstrumentor().instrument(tracer_provider=provider)
+        with using_metadata({"qid": "Q1"}):
+            made.invoke("How long?")
+        provider.shutdown()
+        LangChainInstrumentor().uninstrument()
+    else:
+        with rw.LangChainRecorder(tmp_path / "t.jsonl") as recorder:
+            if way == "async":
+                asyncio.run(made.ainvoke("How long?", config=told(recorder)))
+            else:
+                made.invoke("How long?", config=told(recorder))
+    (row,) = rows(tmp_path / "t.jsonl")
+    assert row["retrieved_ids"] == ids
+    assert row["answer_json"] == {"claim": "45 days.", "citations": ids[:1]}
+
+
+def test_lists_that_cannot_be_told_apart_are_an_error(tmp_path: Path) -> None:
+    plain = lambda found: " ".join(one.page_content for one in found)  # noqa: E731
+    made = of(examples=Found(texts=SHOWN) | plain, context=Found(texts=NAMES) | plain)
+    with rw.LangChainRecorder(tmp_path / "t.jsonl") as recorder:
+        made.invoke("How long?", config=told(recorder))
+    (row,) = rows(tmp_path / "t.jsonl")
+    assert row["error"].startswith("undecided: expected one list of documents, got several retrievers side by side")
+    assert row["error"].endswith("[RW-J15]")
+    assert "answer_json" not in row

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
@@ -107,3 +108,91 @@ unheard = (
     | StrOutputParser()
 )
 unfilled = prompt | model
+# a first step that does not say what it takes
+untyped = (
+    {"context": RunnableLambda(lambda asked: asked.strip()) | retriever | numbered, "question": RunnablePassthrough()}
+    | prompt
+    | model
+    | StrOutputParser()
+)
+mixed = (
+    {"context": (lambda asked: asked["question"]) | retriever | numbered, "question": itemgetter("question")}
+    | prompt
+    | model
+    | StrOutputParser()
+)
+nameless = (
+    {"context": lambda asked: "", "question": lambda asked: "", "language": itemgetter("language")} | prompt | model
+)
+
+
+# a retriever that calls another one and does not hand its callbacks on
+class Last(BaseRetriever):
+    """The last two of another retriever, the last one first."""
+
+    inner: Any
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return list(self.inner.invoke(query))[::-1][:2]
+
+
+def chain_of(found: Any, **more: Any) -> Any:
+    return {"context": found, "question": RunnablePassthrough(), **more} | prompt | model | StrOutputParser()
+
+
+wrapped = chain_of(Last(inner=retriever) | numbered)
+# the same in one function, which gives back the context as a text
+folded = chain_of(RunnableLambda(lambda asked: numbered(list(retriever.invoke(asked))[::-1][:2])))
+# two retrievers side by side: examples of how to answer, and the context
+shown = BM25Retriever.from_documents([Document(f"Example {n}: yes.", metadata={"chunk_id": f"e{n}"}) for n in range(9)])
+few = (
+    {
+        "examples": shown | (lambda found: " / ".join(one.page_content for one in found)),
+        "context": retriever | numbered,
+        "question": RunnablePassthrough(),
+    }
+    | ChatPromptTemplate.from_template("Like this: {examples}\n{context}\n\nQuestion: {question}")
+    | model
+    | StrOutputParser()
+)
+unnumbered = (
+    {
+        "examples": shown | (lambda found: " / ".join(one.page_content for one in found)),
+        "context": retriever | (lambda found: " / ".join(one.page_content for one in found)),
+        "question": RunnablePassthrough(),
+    }
+    | ChatPromptTemplate.from_template("Like this: {examples}\n{context}\n\nQuestion: {question}")
+    | RunnableLambda(lambda _: None)
+    | RunnableLambda(lambda _: "Yes [1].")
+)
+
+
+def broken(_: Any) -> Any:
+    raise RuntimeError("rate limit")
+
+
+raising = {"context": retriever | numbered, "question": RunnablePassthrough()} | prompt | broken | model
+
+
+class Awaited(Model):
+    """A model whose client is async."""
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        raise NotImplementedError("Use ainvoke instead")
+
+    async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        return Model()._generate(messages)
+
+
+async def pass_on(given: Any) -> Any:
+    return given
+
+
+awaited = {"context": retriever | numbered, "question": RunnablePassthrough()} | prompt | Awaited() | StrOutputParser()
+coroutine = {"context": retriever | numbered, "question": RunnablePassthrough()} | prompt | pass_on | model
+awrapped = (
+    {"context": Last(inner=retriever) | numbered, "question": RunnablePassthrough()}
+    | prompt
+    | Awaited()
+    | StrOutputParser()
+)

@@ -29,6 +29,7 @@ from ragworthy.runner.contract import Ask, Options, Reply, checked, late, sound,
 from ragworthy.runner.targets import guard
 from ragworthy.runner.targets.advice import unimportable, unknown, unnamed
 from ragworthy.runner.targets.frameworks import framework_call, is_known
+from ragworthy.runner.targets.heard import Interrupted
 from ragworthy.runner.targets.mainthread import MainThread, possible
 from ragworthy.text import clip
 
@@ -133,6 +134,11 @@ class Called:
         self._closing.clear()
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=_serve, args=(self._loop, self._closing), daemon=True).start()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the pipeline's object noticed."""
+        return tuple(getattr(self._call, "notes", ()))
 
     @property
     def can_be_asked_here(self) -> bool:
@@ -258,7 +264,9 @@ def _read(given: Any, error: BaseException | None, qid: str, rules: "Rules | Non
         problem = error.problems[0]
         return unfit(Refused(problem.message, f".{problem.field}"))
     if isinstance(error, Refused):  # an object of a framework gave back something else than expected
-        return unfit(error)
+        return msgspec.structs.replace(unfit(error), code=getattr(error, "code", None))
+    if isinstance(error, Interrupted):
+        return _kept(_raised(error.error), error.documents, rules)
     if error is not None:
         return _raised(error)
     reply, error = _attempt(lambda: checked(given, qid=qid, rules=rules))
@@ -266,6 +274,15 @@ def _read(given: Any, error: BaseException | None, qid: str, rules: "Rules | Non
         return Reply({}, f"bad reply: expected what JSON can hold, got: {_said(error)}")
     assert isinstance(reply, Reply)  # noqa: S101 - what `checked` gives
     return reply
+
+
+def _kept(reply: Reply, documents: list[Any], rules: "Rules | None") -> Reply:
+    """An error with what was retrieved before it."""
+    found, _ = _attempt(lambda: checked({"answer": "", "documents": documents}, rules=rules))
+    if not isinstance(found, Reply) or found.error is not None:
+        return reply
+    kept = {name: found.fields[name] for name in ("retrieved_ids", "topk") if name in found.fields}
+    return msgspec.structs.replace(reply, fields=kept | reply.fields, chunks=found.chunks)
 
 
 def _raised(error: BaseException) -> Reply:

@@ -6,7 +6,7 @@ error that says which lines to write instead of a guess.
 
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ragworthy.adapters.replies import Given
@@ -18,7 +18,7 @@ _CHAT = ("chat", "achat", "reset")
 _PIPELINE = ("run", "inputs", "outputs", "add_component")
 
 
-def framework_call(found: Any, name: str, options: Options) -> Callable[..., Given] | None:
+def framework_call(found: Any, name: str, options: Options) -> Callable[..., Given | Awaitable[Given]] | None:
     """What to call for a question where an object is one of a framework; None for others, functions among them."""
     if isinstance(found, type) or inspect.isroutine(found):
         return None

@@ -1,24 +1,28 @@
 """A Runnable of LangChain, a graph of LangGraph among them, as a target.
 
 What it takes is read from its own input schema. What it gives back may be a text alone; then the documents are those
-that its retrievers gave back, which a callback hears.
+that its retrievers gave back and that stand in the prompt, which a callback hears.
 """
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ragworthy.adapters.replies import Given, usage_of
-from ragworthy.adapters.tokens import together
+from ragworthy.adapters.prompted import Seen
+from ragworthy.adapters.replies import Given
 from ragworthy.load.values import Refused
 from ragworthy.metrics.facts.near import reads_like_refusal
 from ragworthy.runner.targets.advice import unfit_input
+from ragworthy.runner.targets.heard import Heard, Interrupted, are_documents
 from ragworthy.text import clip, trim_fold
 
 _QUESTION = ("question", "query", "input", "q", "user_input", "user_query", "prompt", "text", "human_input")
 _HISTORY = ("chat_history", "history", "messages")
 _ANSWER = ("answer", "result", "response", "output_text", "output", "text")
 _DOCUMENTS = ("context", "source_documents", "documents", "docs", "retrieved_documents")
+_PLACEHOLDER = "root"
+"""What LangChain's schema names the input of a step that does not say what it takes."""
 _UNHEARD = (
     "expected what was retrieved, got a text and no retriever that was heard: "
     'give back {"answer": text, "documents": documents}'
@@ -33,12 +37,59 @@ class Chain:
         self._is_graph = hasattr(runnable, "channels")
         self._names = _channels(runnable) if self._is_graph else _inputs(runnable)
         self._key = _key(self._names, name, frozenset(knobs), self._is_graph)
+        self._awaits = False
+        """Whether it can only be awaited; known after the first question."""
+        self._replies: Counter[bool] = Counter()
+        self._missing: Counter[bool] = Counter()
+        self._total: Counter[bool] = Counter()
+        self._one = threading.Lock()
 
-    def __call__(self, *, qid: str, q: str, knobs: Mapping[str, Any], **_: Any) -> Given:
-        """What it gives back, with what was retrieved for it."""
+    def __call__(self, *, qid: str, q: str, knobs: Mapping[str, Any], **_: Any) -> Given | Awaitable[Given]:
+        """What it gives back, with what was retrieved for it; to be awaited where it can do nothing else."""
+        asked = self._input(q, knobs)
+        if self._awaits:
+            return self._awaited(qid, asked)
         heard = Heard()
-        config = {"callbacks": [heard], "metadata": {"qid": qid}}
-        return self._read(self._runnable.invoke(self._input(q, knobs), config=config), heard)
+        try:
+            given = self._runnable.invoke(asked, config=_config(heard, qid))
+        except Exception as error:
+            if _async_only(error):
+                return self._awaited(qid, asked)
+            raise Interrupted(error, heard.whatever) from error
+        return self._read(given, heard)
+
+    async def _awaited(self, qid: str, asked: Any) -> Given:
+        heard = Heard()
+        try:
+            given = await self._runnable.ainvoke(asked, config=_config(heard, qid))
+        except Exception as error:
+            raise Interrupted(error, heard.whatever) from error
+        self._awaits = True
+        return self._read(given, heard)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How many of the retrieved texts did not stand in the prompt, and what was counted then."""
+        ends = {True: "those that it holds count, in its order", False: "what the retriever gave back counts"}
+        return tuple(
+            f"in {number:,} replies the prompt does not hold {self._missing[sure]:,} of {self._total[sure]:,} "
+            f"retrieved texts: {ends[sure]}"
+            for sure, number in sorted(self._replies.items(), reverse=True)
+        )
+
+    def _count(self, seen: Seen) -> None:
+        with self._one:
+            if seen.missing:
+                self._replies[seen.sure] += 1
+                self._missing[seen.sure] += seen.missing
+                self._total[seen.sure] += seen.total
+
+    def _heard(self, heard: Heard, answer: Any) -> list[Any]:
+        """What the model saw."""
+        said = answer if isinstance(answer, str) else getattr(answer, "content", None)
+        seen, documents = heard.seen(said if isinstance(said, str) else "")
+        self._count(seen)
+        return documents
 
     def _input(self, q: str, knobs: Mapping[str, Any]) -> Any:
         if not self._key:
@@ -48,25 +99,37 @@ class Chain:
         asked = [{"role": "user", "content": q}] if self._key == "messages" else q
         return empty | own | {self._key: asked}
 
-    def _read(self, given: Any, heard: "Heard") -> Given:
+    def _read(self, given: Any, heard: Heard) -> Given:
         usage = heard.usage or None
         if isinstance(given, Mapping):
             name = next((key for key in _ANSWER if given.get(key) is not None), None)
             text = given[name] if name else _last_message(given.get("messages"))
-            held = next((key for key in _DOCUMENTS if _are_documents(given.get(key))), None)
+            held = next((key for key in _DOCUMENTS if are_documents(given.get(key))), None)
             if text is None:
                 keys = ", ".join(map(str, given))
                 raise Refused(f"expected one of {', '.join(_ANSWER)}, got {clip(keys, 200) or 'nothing'}", ".answer")
             if held is not None:
                 return Given(text, given[held], None, usage, None, (name or "messages", held, "citations"))
-            return Given(text, heard.documents, None, usage, None, (name or "messages", "the retriever", "citations"))
-        if _are_documents(given):
+            found = self._heard(heard, text)
+            return Given(text, found, None, usage, None, (name or "messages", "the retriever", "citations"))
+        if are_documents(given):
             raise Refused("expected an answer, got documents: a retriever alone gives none", ".answer")
         text = given if isinstance(given, str) else getattr(given, "content", None)
         said = text if isinstance(text, str) else ""
         if not heard.retrieved and not self._is_graph and not reads_like_refusal(trim_fold(str.__str__(said))):
             raise Refused(_UNHEARD, ".documents")
-        return Given(given, heard.documents, None, usage, None, ("the text", "the retriever", "citations"))
+        return Given(given, self._heard(heard, given), None, usage, None, ("the text", "the retriever", "citations"))
+
+
+def _config(heard: Heard, qid: str) -> dict[str, Any]:
+    return {"callbacks": [heard], "metadata": {"qid": qid}}
+
+
+def _async_only(error: Exception) -> bool:
+    """Whether a step says that it can only be awaited."""
+    if isinstance(error, NotImplementedError):
+        return True
+    return isinstance(error, TypeError) and "ainvoke" in str(error)
 
 
 def _inputs(runnable: Any) -> tuple[str, ...]:
@@ -76,7 +139,7 @@ def _inputs(runnable: Any) -> tuple[str, ...]:
     if not isinstance(schema, Mapping) or schema.get("type") != "object":
         return ()
     names = schema.get("required") or schema.get("properties") or ()
-    return tuple(map(str, names))
+    return () if list(names) == [_PLACEHOLDER] else tuple(map(str, names))
 
 
 def _channels(graph: Any) -> tuple[str, ...]:
@@ -95,7 +158,9 @@ def _key(names: Sequence[str], where: str, knobs: frozenset[str], is_graph: bool
     others = [name for name in left if name not in _HISTORY]
     if is_graph and len(likely) == 1:
         return likely[0]
-    if len(others) == 1:
+    if _PLACEHOLDER in names and len(likely) == 1:
+        return likely[0]
+    if len(others) == 1 and _PLACEHOLDER not in names:
         return others[0]
     if left == ["messages"]:
         return "messages"
@@ -103,95 +168,6 @@ def _key(names: Sequence[str], where: str, knobs: frozenset[str], is_graph: bool
     raise unfit_input(where, "a chain that takes the question", f"one that takes {', '.join(names)}", call)
 
 
-def _are_documents(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(hasattr(one, "page_content") for one in value)
-
-
 def _last_message(value: Any) -> Any:
     """The last thing that a graph of messages says."""
     return value[-1] if isinstance(value, list) and value else None
-
-
-class Heard:
-    """A callback that hears what retrievers gave back and what models used.
-
-    It answers to every event: LangChain calls what a handler has, and asks each handler what it ignores.
-    """
-
-    raise_error = False
-    run_inline = True
-
-    def __init__(self) -> None:
-        self.retrieved: list[tuple[Any, list[Any]]] = []
-        """What each retriever gave back, in the order in which they ended."""
-        self._parents: dict[Any, Any] = {}
-        self._retrievers: set[Any] = set()
-        self._lists: list[tuple[Any, list[Any]]] = []
-        """Lists of documents that other steps gave back since."""
-        self._calls: list[dict[str, Any]] = []
-        self._one = threading.Lock()
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("ignore_"):
-            return name == "ignore_custom_event"
-        if name.startswith("on_"):
-            return self._begun if name.endswith("_start") else _nothing
-        raise AttributeError(name)
-
-    def _begun(self, *_: Any, run_id: Any = None, parent_run_id: Any = None, **__: Any) -> None:
-        with self._one:
-            self._parents[run_id] = parent_run_id
-
-    def on_retriever_start(self, *_: Any, run_id: Any = None, parent_run_id: Any = None, **__: Any) -> None:
-        """A retrieval begins."""
-        self._begun(run_id=run_id, parent_run_id=parent_run_id)
-        with self._one:
-            self._retrievers.add(run_id)
-
-    def on_retriever_end(self, documents: Any, *, run_id: Any = None, **_: Any) -> None:
-        """Documents were found."""
-        with self._one:
-            self.retrieved.append((run_id, list(documents)))
-
-    def on_chain_end(self, outputs: Any, *, run_id: Any = None, **_: Any) -> None:
-        """A step gave something back: documents, where it ranks or picks them."""
-        if _are_documents(outputs) and outputs:
-            with self._one:
-                self._lists.append((run_id, list(outputs)))
-
-    def on_llm_end(self, response: Any, **_: Any) -> None:
-        """A model has answered."""
-        generations = getattr(response, "generations", None) or [[]]
-        message = getattr(generations[0][0], "message", None) if generations[0] else None
-        with self._one:
-            self._calls.append(usage_of(message))
-
-    @property
-    def usage(self) -> dict[str, Any]:
-        """The tokens of all model calls together."""
-        return together(self._calls)
-
-    @property
-    def documents(self) -> list[Any]:
-        """What the model saw: the lists of the outermost retrievers, or what a later step made of them."""
-        outer = [found for run, found in self.retrieved if not self._inside(run)]
-        texts = [{one.page_content for one in found} for found in outer]
-        known: set[str] = set().union(*texts)
-        run: Any
-        last: list[Any]
-        for run, last in reversed(self._lists):
-            seen = {one.page_content for one in last}
-            if not self._inside(run) and seen <= known and sum(bool(seen & one) for one in texts) == len(texts):
-                return last
-        return [one for found in outer for one in found]
-
-    def _inside(self, run: Any) -> bool:
-        """Whether a step is a part of a retrieval."""
-        while (run := self._parents.get(run)) is not None:
-            if run in self._retrievers:
-                return True
-        return False
-
-
-def _nothing(*_: Any, **__: Any) -> None:
-    """What is not listened to."""

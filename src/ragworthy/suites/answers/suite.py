@@ -39,6 +39,7 @@ from ragworthy.suites.answers.wording import READS_LIKE
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Items, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
+from ragworthy.suites.id_clashes import id_clashes
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.refusing import by_rule_of
@@ -99,7 +100,7 @@ class Answers(Suite):
             own=own,
             errored=((counts["errored"], counts["gold"], "questions"),),
             missing=(counts["missing"], "trace"),
-            invalid=own.fit.invalid,
+            invalid=(*own.fit.invalid, *id_clashes(opened["trace"])),
             gold_sha256=opened["gold"].sha256(),
         )
 

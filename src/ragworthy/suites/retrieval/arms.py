@@ -15,6 +15,7 @@ from ragworthy.metrics.facts.redirects import Redirects, Table, recut
 from ragworthy.metrics.facts.wanted import Group, Moves, Place, Rules, Section
 from ragworthy.records import RetrievalGold, RetrievalTrace
 from ragworthy.report.show import lost_ids, plural
+from ragworthy.suites.id_clashes import id_clashes
 from ragworthy.suites.opened import Listed, Opened
 from ragworthy.suites.reading import Flaws, reader
 from ragworthy.suites.refusing import by_rule_of
@@ -207,6 +208,7 @@ def invalid(opened: Opened, arms: Arms) -> tuple[str, ...]:
         lines = opened["trace"].lines_at(arm.hashes.values())
         named = ", ".join(f'"{name}" (line {lines[place]})' for name, place in sorted(arm.hashes.items()))
         reasons.append(f"the traces come from several indexes: {named} [RW-T05]")
+    reasons += id_clashes(opened["trace"])
     reasons += _lost_ids(arms) + _other_cuts(arms) + _without_evidence(arms)
     reasons += _other_index(side, arm, frozen_on(opened.lock))
     if side.corpus is not None:
