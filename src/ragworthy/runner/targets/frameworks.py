@@ -12,13 +12,15 @@ from typing import Any
 from ragworthy.adapters.replies import Given
 from ragworthy.runner.contract import Options
 
+Asked = Given | Awaitable[Given]
+"""What an object of a framework gives back, at once or later."""
 _RUNNABLE = ("invoke", "ainvoke", "batch")
 _ENGINE = ("query", "aquery")
 _CHAT = ("chat", "achat", "reset")
 _PIPELINE = ("run", "inputs", "outputs", "add_component")
 
 
-def framework_call(found: Any, name: str, options: Options) -> Callable[..., Given | Awaitable[Given]] | None:
+def framework_call(found: Any, name: str, options: Options) -> Callable[..., Asked] | None:
     """What to call for a question where an object is one of a framework; None for others, functions among them."""
     if isinstance(found, type) or inspect.isroutine(found):
         return None
@@ -51,12 +53,12 @@ def _beside(found: Any, options: Options) -> frozenset[str]:
     return (options.names | frozenset(map(str, getattr(found, "channels", ())))) - {min(options.asks)}
 
 
-def _filled(call: Callable[..., Given], options: Options) -> Callable[..., Given]:
+def _filled(call: Callable[..., Asked], options: Options) -> Callable[..., Asked]:
     """The same, with the question in the place of every knob that stands for it."""
     if not options.asks:
         return call
 
-    def filled(*, q: str, knobs: dict[str, Any], **rest: Any) -> Given:
+    def filled(*, q: str, knobs: dict[str, Any], **rest: Any) -> Asked:
         return call(q=q, knobs=knobs | dict.fromkeys(options.asks & knobs.keys(), q), **rest)
 
     return filled
