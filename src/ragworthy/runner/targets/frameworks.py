@@ -51,12 +51,12 @@ def _beside(found: Any, options: Options) -> frozenset[str]:
     return (options.names | frozenset(map(str, getattr(found, "channels", ())))) - {min(options.asks)}
 
 
-def _filled(call: Callable[..., Given], options: Options) -> Callable[..., Given]:
+def _filled(call: Callable[..., Given | Awaitable[Given]], options: Options) -> Callable[..., Given | Awaitable[Given]]:
     """The same, with the question in the place of every knob that stands for it."""
     if not options.asks:
         return call
 
-    def filled(*, q: str, knobs: dict[str, Any], **rest: Any) -> Given:
+    def filled(*, q: str, knobs: dict[str, Any], **rest: Any) -> Given | Awaitable[Given]:
         return call(q=q, knobs=knobs | dict.fromkeys(options.asks & knobs.keys(), q), **rest)
 
     return filled
