@@ -225,9 +225,10 @@ def _record(one: _Parts, rules: Rules, remark: str) -> Read:
     remarks |= {"several"} if len(one.retrieval) > 1 else set()
     record: Record = {"qid": one.qid, "query": one.question}
     if one.retrieval or any(span.kind == RETRIEVER for span in one.spans.values()):
-        record["retrieved_ids"] = [found.id for found in documents]
+        first = {found.id: found for found in reversed(documents)}  # each id at its first place, as `rw.reply` has it
+        record["retrieved_ids"] = list(dict.fromkeys(found.id for found in documents))
         if any(found.score is not None for found in documents):
-            record["topk"] = [_result(found) for found in documents]
+            record["topk"] = [_result(first[name]) for name in record["retrieved_ids"]]
     else:
         remarks.add("bare")
     remarks |= _answered(record, one, [documents[place].id for place in sources.order], rules)
