@@ -206,7 +206,9 @@ def test_commands_and_flags_named_anywhere_exist() -> None:
             if second and any(name.count(" ") == 2 for name in under):
                 assert f"ragworthy {first} {second}" in under, f"{page}: ragworthy {first} {second}"
         for flag in re.findall(r"`(--[a-z][\w-]*)", text):
-            assert flag in flags | {"--check", "--ragworthy-policy"}, f"{page}: {flag}"  # the last is one of pytest
+            assert flag in flags | {"--check", "--ragworthy-policy", "--strict-markers"}, (
+                f"{page}: {flag}"
+            )  # the last two: pytest
 
 
 def test_every_exit_code_is_documented_and_no_other() -> None:

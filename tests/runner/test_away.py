@@ -142,7 +142,8 @@ def test_ten_timeouts_from_the_beginning_stop_the_run_with_a_hint(tmp_path: Path
         assert len(lines(tmp_path / "asked.jsonl")) <= 13  # ten, and what was in flight
         assert done.err.splitlines() == [
             f"{url}: expected replies in time, got in the first 10 questions: timeout: no reply within 0.4 s [RW-J23]",
-            "  target_too_slow: A server that answers one question at a time keeps the others waiting: lower "
+            "  target_too_slow: A server that answers one question at a time keeps the others waiting, and one that "
+            "does not notice closed connections works on: lower "
             "--concurrency, raise --timeout ('ragworthy run --check' proposes both), then run the same command with "
             "--resume. --keep-going asks on, whatever comes.",
         ]

@@ -59,9 +59,9 @@ def test_every_fault_of_a_server_is_an_error_trace(server: tuple[str, Path], tmp
         "asked 11 = answered 3 + refused 1 + errored 7",
         "errors: bad reply 2, died 1, status 429 1, status 500 1, timeout 1, too large 1",
         "the first: died: the connection broke: Server disconnected without sending a response.",
-        "more than a tenth are errors: the same command with --resume --retry-errors asks them again",
         f"traces: {out / 'traces.jsonl'}",
-        f"next: ragworthy score answers --gold {gold} --trace {out / 'traces.jsonl'}",
+        "next: the same command with --resume --retry-errors asks the 7 errors again; --check shows one reply",
+        f"then: ragworthy score answers --gold {gold} --trace {out / 'traces.jsonl'}",
         "run: 7 of 11 replies are errors (exit 1)",
     ]
     assert (done.code, done.err) == (1, "")
