@@ -94,7 +94,7 @@ def answer(pipeline: Pipeline, q: str, **knobs: Any) -> dict[str, Any]:
         ({"max_tokens": None}, "max_tokens: expected a whole number of at least 1, got null"),
         ({"answerer": "gpt"}, 'answerer: expected extractive or chat:MODEL@URL, got "gpt"'),
         ({"answerer": "chat:m@ftp://x"}, 'answerer: expected extractive or chat:MODEL@URL, got "chat:…"'),
-        ({"answerer": "chat:m@https:/u:pw@x"}, 
+        ({"answerer": "chat:m@https:/u:pw@x"},
          "answerer: expected chat:MODEL@URL with a plain address such as http://localhost:8080/v1, got one without "
          "http://"),
         ({"threshold": 1.5}, "threshold: expected a number from 0 to 1, got 1.5"),
