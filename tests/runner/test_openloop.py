@@ -175,8 +175,10 @@ def test_a_stall_shows_in_full_and_a_closed_loop_hides_it() -> None:
     wanted = np.array([expected(shot.at, stopped, resumed, service) for shot in opened.shots])
     seen = np.array([shot.e2e_ms / 1000 for shot in opened.shots])
     during = [place for place, shot in enumerate(opened.shots) if stopped <= shot.at < resumed]
-    assert len(during) == pytest.approx(rate * STALL, abs=3)
-    assert wanted[during].max() == pytest.approx(STALL + service, abs=0.1)
+    lasted = resumed - stopped  # a slow machine may wake up late
+    assert lasted >= STALL
+    assert len(during) == pytest.approx(rate * lasted, abs=3)
+    assert wanted[during].max() == pytest.approx(lasted + service, abs=0.1)
     off = seen - wanted
     turns = (stopped - service, stopped, resumed)  # a slow machine may bring a question to the other side of these
     sure = [p for p, shot in enumerate(opened.shots) if not any(-0.2 < shot.at - turn < 0.05 for turn in turns)]
