@@ -11,7 +11,7 @@ from ragworthy.adapters.replies import DocId
 from ragworthy.adapters.saw import WORKER
 from ragworthy.adapters.spans import CHAIN, LLM, RETRIEVER, Span
 from ragworthy.recorders.objects import as_data, documents_as_data, said, usage_as_data
-from ragworthy.recorders.sink import Gold, Marker, Sink, adopted, attempted, observing
+from ragworthy.recorders.sink import Gold, Marker, Recorder, Sink, adopted, attempted, observing
 from ragworthy.runner.targets.heard import worker
 
 _MOST_OPEN = 10_000
@@ -27,7 +27,7 @@ class _Tree:
         self.broken = ""
 
 
-class LangChainRecorder:
+class LangChainRecorder(Recorder):
     """Writes one trace for each run that no other run is around, into a file of JSON lines.
 
         with rw.LangChainRecorder("runs/staging/traces.jsonl") as recorder:
@@ -69,25 +69,6 @@ class LangChainRecorder:
         self._done: dict[str, None] = {}
         """The latest runs that have ended, so that a step that comes too late is known as such."""
         self._lock = threading.Lock()
-
-    @property
-    def written(self) -> int:
-        """How many traces are in the file, errors included."""
-        return self._sink.counts["written"]
-
-    @property
-    def lost(self) -> int:
-        """How many runs have no trace because it could not be written."""
-        return self._sink.counts["lost"]
-
-    @property
-    def last_error(self) -> str | None:
-        """What last went wrong in the recorder."""
-        return self._sink.last_error
-
-    def summary(self) -> str:
-        """What came and what became of it, in one line."""
-        return self._sink.summary()
 
     def close(self) -> None:
         """Close the file. Runs that have not ended are errors of their questions."""

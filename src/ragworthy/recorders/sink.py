@@ -97,6 +97,31 @@ def _removed(path: str | Path | None) -> None:
         raise data_error("RW-F14", f"cannot be removed: {error.strerror}", where=str(path)) from None
 
 
+class Recorder:
+    """What every recorder tells of itself."""
+
+    _sink: "Sink"
+
+    @property
+    def written(self) -> int:
+        """How many traces are in the file, errors included."""
+        return self._sink.counts["written"]
+
+    @property
+    def lost(self) -> int:
+        """How many traces could not be written."""
+        return self._sink.counts["lost"]
+
+    @property
+    def last_error(self) -> str | None:
+        """What last went wrong in the recorder."""
+        return self._sink.last_error
+
+    def summary(self) -> str:
+        """What came and what became of it, in one line."""
+        return self._sink.summary()
+
+
 class Sink:
     """The file of traces, and the count of everything that came: finished = written + skipped + lost."""
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 from ragworthy.adapters.otel import sdk_span
 from ragworthy.adapters.replies import DocId
 from ragworthy.adapters.spans import Span, Traces
-from ragworthy.recorders.sink import Gold, Marker, Sink, adopted, attempted, observing
+from ragworthy.recorders.sink import Gold, Marker, Recorder, Sink, adopted, attempted, observing
 
 _Key = tuple[int, int]
 """A span: its trace and its own number."""
@@ -39,7 +39,7 @@ class _Group:
         """When the outermost span ended."""
 
 
-class SpanRecorder:
+class SpanRecorder(Recorder):
     """Writes one trace for each outermost span, into a file of JSON lines.
 
         recorder = rw.SpanRecorder("runs/staging/traces.jsonl")
@@ -87,25 +87,6 @@ class SpanRecorder:
         """The latest spans that were open when their trace was written or given up: what is below them comes late."""
         self._next = 0.0
         self._lock = threading.Lock()
-
-    @property
-    def written(self) -> int:
-        """How many traces are in the file, errors included."""
-        return self._sink.counts["written"]
-
-    @property
-    def lost(self) -> int:
-        """How many traces could not be written."""
-        return self._sink.counts["lost"]
-
-    @property
-    def last_error(self) -> str | None:
-        """What last went wrong in the recorder."""
-        return self._sink.last_error
-
-    def summary(self) -> str:
-        """What came and what became of it, in one line."""
-        return self._sink.summary()
 
     # what the SDK calls
 
