@@ -23,5 +23,5 @@ def script(*args: object, cwd: Path, **environment: str) -> str:
     held = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "ignore", **environment}
     command = [str(frameworks()), *(str(one) for one in args)]
     done = subprocess.run(command, cwd=cwd, env=held, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
+    assert done.returncode == 0, f"{command}: exit {done.returncode}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
     return done.stdout

@@ -9,6 +9,7 @@ import numpy as np
 
 from ragworthy.errors import DataError, data_error, usage_error
 from ragworthy.index.ranking import Doubles, Floats, unit_rows
+from ragworthy.threaded import threaded
 from ragworthy.wire.address import parsed
 from ragworthy.wire.client import Answer, Broken, Client
 from ragworthy.wire.secret import key_in
@@ -30,6 +31,7 @@ class _Item(msgspec.Struct, frozen=True):
     index: int | None = None
 
 
+@threaded
 class _Reply(msgspec.Struct, frozen=True):
     data: list[_Item]
 

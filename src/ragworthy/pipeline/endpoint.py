@@ -14,6 +14,7 @@ import msgspec
 from ragworthy.pipeline.knobs import CHAT, PLAIN
 from ragworthy.pipeline.prompt import FORMS, response_format
 from ragworthy.text import clip
+from ragworthy.threaded import threaded
 from ragworthy.wire.address import parsed
 from ragworthy.wire.again import may_pass, sent
 from ragworthy.wire.client import Answer, Broken, Client
@@ -229,6 +230,7 @@ class _Choice(msgspec.Struct, frozen=True):
     finish_reason: str | None = None
 
 
+@threaded
 class _Completion(msgspec.Struct, frozen=True):
     choices: list[_Choice]
     usage: dict[str, Any] | None = None

@@ -9,6 +9,7 @@ import msgspec
 from ragworthy.names import REFUSAL
 from ragworthy.records import Chunk
 from ragworthy.text import clip, squeeze, trim_fold
+from ragworthy.threaded import threaded
 
 _THOUGHT = re.compile(r"<(think|thinking|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _THOUGHT_END = re.compile(r".*</(?:think|thinking|thought)>", re.DOTALL | re.IGNORECASE)
@@ -35,6 +36,7 @@ class Answer(NamedTuple):
     """What a second try should mend, where the answer can be used all the same."""
 
 
+@threaded
 class _Given(msgspec.Struct, frozen=True):
     claim: str
     citations: list[str | int] | str | int | None = None

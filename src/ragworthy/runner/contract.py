@@ -11,6 +11,7 @@ from ragworthy.records import Result
 from ragworthy.runner.misfits import misfits_of, said_of, text_for_list
 from ragworthy.runner.reported import SHOWN, code_in, error_in, kept_in, negative, raw_in, written
 from ragworthy.text import clip, described
+from ragworthy.threaded import threaded
 from ragworthy.wire.secret import WITHHELD, Secrets, in_environment
 
 if TYPE_CHECKING:
@@ -158,6 +159,7 @@ class Answered(msgspec.Struct, frozen=True):
     constraints_echo: list[str] | None = None
 
 
+@threaded
 class Replied(msgspec.Struct, frozen=True):
     """The shape of a reply; more keys are allowed and left out of the trace."""
 

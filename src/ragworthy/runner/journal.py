@@ -18,6 +18,7 @@ from ragworthy.errors import DataError, data_error, usage_error
 from ragworthy.files import check_writable
 from ragworthy.runner.contract import Replied, Reply
 from ragworthy.text import described
+from ragworthy.threaded import threaded
 
 SCHEMA = "ragworthy.journal/1"
 FILE = "journal.jsonl"
@@ -41,6 +42,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """What was chosen by hand, to say what differs where the plans do."""
 
 
+@threaded
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One finished question, by its place in the plan."""
 

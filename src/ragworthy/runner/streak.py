@@ -119,7 +119,7 @@ class Streak:
     def end(self, *, stopped: bool) -> None:
         """Record what is held; what may pass is asked again by the next run where somebody stopped this one."""
         if self.given_up is None and not stopped and self._fault == _AWAY and self._row >= SURE and self._held:
-            self._give_up(self._held[0])
+            self._give_up()
         if self.given_up is not None:
             raise self.given_up
         held, self._held = self._held, []
@@ -149,12 +149,13 @@ class Streak:
             return
         if waiting and time.monotonic() - self._since < self._patience:
             return
-        self._give_up(self._held[0])
+        self._give_up()
         self._held = []
         if asked.reply.unreachable and self.given_up is not None:
             raise self.given_up
 
-    def _give_up(self, first: Asked) -> None:
+    def _give_up(self) -> None:
+        first = min(self._held, key=lambda one: one.n)  # the same one, whoever was quickest
         self.given_up = give_up(self._name, first.ask, first.reply, qids=self._qids, others=self._others)
 
     def _release(self) -> None:
