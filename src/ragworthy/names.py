@@ -150,5 +150,21 @@ class Stage(StrEnum):
     VOTES = "votes"
 
 
+class Cause(StrEnum):
+    """What went wrong with a question, in the order in which it is asked: the first that holds is to blame."""
+
+    NOT_IN_CORPUS = "not_in_corpus"
+    NOT_RETRIEVED = "not_retrieved"
+    BELOW_K = "below_k"
+    NOT_CITED = "not_cited"
+    OUT_OF_SCOPE = "out_of_scope"
+    CLAIM_WRONG = "claim_wrong"
+    REFUSED = "refused_with_evidence"
+    ANSWERED = "answered_without_evidence"
+    CONSTRAINT_BROKEN = "constraint_broken"
+    TARGET_ERROR = "target_error"
+    MISSING = "missing"
+
+
 AMBIGUOUS_IDS = "ambiguous_ids"
 """The field of a trace that lists ids under which other texts were retrieved too. Nothing is scored with such."""

@@ -23,6 +23,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("codes", "safe"),
         ("errors",),
         ("ids", "records", "files", "stats"),
+        ("rows",),
         ("gates",),
         ("metrics",),
     ),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ragworthy import gates as g
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import Label, Stage
+from ragworthy.names import Cause, Label, Stage
 from ragworthy.report.part import Content, Frozen
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
@@ -44,6 +44,8 @@ class Case(NamedTuple):
     """Its place among offenders, the worst first."""
     own: Any = None
     """What only the suite knows of it: records for offenders and rows."""
+    cause: Cause | None = None
+    """What went wrong with it; None where nothing did, or where nothing can be said."""
 
 
 class Evidence(NamedTuple):
