@@ -6,7 +6,7 @@ cluster. So all of them can be tested on the same swaps of old and new.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -15,11 +15,13 @@ from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.registry import Metric
 from ragworthy.names import HARMLESS
 from ragworthy.paired.bounds import clustered, lost, tango
+from ragworthy.paired.kappa import SCALE, cohen, jackknife
+from ragworthy.paired.percentiles import tops
 from ragworthy.paired.swaps import sums
 from ragworthy.rows import Rows, Word
 
-SCALE = 10**9
-"""Words that are no simple fractions count to so many parts of one."""
+KAPPA, VOTE = "agreement.kappa", "vote:"
+"""The number of all items at once that has a test, and how rows name the votes that it is made of."""
 GOOD = "good"
 """The metric that can be read off the labels of any run."""
 PLAIN = ("count", "sum")
@@ -83,7 +85,10 @@ class Difference(NamedTuple):
     flips: Flips | None = None
     """Where the exact test is known: words are yes or no, and no cluster has two questions that changed."""
     upper: float | None = None
+    """The loss that is not excluded, in the unit of the metric."""
     unbounded: str = ""
+    only_old: tuple[str, ...] = ()
+    only_new: tuple[str, ...] = ()
 
 
 class _Words(NamedTuple):
@@ -97,9 +102,19 @@ class _Words(NamedTuple):
 
 def difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
     """The difference that a gate is on, or why there is none."""
+    found = _difference(gate, metric, pairs)
+    if isinstance(found, str):
+        return found
+    return found._replace(only_old=pairs.only_old, only_new=pairs.only_new)
+
+
+def _difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
     members = pairs.within(gate.slice)
     if not members:
         return f"the rows name no question of {gate.slice}" if gate.slice else "the two runs share no question"
+    sign = 1 if metric.better == "higher" else -1
+    if metric.id == KAPPA:
+        return _of_votes(pairs, members, sign)
     if metric.over == "all":
         return "no test is known for a number of all questions at once"
     if metric.kind in ALONE:
@@ -115,7 +130,7 @@ def difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
         [after[nth] for _, nth in members],
         [pairs.new.clusters[nth] for _, nth in members],
     )
-    return _of_words(words, 1 if metric.better == "higher" else -1, metric.kind in PLAIN)
+    return _of_words(words, sign, metric.kind in PLAIN)
 
 
 def words_of(rows: Rows, metric: str) -> Sequence[Word] | None:
@@ -159,7 +174,8 @@ def _scale(parts: Iterable[Any]) -> int:
 
 
 def _scaled(part: Any, scale: int) -> int:
-    return round(part * scale) if isinstance(part, float) else round(Fraction(part) * scale)
+    number: int = round(part * scale if isinstance(part, float) else Fraction(part) * scale)
+    return number
 
 
 def _of_words(words: _Words, sign: int, plain: bool) -> Difference:
@@ -228,51 +244,73 @@ def _bounded(found: Difference, words: _Words, sign: int, plain: bool) -> Differ
 def _exceeding(
     gate: g.Gate, metric: Metric, pairs: Pairs, members: Sequence[tuple[int, int]], percent: int
 ) -> Difference | str:
-    """How many runs of a question are above the percentile of both runs together, less than before or more.
+    """How often a question is among the largest values of both runs together, now less than before.
 
-    The new values are first taken back by the tolerance: what is tested is whether the loss is beyond it.
+    The new values are first taken back by the tolerance: what is tested is whether the loss is beyond it. Where higher
+    values are better, what counts is what is missing among them.
     """
     before, after = pairs.old.of_runs(gate.metric), pairs.new.of_runs(gate.metric)
-    old = [[Fraction(word) for word in before[nth]] for nth, _ in members]  # type: ignore[arg-type]
-    new = [[_taken_back(gate, metric, Fraction(word)) for word in after[nth]] for _, nth in members]  # type: ignore[arg-type]
-    pooled = sorted(value for some in (*old, *new) for value in some)
-    if not pooled or not any(old) or not any(new):
+    shared = [(before[old], after[new], pairs.new.clusters[new]) for old, new in members if before[old] and after[new]]
+    if not shared:
         return "the rows do not have it"
-    limit = pooled[min(len(pooled) - 1, len(pooled) * percent // 100)]
-    shares = [
-        (_above(one, limit), _above(other, limit)) if one and other else (Fraction(0), Fraction(0))
-        for one, other in zip(old, new, strict=True)
-    ]
-    scale = _scale([share for both in shares for share in both])
-    sign = 1 if metric.better == "higher" else -1
-    moved = [sign * (_scaled(one, scale) - _scaled(other, scale)) for one, other in shares]
-    clusters = [pairs.new.clusters[nth] for _, nth in members]
-    changes = [_middle(other) - _middle(one) for one, other in zip(old, _measured(after, members), strict=True)]
+    sign, tolerance = (1 if metric.better == "higher" else -1), Fraction(gate.threshold)
+    old, new = ([[-sign * Fraction(word) for word in one[side]] for one in shared] for side in (0, 1))  # type: ignore[arg-type]
+    largest = tops(
+        [value for some in old for value in some],
+        [value for some in new for value in some],
+        percent if sign < 0 else 100 - percent,
+        **({"shift": tolerance} if gate.op == g.DROP else {"ratio": -sign * tolerance}),
+    )
+    scale = math.lcm(*{len(some) for some in (*old, *new)})
+    counts = zip(_counted(old, largest.old, scale), _counted(new, largest.new, scale), strict=True)
+    clusters = [cluster for _, _, cluster in shared]
+    changes = [_mean(other) - _mean(one) for one, other in zip(old, new, strict=True)]
     return Difference(
-        sums(moved, clusters),
-        sum(sign * change < 0 for change in changes),
-        sum(sign * change > 0 for change in changes),
-        sum(bool(one or other) for one, other in zip(old, new, strict=True)),
+        sums([now - then for then, now in counts], clusters),
+        sum(change > 0 for change in changes),
+        sum(change < 0 for change in changes),
+        len(shared),
         len(set(clusters)),
         unbounded="none is known for a percentile",
     )
 
 
-def _measured(words: Sequence[Sequence[Word]], members: Sequence[tuple[int, int]]) -> list[list[Fraction]]:
-    return [[Fraction(word) for word in words[nth]] for _, nth in members]  # type: ignore[arg-type]
+def _counted(runs: Sequence[Sequence[Fraction]], marked: Sequence[bool], scale: int) -> Iterator[int]:
+    """The share of each question's runs that are marked, as whole numbers."""
+    start = 0
+    for some in runs:
+        yield sum(marked[start : start + len(some)]) * scale // len(some)
+        start += len(some)
 
 
-def _middle(values: Sequence[Fraction]) -> Fraction:
-    return sum(values, Fraction(0)) / len(values) if values else Fraction(0)
+def _mean(values: Sequence[Fraction]) -> Fraction:
+    return sum(values, Fraction(0)) / len(values)
 
 
-def _above(values: Sequence[Fraction], limit: Fraction) -> Fraction:
-    return Fraction(sum(value > limit for value in values), len(values))
+# κ
 
 
-def _taken_back(gate: g.Gate, metric: Metric, value: Fraction) -> Fraction:
-    """A new value without the loss that is tolerated."""
-    tolerance, lower = Fraction(gate.threshold), metric.better == "lower"
-    if gate.op == g.DROP:
-        return value - tolerance if lower else value + tolerance
-    return value / (1 + tolerance if lower else 1 - tolerance)
+def _of_votes(pairs: Pairs, members: Sequence[tuple[int, int]], sign: int) -> Difference | str:
+    """What each item contributes to κ, before and after."""
+    old, new = votes_of(pairs.old), votes_of(pairs.new)
+    if old is None or new is None:
+        return "the rows hold no votes"
+    before = jackknife([old[nth] for nth, _ in members], cohen)
+    after = jackknife([new[nth] for _, nth in members], cohen)
+    if before is None or after is None:
+        return "one vote decides whether it has a value"
+    clusters = [pairs.new.clusters[nth] for _, nth in members]
+    found = _of_words(
+        _Words([(one, 1) for one in before.pseudo], [(one, 1) for one in after.pseudo], clusters, SCALE), sign, False
+    )
+    turned = [(old[one], new[other]) for one, other in members if old[one] != new[other]]
+    worse = sum(one[0] == one[1] and other[0] != other[1] for one, other in turned)
+    return found._replace(worse=worse, better=len(turned) - worse)
+
+
+def votes_of(rows: Rows) -> Sequence[tuple[str, str]] | None:
+    """The votes of two raters on every item."""
+    columns = [column for name, column in sorted(rows.own.items()) if name.startswith(VOTE)]
+    if len(columns) != 2 or any(one is None for column in columns for one in column):
+        return None
+    return [(str(one), str(other)) for one, other in zip(*columns, strict=True)]

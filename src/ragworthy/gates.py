@@ -76,9 +76,9 @@ class Gate(NamedTuple):
     """The loss that must be exceeded before a proven one fails a gate that compares; None for its tolerance."""
 
     @property
-    def effect(self) -> Fraction:
-        """The same as a number."""
-        return Fraction(self.threshold if self.min_effect is None else self.min_effect)
+    def effect_text(self) -> str:
+        """The same, with its default."""
+        return self.threshold if self.min_effect is None else self.min_effect
 
     @property
     def guard(self) -> bool:
@@ -168,9 +168,9 @@ class Baseline(NamedTuple):
     unlike: str | None = None
     name: str = "the baseline"
     rows: Rows | None = None
-    """What every metric says of every question, where it is known."""
-    rowless: str = "the baseline holds no rows"
-    """Why nothing is known of single questions, where that is so."""
+    """What every metric said of every question of it; None where that is not known."""
+    rowless: str = ""
+    """Why its rows are not known, for people."""
 
 
 Values = Mapping[tuple[str | None, str], Value]
@@ -335,7 +335,7 @@ def _compare(gate: Gate, value: Value, baseline: Fraction | None, tested: Tested
         return Outcome.UNDECIDED, f"in the review band {' … '.join(gate.review or ())}: a person decides"
     if baseline is None:
         return _hold(gate, value)
-    loss = Loss(lost, Fraction(gate.threshold), gate.effect, _upper(gate, baseline, tested))
+    loss = Loss(lost, Fraction(gate.threshold), Fraction(gate.effect_text), _upper(gate, baseline, tested))
     worded = "dropped too far" if value.better == "higher" else "rose too far"
     return decide(gate.evidence, loss, tested, worded)
 

@@ -8,7 +8,7 @@ KEYS: dict[str, dict[str, str]] = {
         "evidence": '"point" (the value decides) or "interval" (the 95 % interval decides), for gates on one number; '
         "gates that compare are decided by the questions that changed",
         "alpha": "how often a verdict may call a loss proven where nothing changed; default 0.05",
-        "cluster": 'which questions stand or fall together: those about one "document" (default), or each "question" alone',
+        "cluster": 'which questions stand or fall together: those of one "document" (default), or each "question"',
         "seed": "where chance begins when a loss is tested; default 0",
         "defaults": "whether the default gates of a suite hold beside those that are named; default true",
         "plugins": "metrics of your own: paths of Python files, or names of installed plugins; their code is run",

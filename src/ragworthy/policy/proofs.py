@@ -1,5 +1,6 @@
 """How differences are proven, as people write it: alpha, seed and cluster, in a policy, as flags or as keywords."""
 
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from ragworthy.load.checker import Checker, shown, written
@@ -40,9 +41,13 @@ def bad_alpha(text: str) -> bool:
     return number is None or not 0 < number <= (exact(MOST_ALPHA) or 0)
 
 
-def proving_of(given: dict[str, Any], where: str) -> HowProven:
-    """The same from flags or keywords; what is None was not given."""
+def proving_of(given: dict[str, Any], where: str = "") -> HowProven:
+    """The same from flags or keywords, in which a number may be a text; what is None was not given."""
     check = Checker(where)
-    found = parse_proving(check, {key: value for key, value in given.items() if value is not None})
+    table = {key: value for key, value in given.items() if value is not None}
+    if isinstance(table.get("alpha"), (str, float)):
+        number = exact(str(table["alpha"]))
+        table["alpha"] = table["alpha"] if number is None else Decimal(str(table["alpha"]))
+    found = parse_proving(check, table)
     check.stop()
     return found

@@ -111,7 +111,8 @@ def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | N
     signers = check.strings(freeze, "signers", "freeze.") or ()
     baseline = check.take(table, "baseline", str, "", "a path")
     check.stop()
-    return Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today, proving=how.proving, cluster=how.cluster)
+    policy = Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today)
+    return policy._replace(proving=how.proving, cluster=how.cluster)
 
 
 def _with_defaults(

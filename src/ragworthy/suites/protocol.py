@@ -7,6 +7,7 @@ gates, ledger, rows, offenders, labels, stages, validity. See `flow` for the ord
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import HARMLESS, Label
 from ragworthy.policy.declare import Declared, Input, Setting
 from ragworthy.policy.gate_text import MOST_KS
-from ragworthy.report.part import Column, Frozen, Table
+from ragworthy.report.part import Column, Frozen, Part, Table
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import (
     Bound,
@@ -33,6 +34,7 @@ from ragworthy.suites.evidence import (
     Ledger,
     Offender,
     Row,
+    Step,
     Summary,
     some_of_each,
 )
@@ -100,9 +102,13 @@ class Suite(ABC):
         """Whether a setting is not worth a word: nobody set it, and earlier reports do not have it."""
         return one.key.quiet and getattr(request.settings, one.field) == one.default
 
-    def steps(self, request: Request, score: Callable[[Request], Any]) -> Any:
-        """Score in one step, or in several where one depends on another."""
-        return score(request)
+    def steps(self, request: Request, score: Callable[[Request], Part]) -> Step | Part:
+        """What is scored last, where steps depend on each other; or what came of them, where one was the last."""
+        return Step(request)
+
+    def during(self) -> AbstractContextManager[None]:
+        """What holds while the suite is scored."""
+        return nullcontext()
 
     # the selftest
 

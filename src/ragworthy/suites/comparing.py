@@ -1,0 +1,54 @@
+"""What gates that compare are judged by: the questions of this run beside those of the baseline."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ragworthy import gates as g
+from ragworthy.proving import POINT, Tested
+from ragworthy.suites.evidence import Bound, Summary
+
+if TYPE_CHECKING:
+    from ragworthy.differences import Difference
+
+GOOD = ".good"
+"""How the metric ends that can be read off labels."""
+Differences = Mapping[g.Gate, "Difference | str"]
+"""The difference that each gate is on, or why there is none."""
+
+
+def differences_of(bound: Bound, summary: Summary) -> Differences:
+    """The differences that gates are on; nothing where no gate compares."""
+    wanted = [gate for gate in bound.gates if gate.op in g.AGAINST and gate.evidence != POINT]
+    baseline = bound.baseline
+    if not wanted or baseline is None or baseline.unlike is not None:
+        return {}
+    if baseline.rows is None or summary.rows is None:
+        whose, why = (baseline.name, baseline.rowless) if baseline.rows is None else ("this run", summary.rowless)
+        return dict.fromkeys(wanted, f"{whose} holds no rows{f' ({why})' if why else ''}")
+    from ragworthy.differences import difference, pair
+
+    pairs = pair(baseline.rows, summary.rows)
+    known = {name.id: name.metric for name in summary.names}
+    return {gate: difference(gate, known[gate.metric], pairs) for gate in wanted if gate.metric in known}
+
+
+def untested(found: Differences) -> dict[g.Gate, Tested]:
+    """Gates whose difference cannot be tested, each with the reason."""
+    return {gate: Tested(without=why) for gate, why in found.items() if isinstance(why, str)}
+
+
+def with_good(bound: Bound) -> Bound:
+    """The baseline with the share of good questions, which its labels say, where a gate asks for that."""
+    baseline = bound.baseline
+    asked = {gate.metric for gate in bound.gates if gate.metric.endswith(GOOD) and gate.op in g.AGAINST}
+    if baseline is None or baseline.rows is None or not asked:
+        return bound
+    from ragworthy.differences import words_of
+
+    values = dict(baseline.values)
+    for metric in asked:
+        words = [word for word in words_of(baseline.rows, metric) or () if word is not None]
+        if words:
+            values.setdefault((None, metric), Fraction(sum(map(bool, words)), len(words)))
+    return bound._replace(baseline=baseline._replace(values=values))
