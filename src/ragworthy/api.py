@@ -57,7 +57,8 @@ def score(
     runs; `profile="reference"` is for the structured and the latency suite. Agreement takes pairs, or scholar and
     auditor, or gold and traces (and corpus), or raters, or operators; retrieval also takes TREC files as qrels and run.
     Gates that compare with `baseline` are decided by the questions that changed: `alpha` is how often a loss may be
-    called proven by luck, `cluster` which questions stand or fall together ("document" or "question"), `seed` where chance begins.
+    called proven by luck, `cluster` which questions stand or fall together ("document" or "question"),
+    `seed` where chance begins.
     The default gates of the suite hold beside those that `gates` names, unless `defaults=False`.
     `plugins` are metrics of your own: paths of Python files or names of installed plugins, whose code is run.
 

@@ -207,9 +207,9 @@ def diff(given: argparse.Namespace) -> int:
     from ragworthy.experiments import index_diff as diffing
     from ragworthy.gates import Gate
     from ragworthy.policy.gate_text import parse_gate_text
+    from ragworthy.suites import SUITES
     from ragworthy.suites.retrieval import Retrieval
     from ragworthy.suites.retrieval.compared import churn_lines
-    from ragworthy.suites import SUITES
 
     if not given.gold and not given.queries:
         raise usage_error("expected --gold, --queries or both")

@@ -106,25 +106,33 @@ def _gate(
         why=check.take(table, "why", str, here, "a text"),
         suite=_suite_of(check, table, here, found, only),
     )
-    gates = []
-    effect = _effect(check, table, here)
-    for op, key in LIMITS.items():
-        if key in table:
-            number = written(table[key])
-            if number is None:
-                check.say("RW-P03", f"{here}{key}", f"expected a number, got {shown(table[key])}")
-                continue
-            made = common._replace(op=op, threshold=number, min_effect=effect if op in AGAINST else None)
-            gates.append(made if "evidence" in table else with_evidence(made, evidence))
-            check_gate(check, gates[-1], found.metric, here)
+    gates = _limited(check, table, here, common, found.metric)
     must_pass = check.strings(table, "must_pass", here)
-    if effect is not None and gates and not any(gate.op in AGAINST for gate in gates):
-        check.say("RW-P20", f"{here}min_effect", f"expected max_drop or max_worse beside it, got {_limits(gates)}")
     if must_pass:
         gates.append(common._replace(op=EACH, threshold=str(len(must_pass)), must_pass=must_pass, review=None))
         check_gate(check, gates[-1], found.metric, here)
     if not gates and not check.problems:
         check.say("RW-P11", here[:-1], "expected one of min, max, max_drop, max_worse, must_pass, got none")
+    return gates
+
+
+def _limited(check: Checker, table: dict[str, Any], here: str, common: Gate, metric: registry.Metric) -> list[Gate]:
+    """A gate for each limit that a table has; one that compares is decided by questions unless the table says else."""
+    gates = []
+    effect = _effect(check, table, here)
+    for op, key in LIMITS.items():
+        if key not in table:
+            continue
+        number = written(table[key])
+        if number is None:
+            check.say("RW-P03", f"{here}{key}", f"expected a number, got {shown(table[key])}")
+            continue
+        made = common._replace(op=op, threshold=number, min_effect=effect if op in AGAINST else None)
+        gates.append(made if "evidence" in table else with_evidence(made, made.evidence))
+        check_gate(check, gates[-1], metric, here)
+    if effect is not None and not any(gate.op in AGAINST for gate in gates):
+        got = " and ".join(LIMITS[gate.op] for gate in gates) or "neither"
+        check.say("RW-P20", f"{here}min_effect", f"expected max_drop or max_worse beside it, got {got}")
     return gates
 
 
@@ -136,10 +144,6 @@ def _effect(check: Checker, table: dict[str, Any], here: str) -> str | None:
     if number is None:
         check.say("RW-P03", f"{here}min_effect", f"expected a number, got {shown(table['min_effect'])}")
     return number
-
-
-def _limits(gates: Iterable[Gate]) -> str:
-    return " and ".join(LIMITS.get(gate.op, gate.op) for gate in gates)
 
 
 def _suite_of(

@@ -1,10 +1,11 @@
 """What gates that compare are judged by: the questions of this run beside those of the baseline."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ragworthy import gates as g
+from ragworthy.names import Outcome
 from ragworthy.proving import POINT, Tested
 from ragworthy.suites.evidence import Bound, Summary
 
@@ -52,3 +53,12 @@ def with_good(bound: Bound) -> Bound:
         if words:
             values.setdefault((None, metric), Fraction(sum(map(bool, words)), len(words)))
     return bound._replace(baseline=baseline._replace(values=values))
+
+
+def steps_of(judged: Sequence[g.Judged]) -> list[tuple[str, str]]:
+    """What to do about losses that are neither proven nor excluded."""
+    open_ones = [g.name_of(one.gate) for one in judged if one.tested is not None and one.outcome is Outcome.UNDECIDED]
+    if not open_ones:
+        return []
+    do = "look at the questions that are worse; more questions like them decide it, in both runs, and so may more runs"
+    return [(f"a loss is neither proven nor excluded: {', '.join(dict.fromkeys(open_ones))}", do)]
