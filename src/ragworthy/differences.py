@@ -6,7 +6,7 @@ cluster. So all of them can be tested on the same swaps of old and new.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -40,9 +40,9 @@ class Pairs(NamedTuple):
     only_old: tuple[str, ...]
     only_new: tuple[str, ...]
 
-    def within(self, group: str | None) -> "tuple[tuple[int, int], ...]":
-        """Those of a slice."""
-        return self.both if group is None else tuple(one for one in self.both if group in self.new.slices[one[1]])
+    def of(self, members: Collection[int]) -> "Pairs":
+        """Those that stand at some places of the new run."""
+        return self._replace(both=tuple(one for one in self.both if one[1] in members))
 
 
 def pair(old: Rows, new: Rows) -> Pairs:
@@ -101,7 +101,7 @@ class _Words(NamedTuple):
 
 
 def difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
-    """The difference that a gate is on, or why there is none."""
+    """The difference that a gate is on, from the questions that it is about; or why there is none."""
     found = _difference(gate, metric, pairs)
     if isinstance(found, str):
         return found
@@ -109,7 +109,7 @@ def difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
 
 
 def _difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
-    members = pairs.within(gate.slice)
+    members = pairs.both
     if not members:
         return f"the rows name no question of {gate.slice}" if gate.slice else "the two runs share no question"
     sign = 1 if metric.better == "higher" else -1

@@ -144,7 +144,7 @@ def find(suite: Suite, request: Request, progress: Progress | None = None) -> Op
     bound = with_good(suite.bind(request, evidence, summary, suite.baseline(opened, evidence)))
     each = must_pass(suite, request, evidence)
     found = Found(request, opened, evidence, summary, [], suite.frozen(opened, evidence))
-    return Open(suite, found, bound, each, differences_of(bound, summary))
+    return Open(suite, found, bound, each, differences_of(suite, bound, summary))
 
 
 def _prove(several: Sequence[Open]) -> Proven:

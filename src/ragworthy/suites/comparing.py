@@ -8,6 +8,7 @@ from ragworthy import gates as g
 from ragworthy.names import Outcome
 from ragworthy.proving import POINT, Tested
 from ragworthy.suites.evidence import Bound, Summary
+from ragworthy.suites.protocol import Suite
 
 if TYPE_CHECKING:
     from ragworthy.differences import Difference
@@ -18,7 +19,7 @@ Differences = Mapping[g.Gate, "Difference | str"]
 """The difference that each gate is on, or why there is none."""
 
 
-def differences_of(bound: Bound, summary: Summary) -> Differences:
+def differences_of(suite: Suite, bound: Bound, summary: Summary) -> Differences:
     """The differences that gates are on; nothing where no gate compares."""
     wanted = [gate for gate in bound.gates if gate.op in g.AGAINST and gate.evidence != POINT]
     baseline = bound.baseline
@@ -31,7 +32,9 @@ def differences_of(bound: Bound, summary: Summary) -> Differences:
 
     pairs = pair(baseline.rows, summary.rows)
     known = {name.id: name.metric for name in summary.names}
-    return {gate: difference(gate, known[gate.metric], pairs) for gate in wanted if gate.metric in known}
+    slices = {gate.slice for gate in wanted}
+    parts = {group: pairs.of({*suite.members(summary.rows, group)}) for group in slices}
+    return {gate: difference(gate, known[gate.metric], parts[gate.slice]) for gate in wanted if gate.metric in known}
 
 
 def untested(found: Differences) -> dict[g.Gate, Tested]:
