@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import DataError, policy_error
@@ -27,6 +27,9 @@ from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress as Progress
 from ragworthy.suites.request import Request as Request
 from ragworthy.suites.summarise import check_must_pass, must_pass, summarise
+
+if TYPE_CHECKING:
+    from ragworthy.differences import Difference
 
 
 class Run(NamedTuple):
@@ -150,7 +153,7 @@ def find(suite: Suite, request: Request, progress: Progress | None = None) -> Op
 def _prove(several: Sequence[Open]) -> Proven:
     """All differences of all suites as one family, on the same swaps: with more gates there is more luck."""
     tested: dict[tuple[str, g.Gate], Tested] = {}
-    to_test = {}
+    to_test: dict[tuple[str, g.Gate], Difference] = {}
     for one in several:
         tested |= {(one.suite.name, gate): why for gate, why in untested(one.differences).items()}
         to_test |= {(one.suite.name, gate): d for gate, d in one.differences.items() if not isinstance(d, str)}

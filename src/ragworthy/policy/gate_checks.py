@@ -52,7 +52,7 @@ def check_gate(check: Checker, gate: Gate, metric: registry.Metric, here: str) -
         return
     if exact(gate.threshold) is None:
         check.say("RW-P03", f"{here}{key}", f"expected a number, got {gate.threshold}")
-    elif bad := against(metric, gate.op) or (not gate.guard and idle_threshold(metric, gate.op, gate.threshold)):
+    elif not gate.guard and (bad := against(metric, gate.op) or idle_threshold(metric, gate.op, gate.threshold)):
         check.say("RW-P05", f"{here}{key}", bad)
 
 

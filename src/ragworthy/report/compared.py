@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
+from ragworthy.names import Outcome
 from ragworthy.proving import UNCHANGED, Tested
 from ragworthy.report.show import gate_name, number, plural
 
@@ -53,7 +54,7 @@ def note(one: g.Judged) -> str | None:
     over = f" over {tested.gates} gates" if tested.gates > 1 else ""
     told = f"{plural(tested.worse, 'question')} worse, {tested.better:,} better: p = {p_text(tested)}{over}"
     up_to = _up_to(one)
-    if one.outcome is g.Outcome.FAIL or not up_to:
+    if one.outcome is Outcome.FAIL or not up_to:
         return told
     return f"{told}; a loss up to {up_to} is not excluded"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ragworthy import gates as g
 from ragworthy.names import Outcome
-from ragworthy.proving import POINT, Tested
+from ragworthy.proving import POINT, Proving, Tested
 from ragworthy.suites.evidence import Bound, Summary
 from ragworthy.suites.protocol import Suite
 
@@ -35,6 +35,16 @@ def differences_of(suite: Suite, bound: Bound, summary: Summary) -> Differences:
     slices = {gate.slice for gate in wanted}
     parts = {group: pairs.of({*suite.members(summary.rows, group)}) for group in slices}
     return {gate: difference(gate, known[gate.metric], parts[gate.slice]) for gate in wanted if gate.metric in known}
+
+
+def tested_alone(suite: Suite, gate: g.Gate, baseline: g.Baseline, summary: Summary, proving: Proving) -> Tested | None:
+    """What the questions say of one gate that is no part of a verdict; None where nothing can be compared."""
+    found = differences_of(suite, Bound((gate,), baseline, ()), summary).get(gate)
+    if found is None or isinstance(found, str):
+        return None if found is None else Tested(without=found)
+    from ragworthy.proofs import prove
+
+    return prove({gate: found}, proving)[gate]
 
 
 def untested(found: Differences) -> dict[g.Gate, Tested]:
