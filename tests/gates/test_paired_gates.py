@@ -356,8 +356,8 @@ def test_people_see_flips_p_and_bound_in_every_form() -> None:
     flips(6, 1, 100)  # Tango's upper end is 0.1034
     Path("ragworthy.toml").write_text(SUITE + DROP)
     done = shown("-o", "r.md", "-o", "r.xml")
-    table = done.out[done.out.index("  against the baseline") :].splitlines()
-    assert table[0].split() == ["against", "the", "baseline", "worse", "better", "p", "loss", "not", "excluded"]
+    table = done.out[done.out.index("  gate that compares") :].splitlines()
+    assert table[0].split() == ["gate", "that", "compares", "worse", "better", "p", "loss", "not", "excluded"]
     assert table[1].split() == ["answers.precision", "6", "1", "0.062", "10.4", "points"]
     assert max(map(len, table[:2])) <= 80
     assert "| answers.precision | 6 | 1 | 0.062 | 10.4 points |" in Path("r.md").read_text().replace("`", "")

@@ -70,7 +70,7 @@ def by_every_swap(moved: list[Fraction]) -> float:
         sum(sign * one for sign, one in zip(signs, changed, strict=True)) >= sum(changed)
         for signs in itertools.product((1, -1), repeat=len(changed))
     )
-    return reached / 2 ** len(changed)
+    return float(Fraction(reached, 2 ** len(changed)))
 
 
 YES_NO = st.sampled_from([True, False, None])

@@ -9,7 +9,7 @@ from ragworthy.names import Outcome
 from ragworthy.proving import UNCHANGED, Tested
 from ragworthy.report.show import gate_name, number, plural
 
-HEADER = ("against the baseline", "worse", "better", "p", "loss not excluded")
+HEADER = ("gate that compares", "worse", "better", "p", "loss not excluded")
 
 
 def entry(one: g.Judged) -> dict[str, Any] | None:
