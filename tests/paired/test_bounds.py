@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworthy.paired import bounds
@@ -49,6 +49,7 @@ def test_the_published_example() -> None:
     assert bounds.noninferior(60, 40, 2000, 0.02) == pytest.approx(0.0262, abs=5e-5)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 200))
 def test_the_ends_are_losses_that_the_likelihood_rejects(worse: int, better: int, more: int) -> None:
     """Independent: at a given loss the chance of "better" is fitted by maximising the likelihood, not by its root."""
@@ -65,6 +66,7 @@ def test_the_ends_are_losses_that_the_likelihood_rejects(worse: int, better: int
         assert score == pytest.approx(sign * Z, abs=2e-3)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 100))
 def test_turned_round_the_interval_is_mirrored(worse: int, better: int, more: int) -> None:
     cases = worse + better + more
@@ -89,6 +91,7 @@ def test_all_cases_flipped() -> None:
         bounds.tango(5, 6, 10)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 400), st.sampled_from([0.01, 0.02, 0.05, 0.1]))
 def test_unchanged_is_an_interval_inside_the_margin(worse: int, better: int, more: int, margin: float) -> None:
     cases = worse + better + more

@@ -179,8 +179,8 @@ def clustered(u: Mapping[str, float], cases: int, level: float = ONE_SIDED, *, l
     """The interval of a loss from what every cluster pulls at it (`lost`): delta method, t with G − 1 degrees.
 
     Where nothing pulls (no question changed) each cluster counts as one case of `tango`: an interval of no width would
-    claim too much. None with fewer than two clusters. With few changed clusters its upper end misses more often than it
-    should (design/paired.md): for a rate with the same cases in both runs, `tango_clustered` is nearer.
+    claim too much. None with fewer than two clusters. Where few clusters carry the loss, its upper end misses more often
+    than it should (design/paired.md): for a rate with the same cases in both runs, `tango_clustered` is nearer.
 
     >>> [round(end, 4) for end in clustered({"a": -0.5, "b": 0.5, "c": 0.0}, 3, loss=0.1)]
     [-0.7429, 0.9429]
