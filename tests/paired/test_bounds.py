@@ -181,3 +181,16 @@ def test_where_nothing_changed_clusters_count_as_cases() -> None:
     assert bounds.clustered({"a": 0.0}, 6, loss=0.0) is None
     assert bounds.lost([(0, 0)], [(1, 1)], ["a"]) is None
     assert bounds.within(Interval(-0.02, 0.02), 0.02)
+
+
+def test_where_every_cluster_loses_as_much_the_interval_lies_around_the_loss() -> None:
+    """One of three questions lost in each of seven documents: nothing pulls, though a third was lost."""
+    old, new = [(1, 1)] * 21, [(0, 1), (1, 1), (1, 1)] * 7
+    found = bounds.lost(old, new, [str(n // 3) for n in range(21)])
+    assert found is not None
+    assert max(map(abs, found.residuals.values())) < 1e-12
+    half = bounds.tango(0, 0, 7).high
+    assert bounds.clustered(found.residuals, 21, loss=1 / 3) == pytest.approx((1 / 3 - half, 1 / 3 + half))
+    score = bounds.tango_clustered(7, 0, 21, found.residuals)
+    assert score is not None
+    assert score.low < 1 / 3 < score.high and score.high > bounds.tango(7, 0, 21).high
