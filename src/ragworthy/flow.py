@@ -222,8 +222,9 @@ def check_stale(requests: Sequence[Request]) -> None:
         gold = request.get("gold")
         for one in SUITES[request.suite].inputs:
             made = request.get(one.key) if one.of_run else None
-            if isinstance(made, (str, Path)) and isinstance(gold, (str, Path)):
-                check_beside(Path(made), Path(gold))
+            for path in made if isinstance(made, tuple) else (made,):
+                if isinstance(path, (str, Path)) and isinstance(gold, (str, Path)):
+                    check_beside(Path(path), Path(gold))
 
 
 def check_request(request: Request) -> None:

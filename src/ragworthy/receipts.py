@@ -72,7 +72,8 @@ def _paths(one: Input, given: Any) -> dict[str, Path]:
     if one.form == "files":
         if any(isinstance(table, Table) for table in given):
             raise usage_error(f"a receipt needs files: {role} were given as a table")
-        return {f"{role}:{nth}": Path(path) for nth, path in enumerate(given)}
+        first = int(one.key == "reruns")  # the first run has the role for itself
+        return {f"{role}:{nth}": Path(path) for nth, path in enumerate(given, start=first)}
     if not isinstance(given, (str, Path)):
         raise usage_error(f"a receipt needs files: {role} was given as records")
     return corpus_files(Path(given), role) if one.form == "corpus" else {role: Path(given)}

@@ -130,6 +130,8 @@ def inputs_of(given: argparse.Namespace, suite: Declared) -> dict[str, Any]:
         if value or (suite.required(one) and value is not None):
             path = str if one.written else Path  # what is written is named as it was typed
             found[one.key] = tuple(map(path, value)) if one.several else path(value)
+        if one.more and (others := getattr(given, one.more, None)):
+            found[one.more] = tuple(map(Path, others))
     return found
 
 
@@ -238,6 +240,8 @@ def _answers(given: argparse.Namespace, suite: Declared, inputs: Mapping[str, An
         raise usage_error(f"--k: expected a whole number, got {given.k}") from None
     if given.gates is not None and len(given.gates) != 1:
         raise usage_error("--gates: the reference scorer takes one comma-separated text")
+    if "reruns" in inputs:
+        raise usage_error("--profile reference reads one --trace")
     text, passed = reference(inputs["gold"], inputs["traces"], k, given.gates[0] if given.gates else None)
     return Printed(text, _verdict(passed))
 

@@ -11,7 +11,7 @@ from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only, c
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.report.part import Column
+from ragworthy.report.part import Column, noted
 from ragworthy.report.show import answered_line, counted
 from ragworthy.rows import Rows
 from ragworthy.stats import wilson
@@ -32,8 +32,9 @@ from ragworthy.suites.answers.missing import (
 )
 from ragworthy.suites.answers.offenders import case_of, offender_of, remarks_of
 from ragworthy.suites.answers.parallel.job import Measured, Tally
-from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured, packs_of, texts_of
+from ragworthy.suites.answers.read import Alike, Kept, corpus_of, packs_of, read_runs, texts_of
 from ragworthy.suites.answers.read import pack_path as pack_path
+from ragworthy.suites.answers.reruns import asked_in, copies, runs_in
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.answers.taken import with_errors
@@ -43,6 +44,7 @@ from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Items, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.id_clashes import id_clashes
+from ragworthy.suites.intervals import Part
 from ragworthy.suites.kept import too_many
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
@@ -69,7 +71,12 @@ class Answers(Suite):
     always = ALWAYS
     shows_undefined = True
     claims_always = True
-    columns = (Column("refusal_rule", "text"), Column("claim_all", "json"), Column("remarks", "json"))
+    columns = (
+        Column("run", "int"),
+        Column("refusal_rule", "text"),
+        Column("claim_all", "json"),
+        Column("remarks", "json"),
+    )
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """A tally: how many questions there are of each set of flags and slices."""
@@ -83,11 +90,10 @@ class Answers(Suite):
             chunks=corpus.texts,
             by_rule=by_rule_of(settings),
         )
-        found = measured(opened, request, rules, self.slice_fields(request), progress, corpus.bindings)
+        found, own, traces = read_runs(opened, request, rules, self.slice_fields(request), progress, corpus)
         cases = _cases(found.tally, rules.ks, corpus.whole)
-        counts = _counts(cases, found)
-        records = {"gold": counts["gold"], "trace": found.traces}
-        own = kept(found, opened, rules, corpus.bindings, parts=request.keep_rows)
+        counts = _counts(cases, found, len(traces))
+        records = {"gold": counts["gold"], **traces}
         return Evidence(
             cases=cases,
             records=records if corpus.texts is None else records | {"corpus": len(corpus.texts)},
@@ -103,10 +109,17 @@ class Answers(Suite):
                 "support": corpus.texts is not None,
             },
             own=own,
-            errored=((counts["errored"], counts["gold"], "questions"),),
-            missing=(counts["missing"], "trace"),
-            invalid=(*own.fit.invalid, *id_clashes(opened["trace"])),
+            errored=((counts["errored"], asked_in(counts), "questions" if len(traces) == 1 else "answers"),),
+            missing=(counts["missing"], "trace" if len(traces) == 1 else "trace in one of the runs"),
+            invalid=tuple(
+                dict.fromkeys(
+                    reason
+                    for fit, role in zip((own.fit, *own.others), traces, strict=True)
+                    for reason in (*fit.invalid, *id_clashes(opened[role]))
+                )
+            ),
             gold_sha256=opened["gold"].sha256(),
+            runs=len(traces),
         )
 
     # the doctor and the selftest
@@ -179,6 +192,11 @@ class Answers(Suite):
         if not own.topics:
             return too_many(evidence.counts["gold"])
         return rows_of_flags(self, own, summary, clusters_of(own.qids, own.topics).by(request.cluster))
+
+    def parts(self, name: MetricName, evidence: Evidence, summary: Summary) -> list[Part]:
+        """What each question adds: of several runs, how many are good, and how many are cases."""
+        found = super().parts(name, evidence, summary)
+        return found if evidence.runs == 1 else [one and tuple(part * evidence.runs for part in one) for one in found]
 
     def within(self, case: Case, group: str | None) -> Case:
         """A case with the number of its questions that belong to the group."""
@@ -258,8 +276,18 @@ class Answers(Suite):
         }
 
     def rows(self, found: Found) -> Iterator[Row]:
-        """Every question's row, in gold order. What the same flags say is worked out once."""
+        """Every question's row, in gold order; where there are several runs, one run after another."""
         own: Kept = found.own
+        if not own.reruns:
+            yield from self._rows(found, own)
+            return
+        for nth, (flags, compared) in enumerate(own.runs, start=1):
+            only = own if nth == 1 else own._replace(rules={}, parts={}, fit=own.others[nth - 2])
+            for row in self._rows(found, only._replace(flags=flags, compared=compared)):
+                yield row._replace(own={"run": nth, **row.own})
+
+    def _rows(self, found: Found, own: Kept) -> Iterator[Row]:
+        """The rows of one run. What the same flags say is worked out once."""
         by_rule, remarks = by_rule_of(found.request.settings) is not None, remarks_of(own)
         alike: dict[Any, tuple[Any, ...]] = {}
         for nth, (qid, flags) in enumerate(zip(own.qids, own.flags, strict=True)):
@@ -290,10 +318,10 @@ class Answers(Suite):
         rules = dict(sorted(Counter(own.rules.values()).items()))
         return Extra(
             body={"metrics": told(own.bindings), "labels": {"refusal_rules": rules} if rules else {}},
-            warnings=[*warnings(found), *evidence_warnings(found, own.bindings, own.unchecked)],
+            warnings=[*warnings(found), *_of_copies(found), *evidence_warnings(found, own.bindings, own.unchecked)],
             steps=[*evidence_steps(own.bindings), *steps(found)],
             invalid=invalid(found, own.bindings),
-            texts=cache(partial(texts_of, found.opened)),
+            texts=cache(partial(texts_of, found.opened, claims=not own.reruns)),
             kept={"tally": tally},
         )
 
@@ -308,7 +336,8 @@ class Answers(Suite):
 
     def counts_line(self, counts: dict[str, Any]) -> str:
         """How many questions there were, and what became of them."""
-        return answered_line(counts)
+        runs = runs_in(counts)
+        return answered_line(counts, f" in {runs} runs" if runs > 1 else "")
 
     def lines(self, body: dict[str, Any]) -> list[str]:
         """How the evidence of the gold set was bound, and the rules by which claims are refusals."""
@@ -321,6 +350,11 @@ SUITE = Answers()
 
 def _uses_scu(request: Request) -> bool:
     return request.settings.scu or any(gate.metric in SCU_METRICS for gate in request.gates)
+
+
+def _of_copies(found: Found) -> list[dict[str, Any]]:
+    roles = [role for role in found.evidence.records if role.partition(":")[0] == "trace"]
+    return noted([copies([found.opened[role] for role in roles])]) if len(roles) > 1 else []
 
 
 def _of_shipped(name: MetricName) -> bool:
@@ -358,18 +392,21 @@ def _entry(flags: int, slices: tuple[str, ...], compared: "Compared | None", cou
     return entry if compared is None else [*entry, list(map(int, compared))]
 
 
-def _counts(cases: Sequence[Case], found: Measured) -> dict[str, int]:
+def _counts(cases: Sequence[Case], found: Measured, runs: int) -> dict[str, int]:
+    """Questions by what they are; answers, of all runs, by what became of them."""
+
     def count(holds: Callable[[f.Facts], bool]) -> int:
         return sum(case.weight for case in cases if holds(case.facts))
 
     return {
-        "gold": sum(case.weight for case in cases),
+        "gold": sum(case.weight for case in cases) // runs,
+        **({"runs": runs} if runs > 1 else {}),
         "answered": count(lambda one: one.shipped),
         "refused": count(lambda one: one.refused),
         "missing": count(lambda one: one.missing),
         "errored": count(lambda one: one.errored),
-        "answerable": count(lambda one: one.answerable),
-        "unanswerable": count(lambda one: not one.answerable),
+        "answerable": count(lambda one: one.answerable) // runs,
+        "unanswerable": count(lambda one: not one.answerable) // runs,
         "duplicate_traces": found.traces_replaced,
         "orphan_traces": found.orphans,
     }
