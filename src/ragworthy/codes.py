@@ -202,6 +202,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-P21": Code("proof", "How losses are to be proven cannot be meant.", "alpha is the rate of false alarms, above 0 and up to 0.2 (default 0.05); seed is a whole number from 0 up."),
     "RW-P18": Code("refusal_pack", "There is no refusal pack of this name.", "Name one of those listed; docs/refusals.md says what each is worth."),
     "RW-P23": Code("same_run", "The same file is named as two runs.", "Name every run once: ask the questions again with another --out for one more run."),
+    "RW-P24": Code("rerun", "Only questions that must pass are asked again before they fail.", "Write rerun beside must_pass, or leave it out: rates over several runs are pooled anyway."),
     # usage
     "RW-U01": Code("usage", "The command or call cannot be carried out as given.", "See 'ragworthy COMMAND --help'."),
     "RW-U02": Code("reference_cannot", "The sources' own scorer stops with an error on this input.", "Score with the default profile, which names the faulty record."),

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import NamedTuple
 
+from ragworthy.mustpass import Asked, Said, passing
 from ragworthy.names import Outcome, Verdict
 from ragworthy.proving import INTERVAL, NO_TEST, PAIRED, POINT, Loss, Tested, decide
 from ragworthy.rows import Rows
@@ -79,6 +81,8 @@ class Gate(NamedTuple):
     """Whether nobody named it: a default gate that stays beside the ones that were named."""
     min_effect: str | None = None
     """The loss that must be exceeded before a proven one fails a gate that compares; None for its tolerance."""
+    rerun: bool = False
+    """Whether a question that must pass and does not in its only run is to be asked again before that is a failure."""
 
     @property
     def effect_text(self) -> str:
@@ -176,6 +180,8 @@ class Baseline(NamedTuple):
     """What every metric said of every question of it; None where that is not known."""
     rowless: str = ""
     """Why its rows are not known, for people."""
+    passed: Mapping[tuple[str, str], bool] = MappingProxyType({})
+    """Whether questions that must pass ever did, by metric and qid, as far as its rows say."""
 
 
 Values = Mapping[tuple[str | None, str], Value]
@@ -188,11 +194,11 @@ def judge(
     *,
     baseline: Baseline | None = None,
     waivers: tuple[Waiver, ...] = (),
-    each: Mapping[tuple[str, str], bool | None] | None = None,
+    each: Mapping[tuple[str, str], Said] | None = None,
     tested: Mapping[Gate, Tested] | None = None,
 ) -> list[Judged]:
-    """Every gate's outcome. `each` holds the per-question results that `must_pass` gates ask for, `tested` what the
-    questions of both runs say of gates that compare.
+    """Every gate's outcome. `each` holds the per-question results that `must_pass` gates ask for, run by run where
+    there are several, `tested` what the questions of both runs say of gates that compare.
     """
     waived = {waiver.gate: waiver for waiver in waivers}
     judged = []
@@ -252,7 +258,7 @@ def _judge_one(
     gate: Gate,
     value: Value | None,
     baseline: Baseline | None,
-    each: Mapping[tuple[str, str], bool | None],
+    each: Mapping[tuple[str, str], Said],
     tested: Tested | None,
 ) -> Judged:
     previous = None if baseline is None else baseline.thresholds.get((gate.metric, gate.op, gate.slice))
@@ -264,7 +270,7 @@ def _judge_one(
         outcome = Outcome.FAIL if value.endless else Outcome.NOT_MEASURED
         return Judged(gate, outcome, value.undefined or "", value, previous=previous)
     if gate.op == EACH:
-        return _judge_each(gate, value, each)
+        return _judge_each(gate, value, baseline, each)
     if gate.op == MAX and value.most and Fraction(gate.threshold) >= value.most:
         reason = f"it can never fail: there are only {value.most} {value.cases}"
         return Judged(gate, Outcome.NOT_MEASURED, reason, value, previous=previous)
@@ -285,14 +291,14 @@ def _judge_one(
     return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
 
 
-def _judge_each(gate: Gate, value: Value, each: Mapping[tuple[str, str], bool | None]) -> Judged:
+def _judge_each(gate: Gate, value: Value, baseline: Baseline | None, each: Mapping[tuple[str, str], Said]) -> Judged:
+    known = {} if baseline is None or baseline.unlike else baseline.passed
     good = value.better == "higher"
-    failing = tuple(qid for qid in gate.must_pass if each.get((gate.metric, qid)) is not good)
-    if failing:
-        return Judged(gate, Outcome.FAIL, f"must pass, but do not: {', '.join(failing)}", value, failing=failing)
-    if few := _too_few(gate, value):
-        return Judged(gate, Outcome.UNDECIDED, few, value)
-    return Judged(gate, Outcome.PASS, f"all {len(gate.must_pass)} questions that must pass do", value)
+    asked = [Asked.of(qid, each.get((gate.metric, qid)), good, known.get((gate.metric, qid))) for qid in gate.must_pass]
+    outcome, reason, failing = passing(asked, gate.rerun)
+    if outcome is Outcome.PASS and (few := _too_few(gate, value)):
+        outcome, reason = Outcome.UNDECIDED, few
+    return Judged(gate, outcome, reason, value, failing=failing)
 
 
 def _lost(gate: Gate, value: Value, baseline: Fraction) -> Fraction | None:

@@ -107,7 +107,7 @@ def _proven(request: flow.Request) -> dict[str, Any]:
 def _written(gate: Gate) -> dict[str, Any]:
     """A gate as a receipt keeps it; that nobody wrote it, or named it, is said only where it is so."""
     fields = {**gate._asdict(), "must_pass": list(gate.must_pass)}
-    return {key: value for key, value in fields.items() if key not in ("usual", "kept", "min_effect") or value}
+    return {key: value for key, value in fields.items() if key not in ("usual", "kept", "min_effect", "rerun") or value}
 
 
 def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:

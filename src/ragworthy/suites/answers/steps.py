@@ -69,10 +69,8 @@ def _blocking(found: Found) -> list[_Symptom]:
         told.append(_Symptom(_errors(found)))
     if found.value("answers.missing").num:
         do = "run the pipeline over the whole gold set and score again"
-        if (
-            found.evidence.counts["missing"] == asked_in(found.evidence.counts)
-            and found.evidence.counts["orphan_traces"]
-        ):
+        counts = found.evidence.counts
+        if counts["missing"] == asked_in(counts) and counts["orphan_traces"]:
             do = "no trace has an id of the gold set: are these traces of another one, or are ids made in another way?"
         told.append(_Symptom(("questions without a trace", do)))
     if fit.unseen is not None and fit.unseen.all:
@@ -92,7 +90,8 @@ def _errors(found: Found) -> Step:
     own: Kept = found.own
     counts = found.evidence.counts
     reasons = "; ".join(dict.fromkeys(place.said for place in own.places.get(f.ERRORED, ())))
-    ended = f"{counts['errored']:,} of {plural(asked_in(counts), 'question' if runs_in(counts) == 1 else 'answer')} ended in an error"
+    asked = plural(asked_in(counts), "question" if runs_in(counts) == 1 else "answer")
+    ended = f"{counts['errored']:,} of {asked} ended in an error"
     return "errors instead of answers", f"{ended} ({reasons}): fix the pipeline and run it again"
 
 
@@ -191,7 +190,9 @@ def _of_stages(found: Found, explained: set[Stage]) -> list[Step]:
         if stage is Stage.PIPELINE:
             told += _of_pipeline(found)
         elif stage not in explained:
-            told.append(step_of(stage, cases, asked_in(found.evidence.counts), known))
+            counts = found.evidence.counts
+            pattern, do = step_of(stage, cases, asked_in(counts), known)
+            told.append((f"{pattern} in {runs_in(counts)} runs" if runs_in(counts) > 1 else pattern, do))
     return told
 
 

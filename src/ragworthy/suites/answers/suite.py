@@ -232,6 +232,12 @@ class Answers(Suite):
         known = own.watched.get(qid)
         return None if known is None else case_of(Alike(known.flags, compared=known.compared), own.ks, qid, own.whole)
 
+    def again(self, evidence: Evidence, qid: str) -> Sequence[Case]:
+        """The same in further runs."""
+        own: Kept = evidence.own
+        known = [one.watched[qid] for one in own.reruns if qid in one.watched]
+        return [case_of(Alike(one.flags, compared=one.compared), own.ks, qid, own.whole) for one in known]
+
     def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
         """Gates whose cases errors took away are not measured."""
         return with_errors(judged, evidence, self.word)
