@@ -84,13 +84,16 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
     report = model.assemble(parts)
     if plugins := plugins_of(requests):
         report["provenance"]["plugins"] = [one.told() for one in plugins]
+    if requests and (attempts := requests[0].attempts) is not None:
+        report["attempts"] = attempts.told()
     return Run(report, parts)
 
 
 def with_judged(run: Run, suite: str, judged: g.Judged) -> Run:
     """The same with one more gate of a suite, and the verdict that follows."""
     parts = [one._replace(judged=[*one.judged, judged]) if one.suite == suite else one for one in run.parts]
-    return Run(model.assemble(parts) | {"provenance": run.report["provenance"]}, parts)
+    kept = {key: run.report[key] for key in ("provenance", "attempts") if key in run.report}
+    return Run(model.assemble(parts) | kept, parts)
 
 
 def _part(request: Request, progress: Progress | None) -> Part:

@@ -13,6 +13,20 @@ from ragworthy.load.plugins import Plugin
 Progress = Callable[[int, int], None]
 
 
+class Attempts(NamedTuple):
+    """How often the same gold set was judged on the same commit: a fact that is given, not derived."""
+
+    count: int
+    """This run included."""
+    chain: tuple[str, ...]
+    """The hashes of the runs before this one, as the store of earlier runs chains them, oldest first."""
+    commit: str
+
+    def told(self) -> dict[str, Any]:
+        """What a report and a receipt keep of it."""
+        return {"count": self.count, "chain": list(self.chain), "commit": self.commit}
+
+
 class Request(NamedTuple):
     """One suite to score: what, against what, by which rules."""
 
@@ -41,6 +55,8 @@ class Request(NamedTuple):
     jobs: int | None = None
     keep_rows: bool = False
     most_offenders: int = 10
+    attempts: Attempts | None = None
+    """The runs on the same gold set and commit; None where nothing counts them."""
     damage: Any = None
     """What a selftest does to each record that is read (`Damage.do` of `suites/damage.py`); None leaves them alone."""
 
