@@ -128,7 +128,7 @@ def _waiver(one: Judged, today: date) -> str:
 
 def trend(given: argparse.Namespace) -> int:
     """How the numbers of several reports move; exit 1 on an alert, 4 where they cannot be compared."""
-    from ragworthy import history as trending
+    from ragworthy.history import trend as trending
 
     keep_inputs([given.output], given.reports)
     found = trending.trend([Path(name) for name in given.reports], suite=given.suite_name, repeated=given.repeated)
