@@ -307,7 +307,9 @@ def check(path: Path, how: How) -> Checked:
         return nothing._replace(differences=[f"request.today: the receipt is of {given.request.today}, to come yet"])
     try:
         trusted = how.run_plugins or not how.bundled
-        requests = [one._replace(jobs=how.jobs, keep_rows=how.bundled) for one in _requests(given, found, trusted=trusted)]
+        requests = [
+            one._replace(jobs=how.jobs, keep_rows=how.bundled) for one in _requests(given, found, trusted=trusted)
+        ]
         run = flow.score_all(requests)
         again = make(run, requests, root, found.moved)
     except RagworthyError as error:

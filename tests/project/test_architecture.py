@@ -40,7 +40,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("history", "selftest", "doctor", "starter", "given", "prefill"),
         ("single",),
         ("receipts", "frames"),
-        ("result",),
+        ("proof", "result"),
         ("api", "experiments"),
         ("ran",),
         ("marked",),

@@ -78,17 +78,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     one.add_argument("-o", "--output", metavar="FILE", help="write the trend as JSON")
     one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
 
-    one = command(
-        commands,
-        "verify",
-        "re-derive a verdict from its receipt; exit 0 only when every byte agrees",
-        "gate:verify",
-    )
-    one.add_argument("receipt", metavar="RECEIPT",
-                     help="a receipt written by gate or score; code of plugins that it names is run")  # fmt: skip
-    one.add_argument("--expect", choices=["SHIP", "NO-SHIP", "INCONCLUSIVE", "INVALID"], metavar="VERDICT",
-                     help="exit 1 unless the verdict is this one: verify RECEIPT --expect SHIP && deploy")  # fmt: skip
-    one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
+    _proof(commands)
 
     _gold(command(commands, "gold", "the gold set's own quality, lock and changes", None))
 
@@ -108,6 +98,37 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     one = command(commands, "completion", "print a completion script for your shell", "explain:completion")
     one.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell")
     return top
+
+
+def _proof(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """What is done with receipts and bundles."""
+    one = command(
+        commands,
+        "verify",
+        "re-derive a verdict from its receipt or bundle; exit 0 only when every byte agrees",
+        "proof:verify",
+    )
+    one.add_argument("receipt", metavar="RECEIPT|BUNDLE",
+                     help="what gate or score wrote; code of plugins that a receipt names is run")  # fmt: skip
+    one.add_argument("--expect", choices=["SHIP", "NO-SHIP", "INCONCLUSIVE", "INVALID"], metavar="VERDICT",
+                     help="exit 1 unless the verdict is this one: verify RECEIPT --expect SHIP && deploy")  # fmt: skip
+    one.add_argument("--inputs", metavar="DIR", help="a folder in which inputs of a receipt are found by their bytes")
+    one.add_argument("--signers", metavar="FILE", help="who may have signed: an allowed_signers file of OpenSSH")
+    one.add_argument("--signer", metavar="NAME", help="who of them must have signed")
+    one.add_argument("--store", metavar="PATH|URL", help="the history in which attempts and blessings must be found")
+    one.add_argument("--run-plugins", action="store_true",
+                     help="run the code of plugins that a bundle holds: it is somebody's code")  # fmt: skip
+    one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
+
+    one = command(commands, "sign", "sign a receipt or a bundle with an SSH key", "proof:sign")
+    one.add_argument("receipt", metavar="RECEIPT|BUNDLE", help="what gate or score wrote")
+    one.add_argument("--key", required=True, metavar="FILE", help="a private SSH key, or the public one of an agent's")
+
+    group = command(commands, "receipt", "two receipts beside each other", None)
+    verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
+    one = command(verbs, "diff", "what changed between two receipts: inputs, settings, gates, numbers", "proof:diff")
+    one.add_argument("old", metavar="OLD", help="a receipt or a bundle")
+    one.add_argument("new", metavar="NEW", help="another one")
 
 
 def _init(one: argparse.ArgumentParser) -> None:

@@ -98,7 +98,7 @@ def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: di
 
 def _items(given: argparse.Namespace, request: flow.Request) -> int:
     """Show single items, expected against got; exit 0 only when all of them are good."""
-    if given.format not in ("text", "markdown") or given.rows or given.receipt:
+    if given.format not in ("text", "markdown") or given.rows or given.receipt or given.bundle:
         raise usage_error("--item: shows items as text or markdown, and writes no rows or receipts")
     targets = {name: writing.form_of(Path(name)) for name in given.output}
     if other := [name for name, form in targets.items() if form not in ("text", "markdown")]:
@@ -199,7 +199,7 @@ class Program(NamedTuple):
 
 def printed(given: argparse.Namespace, suite: Declared, inputs: Mapping[str, Any]) -> int:
     """Run the program of a suite and print what it prints; the exit code follows its verdict."""
-    if given.receipt or given.rows:
+    if given.receipt or given.rows or given.bundle:
         raise usage_error("--profile reference writes no receipts or rows")
     program = PROGRAMS[suite.name]
     for name in given.output:

@@ -87,7 +87,8 @@ def parse_policy(
     named = check.strings(table, "plugins", "") or ()
     folder = path.parent if path is not None else Path()
     loaded = [
-        load_file(elsewhere[name], name) if name in elsewhere
+        load_file(elsewhere[name], name)
+        if name in elsewhere
         else load_metrics(name, folder, where=where, field=f"plugins[{nth}]")
         for nth, name in enumerate(named)
     ]

@@ -7,7 +7,7 @@ each input is found by its bytes, and all is derived again.
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
@@ -18,6 +18,9 @@ import msgspec
 from ragworthy import flow, receipts
 from ragworthy.errors import Problem, data_error, explained
 from ragworthy.files import LARGEST_TEXT, read_bytes
+from ragworthy.index.blocks import CHUNKS
+from ragworthy.index.blocks import MANIFEST as INDEX
+from ragworthy.index.manifest import data_of, decode
 from ragworthy.names import VERSION
 from ragworthy.proof import signing, zipped
 from ragworthy.proof.zipped import Entry, entry
@@ -60,6 +63,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 def write(path: Path, made: bytes, run: flow.Run, requests: Sequence[flow.Request], key: Path | None = None) -> None:
     """Write the bundle of a run, `made` being its receipt; signed where there is a key."""
     inputs = receipts.files(requests)
+    scored = {one["role"]: one["sha256"] for one in json.loads(made)["inputs"]}
+    for role, first in tuple(inputs.items()):
+        for name, sha256 in _of_index(role, first, inputs).items():
+            inputs[f"{role}/{name}"] = first.parent / name
+            scored[f"{role}/{name}"] = sha256
     with tempfile.TemporaryDirectory(prefix="ragworthy-") as name:
         folder = Path(name)
         (folder / RECEIPT).write_bytes(made + b"\n")
@@ -69,7 +77,9 @@ def write(path: Path, made: bytes, run: flow.Run, requests: Sequence[flow.Reques
         entries = [entry(one, folder / one) for one in OWN]
         roles = _names(inputs)
         entries += [entry(one, inputs[held[0]]) for one, held in roles.items()]
-        _check_scored(entries, roles, made)
+        for one in entries:
+            if any(scored[role] != one.sha256 for role in roles.get(one.name, ())):
+                raise data_error("RW-F16", "expected the bytes that were scored, got others", where=str(one.path))
         _seal(path, entries, roles, folder, key)
 
 
@@ -78,14 +88,14 @@ def _names(inputs: Mapping[str, Path]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     homes: dict[str, str] = {}
     seen: dict[Path, str] = {}
-    for nth, (role, path) in enumerate(sorted(inputs.items()), 1):
+    for role, path in sorted(inputs.items()):
         base, _, part = role.partition("/")
-        if part and base in homes and inputs[base].parent == path.parent:  # a file of an index stands beside the first
-            name = f"{homes[base]}/{path.name}"
+        if part and base in homes:  # a file of an index stands beside its manifest
+            name = f"{homes[base]}/{part}"
         else:
-            homes[role] = seen[path].rpartition("/")[0] if path in seen else f"{INPUTS}{nth:02d}-{_plain(role)}"
+            homes[role] = seen[path].rpartition("/")[0] if path in seen else f"{INPUTS}{len(homes) + 1:02d}-{_plain(role)}"
             name = f"{homes[role]}/{_plain(path.name)}"
-        seen[path] = name
+        seen.setdefault(path, name)
         found.setdefault(name, []).append(role)
     return found
 
@@ -95,17 +105,14 @@ def _plain(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).lstrip(".")[-100:] or "file"
 
 
-def _check_scored(entries: Sequence[Entry], roles: Mapping[str, list[str]], made: bytes) -> None:
-    """Refuse inputs that changed between the score and the bundle."""
-    scored = {one["role"]: one["sha256"] for one in json.loads(made)["inputs"]}
-    for one in entries:
-        if any(scored[role] != one.sha256 for role in roles.get(one.name, ())):
-            raise data_error("RW-F16", "expected the bytes that were scored, got others", where=str(one.path))
+def _of_index(role: str, path: Path, inputs: Container[str]) -> dict[str, str]:
+    """The other files of an index, with their hashes, where this is its manifest: it stands for all of them."""
+    if path.name != INDEX or f"{role}/{CHUNKS}" not in inputs:
+        return {}
+    return {name: one.sha256 for name, one in decode(data_of(path), path).files.items()}
 
 
-def _seal(
-    path: Path, entries: Sequence[Entry], roles: Mapping[str, list[str]], folder: Path, key: Path | None
-) -> None:
+def _seal(path: Path, entries: Sequence[Entry], roles: Mapping[str, list[str]], folder: Path, key: Path | None) -> None:
     """Write the zip with a manifest of these files, signed where there is a key."""
     import rfc8785
 
@@ -212,7 +219,8 @@ def check(path: Path, there: Opened, how: receipts.How) -> receipts.Checked:
     inside = how._replace(inputs=there.folder / INPUTS, bundled=True)
     checked = receipts.check(there.folder / RECEIPT, inside)
     if not checked.agrees or checked.run is None:
-        return checked._replace(gone=False)
+        lines = [line.replace(str(there.folder), str(path)) for line in checked.differences]
+        return checked._replace(differences=lines, gone=False)
     problems = [_problem(path, *one) for one in _told(there.folder, checked.run, body)]
     return checked._replace(differences=list(map(str, problems)))
 
@@ -222,14 +230,30 @@ def _unlike(given: receipt.Receipt | None, inputs: Sequence[Entry], there: Opene
     if given is None:  # of another version: only that is said
         return
     held = {one.sha256 for one in inputs}
-    named = {one.sha256 for one in given.inputs}
+    named = _named(given, inputs)
     for one in given.inputs:
         if one.sha256 not in held:
             yield RECEIPT, f"expected the inputs of the bundle, got {one.role} with the sha256 {one.sha256}"
-    for entry in there.entries:
-        extra = entry.name not in (*OWN, MANIFEST, SIGNATURE) and not entry.name.startswith(INPUTS)
-        if extra or (entry in inputs and entry.sha256 not in named):
-            yield entry.name, "expected an input of the receipt, got a file that it does not name"
+    for other in there.entries:
+        if other.name not in (*OWN, MANIFEST, SIGNATURE) and (other not in inputs or not _fits(other, named)):
+            yield other.name, "expected an input of the receipt, got a file that it does not name"
+
+
+def _named(given: receipt.Receipt, inputs: Sequence[Entry]) -> dict[str, str]:
+    """What the receipt names, as hashes; and the files of its indexes by name, as their manifests name them."""
+    roles = {one.role: one.sha256 for one in given.inputs}
+    found = dict.fromkeys(roles.values(), "")
+    manifests = {sha256 for role, sha256 in roles.items() if f"{role}/{CHUNKS}" in roles}
+    for one in inputs:
+        if one.sha256 in manifests and one.path.name == INDEX:
+            home = one.name.rpartition("/")[0]
+            files = decode(data_of(one.path), one.path).files
+            found |= {f"{home}/{name}": held.sha256 for name, held in files.items()}
+    return found
+
+
+def _fits(one: Entry, named: Mapping[str, str]) -> bool:
+    return one.sha256 in named or named.get(one.name) == one.sha256
 
 
 def _told(folder: Path, run: flow.Run, body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -16,8 +16,8 @@ from ragworthy.errors import DataError, data_error
 from ragworthy.files import open_input, write_with
 from ragworthy.text import described
 
-MOST_ENTRIES = 10_000
-"""So many files a bundle may hold; a policy names a few dozen."""
+MOST_ENTRIES = 65_000
+"""So many files a bundle may hold: a policy names a few dozen, an index one for each document."""
 MOST_BYTES = (1 << 32) - 1
 """Beyond this a zip needs another form."""
 _MOST_LISTED = 16 << 20
@@ -62,6 +62,11 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 def write(path: Path, entries: Iterable[Entry], *, renews: bool = False) -> None:
     """Write a zip; it appears whole or not at all."""
     there = sorted(entries)
+    if len(there) > MOST_ENTRIES:
+        message = (
+            f"expected at most {MOST_ENTRIES:,} files for a bundle, got {len(there):,}: keep them and their receipt"
+        )
+        raise data_error("RW-R03", message, where=str(path))
     total = sum(one.bytes + 200 + 2 * len(one.name) for one in there)
     if total > MOST_BYTES:
         message = f"expected less than 4 GiB for a bundle, got {total:,} bytes: keep the files and their receipt"
@@ -113,14 +118,22 @@ def is_zip(path: Path) -> bool:
 
 
 def unpack(path: Path, into: Path) -> list[Entry]:
-    """Unpack a zip into an empty folder; whatever could lead out of it, or grow, is refused before a byte is written."""
+    """Unpack a zip into an empty folder; what could lead out of it, or grow, is refused before a byte is written."""
     _check_end(path)
     try:
         with zipfile.ZipFile(path) as file:
             infos = file.infolist()
             _check(path, infos)
             return [_unpacked(file, one, into) for one in infos]
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error, OSError) as error:
+    except (
+        zipfile.BadZipFile,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+        struct.error,
+        OSError,
+    ) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise data_error("RW-R03", f"expected a bundle, got: {error}", where=str(path)) from None
@@ -179,7 +192,7 @@ def _wrong(one: zipfile.ZipInfo) -> str:
         return "an absolute path"
     if ".." in parts:
         return "a path that leads out of it"
-    sound = all(part and part.strip(".") and len(part) <= 200 and _SIGNS.issuperset(part) for part in parts)
+    sound = all(part and part.strip(".") and len(part) <= 255 and _SIGNS.issuperset(part) for part in parts)
     return "" if sound and len(parts) <= 4 else "a name that no bundle has"
 
 
