@@ -137,12 +137,12 @@ def _requests(given: receipt.Receipt, found: Placed, *, trusted: bool) -> list[f
 
 
 def attempts_of(asked: receipt.Asked) -> Attempts | None:
-    """The attempts that a receipt counts; this run is one more than those before it."""
+    """The attempts that a receipt counts, the run itself the last of them."""
     told = asked.attempts
     if told is None:
         return None
-    if told.count != len(told.chain) + 1:
-        message = f"expected one more than the {len(told.chain)} attempts of its chain, got {told.count}"
+    if told.count != len(told.chain) or not told.chain:
+        message = f"expected the number of hashes in its chain ({len(told.chain)}), got {told.count}"
         raise data_error("RW-R01", message, field="request.attempts.count")
     return Attempts(told.count, tuple(told.chain), told.commit)
 

@@ -18,6 +18,7 @@ from ragworthy.suites import SUITES
 
 if TYPE_CHECKING:
     from ragworthy import flow
+    from ragworthy.cli.keep import Keeper
 
 
 # before anything is scored
@@ -61,9 +62,7 @@ def options(given: argparse.Namespace) -> dict[str, Any]:
     if given.rows and form_of(Path(given.rows)) != "rows":
         raise usage_error(f"--rows: expected a .jsonl, .parquet or .csv file, got {given.rows}")
     bundle = _check_proof(given)
-    wants_rows = bool(given.rows or bundle) or any(
-        form_of(Path(name)) == "rows" for name in given.output
-    )
+    wants_rows = bool(given.rows or bundle) or any(form_of(Path(name)) == "rows" for name in given.output)
     return {
         "unfrozen": given.unfrozen,
         "allow_gold_errors": given.allow_gold_errors,
@@ -110,16 +109,25 @@ def named_files(given: argparse.Namespace) -> list[str]:
 # scoring and writing
 
 
-def finish(given: argparse.Namespace, requests: Sequence["flow.Request"], receipt: Path | None) -> int:
-    """Score, write every file that was asked for, print."""
+def finish(
+    given: argparse.Namespace,
+    requests: Sequence["flow.Request"],
+    receipt: Path | None,
+    keep: "Keeper | None" = None,
+    also: Sequence[Path] = (),
+) -> int:
+    """Score, keep the run, write every file that was asked for, print. `also` is what `keep` writes."""
     from ragworthy import flow
 
     besides = [one.name for request in requests for one in _besides(request)]
-    signature = f"{receipt}.sig" if receipt and given.sign else None
-    outputs = [*given.output, given.rows, str(receipt) if receipt else None, signature, given.bundle, *besides]
+    signed = [f"{receipt}.sig"] if receipt and given.sign else []
+    proof = [str(receipt) if receipt else None, *signed, given.bundle]
+    outputs = [*given.output, given.rows, *proof, *besides, *map(str, also)]
     if any(outputs):
         guard(given, requests, outputs)
     run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
+    if keep is not None and (attempts := keep.attempts(run)) is not None:
+        requests, run = [one._replace(attempts=attempts) for one in requests], flow.with_attempts(run, attempts)
     made = None
     root = receipt.parent if receipt is not None else Path(given.bundle).parent if given.bundle else None
     if root is not None:
@@ -129,6 +137,8 @@ def finish(given: argparse.Namespace, requests: Sequence["flow.Request"], receip
     _write_besides(requests, run)
     if made is not None:
         _prove(given, run, requests, receipt, made)
+    if keep is not None:
+        keep.rest(run, made)
     return publish(given, run, (receipt, made) if receipt is not None and made is not None else None)
 
 

@@ -21,8 +21,8 @@ _BEGINNING = b"SQLite format 3\x00"
 
 def connect(place: Place, *, now: Callable[[], str], create: bool = True) -> Engine:
     """The engine of a store, at the newest schema."""
-    engine = _file(place, create) if place.path is not None else _server(place)
     with explained(place):
+        engine = _file(place, create) if place.path is not None else _server(place)
         while True:
             with reading(engine) as connection:
                 version = migrations.version_of(connection)

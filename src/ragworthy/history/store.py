@@ -292,5 +292,3 @@ def _run(given: Row[Any]) -> Run:
 
 def _sorted(flips: Mapping[str, str]) -> str:
     return json.dumps(flips, sort_keys=True)
-
-

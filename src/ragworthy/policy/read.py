@@ -1,5 +1,6 @@
 """The policy file: which suites run on what, and which gates hold. Every mistake is named by the path of its key."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import partial
@@ -20,6 +21,16 @@ from ragworthy.policy.gate_text import DEFAULTS, parse_gates
 from ragworthy.policy.sections import Section, Suites, every_key, paths_of, sections
 
 VERSION = 1
+BLESSED = "history:"
+"""A baseline that begins so is the name of a blessed run."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class Kept(NamedTuple):
+    """Where earlier runs are kept, as the policy has it."""
+
+    store: str | None = None
+    eval: str | None = None
 
 
 class Policy(NamedTuple):
@@ -37,6 +48,7 @@ class Policy(NamedTuple):
     """The day on which its waivers were judged."""
     plugins: tuple[Plugin, ...] = ()
     """Metrics from elsewhere, loaded."""
+    history: Kept = Kept()
 
     @property
     def folder(self) -> Path:
@@ -121,9 +133,33 @@ def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | N
     freeze = check.take(table, "freeze", dict, "", "a table") or {}
     check.known(freeze, KEYS["freeze"], "freeze.")
     signers = check.strings(freeze, "signers", "freeze.") or ()
-    baseline = check.take(table, "baseline", str, "", "a path")
+    baseline = _baseline(check, table)
+    kept = _kept(check, table)
     check.stop()
-    return Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today)
+    return Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today, history=kept)
+
+
+def _baseline(check: Checker, table: dict[str, Any]) -> str | None:
+    baseline: str | None = check.take(table, "baseline", str, "", "a path")
+    if baseline is not None and baseline.startswith(BLESSED) and not is_name(baseline.removeprefix(BLESSED)):
+        check.say("RW-P03", "baseline", f"expected history: and the name of a baseline, got {shown(baseline)}")
+    return baseline
+
+
+def _kept(check: Checker, table: dict[str, Any]) -> Kept:
+    given = check.take(table, "history", dict, "", "a table") or {}
+    check.known(given, KEYS["history"], "history.")
+    taken = [check.take(given, key, str, "history.", "a path") for key in Kept._fields]
+    return Kept(*taken)
+
+
+def is_name(text: str) -> bool:
+    """Whether a baseline may be called so; it becomes the name of a file.
+
+    >>> is_name("main"), is_name("../main"), is_name("")
+    (True, False, False)
+    """
+    return _NAME.fullmatch(text) is not None
 
 
 def _with_defaults(
@@ -236,7 +272,14 @@ def _whole_name(written: str, *, known: Known, k: int, only: str | None) -> str 
     return f"{suite}{found.id}{bracket}{rest}"
 
 
+def blessed_path(folder: Path, name: str) -> Path:
+    """Where the report of a blessed run lies for those who do not ask the store."""
+    return folder / ".ragworthy/baselines" / f"{name}.json"
+
+
 def resolve(policy: Policy, written: str) -> Path:
     """A path of the policy, relative to the policy's folder."""
+    if written.startswith(BLESSED):
+        return blessed_path(policy.folder, written.removeprefix(BLESSED))
     path = Path(written)
     return path if path.is_absolute() else policy.folder / path

@@ -93,7 +93,9 @@ def _names(inputs: Mapping[str, Path]) -> dict[str, list[str]]:
         if part and base in homes:  # a file of an index stands beside its manifest
             name = f"{homes[base]}/{part}"
         else:
-            homes[role] = seen[path].rpartition("/")[0] if path in seen else f"{INPUTS}{len(homes) + 1:02d}-{_plain(role)}"
+            homes[role] = (
+                seen[path].rpartition("/")[0] if path in seen else f"{INPUTS}{len(homes) + 1:02d}-{_plain(role)}"
+            )
             name = f"{homes[role]}/{_plain(path.name)}"
         seen.setdefault(path, name)
         found.setdefault(name, []).append(role)

@@ -19,7 +19,7 @@ class Attempts(NamedTuple):
     count: int
     """This run included."""
     chain: tuple[str, ...]
-    """The hashes of the runs before this one, as the store of earlier runs chains them, oldest first."""
+    """The hashes by which the store of earlier runs seals each of them, this run the last."""
     commit: str
 
     def told(self) -> dict[str, Any]:

@@ -1,0 +1,142 @@
+"""Which history a command means, and what `gate` keeps in it. Whatever happens there, the verdict stays."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ragworthy import flow
+from ragworthy.cli.say import print
+from ragworthy.errors import RagworthyError
+from ragworthy.history import find_place, keeping, open_store
+from ragworthy.history.commit import commit_of
+from ragworthy.history.places import VARIABLE
+from ragworthy.load.checker import load_toml
+from ragworthy.policy.read import BLESSED, Policy, find_policy
+from ragworthy.proof.stored import counted
+
+if TYPE_CHECKING:
+    from ragworthy.history.store import Added, Store
+    from ragworthy.suites.request import Attempts
+
+
+class Home(NamedTuple):
+    """What a policy says of the history; that of no policy is where we stand."""
+
+    policy: Path
+    store: str | None = None
+    eval: str | None = None
+    baseline: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the usual store lies."""
+        return self.policy.parent
+
+
+def home_of(given: argparse.Namespace) -> Home:
+    """What the policy says. Its gates do not matter here, so one that would not run today is good enough."""
+    try:
+        path = find_policy(given.config)
+    except RagworthyError:
+        return Home(Path("ragworthy.toml"))
+    table = load_toml(path)
+    if path.name == "pyproject.toml":
+        table = table.get("tool", {}).get("ragworthy", {})
+    kept = table.get("history")
+    kept = kept if isinstance(kept, dict) else {}
+    said = [
+        one if isinstance(one, str) else None for one in (kept.get("store"), kept.get("eval"), table.get("baseline"))
+    ]
+    return Home(path, *said)
+
+
+def open_kept(given: argparse.Namespace, *, create: bool = False) -> "Store":
+    """The store that a command means."""
+    if given.store or os.environ.get(VARIABLE):
+        return open_store(find_place(given.store, Path()), create=create)
+    home = home_of(given)
+    return open_store(find_place(None, home.folder, home.store), create=create)
+
+
+# what gate does
+
+
+def blessed_baseline(written: str, store: str | None, folder: Path, named: str | None = None) -> Path:
+    """A baseline as a file: that of a name or a run is fetched from the history."""
+    if not written.startswith(BLESSED):
+        return Path(written)
+    place = find_place(store, folder, named)
+    there = place.path is None or place.path.exists()
+    return keeping.settle_baseline(
+        open_store(place, create=False) if there else None, written.removeprefix(BLESSED), folder
+    )
+
+
+def eval_outputs(policy: Policy, given: argparse.Namespace) -> list[Path]:
+    """What a gate writes besides, where the policy names a folder for it."""
+    if given.no_history or policy.history.eval is None or policy.path is None:
+        return []
+    return keeping.eval_files(policy.path, policy.history.eval)
+
+
+class Keeper:
+    """Keeps the run of a gate: the run itself before its receipt is made, since the receipt counts the attempts, then
+    the rest. What goes wrong here is told on stderr and changes no verdict.
+    """
+
+    def __init__(self, given: argparse.Namespace, policy: Policy) -> None:
+        self._given, self._policy = given, policy
+        self._kept: tuple[Store, Added, str] | None = None
+        """The store, what became of the run in it, and when."""
+
+    def attempts(self, run: "flow.Run") -> "Attempts | None":
+        """Keep the run; how often this was tried, itself included, or None where nobody knows."""
+        if self._given.no_history:
+            return None
+        with _warned():
+            given, policy = self._given, self._policy
+            store = open_store(find_place(given.store, policy.folder, policy.history.store))
+            commit = given.commit if given.commit is not None else commit_of(policy.folder)
+            at = store.now()
+            added = store.add(run.report, commit=commit, at=at)
+            self._kept = store, added, at
+            if not given.quiet:
+                print(keeping.line_of(added), file=sys.stderr)
+            return counted(store, added.attempt)
+        return None
+
+    def rest(self, run: "flow.Run", receipt: bytes | None) -> None:
+        """Keep the receipt, and write the last report."""
+        if self._kept is None:
+            return
+        store, added, at = self._kept
+        with _warned():
+            if receipt is not None:
+                store.add(_uncounted(run.report), commit=added.attempt.commit, receipt=receipt, at=at)
+            if paths := eval_outputs(self._policy, self._given):
+                entry = keeping.entry_of(run.report, added, at, store.head()) if added.new else None
+                keeping.write_eval(paths, run.report, flow.render(run.report, "markdown"), entry)
+
+
+def _uncounted(report: dict[str, Any]) -> dict[str, Any]:
+    return {key: one for key, one in report.items() if key != "attempts"}
+
+
+@contextmanager
+def _warned() -> Iterator[None]:
+    try:
+        yield
+    except RagworthyError as error:
+        _warn(str(error.problems[0]))
+    except ModuleNotFoundError as error:
+        _warn(f"the package {error.name} is not installed")
+    except Exception as error:  # noqa: BLE001 - a defect of the history is no reason to lose the verdict
+        _warn(f"a defect of ragworthy: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+
+
+def _warn(why: str) -> None:
+    print(f"history: this run was not kept: {why}", file=sys.stderr)
