@@ -169,7 +169,7 @@ def _policy(given: receipt.Receipt, found: Placed, *, trusted: bool) -> tuple[Po
         packs |= {role.removeprefix(mine): at for role, at in found.paths.items() if role.startswith(mine)}
     if isinstance(table.get("baseline"), str):
         override = given.request.baseline_from_command_line or "baseline" not in found.paths
-        table["baseline"] = None if override else str(found.paths["baseline"])
+        table["baseline"] = None if override else str(found.paths["baseline"].absolute())
     plugins = {role.removeprefix("plugin:"): at for role, at in found.paths.items() if role.startswith("plugin:")}
     for name in table.get("plugins") or ():
         if str(name).endswith(".py") and name not in plugins:
@@ -193,13 +193,13 @@ def _moved_section(
             roles = [role]
         if lacking := [each for each in roles if each not in paths]:
             raise _unnamed(lacking[0], table[one.key])
-        placed = [str(paths[each]) for each in roles]
-        table[one.key] = placed if one.form == "files" else placed[0]
+        at = [str(paths[each].absolute()) for each in roles]
+        table[one.key] = at if one.form == "files" else at[0]
     for name in table.get("rule_packs") or ():
         if name not in BUNDLED_PACKS and f"{prefix}pack:{name}" not in paths:
             raise _unnamed(f"{prefix}pack:{name}", name)
     if f"{prefix}lock" in paths:
-        table[LOCK] = str(paths[f"{prefix}lock"])
+        table[LOCK] = str(paths[f"{prefix}lock"].absolute())
     elif table.get(LOCK):
         raise _unnamed(f"{prefix}lock", table[LOCK])
     return table

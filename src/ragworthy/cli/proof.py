@@ -118,10 +118,10 @@ def _found(checked: receipts.Checked) -> tuple[list[str], Exit, str]:
         lines.append("--unfrozen: the gold set did not have to be the frozen one")
     if request.allow_gold_errors:
         lines.append("--allow-gold-errors: errors in the gold set were let pass")
-    told = "not counted" if request.attempts is None else attempted(request.attempts.told())
+    told = "attempts: not counted" if request.attempts is None else attempted(request.attempts.told())
     inputs = plural(checked.inputs, "input")
     ending = f"verified: {checked.verdict} re-derives byte for byte from {inputs}"
-    return [*lines, f"attempts: {told}"], Exit.SHIP, ending
+    return [*lines, told], Exit.SHIP, ending
 
 
 def _waived(checked: receipts.Checked) -> list[Judged]:

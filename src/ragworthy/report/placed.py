@@ -86,8 +86,11 @@ def _by_bytes(
     wanted = {one.sha256 for one in inputs if _whole(one.role, inputs) in lost}
     names = {Path(one.path).name for one in inputs}
     found: dict[str, list[Path]] = {}
-    there = [*(_files(beside, deep=False) if beside is not None else ()), *(_files(under) if under is not None else ())]
-    first = sorted(dict.fromkeys(there), key=lambda path: (path.name not in names, path.as_posix()))
+    there = [
+        *(sorted(_files(under)) if under is not None else ()),
+        *(sorted(_files(beside, deep=False)) if beside is not None else ()),
+    ]
+    first = sorted(dict.fromkeys(there), key=lambda path: path.name not in names)
     for path in first[:MOST_FILES]:
         if path.name not in names and wanted <= found.keys():
             break
