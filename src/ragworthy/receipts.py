@@ -299,7 +299,8 @@ def check(path: Path, how: How) -> Checked:
         return Checked(str(body.get("verdict")), 0, [made_by])
     root = path.parent
     nothing = Checked(given.verdict, len(given.inputs), [])
-    found = placed(given.inputs, *((None, None) if how.bundled else (root, root)), how.inputs)
+    beside = None if how.bundled else root
+    found = placed(given.inputs, beside, beside, how.inputs)
     nothing = nothing._replace(notes=() if how.bundled else tuple(found.said()))
     if found.gone or found.changed:
         return nothing._replace(differences=[*found.gone, *found.changed], gone=bool(found.gone))

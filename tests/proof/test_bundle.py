@@ -14,8 +14,8 @@ import pytest
 import cases as c
 from conftest import run_cli, write_jsonl
 from places import ROOT
-from repacked import files_of
 from ragworthy import starter
+from repacked import files_of
 
 EMPTY = "elsewhere"
 

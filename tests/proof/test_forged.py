@@ -233,8 +233,8 @@ def only_the_last(body: Any) -> None:
     ("change", "said"),
     [
         (shortened, "attempts: expected the verdict NO-SHIP of attempt 1, got SHIP"),
-        (only_the_last, "attempts: expected the attempts of the store (3 on this gold set and commit), got 1 with another"
-         " chain"),
+        (only_the_last,
+         "attempts: expected the attempts of the store (3 on this gold set and commit), got 1 with another chain"),
         (removed, "receipt: expected a receipt of this store, got one that it does not hold"),
     ],
 )  # fmt: skip

@@ -10,7 +10,9 @@ import pytest
 
 from conftest import run_cli
 from ragworthy import starter
+from ragworthy.errors import RagworthyError
 from ragworthy.proof import zipped
+from ragworthy.proof.bundle import opened
 from repacked import files_of, packed, sealed
 
 INSIDE = "expected a file inside of the bundle, got"
@@ -187,6 +189,22 @@ def test_bytes_before_and_between_the_files_are_found(bundle: Path) -> None:
     Path("between.zip").write_bytes(data[:at] + b"something" + data[at:-22] + end)
     done = run_cli("verify", "between.zip")
     assert (done.code, done.out.splitlines()[0][-9:]) == (1, "[RW-R05]".rjust(9))
+
+
+def test_whichever_byte_is_flipped_it_is_found(bundle: Path) -> None:
+    """Bytes of every field of the directory and its end, and some of the rest, each alone."""
+    data = bundle.read_bytes()
+    listed = data.index(b"PK\1\2")
+    sound = 0
+    places = [*range(0, listed, 1511), *range(listed, listed + 60, 2), *range(len(data) - 22, len(data))]
+    for at in places:
+        Path("bad.zip").write_bytes(data[:at] + bytes([data[at] ^ 0x80]) + data[at + 1 :])
+        try:
+            with opened(Path("bad.zip")) as there:
+                sound += not there.problems
+        except RagworthyError:
+            continue
+    assert sound == 0
 
 
 def test_it_is_not_made_where_it_would_be_too_large(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

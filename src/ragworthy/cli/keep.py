@@ -95,8 +95,9 @@ class Keeper:
 
     def attempts(self, run: "flow.Run") -> "Attempts | None":
         """Keep the run; how often this was tried, itself included, or None where nobody knows."""
+        found: "Attempts | None" = None
         if self._given.no_history:
-            return None
+            return found
         with _warned():
             given, policy = self._given, self._policy
             store = open_store(find_place(given.store, policy.folder, policy.history.store))
@@ -106,8 +107,8 @@ class Keeper:
             self._kept = store, added, at
             if not given.quiet:
                 print(keeping.line_of(added), file=sys.stderr)
-            return counted(store, added.attempt)
-        return None
+            found = counted(store, added.attempt)
+        return found
 
     def rest(self, run: "flow.Run", receipt: bytes | None) -> None:
         """Keep the receipt, and write the last report."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy import flow, receipts
-from ragworthy.errors import Problem, data_error, explained
+from ragworthy.errors import DataError, Problem, data_error, explained
 from ragworthy.files import LARGEST_TEXT, read_bytes
 from ragworthy.index.blocks import CHUNKS
 from ragworthy.index.blocks import MANIFEST as INDEX
@@ -122,7 +122,7 @@ def _seal(path: Path, entries: Sequence[Entry], roles: Mapping[str, list[str]], 
         {"name": one.name, "bytes": one.bytes, "sha256": one.sha256, "roles": roles.get(one.name, [])}
         for one in sorted(entries)
     ]
-    body = {"schema": SCHEMA, "tool": {"name": "ragworthy", "version": VERSION}, "files": files}
+    body: dict[str, Any] = {"schema": SCHEMA, "tool": {"name": "ragworthy", "version": VERSION}, "files": files}
     data = rfc8785.dumps(body) + b"\n"
     (folder / MANIFEST).write_bytes(data)
     sealed = [*entries, entry(MANIFEST, folder / MANIFEST)]
@@ -135,8 +135,7 @@ def _seal(path: Path, entries: Sequence[Entry], roles: Mapping[str, list[str]], 
 def sign(path: Path, key: Path) -> None:
     """Put a signature of its manifest into a bundle, in the place of an earlier one."""
     with opened(path) as there:
-        if there.problems:
-            raise data_error("RW-R05", there.problems[0].message, where=str(path), field=there.problems[0].field)
+        there.check()
         signature = there.folder / SIGNATURE
         signature.write_bytes(signing.sign(there.manifest, key))
         kept = [one for one in there.entries if one.name != SIGNATURE]
@@ -154,6 +153,11 @@ class Opened(NamedTuple):
     manifest: bytes
     problems: list[Problem]
     """In what it is not what its manifest says."""
+
+    def check(self) -> None:
+        """Refuse a bundle that is not what its manifest says."""
+        if self.problems:
+            raise DataError(self.problems)
 
 
 @contextmanager

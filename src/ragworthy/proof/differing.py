@@ -30,6 +30,7 @@ def read(path: Path) -> dict[str, Any]:
     if not zipped.is_zip(path):
         return receipt.read(path)[1]
     with bundle.opened(path) as there:
+        there.check()
         return receipt.read(there.folder / bundle.RECEIPT)[1]
 
 

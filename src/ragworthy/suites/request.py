@@ -16,7 +16,7 @@ Progress = Callable[[int, int], None]
 class Attempts(NamedTuple):
     """How often the same gold set was judged on the same commit: a fact that is given, not derived."""
 
-    count: int
+    number: int
     """This run included."""
     chain: tuple[str, ...]
     """The hashes by which the store of earlier runs seals each of them, this run the last."""
@@ -24,7 +24,7 @@ class Attempts(NamedTuple):
 
     def told(self) -> dict[str, Any]:
         """What a report and a receipt keep of it."""
-        return {"count": self.count, "chain": list(self.chain), "commit": self.commit}
+        return {"count": self.number, "chain": list(self.chain), "commit": self.commit}
 
 
 class Request(NamedTuple):
