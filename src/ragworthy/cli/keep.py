@@ -11,7 +11,7 @@ from ragworthy.cli.say import print
 from ragworthy.errors import RagworthyError
 from ragworthy.history import find_place, keeping, open_store
 from ragworthy.history.commit import commit_of
-from ragworthy.history.places import VARIABLE
+from ragworthy.history.places import OFF, VARIABLE, named_by
 from ragworthy.load.checker import load_toml
 from ragworthy.policy.read import BLESSED, Policy, find_policy
 
@@ -52,7 +52,7 @@ def home_of(given: argparse.Namespace) -> Home:
 
 def open_kept(given: argparse.Namespace, *, create: bool = False) -> "Store":
     """The store that a command means."""
-    if given.store or os.environ.get(VARIABLE):
+    if given.store or named_by(os.environ):
         return open_store(find_place(given.store, Path()), create=create)
     home = home_of(given)
     return open_store(find_place(None, home.folder, home.store), create=create)
@@ -74,14 +74,14 @@ def blessed_baseline(written: str, store: str | None, folder: Path, named: str |
 
 def eval_outputs(policy: Policy, given: argparse.Namespace) -> list[Path]:
     """What a gate writes besides, where the policy names a folder for it."""
-    if given.no_history or policy.history.eval is None or policy.path is None:
+    if _off(given) or policy.history.eval is None or policy.path is None:
         return []
     return keeping.eval_files(policy.path, policy.history.eval)
 
 
 def keep_run(given: argparse.Namespace, policy: Policy, run: "flow.Run", receipt: bytes | None) -> None:
     """Keep a run. What goes wrong here is told on stderr and changes no verdict."""
-    if given.no_history:
+    if _off(given):
         return
     try:
         _keep(given, policy, run, receipt)
@@ -91,6 +91,11 @@ def keep_run(given: argparse.Namespace, policy: Policy, run: "flow.Run", receipt
         _warn(f"the package {error.name} is not installed")
     except Exception as error:  # noqa: BLE001 - a defect of the history is no reason to lose the verdict
         _warn(f"a defect of ragworthy: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+
+
+def _off(given: argparse.Namespace) -> bool:
+    """Whether nothing is to be kept: said on the command line, or in the environment where no store is named."""
+    return bool(given.no_history) or (not given.store and os.environ.get(VARIABLE) == OFF)
 
 
 def _keep(given: argparse.Namespace, policy: Policy, run: "flow.Run", receipt: bytes | None) -> None:

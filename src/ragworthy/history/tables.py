@@ -1,4 +1,4 @@
-"""The tables of a store as they are now; `migrations` makes them. Everything is plain text, numbers and packed bytes."""
+"""The tables of a store as they are now; `migrations` makes them. They hold texts, numbers and packed bytes."""
 
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, LargeBinary, MetaData, Table, Text
 
