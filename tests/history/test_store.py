@@ -251,10 +251,13 @@ def test_migrated_tables_are_those_of_the_code(place: str) -> None:
     assert found == expected
 
 
+FLOATS = ("DOUBLE", "DOUBLE_PRECISION", "REAL", "FLOAT")
+
+
 def _kind(given: Any) -> str:
-    names = {"BYTEA": "bytes", "BLOB": "bytes", "LargeBinary": "bytes", "DOUBLE_PRECISION": "float", "Float": "float",
-             "DOUBLE": "float", "REAL": "float", "BigInteger": "int", "BIGINT": "int", "TEXT": "text", "Text": "text"}  # fmt: skip
-    return names[type(given).__name__]
+    name = type(given).__name__.upper()
+    kinds = {"BYTEA": "bytes", "BLOB": "bytes", "LARGEBINARY": "bytes", "BIGINTEGER": "int", "BIGINT": "int"}
+    return kinds.get(name, "text" if name == "TEXT" else "float" if name in FLOATS else name)
 
 
 def test_a_newer_store_is_refused_and_left_alone(place: str) -> None:

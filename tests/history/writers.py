@@ -33,7 +33,7 @@ def forked(store: str, report: dict[str, Any], confirmed: int, who: int, runs: i
     if child == 0:
         try:
             write(store, report, confirmed, who, runs)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - a child must not go on as its parent
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
             os._exit(1)
         os._exit(0)
