@@ -17,7 +17,7 @@ from ragworthy.history.commit import commit_of
 from ragworthy.history.exporting import told
 from ragworthy.load.baseline import suites_in
 from ragworthy.names import REPORT_SCHEMA, Exit
-from ragworthy.policy.read import BLESSED, is_name
+from ragworthy.policy.kept import BLESSED, is_name
 from ragworthy.report.show import padded, plural
 from ragworthy.report.write import form_of
 from ragworthy.safe import json_text

@@ -13,7 +13,8 @@ from ragworthy.history import find_place, keeping, open_store
 from ragworthy.history.commit import commit_of
 from ragworthy.history.places import OFF, VARIABLE, named_by
 from ragworthy.load.checker import load_toml
-from ragworthy.policy.read import BLESSED, Policy, find_policy
+from ragworthy.policy.kept import BLESSED
+from ragworthy.policy.read import Policy, find_policy
 
 if TYPE_CHECKING:
     from ragworthy.history.store import Store
