@@ -166,11 +166,12 @@ class Store:
         got = "none" if not found else "several"
         raise data_error("RW-H07", f"expected runs of one commit, got {got} for {commit[:60]}", where=str(self.place))
 
-    def report(self, run: str) -> dict[str, Any]:
-        """The whole report of a run, as it was added."""
+    def report(self, run: str, *, rows: bool = True) -> dict[str, Any]:
+        """The report of a run, as it was added; without its rows where nobody needs them."""
+        asked = select(t.ROWS.c.suite, t.ROWS.c.body).where(t.ROWS.c.run == run)
         with database.explained(self.place), database.reading(self.engine) as connection:
             body = connection.scalar(select(t.REPORTS.c.body).where(t.REPORTS.c.run == run))
-            kept = connection.execute(select(t.ROWS.c.suite, t.ROWS.c.body).where(t.ROWS.c.run == run)).all()
+            kept = connection.execute(asked).all() if rows else []
         if body is None:
             raise data_error("RW-H07", f"expected a run with its report, got none for {run}", where=str(self.place))
         return together(body, {suite: msgspec.json.decode(unpacked(one)) for suite, one in kept})
