@@ -196,8 +196,9 @@ def bless(given: argparse.Namespace) -> int:
         entry = {"run": run.id, "at": made.at, "baseline": made.name, "by": made.by, "reason": made.reason}
         keeping.append(lines, entry | {"head": store.head()})
     for name, share in made.flips.items():
-        part, _, whole = share.partition("/")
-        print(f"changes between {plural(len(made.runs), 'run')}: {name} {100 * int(part) / int(whole or 1):.1f} %")
+        if share != "0":
+            part, _, whole = share.partition("/")
+            print(f"changes from run to run: {name} in {100 * int(part) / int(whole or 1):.1f} % of the questions")
     return int(Exit.SHIP)
 
 

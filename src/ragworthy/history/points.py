@@ -67,6 +67,7 @@ def from_store(store: "Store", runs: Sequence[Run], suite: str) -> list[Point]:
 
 def _of_run(store: "Store", run: Run, suite: str) -> Point:
     body = store.report(run.id, rows=False)["suites"][suite]
+    exact = {one.metric: one.exact for one in store.summaries(run.id) if one.suite == suite and not one.slice}
     return Point(
         name=run.id,
         verdict=run.verdict,
@@ -75,11 +76,7 @@ def _of_run(store: "Store", run: Run, suite: str) -> Point:
         profile=body["profile"],
         settings=body["settings"],
         loads=_loads(body["slices"]),
-        metrics={
-            one.metric: None if one.exact is None else ratio(one.exact)
-            for one in store.summaries(run.id)
-            if one.suite == suite and not one.slice
-        },
+        metrics={name: None if (text := exact.get(name)) is None else ratio(text) for name in body["metrics"]},
         rows=lambda: store.rows(run.id, suite),
         at=run.created_at,
         commit=run.commit,

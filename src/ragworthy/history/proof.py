@@ -35,7 +35,7 @@ class Look(NamedTuple):
 
     @property
     def proven(self) -> bool:
-        """Whether a loss is proven, looked at each time: a p-value that is looked at each time would be one too soon."""
+        """Whether a loss is proven, although one looks each time; a p-value would soon be small by luck."""
         return self.adjusted >= 1 / ALPHA
 
 
@@ -132,7 +132,7 @@ class Fall(NamedTuple):
 
 
 def fall(metric: str, line: Sequence[Point]) -> Fall:
-    """Where the runs of a line are best told apart by two means (least squares), and what the questions say of that: the
+    """Where two means tell the runs of a line apart best (least squares), and what the questions say of that place: the
     runs before it pooled, against those after it pooled.
     """
     known = all_metrics().get(metric.partition("@")[0])
