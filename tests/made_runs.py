@@ -21,8 +21,8 @@ min = 0.5
 def lay(folder: Path, questions: int = 40, more: str = "") -> None:
     """A policy and a gold set; every question has a document of its own."""
     gold = [
-        {"qid": f"q{nth:03}", "q": f"What is number {nth}?", "answerable": True, "gold_claim_substr": [f"value-{nth:03}"],
-         "gold_citations": [f"doc{nth:03}|s1|c1"]}
+        {"qid": f"q{nth:03}", "q": f"What is number {nth}?", "answerable": True,
+         "gold_claim_substr": [f"value-{nth:03}"], "gold_citations": [f"doc{nth:03}|s1|c1"]}
         for nth in range(questions)
     ]  # fmt: skip
     write_jsonl(folder / "gold.jsonl", gold)

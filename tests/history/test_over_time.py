@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from made_runs import gated, ids, lay
 from ragworthy.history.proof import looked, pooled
 from ragworthy.history.trend import sparkline
 from ragworthy.paired.exact import evalue
-from ragworthy.rows import Rows
+from ragworthy.rows import Rows, Word
 
 FALL = {*range(10, 20)}
 LINE: list[Collection[int]] = [{1}, {2}, {1}, {1, 3}, {1, *FALL}, {2, 20, *FALL}, FALL]
@@ -124,22 +124,21 @@ def test_bisect_proves_nothing_where_nothing_fell(runs: list[str]) -> None:
 # the parts
 
 
-def rows(words: dict[str, object], clusters: dict[str, str] | None = None) -> Rows:
+def rows(words: Mapping[str, Word], clusters: Mapping[str, str] | None = None) -> Rows:
     qids = tuple(words)
     return Rows(
         qids, tuple((clusters or {}).get(qid, qid) for qid in qids), (None,) * len(qids), (None,) * len(qids),
-        (1,) * len(qids), ((),) * len(qids), {"answers.precision": tuple(words.values())},  # type: ignore[dict-item]
+        (1,) * len(qids), ((),) * len(qids), {"answers.precision": tuple(words.values())},
     )  # fmt: skip
 
 
 def test_pooled_runs_are_means_over_the_cases() -> None:
-    found = pooled(
-        [
-            rows({"a": True, "b": None, "c": 1}),
-            rows({"a": False, "b": None, "c": None}),
-            rows({"c": 0, "a": 1, "b": True}),
-        ]
-    )
+    given: list[dict[str, Word]] = [
+        {"a": True, "b": None, "c": 1},
+        {"a": False, "b": None, "c": None},
+        {"c": 0, "a": 1, "b": True},
+    ]
+    found = pooled([rows(one) for one in given])
     assert found.words["answers.precision"] == (Fraction(2, 3), 1, Fraction(1, 2))
     assert found.runs == (3, 3, 3)
 

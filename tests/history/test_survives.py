@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="os.fork and SIG
 def written(tmp_path: Path, report: dict[str, Any], place: str, what: str, *numbers: int) -> tuple[list[str], str]:
     (tmp_path / "report.json").write_text(json.dumps(report))
     told = tmp_path / "confirmed"
-    command = [sys.executable, WRITERS, what, place, tmp_path / "report.json", told, *map(str, numbers)]
+    command = [sys.executable, str(WRITERS), what, place, str(tmp_path / "report.json"), str(told), *map(str, numbers)]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     return told.read_text().split(), done.stdout

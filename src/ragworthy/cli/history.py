@@ -2,7 +2,8 @@
 
 import argparse
 import json
-from datetime import date, datetime
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ragworthy.history.commit import commit_of
 from ragworthy.history.exporting import told
 from ragworthy.load.baseline import suites_in
 from ragworthy.names import DEFAULT_K, REPORT_SCHEMA, Exit
-from ragworthy.policy.kept import BLESSED, is_name
+from ragworthy.policy.kept import BLESSED, blessed_path, is_name
 from ragworthy.report.show import padded, plural
 from ragworthy.report.write import form_of
 from ragworthy.safe import json_text
@@ -60,8 +61,6 @@ def _time(text: str) -> str:
     except ValueError:
         raise usage_error(f"--at: expected a time like 2026-03-01T12:00:00Z, got {text}") from None
     if when.tzinfo is not None:
-        from datetime import UTC
-
         when = when.astimezone(UTC)
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -91,7 +90,7 @@ def _gold(run: Run) -> str:
     return run.gold_label or run.gold_sha256[:SHOWN] or "–"
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     if not rows:
         return
     wide = [max(len(line[nth]) for line in (header, *rows)) for nth in range(len(header))]
@@ -207,7 +206,7 @@ def _baseline_file(named: str | None, name: str, folder: Path) -> Path | None:
     if named is None:
         return None
     if named.startswith(BLESSED):
-        path = keeping.blessed_path(folder, name) if named == f"{BLESSED}{name}" else None
+        path = blessed_path(folder, name) if named == f"{BLESSED}{name}" else None
     else:
         path = folder / named if name == "main" else None
     if path is not None:

@@ -103,7 +103,8 @@ def _keep(given: argparse.Namespace, policy: Policy, run: "flow.Run", receipt: b
     store = open_store(find_place(given.store, policy.folder, policy.history.store))
     commit = given.commit if given.commit is not None else commit_of(policy.folder)
     at = store.now()
-    added = store.add(run.report, commit=commit, receipt=receipt, at=at)
+    written = None if receipt is None else receipt + b"\n"  # as the file has it
+    added = store.add(run.report, commit=commit, receipt=written, at=at)
     if not given.quiet:
         print(keeping.line_of(added), file=sys.stderr)
     if paths := eval_outputs(policy, given):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Engine, Row, delete, insert, select
+from sqlalchemy import Connection, Engine, delete, insert, select
 
 from ragworthy.errors import data_error
 from ragworthy.history import engine as database
@@ -228,7 +228,7 @@ class Store:
         with database.explained(self.place), database.reading(self.engine) as connection:
             return problems(connection, heads)
 
-    def _rows(self, asked: Any) -> Sequence[Row[Any]]:
+    def _rows(self, asked: Any) -> Sequence[Any]:
         with database.explained(self.place), database.reading(self.engine) as connection:
             return connection.execute(asked).all()
 
@@ -281,12 +281,12 @@ def _blessed(connection: Connection, name: str) -> Blessing | None:
     return _blessing(found) if found is not None else None
 
 
-def _blessing(given: Row[Any]) -> Blessing:
+def _blessing(given: Any) -> Blessing:
     number, name, run, by, reason, at, previous, runs, flips = given
     return Blessing(number, name, run, by, reason, at, previous, tuple(json.loads(runs)), json.loads(flips))
 
 
-def _run(given: Row[Any]) -> Run:
+def _run(given: Any) -> Run:
     found = Run(*given)
     return found._replace(suites=tuple(json.loads(str(given[4]))))
 

@@ -273,8 +273,8 @@ def test_exports_have_every_number_and_every_row() -> None:
     run_cli("history", "export", "--rows", "-o", "rows.jsonl")
     rows = [json.loads(line) for line in Path("rows.jsonl").read_text().splitlines()]
     assert len(rows) == 80
-    wrong = [(one["run"], one["qid"]) for one in rows if one["metrics"]["answers.precision"] == 0]
-    assert wrong == [(ids(HERE)[0], "q001"), (ids(HERE)[1], "q001"), (ids(HERE)[1], "q002")]
+    missed = [(one["run"], one["qid"]) for one in rows if one["metrics"]["answers.precision"] == 0]
+    assert missed == [(ids(HERE)[0], "q001"), (ids(HERE)[1], "q001"), (ids(HERE)[1], "q002")]
     parquet = pytest.importorskip("pyarrow.parquet")
     run_cli("history", "export", "--rows", "-o", "rows.parquet")
     assert parquet.read_table("rows.parquet").column("qid").to_pylist() == [one["qid"] for one in rows]
