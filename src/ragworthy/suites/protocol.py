@@ -21,7 +21,8 @@ from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import HARMLESS, Label
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
-from ragworthy.report.part import Column, Frozen, Part, Table
+from ragworthy.report.part import Column, Frozen, Table
+from ragworthy.report.part import Part as Told
 from ragworthy.rows import MOST, Rows
 from ragworthy.suites.clusters import Topic, clusters_of
 from ragworthy.suites.damage import Damage
@@ -41,6 +42,7 @@ from ragworthy.suites.evidence import (
     some_of_each,
 )
 from ragworthy.suites.examine import Seen, usual
+from ragworthy.suites.intervals import Part, plain
 from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
@@ -92,7 +94,7 @@ class Suite(ABC):
         """The evidence with every setting that two runs must share: a declared one is there whoever forgets it."""
         return with_settings(self.declared, request, evidence)
 
-    def steps(self, request: Request, score: Callable[[Request], Part]) -> Step | Part:
+    def steps(self, request: Request, score: Callable[[Request], Told]) -> Step | Told:
         """What is scored last, where steps depend on each other; or what came of them, where one was the last."""
         return Step(request)
 
@@ -212,6 +214,10 @@ class Suite(ABC):
     def members(self, rows: Rows, group: str | None) -> list[int]:
         """The places of the rows that a number is of: those of a slice; None is the whole."""
         return [nth for nth, slices in enumerate(rows.slices) if group is None or group in slices]
+
+    def parts(self, name: MetricName, evidence: Evidence, summary: Summary) -> list[Part]:
+        """What each row adds to a number, and how much it weighs."""
+        return plain(summary.rows.words[name.id]) if summary.rows is not None else []
 
     def votes(self, cases: Sequence[Case]) -> Mapping[str, Sequence[str | None]]:
         """What metrics of all questions at once look at, question by question: columns of rows, by name."""
