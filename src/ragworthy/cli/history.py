@@ -2,7 +2,8 @@
 
 import argparse
 import json
-from datetime import date, datetime
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,14 @@ from ragworthy.history import Run, keeping
 from ragworthy.history.commit import commit_of
 from ragworthy.history.exporting import told
 from ragworthy.load.baseline import suites_in
-from ragworthy.names import REPORT_SCHEMA, Exit
-from ragworthy.policy.read import BLESSED, is_name
+from ragworthy.names import DEFAULT_K, REPORT_SCHEMA, Exit
+from ragworthy.policy.kept import BLESSED, blessed_path, is_name
 from ragworthy.report.show import padded, plural
 from ragworthy.report.write import form_of
 from ragworthy.safe import json_text
 
 if TYPE_CHECKING:
+    from ragworthy.history import proof
     from ragworthy.history.store import Store
 
 SCHEMA = "ragworthy.history/1"
@@ -59,8 +61,6 @@ def _time(text: str) -> str:
     except ValueError:
         raise usage_error(f"--at: expected a time like 2026-03-01T12:00:00Z, got {text}") from None
     if when.tzinfo is not None:
-        from datetime import UTC
-
         when = when.astimezone(UTC)
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -90,7 +90,7 @@ def _gold(run: Run) -> str:
     return run.gold_label or run.gold_sha256[:SHOWN] or "–"
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     if not rows:
         return
     wide = [max(len(line[nth]) for line in (header, *rows)) for nth in range(len(header))]
@@ -195,8 +195,9 @@ def bless(given: argparse.Namespace) -> int:
         entry = {"run": run.id, "at": made.at, "baseline": made.name, "by": made.by, "reason": made.reason}
         keeping.append(lines, entry | {"head": store.head()})
     for name, share in made.flips.items():
-        part, _, whole = share.partition("/")
-        print(f"changes between {plural(len(made.runs), 'run')}: {name} {100 * int(part) / int(whole or 1):.1f} %")
+        if share != "0":
+            part, _, whole = share.partition("/")
+            print(f"changes from run to run: {name} in {100 * int(part) / int(whole or 1):.1f} % of the questions")
     return int(Exit.SHIP)
 
 
@@ -205,7 +206,7 @@ def _baseline_file(named: str | None, name: str, folder: Path) -> Path | None:
     if named is None:
         return None
     if named.startswith(BLESSED):
-        path = keeping.blessed_path(folder, name) if named == f"{BLESSED}{name}" else None
+        path = blessed_path(folder, name) if named == f"{BLESSED}{name}" else None
     else:
         path = folder / named if name == "main" else None
     if path is not None:
@@ -266,14 +267,23 @@ def verify(given: argparse.Namespace) -> int:
 
 
 def trend(given: argparse.Namespace) -> int:
-    """How the numbers of several reports move; exit 1 on an alert, 4 where they cannot be compared."""
+    """How the numbers of several runs move; exit 1 on an alert, 4 where they cannot be compared."""
     from ragworthy.history import trend as trending
 
     keep_inputs([given.output, given.plot], given.reports)
-    found = trending.trend([Path(name) for name in given.reports], suite=given.suite_name, repeated=given.repeated)
+    how = {"suite": given.suite_name, "repeated": given.repeated}
+    if given.reports:
+        found = trending.trend([Path(name) for name in given.reports], **how)
+    else:
+        found = trending.kept_trend(open_kept(given), **how, last=given.last)
+    found = trending.only(found, given.metric)
     text = json_text(trending.as_json(found))
     if given.output:
         write_whole(Path(given.output), text.encode())
+    if given.plot and not found.unlike:
+        from ragworthy.history.plot import drawn
+
+        write_whole(Path(given.plot), drawn(found, Path(given.plot).suffix))
     code = Exit.INVALID if found.unlike else Exit.NO_SHIP if found.alerts else Exit.SHIP
     if given.format == "json":
         show(text)
@@ -283,3 +293,66 @@ def trend(given: argparse.Namespace) -> int:
     said = "not comparable" if found.unlike else plural(found.alerts, "alert")
     print(f"trend: {said} (exit {int(code)})")
     return int(code)
+
+
+def bisect(given: argparse.Namespace) -> int:
+    """Between which two runs a metric fell; exit 1 where a fall is proven."""
+    from ragworthy.history import proof
+    from ragworthy.history.points import from_store, last_line
+    from ragworthy.metrics import registry
+
+    store = open_kept(given)
+    metric = registry.find(given.metric, default_k=DEFAULT_K)
+    if metric is None:
+        raise usage_error(f"expected a metric, got {given.metric}: 'ragworthy explain' lists them")
+    runs = store.runs(suite=registry.suite_of(metric.id))
+    ends = [store.find(one).id if one else None for one in (given.good, given.bad)]
+    line, breaks, _ = last_line(from_store(store, _between(runs, *ends), str(registry.suite_of(metric.id))))
+    if len(line) < 2:
+        why = f": {breaks[-1].why}" if breaks else ""
+        message = f"expected two runs or more that can be compared, got {len(line)}{why}"
+        raise data_error("RW-H15", message, where=str(store.place))
+    found = proof.fall(metric.id, line)
+    if given.format == "json":
+        show(json_text(proof.as_json(found)))
+    else:
+        for text in _fallen(found):
+            print(text)
+    return int(Exit.NO_SHIP if found.proven else Exit.SHIP)
+
+
+def _between(runs: list[Run], good: str | None, bad: str | None) -> list[Run]:
+    ids = [one.id for one in runs]
+    for one in (good, bad):
+        if one is not None and one not in ids:
+            raise data_error("RW-H07", f"expected a run with this suite, got {one}")
+    first, last = ids.index(good) if good else 0, ids.index(bad) if bad else len(ids) - 1
+    if first > last:
+        raise usage_error("--good: expected a run before --bad, got a later one")
+    return runs[first : last + 1]
+
+
+def _fallen(found: "proof.Fall") -> list[str]:
+    from ragworthy.history.proof import neighbours
+    from ragworthy.report.show import number
+
+    last, first = neighbours(found)
+    lines = [f"{found.metric}: {plural(len(found.points), 'run')}, {found.points[0].name} … {found.points[-1].name}"]
+    for word, point, value, count in (
+        ("before", last, found.before, found.split),
+        ("after", first, found.after, len(found.points) - found.split),
+    ):
+        shown = "–" if value is None else number(value)
+        commit = f", commit {point.commit[:SHOWN]}" if point.commit else ""
+        lines.append(f"  {word:<6}  {shown} over {plural(count, 'run')}; next to it {point.name} ({point.at}{commit})")
+    lines.append(f"  {len(found.worse)} worse, {found.better} better: p {found.p:.4f}, {found.adjusted:.4f} for "
+                 f"{plural(len(found.points) - 1, 'place')}")  # fmt: skip
+    worse, better, p = found.alone
+    lines.append(f"  these two runs alone: {worse} worse, {better} better, p {p:.4f}")
+    if found.worse:
+        lines.append(f"  worse: {', '.join(found.worse[:5])}{' …' if len(found.worse) > 5 else ''}")
+    if not found.proven:
+        return [*lines, "bisect: no fall is proven (exit 0)"]
+    if last.commit and first.commit and last.commit != first.commit:
+        lines.append(f"  next: git log {last.commit[:SHOWN]}..{first.commit[:SHOWN]}")
+    return [*lines, f"bisect: it fell between {last.name} and {first.name} (exit 1)"]

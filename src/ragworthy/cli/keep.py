@@ -13,9 +13,10 @@ from ragworthy.cli.say import print
 from ragworthy.errors import RagworthyError
 from ragworthy.history import find_place, keeping, open_store
 from ragworthy.history.commit import commit_of
-from ragworthy.history.places import VARIABLE
+from ragworthy.history.places import OFF, VARIABLE, named_by
 from ragworthy.load.checker import load_toml
-from ragworthy.policy.read import BLESSED, Policy, find_policy
+from ragworthy.policy.kept import BLESSED
+from ragworthy.policy.read import Policy, find_policy
 from ragworthy.proof.stored import counted
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def home_of(given: argparse.Namespace) -> Home:
 
 def open_kept(given: argparse.Namespace, *, create: bool = False) -> "Store":
     """The store that a command means."""
-    if given.store or os.environ.get(VARIABLE):
+    if given.store or named_by(os.environ):
         return open_store(find_place(given.store, Path()), create=create)
     home = home_of(given)
     return open_store(find_place(None, home.folder, home.store), create=create)
@@ -78,7 +79,7 @@ def blessed_baseline(written: str, store: str | None, folder: Path, named: str |
 
 def eval_outputs(policy: Policy, given: argparse.Namespace) -> list[Path]:
     """What a gate writes besides, where the policy names a folder for it."""
-    if given.no_history or policy.history.eval is None or policy.path is None:
+    if _off(given) or policy.history.eval is None or policy.path is None:
         return []
     return keeping.eval_files(policy.path, policy.history.eval)
 
@@ -92,23 +93,25 @@ class Keeper:
         self._given, self._policy = given, policy
         self._kept: tuple[Store, Added, str] | None = None
         """The store, what became of the run in it, and when."""
+        self._counted: Attempts | None = None
 
     def attempts(self, run: "flow.Run") -> "Attempts | None":
         """Keep the run; how often this was tried, itself included, or None where nobody knows."""
-        found: "Attempts | None" = None
-        if self._given.no_history:
-            return found
-        with _warned():
-            given, policy = self._given, self._policy
-            store = open_store(find_place(given.store, policy.folder, policy.history.store))
-            commit = given.commit if given.commit is not None else commit_of(policy.folder)
-            at = store.now()
-            added = store.add(run.report, commit=commit, at=at)
-            self._kept = store, added, at
-            if not given.quiet:
-                print(keeping.line_of(added), file=sys.stderr)
-            found = counted(store, added.attempt)
-        return found
+        if not _off(self._given):
+            with _warned():
+                self._add(run)
+        return self._counted
+
+    def _add(self, run: "flow.Run") -> None:
+        given, policy = self._given, self._policy
+        store = open_store(find_place(given.store, policy.folder, policy.history.store))
+        commit = given.commit if given.commit is not None else commit_of(policy.folder)
+        at = store.now()
+        added = store.add(run.report, commit=commit, at=at)
+        self._kept = store, added, at
+        if not given.quiet:
+            print(keeping.line_of(added), file=sys.stderr)
+        self._counted = counted(store, added.attempt)
 
     def rest(self, run: "flow.Run", receipt: bytes | None) -> None:
         """Keep the receipt, and write the last report."""
@@ -117,7 +120,8 @@ class Keeper:
         store, added, at = self._kept
         with _warned():
             if receipt is not None:
-                store.add(_uncounted(run.report), commit=added.attempt.commit, receipt=receipt, at=at)
+                written = receipt + b"\n"  # as the file has it
+                store.add(_uncounted(run.report), commit=added.attempt.commit, receipt=written, at=at)
             if paths := eval_outputs(self._policy, self._given):
                 entry = keeping.entry_of(run.report, added, at, store.head()) if added.new else None
                 keeping.write_eval(paths, run.report, flow.render(run.report, "markdown"), entry)
@@ -137,6 +141,11 @@ def _warned() -> Iterator[None]:
         _warn(f"the package {error.name} is not installed")
     except Exception as error:  # noqa: BLE001 - a defect of the history is no reason to lose the verdict
         _warn(f"a defect of ragworthy: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+
+
+def _off(given: argparse.Namespace) -> bool:
+    """Whether nothing is to be kept: said on the command line, or in the environment where no store is named."""
+    return bool(given.no_history) or (not given.store and os.environ.get(VARIABLE) == OFF)
 
 
 def _warn(why: str) -> None:

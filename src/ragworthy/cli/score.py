@@ -18,7 +18,8 @@ from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.policy.declare import Declared, Setting
 from ragworthy.policy.gate_text import Named, parse_gate_text
-from ragworthy.policy.read import BLESSED
+from ragworthy.policy.kept import BLESSED
+from ragworthy.policy.proofs import proving_of
 from ragworthy.policy.sections import NUMBERS, parse_limits
 from ragworthy.report import write as writing
 from ragworthy.suites import SUITES
@@ -47,6 +48,7 @@ def score(given: argparse.Namespace) -> int:
         plugins=plugins,
         baseline=_baseline(given.baseline) if given.baseline else None,
         lock=Path(given.lock) if given.lock else None,
+        **proving_of({"alpha": given.alpha, "cluster": given.cluster, "seed": given.seed}, "command line")._asdict(),
         **options(given),
     )
     if getattr(given, "item", None):

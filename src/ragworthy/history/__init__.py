@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragworthy.history.drift import declines as declines
+from ragworthy.history.drift import drift as drift
+from ragworthy.history.drift import slope as slope
+from ragworthy.history.drift import variation as variation
 from ragworthy.history.entries import Attempt as Attempt
 from ragworthy.history.entries import Blessing as Blessing
 from ragworthy.history.entries import Run as Run
@@ -15,10 +19,6 @@ from ragworthy.history.entries import next_attempt as next_attempt
 from ragworthy.history.places import Place as Place
 from ragworthy.history.places import find_place as find_place
 from ragworthy.history.taken import gold_of as gold_of
-from ragworthy.history.trend import declines as declines
-from ragworthy.history.trend import drift as drift
-from ragworthy.history.trend import slope as slope
-from ragworthy.history.trend import variation as variation
 
 if TYPE_CHECKING:
     from ragworthy.history.store import Store

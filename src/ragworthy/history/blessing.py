@@ -91,7 +91,9 @@ def _flips(one: Rows, other: Rows) -> dict[str, tuple[int, int]]:
 
 
 def _best(store: "Store", run: Run, alike: Sequence[Run], report: Mapping[str, Any]) -> bool:
-    """Whether no run like it is better in any gated metric, and one is worse in some."""
+    """Whether no run like it is better in any gated metric, and one is worse in some. The first run was not chosen."""
+    if alike[0].id == run.id:
+        return False
     gated = {gate["metric"] for gate in report["gates"]}
     known = all_metrics()
     worse = False

@@ -125,12 +125,12 @@ def _attempts(connection: Connection, said: Said) -> Iterator[str]:
         yield from broken_attempts(attempts)
     there = {one.hash: one for attempts in groups.values() for one in attempts}
     sealed = {body["attempt"]: body["run"] for entry, body in said if entry.kind == "run"}
-    for made, run in sealed.items():
-        if made not in there:
+    for sealed_hash, run in sealed.items():
+        if sealed_hash not in there:
             yield f"attempt of run {run}: expected an attempt, got none: it was removed or changed"
-    for made, one in there.items():
-        if made not in sealed:
-            yield f"attempt {one.number} (run {one.run}): expected an entry of the ledger, got none: it was added"
+    for found in there.values():
+        if found.hash not in sealed:
+            yield f"attempt {found.number} (run {found.run}): expected an entry of the ledger, got none: it was added"
 
 
 def _blessings(connection: Connection, said: Said) -> Iterator[str]:

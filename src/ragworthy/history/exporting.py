@@ -85,7 +85,7 @@ def _rows(store: "Store", suite: str | None) -> Iterator[dict[str, Any]]:
 def _number(word: Word) -> float | None:
     """A word as a number; a part of a whole as their ratio."""
     if isinstance(word, tuple):
-        return word[0] / word[1] if word[1] else None
+        return float(word[0] / word[1]) if word[1] else None
     return None if word is None else float(word)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ragworthy.errors import data_error, usage_error
 from ragworthy.files import check_inside, check_ours, read_text, write_whole
 from ragworthy.names import REPORT_SCHEMA
-from ragworthy.policy.read import BLESSED, blessed_path, is_name
+from ragworthy.policy.kept import BLESSED, blessed_path, is_name
 from ragworthy.safe import json_text
 
 if TYPE_CHECKING:

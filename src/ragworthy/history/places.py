@@ -10,6 +10,8 @@ from ragworthy.files import check_inside
 
 USUAL = ".ragworthy/history.db"
 VARIABLE = "RAGWORTHY_STORE"
+OFF = "off"
+"""With this in the variable, gates keep nothing."""
 POSTGRESQL = ("postgresql", "postgres")
 
 
@@ -45,12 +47,22 @@ def place_of(written: str | Path) -> Place:
     raise usage_error(f"expected a path or postgresql://…, got {scheme}://…", code="RW-H03")
 
 
+def named_by(environment: Mapping[str, str]) -> str | None:
+    """The store that the environment names.
+
+    >>> named_by({"RAGWORTHY_STORE": "runs.db"}), named_by({"RAGWORTHY_STORE": "off"}), named_by({})
+    ('runs.db', None, None)
+    """
+    written = environment.get(VARIABLE)
+    return written if written and written != OFF else None
+
+
 def find_place(
     given: str | None, folder: Path, named: str | None = None, environment: Mapping[str, str] = os.environ
 ) -> Place:
     """The store to use. A path that a policy names stays inside of the policy's folder."""
-    if given or environment.get(VARIABLE):
-        return place_of(given or environment[VARIABLE])
+    if written := given or named_by(environment):
+        return place_of(written)
     place = place_of(named) if named else Place(Path(USUAL))
     if place.path is None:
         return place

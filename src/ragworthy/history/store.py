@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Engine, Row, delete, insert, select
+from sqlalchemy import Connection, Engine, delete, insert, select
 
 from ragworthy.errors import data_error
 from ragworthy.history import engine as database
@@ -166,11 +166,12 @@ class Store:
         got = "none" if not found else "several"
         raise data_error("RW-H07", f"expected runs of one commit, got {got} for {commit[:60]}", where=str(self.place))
 
-    def report(self, run: str) -> dict[str, Any]:
-        """The whole report of a run, as it was added."""
+    def report(self, run: str, *, rows: bool = True) -> dict[str, Any]:
+        """The report of a run, as it was added; without its rows where nobody needs them."""
+        asked = select(t.ROWS.c.suite, t.ROWS.c.body).where(t.ROWS.c.run == run)
         with database.explained(self.place), database.reading(self.engine) as connection:
             body = connection.scalar(select(t.REPORTS.c.body).where(t.REPORTS.c.run == run))
-            kept = connection.execute(select(t.ROWS.c.suite, t.ROWS.c.body).where(t.ROWS.c.run == run)).all()
+            kept = connection.execute(asked).all() if rows else []
         if body is None:
             raise data_error("RW-H07", f"expected a run with its report, got none for {run}", where=str(self.place))
         return together(body, {suite: msgspec.json.decode(unpacked(one)) for suite, one in kept})
@@ -227,7 +228,7 @@ class Store:
         with database.explained(self.place), database.reading(self.engine) as connection:
             return problems(connection, heads)
 
-    def _rows(self, asked: Any) -> Sequence[Row[Any]]:
+    def _rows(self, asked: Any) -> Sequence[Any]:
         with database.explained(self.place), database.reading(self.engine) as connection:
             return connection.execute(asked).all()
 
@@ -280,12 +281,12 @@ def _blessed(connection: Connection, name: str) -> Blessing | None:
     return _blessing(found) if found is not None else None
 
 
-def _blessing(given: Row[Any]) -> Blessing:
+def _blessing(given: Any) -> Blessing:
     number, name, run, by, reason, at, previous, runs, flips = given
     return Blessing(number, name, run, by, reason, at, previous, tuple(json.loads(runs)), json.loads(flips))
 
 
-def _run(given: Row[Any]) -> Run:
+def _run(given: Any) -> Run:
     found = Run(*given)
     return found._replace(suites=tuple(json.loads(str(given[4]))))
 

@@ -1,11 +1,13 @@
-"""The tables of a store as they are now; `migrations` makes them. Everything is plain text, numbers and packed bytes."""
+"""The tables of a store as they are now; `migrations` makes them. They hold texts, numbers and packed bytes."""
+
+from typing import Any
 
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, LargeBinary, MetaData, Table, Text
 
 METADATA = MetaData()
 
 
-def _run(**how: bool) -> Column[str]:
+def _run(**how: Any) -> Column[str]:
     """A run of which a row is a part."""
     return Column("run", Text, ForeignKey("ragworthy_runs.id", ondelete="CASCADE"), **how)
 

@@ -1,110 +1,31 @@
-"""How far numbers move over several reports: from window to window in time, or when the same thing is run again."""
+"""How far numbers move over several runs: from window to window in time, or when the same thing is run again."""
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ragworthy.errors import usage_error
-from ragworthy.load.baseline import Earlier, load_report, suites_in
-from ragworthy.metrics.registry import Metric, all_metrics
+from ragworthy.errors import data_error
+from ragworthy.history.drift import HELD, drift, rerun
+from ragworthy.history.points import Break, Point, from_reports, from_store, last_line, unlike
+from ragworthy.metrics.registry import all_metrics
 from ragworthy.report import show
 from ragworthy.safe import terminal
-from ragworthy.stats import variation_squared
+
+if TYPE_CHECKING:
+    from ragworthy.history.proof import Look
+    from ragworthy.history.store import Store
 
 SCHEMA = "ragworthy.trend/1"
 """
 1  first version
 """
-MOST_RUN_TO_RUN = Fraction("0.10")
-"""How much precision and recall may vary from run to run, as a share of their mean."""
-MOST_RERUN = Fraction("0.005")
-"""How far apart the rates of the same thing run again may be."""
-HELD = ("precision", "recall")
-MOST_VARIATION = Fraction("0.15")
-"""How large the coefficient of variation over seeds and paraphrases may be."""
-MOST_SLOPE = Fraction("0.02")
-"""How far a number may go per window."""
-WINDOWS = 5
-"""A slope over fewer windows is not measured."""
-DECLINES = 3
-"""So many declines in a row are an alert."""
-
-
-# how far one number moves
-
-
-def variation(values: Sequence[Fraction]) -> float | None:
-    """The coefficient of variation σ/|μ|, σ of the whole population; None for no values or a mean of 0.
-
-    >>> round(variation([Fraction("0.38"), Fraction("0.42"), Fraction("0.44")]), 4)
-    0.0603
-    """
-    square = variation_squared(values)
-    return None if square is None else math.sqrt(square)
-
-
-def slope(values: Sequence[Fraction]) -> Fraction | None:
-    """The least-squares slope per window, exact; None over fewer than five windows.
-
-    >>> slope([Fraction(text) for text in ("0.90", "0.89", "0.87", "0.86", "0.84")])
-    Fraction(-3, 200)
-    """
-    cases = len(values)
-    if cases < WINDOWS:
-        return None
-    middle = Fraction(cases - 1, 2)
-    mean = sum(values, Fraction(0)) / cases
-    above = sum(((nth - middle) * (value - mean) for nth, value in enumerate(values)), Fraction(0))
-    below = sum(((nth - middle) ** 2 for nth in range(cases)), Fraction(0))
-    return above / below
-
-
-def declines(values: Sequence[Fraction], *, better: str = "higher") -> int:
-    """How many times in a row the number got worse, up to the last window.
-
-    >>> declines([Fraction(4), Fraction(3), Fraction(2)]), declines([Fraction(4), Fraction(3)], better="lower")
-    (2, 0)
-    """
-    count = 0
-    for before, after in pairwise(values):
-        worse = after < before if better == "higher" else after > before
-        count = count + 1 if worse else 0
-    return count
-
-
-class Drift(NamedTuple):
-    """What the windows of one metric say."""
-
-    windows: int
-    variation: float | None
-    slope: Fraction | None
-    declines: int
-    alerts: tuple[str, ...]
-
-
-def drift(values: Sequence[Fraction], *, better: str = "higher", rate: bool = True) -> Drift:
-    """The alerts of one metric over its windows, oldest first.
-
-    The slope is held to its limit only for numbers between 0 and 1; a millisecond is not a point.
-
-    >>> drift([Fraction(text) for text in ("0.90", "0.89", "0.87", "0.86", "0.84")]).alerts
-    ('got worse 4 windows in a row',)
-    """
-    spread, tilt, row = variation(values), slope(values), declines(values, better=better)
-    alerts = []
-    if spread is not None and len(values) > 1 and spread > float(MOST_VARIATION):
-        alerts.append(f"varies by {spread:.3f} of its mean, more than {float(MOST_VARIATION):g}")
-    if rate and tilt is not None and abs(tilt) > MOST_SLOPE:
-        alerts.append(f"moves by {float(tilt):+.4f} a window, more than {float(MOST_SLOPE):g}")
-    if row >= DECLINES:
-        alerts.append(f"got worse {row} windows in a row")
-    return Drift(len(values), spread, tilt, row, tuple(alerts))
-
-
-# several reports
+BARS = "▁▂▃▄▅▆▇█"
+FEWEST_BARS = 3
+REPEATED = (
+    "repeated: tests whether the same thing gives the same numbers again (determinism), not whether two pipelines are "
+    "the same"
+)
 
 
 class Line(NamedTuple):
@@ -118,6 +39,8 @@ class Line(NamedTuple):
     alerts: tuple[str, ...]
     whole: bool = False
     """Whether it counts something."""
+    look: "Look | None" = None
+    """What the questions of the last run say, held against those of an earlier one."""
 
 
 class Trend(NamedTuple):
@@ -127,6 +50,16 @@ class Trend(NamedTuple):
     reports: tuple[str, ...]
     lines: tuple[Line, ...]
     unlike: tuple[str, ...] = ()
+    noun: str = "report"
+    times: tuple[str, ...] = ()
+    """When each of them was, where that is known."""
+    breaks: tuple[Break, ...] = ()
+    """Where earlier runs were left behind, since they cannot be compared with later ones."""
+    invalid: int = 0
+    """Runs that were left out, since their evidence was not valid."""
+    against: str = ""
+    """The run that the last one is held against, question by question."""
+    repeated: bool = False
 
     @property
     def alerts(self) -> int:
@@ -136,56 +69,87 @@ class Trend(NamedTuple):
 
 def trend(paths: Sequence[Path], *, suite: str | None = None, repeated: bool = False) -> Trend:
     """The metrics of a suite over reports, oldest first; `repeated` means the same thing run again."""
-    if len(paths) < 2:
-        raise usage_error(f"expected two reports or more, got {len(paths)}")
-    common = [name for name in suites_in(paths[0]) if all(name in suites_in(path) for path in paths)]
-    chosen = suite or (common[0] if common else None)
-    if chosen is None:
-        raise usage_error("expected reports with a suite in common, got none")
-    reports = [load_report(path, chosen) for path in paths]
-    names = tuple(one.path for one in reports)
-    unlike = _unlike(reports)
-    return Trend(chosen, names, () if unlike else tuple(_lines(reports, chosen, repeated)), unlike)
+    chosen, points = from_reports(paths, suite)
+    reasons = _unlike(points)
+    names = tuple(one.name for one in points)
+    return Trend(chosen, names, () if reasons else tuple(_lines(points, repeated)), reasons, repeated=repeated)
 
 
-def _unlike(reports: Sequence[Earlier]) -> tuple[str, ...]:
+def _unlike(points: Sequence[Point]) -> tuple[str, ...]:
     """Why numbers of these reports must not be put beside each other."""
-    first = reports[0]
-    found = [f"{one.path}: its evidence was not valid" for one in reports if one.verdict == "INVALID"]
-    for other in reports[1:]:
-        if _gold(other) != _gold(first):
-            found.append(f"{other.path}: another gold set than {first.path}")
-        if _loads(other) != _loads(first):
-            found.append(f"{other.path}: other loads than {first.path}")
-        if other.suite.profile != first.suite.profile:
-            found.append(f"{other.path}: another profile than {first.path}")
-        moved = [key for key, value in first.suite.settings.items() if other.suite.settings.get(key) != value]
-        if moved:
-            found.append(f"{other.path}: another setting of {', '.join(moved)} than {first.path}")
+    first = points[0]
+    found = [f"{one.name}: its evidence was not valid" for one in points if one.verdict == "INVALID"]
+    found += [f"{other.name}: {reason} than {first.name}" for other in points[1:] for reason in unlike(other, first)]
     return tuple(found)
 
 
-def _gold(report: Earlier) -> str | None:
-    return next((one.sha256 for one in report.suite.inputs if one.role == "gold"), None)
+def kept_trend(
+    store: "Store", *, suite: str | None = None, repeated: bool = False, last: int | None = None, name: str = "main"
+) -> Trend:
+    """The metrics of a suite over the runs of a store. Runs that do not compare with later ones are left behind."""
+    runs = store.runs(suite=suite)
+    if not runs:
+        raise data_error("RW-H15", "expected two runs or more, got none", where=str(store.place))
+    chosen = suite or runs[-1].suites[0]
+    runs = [one for one in runs if chosen in one.suites]
+    if repeated:  # the same thing: one commit and one gold set
+        runs = [one for one in runs if (one.commit, one.gold_sha256) == (runs[-1].commit, runs[-1].gold_sha256)]
+    line, breaks, invalid = last_line(from_store(store, runs[-last:] if last else runs, chosen))
+    if len(line) < 2:
+        why = f": {breaks[-1].why}" if breaks else ""
+        message = f"expected two runs or more that can be compared, got {len(line)}{why}"
+        raise data_error("RW-H15", message, where=str(store.place))
+    blessed = store.baseline(name)
+    at = next((nth for nth, one in enumerate(line[:-1]) if blessed is not None and one.name == blessed.run), 0)
+    lines = _lines(line, repeated)
+    return Trend(
+        chosen,
+        tuple(one.name for one in line),
+        tuple(lines if repeated else _tested(lines, line, at)),
+        noun="run",
+        times=tuple(one.at for one in line),
+        breaks=tuple(breaks),
+        invalid=invalid,
+        against="" if repeated else line[at].name,
+        repeated=repeated,
+    )
 
 
-def _loads(report: Earlier) -> list[str]:
-    """The loads that a report on latency has."""
-    return [name for name in report.suite.slices if name.startswith("load=")]
+def _tested(lines: Sequence[Line], points: Sequence[Point], at: int) -> list[Line]:
+    """Every line with what the questions say of its last run, where both runs have rows."""
+    from ragworthy.history.proof import looked
+
+    old, new = points[at].rows(), points[-1].rows()
+    if old is None or new is None:
+        return list(lines)
+    looks = looked(old, new, [line.metric for line in lines], len(points) - 1 - at)
+    return [_with_look(line, looks.get(line.metric)) for line in lines]
 
 
-def _lines(reports: Sequence[Earlier], suite: str, repeated: bool) -> list[Line]:
+def _with_look(line: Line, look: "Look | None") -> Line:
+    if look is None or not look.proven:
+        return line._replace(look=look)
+    said = f"worse, proven: {look.worse} worse, {look.better} better, e-value {_short(look.adjusted)} (20 proves it)"
+    return line._replace(look=look, alerts=(*line.alerts, said))
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}" if value < 1000 else "over 1,000"
+
+
+def _lines(points: Sequence[Point], repeated: bool) -> list[Line]:
     known = all_metrics()
     lines = []
-    for name in dict.fromkeys(name for report in reports for name in report.suite.metrics):
+    for name in dict.fromkeys(name for point in points for name in point.metrics):
         metric = known.get(name.partition("@")[0])
-        given = [report.suite.metrics.get(name) for report in reports]
-        values = tuple(None if one is None else one.exact for one in given)
+        values = tuple(point.metrics.get(name) for point in points)
         there = [value for value in values if value is not None]
-        if metric is None or not there or not _checked(reports, name):
+        if metric is None or not there or not _checked(points, name):
             continue
-        found = drift(there, better=metric.better, rate=metric.highest == 1)
-        alerts = _rerun(metric, there) if repeated else list(found.alerts)
+        rate = metric.highest == 1
+        found = drift(there, better=metric.better, rate=rate)
+        held = metric.id.partition(".")[2] in HELD
+        alerts = rerun(there, rate=rate, held=held) if repeated else list(found.alerts)
         if len(there) < len(values):
             alerts.append(f"not measured in {len(values) - len(there)} of {len(values)} reports")
         lines.append(
@@ -194,41 +158,43 @@ def _lines(reports: Sequence[Earlier], suite: str, repeated: bool) -> list[Line]
     return lines
 
 
-def _checked(reports: Sequence[Earlier], name: str) -> bool:
+def _checked(points: Sequence[Point], name: str) -> bool:
     """Whether a number was measured at all: constraints that nobody checked are all kept."""
-    return not name.startswith("answers.scu") or all(report.suite.settings.get("scu") for report in reports)
+    return not name.startswith("answers.scu") or all(point.settings.get("scu") for point in points)
 
 
-def _rerun(metric: Metric, values: Sequence[Fraction]) -> list[str]:
-    """What the same thing, run again, must not show."""
-    alerts = []
-    apart = max(values) - min(values)
-    if metric.highest == 1 and apart > MOST_RERUN:
-        alerts.append(f"{float(apart):.4f} apart, more than {float(MOST_RERUN):g}")
-    spread = variation(values)
-    if metric.id.partition(".")[2] in HELD and spread is not None and spread > MOST_RUN_TO_RUN:
-        alerts.append(f"varies by {spread:.3f} of its mean, more than {float(MOST_RUN_TO_RUN):g}")
-    return alerts
+def only(found: Trend, metrics: Sequence[str]) -> Trend:
+    """The lines of some metrics."""
+    missing = [name for name in metrics if name not in {line.metric for line in found.lines}]
+    if missing and not found.unlike:
+        raise data_error("RW-H14", f"expected a metric of {found.suite}, got {missing[0]}")
+    return found._replace(lines=tuple(line for line in found.lines if not metrics or line.metric in metrics))
 
 
 def as_json(found: Trend) -> dict[str, Any]:
     """The trend as it is written."""
-    return {
+    body: dict[str, Any] = {
         "schema": SCHEMA,
         "suite": found.suite,
         "reports": list(found.reports),
         "unlike": list(found.unlike),
-        "metrics": {
-            line.metric: {
-                "values": [None if value is None else float(value) for value in line.values],
-                "variation": line.variation,
-                "slope": None if line.slope is None else float(line.slope),
-                "declines": line.declines,
-                "alerts": list(line.alerts),
-            }
-            for line in found.lines
-        },
+        "metrics": {line.metric: _line_json(line) for line in found.lines},
     }
+    if found.noun == "run":
+        kept = {"times": list(found.times), "breaks": [one._asdict() for one in found.breaks]}
+        body |= kept | {"invalid": found.invalid, "against": found.against or None}
+    return body
+
+
+def _line_json(line: Line) -> dict[str, Any]:
+    look = {} if line.look is None else {"tested": line.look._asdict() | {"proven": line.look.proven}}
+    return {
+        "values": [None if value is None else float(value) for value in line.values],
+        "variation": line.variation,
+        "slope": None if line.slope is None else float(line.slope),
+        "declines": line.declines,
+        "alerts": list(line.alerts),
+    } | look
 
 
 def as_text(found: Trend) -> list[str]:
@@ -237,15 +203,36 @@ def as_text(found: Trend) -> list[str]:
 
 
 def _told(found: Trend) -> list[str]:
-    lines = [f"{found.suite}: {show.plural(len(found.reports), 'report')}, {found.reports[0]} … {found.reports[-1]}"]
+    ends = f"{found.reports[0]} … {found.reports[-1]}"
+    lines = [f"{found.suite}: {show.plural(len(found.reports), found.noun)}, {ends}"]
     if found.unlike:
         return [*lines, "not comparable", *(f"  {reason}" for reason in found.unlike)]
+    lines += [f"  the line breaks before {one.before}: {one.why}" for one in found.breaks]
+    lines += [f"  left out: {show.plural(found.invalid, 'run')} that were INVALID"] if found.invalid else []
+    lines += [f"  {REPEATED}"] if found.repeated else []
+    lines += [f"  the last run is held against {found.against}, question by question"] if found.against else []
     wide = max((len(line.metric) for line in found.lines), default=0)
     for line in found.lines:
         first, last = (next((v for v in order if v is not None), None) for order in (line.values, line.values[::-1]))
         ends = " → ".join("–" if value is None else show.number(value, whole=line.whole) for value in (first, last))
         tilt = "not measured (under 5)" if line.slope is None else f"{float(line.slope):+.4f}"
         spread = "–" if line.variation is None else f"{line.variation:.4f}"
-        lines.append(f"  {line.metric.ljust(wide)}  {ends:<20} σ/μ {spread}  slope {tilt}")
+        bars = f"  {sparkline(line.values)}" if len(line.values) >= FEWEST_BARS else ""
+        lines.append(f"  {line.metric.ljust(wide)}  {ends:<20} σ/μ {spread}  slope {tilt}{bars}")
         lines += [f"  {' ' * wide}  ! {alert}" for alert in line.alerts]
     return lines
+
+
+def sparkline(values: Sequence[Fraction | None]) -> str:
+    """Values as bars between the lowest and the highest; a dot where there is none.
+
+    >>> sparkline([Fraction(0), None, Fraction(1, 2), Fraction(1)])
+    '▁·▅█'
+    """
+    there = [value for value in values if value is not None]
+    low, high = min(there, default=Fraction(0)), max(there, default=Fraction(0))
+    width = high - low
+    return "".join(
+        "·" if value is None else BARS[3] if not width else BARS[round((value - low) / width * (len(BARS) - 1))]
+        for value in values
+    )

@@ -1,6 +1,5 @@
 """The policy file: which suites run on what, and which gates hold. Every mistake is named by the path of its key."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import partial
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ragworthy.errors import policy_error
 from ragworthy.files import read_text
-from ragworthy.gates import Gate, Waiver, name_of, with_defaults
+from ragworthy.gates import AGAINST, Gate, Waiver, name_of, with_defaults, with_evidence
 from ragworthy.load.checker import Checker, load_toml, shown
 from ragworthy.load.keys import KEYS
 from ragworthy.load.plugins import Plugin, load_file, load_metrics, using_metrics
@@ -18,19 +17,12 @@ from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, SUITES
 from ragworthy.policy.gate_checks import EVIDENCE, Known
 from ragworthy.policy.gate_text import DEFAULTS, parse_gates
+from ragworthy.policy.kept import BLESSED, Kept, blessed_path, parse_baseline, parse_kept
+from ragworthy.policy.proofs import parse_proving
 from ragworthy.policy.sections import Section, Suites, every_key, paths_of, sections
+from ragworthy.proving import Proving
 
 VERSION = 1
-BLESSED = "history:"
-"""A baseline that begins so is the name of a blessed run."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-
-class Kept(NamedTuple):
-    """Where earlier runs are kept, as the policy has it."""
-
-    store: str | None = None
-    eval: str | None = None
 
 
 class Policy(NamedTuple):
@@ -49,6 +41,8 @@ class Policy(NamedTuple):
     plugins: tuple[Plugin, ...] = ()
     """Metrics from elsewhere, loaded."""
     history: Kept = Kept()
+    proving: Proving = Proving()
+    cluster: str = "document"
 
     @property
     def folder(self) -> Path:
@@ -132,34 +126,12 @@ def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | N
     waivers = _waivers(check, table.get("waiver", []), gates, today, partial(_whole_name, known=known, k=k, only=only))
     freeze = check.take(table, "freeze", dict, "", "a table") or {}
     check.known(freeze, KEYS["freeze"], "freeze.")
+    how = parse_proving(check, table)
     signers = check.strings(freeze, "signers", "freeze.") or ()
-    baseline = _baseline(check, table)
-    kept = _kept(check, table)
+    baseline, kept = parse_baseline(check, table), parse_kept(check, table)
     check.stop()
-    return Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today, history=kept)
-
-
-def _baseline(check: Checker, table: dict[str, Any]) -> str | None:
-    baseline: str | None = check.take(table, "baseline", str, "", "a path")
-    if baseline is not None and baseline.startswith(BLESSED) and not is_name(baseline.removeprefix(BLESSED)):
-        check.say("RW-P03", "baseline", f"expected history: and the name of a baseline, got {shown(baseline)}")
-    return baseline
-
-
-def _kept(check: Checker, table: dict[str, Any]) -> Kept:
-    given = check.take(table, "history", dict, "", "a table") or {}
-    check.known(given, KEYS["history"], "history.")
-    taken = [check.take(given, key, str, "history.", "a path") for key in Kept._fields]
-    return Kept(*taken)
-
-
-def is_name(text: str) -> bool:
-    """Whether a baseline may be called so; it becomes the name of a file.
-
-    >>> is_name("main"), is_name("../main"), is_name("")
-    (True, False, False)
-    """
-    return _NAME.fullmatch(text) is not None
+    policy = Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today)
+    return policy._replace(proving=how.proving, cluster=how.cluster, history=kept)
 
 
 def _with_defaults(
@@ -192,9 +164,10 @@ def suite_of(gate: Gate) -> str | None:
 
 
 def _regression(gates: tuple[Gate, ...], rules: Iterable[Gate], evidence: str) -> tuple[Gate, ...]:
-    """The rules against the last accepted run; what the policy says itself stands."""
+    """The rules against the last accepted run; what the policy says itself stands. Nothing may be proven worse."""
     said = {(gate.metric, gate.op, gate.suite) for gate in gates if gate.slice is None}
-    return tuple(gate._replace(evidence=evidence) for gate in rules if (gate.metric, gate.op, gate.suite) not in said)
+    added = [with_evidence(gate, evidence) for gate in rules if (gate.metric, gate.op, gate.suite) not in said]
+    return tuple(gate._replace(min_effect="0") if gate.op in AGAINST else gate for gate in added)
 
 
 def _known(check: Checker, there: tuple[Section, ...], suites: Suites, folder: Path) -> Known:
@@ -270,11 +243,6 @@ def _whole_name(written: str, *, known: Known, k: int, only: str | None) -> str 
     if only is not None and not suite and registry.suite_of(found.id) in registry.BORROWED.get(only, ()):
         suite = f"{only}:"
     return f"{suite}{found.id}{bracket}{rest}"
-
-
-def blessed_path(folder: Path, name: str) -> Path:
-    """Where the report of a blessed run lies for those who do not ask the store."""
-    return folder / ".ragworthy/baselines" / f"{name}.json"
 
 
 def resolve(policy: Policy, written: str) -> Path:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin
+from ragworthy.proving import Proving
 
 Progress = Callable[[int, int], None]
 
@@ -54,11 +55,16 @@ class Request(NamedTuple):
     allow_gold_errors: bool = False
     jobs: int | None = None
     keep_rows: bool = False
+    cluster: str = "document"
+    """What stands or falls together: the questions about one `document`, or each `question` for itself."""
     most_offenders: int = 10
     attempts: Attempts | None = None
     """The runs on the same gold set and commit; None where nothing counts them."""
     damage: Any = None
     """What a selftest does to each record that is read (`Damage.do` of `suites/damage.py`); None leaves them alone."""
+
+    proving: Proving = Proving()
+    """How differences are tested."""
 
     def get(self, key: str, default: Any = None) -> Any:
         """An input by its key."""
