@@ -23,6 +23,7 @@ RECEIPT = Path(".ragworthy/receipt.json")
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RAGWORTHY_STORE", raising=False)
     monkeypatch.setenv("RAGWORTHY_COMMIT", "c0ffee0123456789")
     starter.init(Path())
 
@@ -277,11 +278,6 @@ def edited(*commands: str) -> None:
 def test_a_changed_store_is_found(command: str) -> None:
     attempts()
     assert run_cli("gate", "-q").code == 0
-    with sqlite3.connect(STORE) as connection:
-        rows = connection.execute("SELECT COUNT(*) FROM ragworthy_rows").fetchone()[0]
-    connection.close()
-    if "ragworthy_rows" in command and not rows:
-        pytest.skip("reports hold no rows")
     edited(command)
     done = run_cli("verify", RECEIPT, "--store", STORE)
     assert (done.code, done.out.splitlines()[0][-9:]) == (1, " [RW-R07]"), done
