@@ -140,6 +140,12 @@ def test_a_zip_whose_bytes_do_not_fit_its_own_sums_is_no_bundle(bundle: Path) ->
     refused("expected a bundle, got: Bad CRC-32 for file 'receipt.json'", "RW-R03")
 
 
+def test_what_is_only_called_a_zip_is_no_bundle() -> None:
+    for data in (b"", b"hello\n"):
+        Path("bad.zip").write_bytes(data)
+        refused("expected a bundle, got a file that is no zip", "RW-R03")
+
+
 def test_another_zip_is_no_bundle() -> None:
     with zipfile.ZipFile("bad.zip", "w") as file:
         file.writestr("word/document.xml", b"<xml/>")

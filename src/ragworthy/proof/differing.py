@@ -80,28 +80,28 @@ def _kept(suite: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _gates(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
-    before, after = ({_name(gate): gate for gate in body["gates"]} for body in (old, new))
-    for name in [*before, *(name for name in after if name not in before)]:
-        was, now = before.get(name), after.get(name)
+    before, after = ({(_name(gate), gate["op"]): gate for gate in body["gates"]} for body in (old, new))
+    for name, op in [*before, *(key for key in after if key not in before)]:
+        was, now = before.get((name, op)), after.get((name, op))
         if was is None or now is None:
-            yield Difference("gate", f"{name} was {'added' if was is None else 'removed'}: {_rule(now or was or {})}")
+            yield Difference("gate", f"{name} {_rule(now or was or {})} was {'added' if was is None else 'removed'}")
             continue
         if _rule(was) != _rule(now):
-            yield Difference("gate", f"{name}: {_rule(was)} → {_rule(now)}")
-        if was["waiver"] != now["waiver"]:
-            yield Difference("gate", f"{name}: waiver {_json(was['waiver'])} → {_json(now['waiver'])}")
+            yield Difference("gate", f"{name} {_rule(was)} → {_rule(now)}")
+        for key in ("evidence", "waiver"):
+            if was[key] != now[key]:
+                yield Difference("gate", f"{name} {_rule(now)}: {key} {_json(was[key])} → {_json(now[key])}")
         if was["outcome"] != now["outcome"]:
-            yield Difference("outcome", f"{name}: {was['outcome']} ({_value(was)}) → {now['outcome']} ({_value(now)})")
+            moved = f"{was['outcome']} ({_value(was)}) → {now['outcome']} ({_value(now)})"
+            yield Difference("outcome", f"{name} {_rule(now)}: {moved}")
 
 
 def _name(gate: Mapping[str, Any]) -> str:
-    part = f"[{gate['slice']}]" if gate["slice"] else ""
-    return f"{gate['metric']}{part} {gate['op']}"
+    return f"{gate['metric']}[{gate['slice']}]" if gate["slice"] else str(gate["metric"])
 
 
 def _rule(gate: Mapping[str, Any]) -> str:
-    rule = "each must pass" if gate["op"] == EACH else f"{gate['op']} {gate['threshold']}"
-    return f"{rule} by {gate['evidence']}"
+    return "each must pass" if gate["op"] == EACH else f"{gate['op']} {gate['threshold']}"
 
 
 def _value(gate: Mapping[str, Any]) -> str:

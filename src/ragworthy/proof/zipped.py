@@ -113,9 +113,12 @@ def _same(one: Entry) -> Iterator[bytes]:
 
 
 def is_zip(path: Path) -> bool:
-    """Whether a file begins as zips do."""
+    """Whether a file begins as zips do; one that is called so and does not is an error."""
     with open_input(path) as file:
-        return file.read(4) in (b"PK\3\4", b"PK\5\6")
+        found = file.read(4) in (b"PK\3\4", b"PK\5\6")
+    if not found and path.suffix == ".zip":
+        raise data_error("RW-R03", "expected a bundle, got a file that is no zip", where=str(path))
+    return found
 
 
 def unpack(path: Path, into: Path) -> list[Entry]:
