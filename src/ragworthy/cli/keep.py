@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ragworthy import flow
 from ragworthy.cli.say import print
@@ -79,15 +79,10 @@ class Keeper:
         store, added, at = self._kept
         with _warned():
             if receipt is not None:
-                written = receipt + b"\n"  # as the file has it
-                store.add(_uncounted(run.report), commit=added.attempt.commit, receipt=written, at=at)
+                store.keep_receipt(added.run, receipt + b"\n")  # as the file has it
             if paths := eval_outputs(self._policy, self._given):
                 entry = keeping.entry_of(run.report, added, at, store.head()) if added.new else None
                 keeping.write_eval(paths, run.report, flow.render(run.report, "markdown"), entry)
-
-
-def _uncounted(report: dict[str, Any]) -> dict[str, Any]:
-    return {key: one for key, one in report.items() if key != "attempts"}
 
 
 @contextmanager
