@@ -67,8 +67,8 @@ def _repeats(store: "Store", run: Run) -> int:
 
 
 def flip_rates(store: "Store", runs: Sequence[Run]) -> dict[str, Fraction]:
-    """For each metric the share of questions on which two of the runs differ, over all pairs of runs. A report that pools
-    several runs has such pairs inside of it.
+    """For each metric the share of questions on which two of the runs differ, over all pairs. A report that pools runs
+    has such pairs inside of it.
     """
     found: dict[str, tuple[Fraction, int]] = {}
     for suite in dict.fromkeys(suite for run in runs for suite in run.suites):
