@@ -24,6 +24,7 @@ from ragworthy.suites.describe import describe
 from ragworthy.suites.evidence import Bound, Evidence, Found
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
+from ragworthy.suites.request import Attempts
 from ragworthy.suites.request import Progress as Progress
 from ragworthy.suites.request import Request as Request
 from ragworthy.suites.summarise import check_must_pass, must_pass, summarise
@@ -91,13 +92,20 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
     report = model.assemble(parts)
     if plugins := plugins_of(requests):
         report["provenance"]["plugins"] = [one.told() for one in plugins]
-    return Run(report, parts)
+    run = Run(report, parts)
+    return with_attempts(run, requests[0].attempts) if requests and requests[0].attempts is not None else run
+
+
+def with_attempts(run: Run, attempts: Attempts) -> Run:
+    """The same with how often it was tried, which only a store of earlier runs knows."""
+    return run._replace(report=run.report | {"attempts": attempts.told()})
 
 
 def with_judged(run: Run, suite: str, judged: g.Judged) -> Run:
     """The same with one more gate of a suite, and the verdict that follows."""
     parts = [one._replace(judged=[*one.judged, judged]) if one.suite == suite else one for one in run.parts]
-    return Run(model.assemble(parts) | {"provenance": run.report["provenance"]}, parts)
+    kept = {key: run.report[key] for key in ("provenance", "attempts") if key in run.report}
+    return Run(model.assemble(parts) | kept, parts)
 
 
 class Open(NamedTuple):

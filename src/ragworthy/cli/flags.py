@@ -52,6 +52,9 @@ def common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
     one.add_argument("--rows", metavar="FILE", help="write every row (.jsonl, .parquet or .csv)")
     if receipt:
         one.add_argument("--receipt", metavar="FILE", help="write the receipt here")
+        one.add_argument("--bundle", metavar="FILE",
+                         help="write a zip with the receipt and all that it rests on, for verify")  # fmt: skip
+        one.add_argument("--sign", metavar="KEY", help="sign the receipt and the bundle with this SSH key")
     one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
     one.add_argument("--unfrozen", action="store_true", help="score although the gold set is not the frozen one")
     one.add_argument("--allow-gold-errors", action="store_true", help="score although the gold set has lint errors")
@@ -88,7 +91,7 @@ def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
     one.add_argument("--no-default-gates", action="store_true", help="only the gates named by --gates")
     one.add_argument("--profile", choices=("default", "reference"), default="default",
                      help="reference: print what the sources' own scorer prints")  # fmt: skip
-    one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run")
+    one.add_argument("--baseline", metavar="FILE|history:NAME", help="JSON report of an accepted run, or a blessed one")
     one.add_argument("--evidence", choices=("point", "interval"), default="point",
                      help="what decides a gate on one number; those that compare are decided by questions")  # fmt: skip
     one.add_argument("--alpha", metavar="RATE", help="how often a loss may be called proven by luck (default 0.05)")

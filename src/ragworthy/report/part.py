@@ -69,7 +69,8 @@ Voices = Callable[[str], Voice]
 
 def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
     """What the verdict does not cover, or what it rests on, that nobody should overlook."""
-    notes = []
+    attempts = report.get("attempts", {"count": 1})
+    notes = [attempted(attempts)] if attempts["count"] > 1 else []
     for suite, body in report["suites"].items():
         if (body.get("subset") or {}).get("scored") == "subset":
             notes.append("the dev subset only: the whole set was not scored")
@@ -77,6 +78,17 @@ def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
             notes.append(voices(suite).reference_note)
         notes += [one["message"] for one in body.get("warnings", ()) if one["code"] in LEADING]
     return notes
+
+
+def attempted(attempts: Mapping[str, Any]) -> str:
+    """How often this was tried, in words.
+
+    >>> attempted({"count": 3, "chain": ["…", "…"], "commit": "4f1c2d3e4f5a6b7c"})
+    'attempt 3 on this gold set and commit 4f1c2d3e4f5a'
+    """
+    count, commit = attempts["count"], attempts["commit"]
+    nth = "the first attempt" if count == 1 else f"attempt {count:,}"
+    return f"{nth} on this gold set and commit {commit[:12]}"
 
 
 def blamed(report: dict[str, Any], voices: Voices) -> list[dict[str, Any]]:
