@@ -21,6 +21,7 @@ from ragworthy.names import HARMLESS, Label
 from ragworthy.policy.declare import Declared, Input, Setting
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen, Table
+from ragworthy.suites.crowds import Crowd, Home, add_to, wrong_with
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import (
     Bound,
@@ -321,6 +322,7 @@ class Suite(ABC):
             qid=case.qid,
             label=None if case.label is None else case.label.value,
             stage=None if case.stage is None else case.stage.value,
+            cause=None if case.cause is None else case.cause.value,
             metrics=metrics,
             undefined=undefined,
             facts=self.established(case, found),
@@ -331,6 +333,17 @@ class Suite(ABC):
         """Whether something is wrong with a question, so that a stage is to blame for it."""
         return case.label is not None and case.label not in HARMLESS
 
+    def home(self, case: Case, found: Found) -> Home:
+        """Where the first evidence of a question stands, as far as somebody says so."""
+        return Home()
+
+    def crowd(self, found: Found) -> Crowd:
+        """What became of the questions of every document, section, type and slice."""
+        crowd: Crowd = {}
+        for case in found.cases:
+            add_to(crowd, self.home(case, found), case.slices, wrong_with(case) if self.offends(case) else None)
+        return crowd
+
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first; of every label some are shown."""
         bad = [nth for nth, case in enumerate(found.cases) if self.offends(case)]
@@ -340,7 +353,7 @@ class Suite(ABC):
 
     def offender(self, case: Case, found: Found) -> Offender:
         """One of them: what a case knows of itself, where a suite does not say more."""
-        return Offender(case.qid, case.label, case.stage, case.why, None, None, [], [], [], {})
+        return Offender(case.qid, case.label, case.stage, case.why, None, None, [], [], [], {}, case.cause)
 
     def extra(self, found: Found) -> Extra:
         """What only this suite says."""

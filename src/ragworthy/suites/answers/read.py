@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ragworthy.errors import data_error
 from ragworthy.load.chunks import read_chunks, retrieved_nothing
 from ragworthy.load.decode import Decoder, Record
-from ragworthy.load.gold import has_ids, name_of, names_evidence
+from ragworthy.load.gold import has_ids, name_of, names_evidence, resolved
 from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
@@ -17,6 +17,7 @@ from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader, is_w
 from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
+from ragworthy.suites.crowds import Home, Placed, home_of, place_of, placed_by
 from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.reading import Flaws, reader, told
@@ -82,6 +83,8 @@ class Kept(NamedTuple):
     """Questions with evidence and ids, where no corpus is given to hold one against the other."""
     how: f.Rules = f.Rules()
     """How claims were compared."""
+    homes: Sequence[Home] = ()
+    """Where the first evidence of every question of `qids` stands; empty where that is not known."""
 
     @property
     def whole(self) -> bool:
@@ -94,6 +97,7 @@ class Corpus(NamedTuple):
 
     texts: dict[str, str] | None = None
     bindings: Bindings | None = None
+    placed: Placed = place_of
 
     @property
     def whole(self) -> bool:
@@ -182,7 +186,7 @@ def _all(source: Source, kind: type[Record]) -> Iterator[Record]:
         yield from decoder.records(block)
 
 
-def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
+def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus") -> Kept:
     """What was kept of single questions, with places as people read them."""
     golds = _golds(opened["gold"])
     return Kept(
@@ -201,7 +205,16 @@ def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
         parts=_parts(found, opened, rules),
         unchecked=[name_of(one) for one in golds if rules.chunks is None and names_evidence(one) and has_ids(one)],
         how=rules,
+        homes=_homes(golds, found.qids, corpus),
     )
+
+
+def _homes(golds: Sequence[Gold], qids: Sequence[str], corpus: "Corpus") -> list[Home]:
+    """Where the first evidence of every question stands; of files that are too large for a second look nothing."""
+    if len(golds) != len(qids):
+        return []
+    bind = corpus.bindings.bind if corpus.bindings is not None else None
+    return [home_of(resolved(one, bind), corpus.placed) for one in golds]
 
 
 def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:
@@ -271,4 +284,4 @@ def corpus_of(opened: Opened, request: Request) -> Corpus:
 
     chunks = read_chunks(opened.enter(chunk_source(given)), empty=retrieved_nothing(given))
     texts = {chunk.name: fold(chunk.text) for chunk in chunks}
-    return Corpus(texts, bindings(opened["gold"], chunks, texts))
+    return Corpus(texts, bindings(opened["gold"], chunks, texts), placed_by(chunks))

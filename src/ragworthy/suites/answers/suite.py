@@ -36,6 +36,7 @@ from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.answers.taken import with_errors
 from ragworthy.suites.answers.wording import READS_LIKE
+from ragworthy.suites.crowds import Crowd, Home, add_to, wrong_with
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Items, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
@@ -82,7 +83,7 @@ class Answers(Suite):
         cases = _cases(found.tally, rules.ks, corpus.whole)
         counts = _counts(cases, found)
         records = {"gold": counts["gold"], "trace": found.traces}
-        own = kept(found, opened, rules)._replace(bindings=corpus.bindings)
+        own = kept(found, opened, rules, corpus)._replace(bindings=corpus.bindings)
         return Evidence(
             cases=cases,
             records=records if corpus.texts is None else records | {"corpus": len(corpus.texts)},
@@ -263,6 +264,23 @@ class Answers(Suite):
             if said := [*([READS_LIKE] if flags & f.NEAR_REFUSAL else ()), *remarks.get(qid, ())]:
                 more["remarks"] = said
             yield row._replace(own=more) if more else row
+
+    def crowd(self, found: Found) -> Crowd:
+        """What became of the questions of every slice; of every document, section and type where it is known."""
+        own: Kept = found.own
+        crowd: Crowd = {}
+        for case in found.cases:
+            what = wrong_with(case) if self.offends(case) else None
+            for name, count in case.own.slices.items():
+                add_to(crowd, Home(), (name,), what, count)
+        causes: dict[Any, str | None] = {}
+        for nth, (flags, home) in enumerate(zip(own.flags, own.homes, strict=False)):
+            known = flags, own.compared.get(nth)
+            if known not in causes:
+                case = case_of(Alike(flags, compared=known[1]), own.ks, whole=own.whole)
+                causes[known] = wrong_with(case) if self.offends(case) else None
+            add_to(crowd, home, (), causes[known])
+        return crowd
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""
