@@ -361,7 +361,8 @@ def test_planted_defects_are_found(world: World, suite: str, expected: dict[str,
 def test_errors_are_no_answers_and_no_refusals(world: World) -> None:
     body, _ = found(world, "answers", scu=True)
     under, over = body["metrics"]["answers.under_refusal"], body["metrics"]["answers.over_refusal"]
-    # Unanswerable: 12 answered, 12 refused, 12 errors, 12 missing; a missing one is neither.
-    assert (under["num"], under["ledger"]["errored"]) == (EACH, EACH)
-    assert over["num"] == 3 * EACH
+    # Unanswerable: 12 answered, 12 refused, 12 without a trace; 12 errors are no case. Answerable: three rows refuse.
+    assert (under["num"], under["den"]) == (EACH, 3 * EACH)
+    assert (over["num"], over["den"]) == (3 * EACH, 17 * EACH)
+    assert under["ledger"]["errored"] == over["ledger"]["errored"] == 2 * EACH
     assert all(one["label"] != "HALLUCINATION" or one["claim"] == "Paris." for one in body["offenders"])
