@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import ragworthy as rw
 from places import DATA
 from ragworthy.metrics import answers, runs_blamed
-from ragworthy.metrics.causes import STAGE_OF, Steps, cause_of, stage_of, waterfall
+from ragworthy.metrics.causes import STAGE_OF, Steps, Went, cause_of, stage_of, waterfall
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.runs import read
 from ragworthy.metrics.facts.wanted import Rules, wanted_of
@@ -55,6 +55,7 @@ def test_the_earliest_broken_step_is_to_blame() -> None:
     """All 34,992 combinations: no trace and errors first, then the first cause that applies, in their order."""
     order = list(Cause)
     for one in every_way():
+        expected: Cause | None
         if not one.present or one.errored:
             expected = Cause.TARGET_ERROR if one.present else Cause.MISSING
         elif not one.answerable:
@@ -73,15 +74,17 @@ def test_every_cause_has_a_stage() -> None:
 def test_a_waterfall_adds_up() -> None:
     good = Steps(True, in_corpus=True, retrieved=True, in_top=True, cited=True, in_scope=True, right=True)
     known = [
-        (good, 50), (good._replace(right=False), 4), (good._replace(in_top=False, refused=True), 3),
-        (good._replace(refused=True), 2), (Steps(True, present=False), 1), (Steps(False), 100),
+        Went(good, 50), Went(good._replace(right=False), 4), Went(good._replace(in_top=False, refused=True), 1),
+        Went(good._replace(in_top=False), 2, fine=True), Went(good._replace(refused=True), 2),
+        Went(Steps(True, present=False), 1), Went(Steps(False), 100),
     ]  # fmt: skip
     way = waterfall(known)
+    assert {one["step"]: one["fine"] for one in way if one["fine"]} == {"in_top": 2}
     assert [(one["step"], one["left"], one["lost"]) for one in way] == [
         ("asked", 60, 0), ("traced", 59, 1), ("in_corpus", 59, 0), ("retrieved", 59, 0), ("in_top", 56, 3),
         ("answered", 54, 2), ("cited", 54, 0), ("in_scope", 54, 0), ("right", 50, 4),
     ]  # fmt: skip
-    assert waterfall([(Steps(False), 3)]) == []
+    assert waterfall([Went(Steps(False), 3)]) == []
 
 
 # two suites, one cause
@@ -184,7 +187,7 @@ class World:
 
     def other(self, trace: Row, gold: Row) -> str:
         """A paragraph that was retrieved, and is not the gold one."""
-        return next(name for name in trace["retrieved_ids"] if name not in gold["gold_citations"])
+        return str(next(name for name in trace["retrieved_ids"] if name not in gold["gold_citations"]))
 
     def plant(self, name: str, spoil: Callable[[Row], Row | None], *, answerable: bool = True) -> None:
         for _ in range(EACH):
@@ -261,7 +264,10 @@ PLANTED: dict[str, tuple[Callable[[World, Row], Row | None], bool]] = {
     "6b claim empty": (lambda w, g: says(w, g, ""), True),
     "7 refused, evidence at rank 1": (lambda w, g: w.refused(w.trace(g)), True),
     "7b refused, gold not retrieved": (lambda w, g: w.refused(w.trace(g, None)), True),
-    "8 answered, unanswerable": (lambda w, g: w.trace(g) | {"answer_json": {"claim": "Paris.", "citations": []}}, False),
+    "8 answered, unanswerable": (
+        lambda w, g: w.trace(g) | {"answer_json": {"claim": "Paris.", "citations": []}},
+        False,
+    ),
     "9 constraint broken": (constrained, True),
     "10a error, answerable": (failed, True),
     "10b error, unanswerable": (failed, False),

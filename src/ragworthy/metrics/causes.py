@@ -1,5 +1,6 @@
 """What went wrong with a question: one decision, the same in every suite that sees what was retrieved and answered."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -132,27 +133,37 @@ _ALWAYS = frozenset({"in_corpus", "retrieved", "in_top", "cited", "in_scope", "r
 """Steps that are shown although nothing is lost, where the files can show them at all."""
 
 
-def waterfall(known: Iterable[tuple[Steps, int]]) -> list[dict[str, Any]]:
-    """How many answerable questions are left after each step, and how many were lost in it.
+class Went(NamedTuple):
+    """Questions that went the same way."""
 
-    >>> way = waterfall([(Steps(True, retrieved=True, in_top=True), 7), (Steps(True, retrieved=True, in_top=False), 3)])
-    >>> [(one["step"], one["left"], one["lost"]) for one in way]
-    [('asked', 10, 0), ('retrieved', 10, 0), ('in_top', 7, 3)]
+    steps: Steps
+    questions: int = 1
+    fine: bool = False
+    """Whether they are as they should be all the same, for the suite that looks."""
+
+
+def waterfall(known: Iterable[Went]) -> list[dict[str, Any]]:
+    """How many answerable questions are left after each step, how many were lost in it, and how many of these are fine
+    all the same.
+
+    >>> top, low = Steps(True, retrieved=True, in_top=True), Steps(True, retrieved=True, in_top=False)
+    >>> [tuple(one.values()) for one in waterfall([Went(top, 7), Went(low, 2), Went(low, 1, fine=True)])]
+    [('asked', 10, 0, 0), ('retrieved', 10, 0, 0), ('in_top', 7, 3, 1)]
     """
-    asked = [(steps, count) for steps, count in known if steps.answerable]
-    lost = dict.fromkeys(Cause, 0)
-    for steps, count in asked:
-        cause = cause_of(steps)
-        if cause is not None:
-            lost[cause] += count
-    left = sum(count for _, count in asked)
+    asked = [one for one in known if one.steps.answerable]
+    lost, fine = Counter[Cause | None](), Counter[Cause | None]()
+    for one in asked:
+        cause = cause_of(one.steps)
+        lost[cause] += one.questions
+        fine[cause] += one.questions if one.fine else 0
+    left = lost.total()
     if not left:
         return []
-    way: list[dict[str, Any]] = [{"step": "asked", "left": left, "lost": 0}]
+    way: list[dict[str, Any]] = [{"step": "asked", "left": left, "lost": 0, "fine": 0}]
     for step, causes in _WAY:
         gone = sum(lost[cause] for cause in causes)
         left -= gone
-        seen = step in _ALWAYS and any(getattr(steps, step) is not None for steps, _ in asked)
+        seen = step in _ALWAYS and any(getattr(one.steps, step) is not None for one in asked)
         if gone or seen:
-            way.append({"step": step, "left": left, "lost": gone})
+            way.append({"step": step, "left": left, "lost": gone, "fine": sum(fine[cause] for cause in causes)})
     return way

@@ -34,14 +34,15 @@ def lines(body: dict[str, Any]) -> list[str]:
 def waterfall(way: dict[str, Any]) -> str:
     """How many questions are left after each step, and how many were lost in it.
 
-    >>> steps = [{"step": "asked", "left": 10, "lost": 0}, {"step": "in_top", "left": 7, "lost": 3}]
-    >>> waterfall({"k": 5, "steps": steps})
-    '10 asked → 7 in the first 5 (-3)'
+    >>> asked = {"step": "asked", "left": 10, "lost": 0, "fine": 0}
+    >>> waterfall({"k": 5, "steps": [asked, {"step": "in_top", "left": 7, "lost": 3, "fine": 1}]})
+    '10 asked → 7 in the first 5 (-3, 1 of them fine all the same)'
     """
     told = []
     for one in way["steps"]:
         name = _STEPS.get(one["step"], one["step"]).format(k=way["k"])
-        lost = f" (-{one['lost']:,})" if one["lost"] else ""
+        fine = f", {one['fine']:,} of them fine all the same" if one["fine"] else ""
+        lost = f" (-{one['lost']:,}{fine})" if one["lost"] else ""
         told.append(f"{one['left']:,} {name}{lost}")
     return " → ".join(told)
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ragworthy import gates as g
-from ragworthy.metrics.causes import depth_of, waterfall
+from ragworthy.metrics.causes import Went, depth_of, waterfall
 from ragworthy.names import Cause, Stage, Verdict
 from ragworthy.report import model
 from ragworthy.report.part import Part, release_warnings
@@ -45,7 +45,7 @@ def describe(suite: Suite, found: Found) -> Part:
         "labels": _labels(suite, found.cases),
         "stages": _stages(suite, found.cases),
         "causes": _causes(suite, found.cases),
-        "waterfall": _waterfall(found),
+        "waterfall": _waterfall(suite, found),
         "clusters": telling(suite.crowd(found)),
         "offenders": [] if ships else [one.as_dict() for one in suite.offenders(found, found.request.most_offenders)],
         "warnings": [*extra.warnings, *_release(found)],
@@ -125,10 +125,12 @@ def _causes(suite: Suite, cases: Sequence[Case]) -> dict[str, int]:
     return {cause.value: counts[cause] for cause in Cause if counts[cause]}
 
 
-def _waterfall(found: Found) -> dict[str, Any]:
+def _waterfall(suite: Suite, found: Found) -> dict[str, Any]:
     """How far the answerable questions came."""
-    k = depth_of(found.evidence.settings.get("k") or ())
-    return {"k": k, "steps": waterfall((case.steps, case.weight) for case in found.cases if case.steps is not None)}
+    known = (
+        Went(case.steps, case.weight, fine=not suite.offends(case)) for case in found.cases if case.steps is not None
+    )
+    return {"k": depth_of(found.evidence.settings.get("k") or ()), "steps": waterfall(known)}
 
 
 # rows

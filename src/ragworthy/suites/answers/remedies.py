@@ -76,7 +76,7 @@ _REMEDIES = {
 }
 """By the reason that offenders show."""
 _LOW = "look at the reranker, or give the answer more than the first k"
-_BY_CAUSE = {
+_BY_CAUSE: dict[tuple[Cause | None, bool], _Remedy] = {
     (Cause.BELOW_K, False): _Remedy("answered with gold evidence only after the first k", _LOW),
     (Cause.BELOW_K, True): _Remedy("refused with gold evidence only after the first k", _LOW),
 }
