@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ragworthy.names import Outcome, Verdict
+from ragworthy.rows import Rows
 
 
 class Value(NamedTuple):
@@ -32,6 +33,12 @@ class Value(NamedTuple):
     """The greatest count there can be here: how many cases were looked at."""
     endless: bool = False
     """Whether it is undefined because it is worse than any number: something was spent and nothing came of it."""
+
+    deff: float | None = None
+    """How many times wider the variance is than that of as many questions of different clusters, where some share one.
+    """
+    clusters: int | None = None
+    """How many clusters its questions are of, where some share one."""
 
     @property
     def size(self) -> int | None:
@@ -129,6 +136,10 @@ class Baseline(NamedTuple):
     thresholds: Mapping[tuple[str, str, str | None], str]
     unlike: str | None = None
     name: str = "the baseline"
+    rows: Rows | None = None
+    """What every metric said of every question of it; None where that is not known."""
+    rowless: str = ""
+    """Why its rows are not known, for people."""
 
 
 Values = Mapping[tuple[str | None, str], Value]

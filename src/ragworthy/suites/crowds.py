@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, TypeAlias
 from ragworthy.ids import natural
 from ragworthy.metrics.facts.wanted import Place, kind_of
 from ragworthy.metrics.facts.wanted import place_of as place_of
+from ragworthy.names import HARMLESS
 from ragworthy.records import Chunk, Gold
-from ragworthy.suites.evidence import Case
+from ragworthy.suites.evidence import Case, Found
 from ragworthy.suites.slices import Slice
 
 MOST = 3
@@ -113,3 +114,23 @@ def _is_crowded(wrong: int, cases: int, bad: int, whole: int) -> bool:
     above = wrong * whole - cases * bad  # times the number of all questions
     spread = cases * bad * (whole - bad) * (whole - cases)  # the variance times whole² (whole - 1)
     return wrong >= LEAST and above > 0 and above * above * (whole - 1) >= _FAR * _FAR * spread and spread > 0
+
+
+class Blaming:
+    """What a suite says of questions that are not as they should be, unless it says otherwise."""
+
+    def offends(self, case: Case) -> bool:
+        """Whether something is wrong with a question, so that a stage is to blame for it."""
+        return case.label is not None and case.label not in HARMLESS
+
+    def home(self, case: Case, found: Found) -> Home:
+        """Where the first evidence of a question stands, as far as somebody says so."""
+        return Home()
+
+    def crowd(self, found: Found) -> Crowd:
+        """What became of the questions of every document, section, type and slice."""
+        crowd: Crowd = {}
+        for case in found.cases:
+            what = wrong_with(case) if self.offends(case) else None
+            add_to(crowd, self.home(case, found), case.slices, what, case.weight)
+        return crowd

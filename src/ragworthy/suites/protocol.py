@@ -17,11 +17,13 @@ from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts.distance import ACCEPT
 from ragworthy.metrics.fold import as_number, joined, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
-from ragworthy.names import HARMLESS, Label
+from ragworthy.names import Label
 from ragworthy.policy.declare import Declared, Input, Setting
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen, Table
-from ragworthy.suites.crowds import Crowd, Home, add_to, wrong_with
+from ragworthy.rows import MOST, Rows
+from ragworthy.suites.clusters import Topic, clusters_of
+from ragworthy.suites.crowds import Blaming
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import (
     Bound,
@@ -38,6 +40,8 @@ from ragworthy.suites.evidence import (
     some_of_each,
 )
 from ragworthy.suites.examine import Seen, usual
+from ragworthy.suites.intervals import Part, plain
+from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import fields_of
@@ -48,7 +52,7 @@ WHOLE = "a number of all items at once"
 """Why a question has no value of a metric that looks at all of them."""
 
 
-class Suite(ABC):
+class Suite(Blaming, ABC):
     """One kind of evaluation. A suite says in `DECLARED` what it reads; here is how records become cases."""
 
     declared: Declared
@@ -198,6 +202,34 @@ class Suite(ABC):
         """The same numbers, where some of them need more than a fold."""
         return summary
 
+    def topics(self, evidence: Evidence, cases: Sequence[Case]) -> Iterable[Topic]:
+        """Where each question belongs, for those that stand or fall together: nothing is known of it."""
+        return (Topic() for _ in cases)
+
+    def times_run(self, case: Case) -> int:
+        """How many runs of a question its words are the mean of."""
+        return int(case.fate is not Fate.MISSING)
+
+    def kept_rows(self, request: Request, evidence: Evidence, summary: Summary) -> Rows | str:
+        """The rows of all questions as a report keeps them, or why there are none."""
+        cases = evidence.cases
+        if len(cases) > MOST:
+            return too_many(len(cases))
+        clusters = clusters_of([case.qid for case in cases], self.topics(evidence, cases)).by(request.cluster)
+        return rows_of(cases, counted(summary), clusters, runs=list(map(self.times_run, cases)), own=self.votes(cases))
+
+    def members(self, rows: Rows, group: str | None) -> list[int]:
+        """The places of the rows that a number is of: those of a slice; None is the whole."""
+        return [nth for nth, slices in enumerate(rows.slices) if group is None or group in slices]
+
+    def parts(self, name: MetricName, evidence: Evidence, summary: Summary) -> list[Part]:
+        """What each row adds to a number, and how much it weighs."""
+        return plain(summary.rows.words[name.id]) if summary.rows is not None else []
+
+    def votes(self, cases: Sequence[Case]) -> Mapping[str, Sequence[str | None]]:
+        """What metrics of all questions at once look at, question by question: columns of rows, by name."""
+        return {}
+
     def slice_order(self, groups: Iterable[str]) -> list[str]:
         """The slices in the order of the report."""
         return sorted(groups, key=natural)
@@ -328,21 +360,6 @@ class Suite(ABC):
             facts=self.established(case, found),
             own=self.more(case, found),
         )
-
-    def offends(self, case: Case) -> bool:
-        """Whether something is wrong with a question, so that a stage is to blame for it."""
-        return case.label is not None and case.label not in HARMLESS
-
-    def home(self, case: Case, found: Found) -> Home:
-        """Where the first evidence of a question stands, as far as somebody says so."""
-        return Home()
-
-    def crowd(self, found: Found) -> Crowd:
-        """What became of the questions of every document, section, type and slice."""
-        crowd: Crowd = {}
-        for case in found.cases:
-            add_to(crowd, self.home(case, found), case.slices, wrong_with(case) if self.offends(case) else None)
-        return crowd
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first; of every label some are shown."""

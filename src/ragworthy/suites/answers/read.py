@@ -13,10 +13,12 @@ from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
+from ragworthy.rows import MOST
 from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader, is_whole
 from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
+from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.crowds import Home, Placed, home_of, place_of, placed_by
 from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
@@ -85,6 +87,10 @@ class Kept(NamedTuple):
     """How claims were compared."""
     homes: Sequence[Home] = ()
     """Where the first evidence of every question of `qids` stands; empty where that is not known."""
+    slices: Sequence[tuple[str, ...]] = ()
+    """The slices of every question of `qids`; empty where nothing is split."""
+    topics: Sequence[Topic] = ()
+    """Where every question of `qids` belongs; empty where there are too many for rows."""
 
     @property
     def whole(self) -> bool:
@@ -124,6 +130,7 @@ def measured(
         slice_fields=fields,
         watch=frozenset(qid for gate in request.gates for qid in gate.must_pass),
         keep_rows=request.keep_rows or rules.by_rule is not None,
+        up_to=MOST,
         most_offenders=request.most_offenders,
         damage=request.damage,
     )
@@ -186,8 +193,8 @@ def _all(source: Source, kind: type[Record]) -> Iterator[Record]:
         yield from decoder.records(block)
 
 
-def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus") -> Kept:
-    """What was kept of single questions, with places as people read them."""
+def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", *, parts: bool) -> Kept:
+    """What was kept of single questions, with places as people read them; `parts` of claims only where rows are."""
     golds = _golds(opened["gold"])
     return Kept(
         ks=rules.ks,
@@ -202,9 +209,12 @@ def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus") -> K
         repeated=_repeated(golds),
         fit=fit_of(golds, opened["trace"], rules),
         rules=refusing_rules(found, opened["trace"], rules),
-        parts=_parts(found, opened, rules),
+        parts=_parts(found, opened, rules) if parts else {},
         unchecked=[name_of(one) for one in golds if rules.chunks is None and names_evidence(one) and has_ids(one)],
         how=rules,
+        bindings=corpus.bindings,
+        slices=found.slices,
+        topics=_topics(found, opened["gold"], golds, corpus.bindings),
         homes=_homes(golds, found.qids, corpus),
     )
 
@@ -215,6 +225,14 @@ def _homes(golds: Sequence[Gold], qids: Sequence[str], corpus: "Corpus") -> list
         return []
     bind = corpus.bindings.bind if corpus.bindings is not None else None
     return [home_of(resolved(one, bind), corpus.placed) for one in golds]
+
+
+def _topics(found: Measured, source: Source, golds: Sequence[Gold], bound: Bindings | None) -> list[Topic]:
+    """Where every question belongs, by its gold item once more; nothing of more questions than rows are kept of."""
+    if not found.qids or len(found.qids) > MOST:
+        return []
+    bind, docs = (bound.bind, bound.docs) if bound is not None else (None, None)
+    return [topic_of(resolved(one, bind), docs) for one in golds or _all(source, Gold)]
 
 
 def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:
