@@ -22,6 +22,8 @@ from ragworthy.metrics.facts.runs import read
 from ragworthy.metrics.facts.wanted import Rules, wanted_of
 from ragworthy.names import HARMLESS, Cause, Stage
 from ragworthy.records import Gold, RetrievalGold, RetrievalTrace, Trace
+from ragworthy.report.blamed import lines
+from ragworthy.suites.crowds import _chance, telling
 
 Row = dict[str, Any]
 
@@ -372,3 +374,90 @@ def test_errors_are_no_answers_and_no_refusals(world: World) -> None:
     assert (over["num"], over["den"]) == (3 * EACH, 17 * EACH)
     assert under["ledger"]["errored"] == over["ledger"]["errored"] == 2 * EACH
     assert all(one["label"] != "HALLUCINATION" or one["claim"] == "Paris." for one in body["offenders"])
+
+
+# clusters
+
+
+def test_the_chance_of_a_crowd_is_that_of_a_draw() -> None:
+    """Against scipy: so many of the bad ones among the cases of a group, or more."""
+    from scipy.stats import hypergeom
+
+    for whole, bad, cases in ((40, 10, 8), (200, 3, 50), (1000, 400, 20), (30, 29, 12)):
+        for wrong in range(max(1, bad + cases - whole), min(bad, cases) + 1):
+            expected = hypergeom.sf(wrong - 1, whole, bad, cases)
+            assert _chance(wrong, cases, bad, whole) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+def test_a_document_with_more_than_its_share_is_named() -> None:
+    """20 documents of 10 questions. In one of them 8 were not retrieved; elsewhere every tenth claim is wrong."""
+    golds: list[Row] = []
+    traces: list[Row] = []
+    for nth in range(200):
+        wanted, lost = f"doc{nth // 10}#{nth % 10}", nth // 10 == 7 and nth % 10 < 8
+        golds.append(
+            {"qid": f"q{nth:03d}", "question": f"{nth}?", "answerable": True, "gold_claim_substr": [f"answer {nth}"],
+             "gold_citations": [wanted], "kind": "xyz"[nth % 3]}
+        )  # fmt: skip
+        claim = "No idea." if nth % 10 == 9 else f"It is answer {nth}."
+        found = "other#1" if lost else wanted
+        answer = {"claim": claim, "citations": [found]}
+        traces.append({"qid": f"q{nth:03d}", "retrieved_ids": [found, "other#2"], "answer_json": answer})
+    for suite in ("answers", "retrieval"):
+        report = rw.score(suite, gold=golds, traces=traces, slices=["kind"]).report
+        # 28 of 200 questions are wrong for answers, 8 for retrieval, which does not look at claims.
+        of_all = 28 if suite == "answers" else 8
+        wrong = 9 if suite == "answers" else 8
+        assert report["suites"][suite]["clusters"] == [
+            {"by": "document", "name": "doc7", "wrong": wrong, "cases": 10, "of_all": of_all, "cause": "not_retrieved"}
+        ]
+        told = f"more than its share went wrong in: document doc7 {wrong} of 10 (most of them not_retrieved)"
+        assert lines(report["suites"][suite])[-1] == told
+
+
+def test_no_crowd_where_failures_are_spread() -> None:
+    """5,000 documents of 20 questions, a tenth of all wrong by chance: none of them is named."""
+    draw = random.Random(7)
+    crowd = {}
+    for nth in range(5000):
+        wrong = sum(draw.random() < 0.1 for _ in range(20))
+        crowd["document", f"d{nth}"] = Counter({"not_retrieved": wrong, None: 20 - wrong})
+    assert telling(crowd) == []
+    crowd["document", "d17"] = Counter({"below_k": 17, None: 3})
+    assert [one["name"] for one in telling(crowd)] == ["d17"]
+
+
+# other suites
+
+
+def test_k_decides_what_comes_too_late() -> None:
+    """Evidence at rank 8: too late for k = 5, and in time for k = 10, whichever suite looks."""
+    ids = [f"x#{nth}" for nth in range(7)] + ["g#1"]
+    gold = [
+        {"qid": "q", "question": "?", "answerable": True, "gold_claim_substr": ["forty"], "gold_citations": ["g#1"]}
+    ]
+    trace = {"qid": "q", "retrieved_ids": ids, "answer_json": {"claim": "forty", "citations": ["x#0"]}}
+    for suite in ("answers", "retrieval"):
+        for k, cause in ((5, "below_k"), (10, "not_cited"), ([5, 10], "below_k"), ([3, 10], "not_cited")):
+            (row,) = rw.score(suite, gold=gold, traces=[trace], k=k).rows()
+            assert row["cause"] == cause, (suite, k)
+
+
+def test_stability_goes_by_most_runs_and_latency_by_the_worst() -> None:
+    gold = [{"qid": "q", "question": "?", "answerable": True, "gold_claim_substr": ["forty"], "gold_citations": ["g"]}]
+    wrong = {"retrieved_ids": ["g", "x"], "answer_json": {"claim": "fifty", "citations": ["g"]}}
+    blind = {"retrieved_ids": ["x"], "answer_json": {"claim": "fifty", "citations": ["x"]}}
+    refused = {"retrieved_ids": ["x"], "answer_json": {"claim": "not in context", "citations": []}}
+    error = {"error": "timeout"}
+
+    def cause(suite: str, *runs: Row) -> tuple[Any, ...]:
+        rows = [{"qid": "q", "seed": nth, "e2e_ms": 5, **one} for nth, one in enumerate(runs)]
+        (row,) = rw.score(suite, gold=gold, runs=rows).rows()
+        return row["label"], row["cause"], row["stage"]
+
+    assert cause("stability", blind, blind, wrong, refused) == ("ANS_NO_HIT", "not_retrieved", "retrieval")
+    assert cause("stability", wrong, wrong, blind, error) == ("ANS_NO_HIT", "claim_wrong", "generation")
+    assert cause("stability", refused, refused, wrong) == ("OVER_REFUSAL", "not_retrieved", "retrieval")
+    assert cause("stability", error, error, wrong) == ("ERROR", "target_error", "pipeline")
+    assert cause("latency", wrong, blind) == ("ANS_NO_HIT", "not_retrieved", "retrieval")
+    assert cause("latency", error, wrong) == ("ANS_NO_CONTAIN", "claim_wrong", "generation")

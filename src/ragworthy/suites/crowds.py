@@ -16,8 +16,8 @@ MOST = 3
 """So many groups are named of each kind."""
 LEAST = 3
 """Fewer questions that went wrong are no crowd."""
-_FAR = 4
-"""How many standard deviations above its share: among hundreds of groups, few come so far by chance."""
+_RARE = 0.01
+"""How often any of the groups of a kind may be named by chance."""
 
 Crowd: TypeAlias = dict[tuple[str, str], Counter[str | None]]
 """What became of the questions of a group, by its kind and its name: what went wrong with each, or None."""
@@ -70,7 +70,8 @@ def placed_by(chunks: Iterable[Chunk]) -> Placed:
 
 def wrong_with(case: Case) -> str:
     """What went wrong with a question, as it is counted: the cause, else what it is called."""
-    return case.cause or case.label or "other"
+    named = case.cause or case.label
+    return named.value if named is not None else "other"
 
 
 def add_to(crowd: Crowd, home: Home, slices: Iterable[str], what: str | None, count: int = 1) -> None:
@@ -96,7 +97,7 @@ def telling(crowd: Mapping[tuple[str, str], Counter[str | None]]) -> list[dict[s
     found = []
     for kind, groups in kinds.items():
         whole, bad = sum(cases for _, _, cases, _ in groups), sum(wrong for _, wrong, _, _ in groups)
-        crowded = [one for one in groups if _is_crowded(one[1], one[2], bad, whole)]
+        crowded = [one for one in groups if _is_crowded(one[1], one[2], bad, whole, len(groups))]
         crowded.sort(key=lambda one: (-one[1], one[2], natural(one[0])))
         found += [
             {"by": kind, "name": name, "wrong": wrong, "cases": cases, "of_all": bad, "cause": main}
@@ -105,15 +106,35 @@ def telling(crowd: Mapping[tuple[str, str], Counter[str | None]]) -> list[dict[s
     return found
 
 
-def _is_crowded(wrong: int, cases: int, bad: int, whole: int) -> bool:
-    """Whether a group has many more than its share: by the variance of a draw without replacement, in integers.
+def _is_crowded(wrong: int, cases: int, bad: int, whole: int, groups: int) -> bool:
+    """Whether so many of its cases would hardly have gone wrong by chance, had every question the same lot.
 
-    >>> _is_crowded(9, 9, 10, 100), _is_crowded(3, 20, 10, 100), _is_crowded(10, 100, 10, 100)
+    >>> _is_crowded(9, 9, 10, 100, 2), _is_crowded(3, 20, 10, 100, 5), _is_crowded(8, 20, 10_000, 100_000, 5_000)
     (True, False, False)
     """
-    above = wrong * whole - cases * bad  # times the number of all questions
-    spread = cases * bad * (whole - bad) * (whole - cases)  # the variance times whole² (whole - 1)
-    return wrong >= LEAST and above > 0 and above * above * (whole - 1) >= _FAR * _FAR * spread and spread > 0
+    more = wrong >= LEAST and wrong * whole > cases * bad
+    return more and _chance(wrong, cases, bad, whole) * groups <= _RARE
+
+
+def _chance(wrong: int, cases: int, bad: int, whole: int) -> float:
+    """How probable it is that so many or more of these cases are among the bad ones of the whole (hypergeometric).
+
+    Each number of them weighs so much more than the one before; the weights are summed. Nothing but products and
+    quotients of floats, which are the same on every machine.
+
+    >>> round(_chance(2, 2, 2, 4), 12), round(_chance(1, 2, 2, 4), 12)  # 1 of 6 draws, 5 of 6 draws
+    (0.166666666667, 0.833333333333)
+    """
+    least, most = max(0, cases - (whole - bad)), min(cases, bad)
+    above = weight = 1.0
+    for k in range(wrong, most):
+        weight *= (bad - k) * (cases - k) / ((k + 1) * (whole - bad - cases + k + 1))
+        above += weight
+    below, weight = 0.0, 1.0
+    for k in range(wrong - 1, least - 1, -1):
+        weight *= (k + 1) * (whole - bad - cases + k + 1) / ((bad - k) * (cases - k))
+        below += weight
+    return above / (above + below)
 
 
 class Blaming:

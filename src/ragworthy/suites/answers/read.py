@@ -1,6 +1,7 @@
 """Gold and traces become a tally, by the parallel reader, and what is kept of single questions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -85,8 +86,8 @@ class Kept(NamedTuple):
     """Questions with evidence and ids, where no corpus is given to hold one against the other."""
     how: f.Rules = f.Rules()
     """How claims were compared."""
-    homes: Sequence[Home] = ()
-    """Where the first evidence of every question of `qids` stands; empty where that is not known."""
+    homes: Callable[[], Sequence[Home]] = tuple
+    """Where the first evidence of every question of `qids` stands, when asked; empty where that is not known."""
     slices: Sequence[tuple[str, ...]] = ()
     """The slices of every question of `qids`; empty where nothing is split."""
     topics: Sequence[Topic] = ()
@@ -215,7 +216,7 @@ def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", *, p
         bindings=corpus.bindings,
         slices=found.slices,
         topics=_topics(found, opened["gold"], golds, corpus.bindings),
-        homes=_homes(golds, found.qids, corpus),
+        homes=partial(_homes, golds, found.qids, corpus),
     )
 
 

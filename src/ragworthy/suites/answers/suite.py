@@ -279,18 +279,15 @@ class Answers(Suite):
     def crowd(self, found: Found) -> Crowd:
         """What became of the questions of every slice; of every document, section and type where it is known."""
         own: Kept = found.own
+        wrong = {case.own[::2]: wrong_with(case) for case in found.cases if self.offends(case)}
         crowd: Crowd = {}
-        for case in found.cases:
-            what = wrong_with(case) if self.offends(case) else None
+        for case in found.cases if wrong else ():
             for name, count in case.own.slices.items():
-                add_to(crowd, Home(), (name,), what, count)
-        causes: dict[Any, str | None] = {}
-        for nth, (flags, home) in enumerate(zip(own.flags, own.homes, strict=False)):
-            known = flags, own.compared.get(nth)
-            if known not in causes:
-                case = case_of(Alike(flags, compared=known[1]), own.ks, whole=own.whole)
-                causes[known] = wrong_with(case) if self.offends(case) else None
-            add_to(crowd, home, (), causes[known])
+                add_to(crowd, Home(), (name,), wrong.get(case.own[::2]), count)
+        known = zip(own.flags, map(own.compared.get, range(len(own.flags))), strict=True)
+        homes = zip(own.homes(), map(wrong.get, known), strict=False) if wrong else ()
+        for (home, what), count in Counter(homes).items():
+            add_to(crowd, home, (), what, count)
         return crowd
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
