@@ -91,7 +91,7 @@ class Wanted(NamedTuple):
     """Groups of texts of which a right claim has one each."""
     document: str | None = None
     """The document of its first relevant block, where that is known."""
-    cluster: str | None = None
+    cluster: str | int | None = None
     """What it stands or falls with, where the gold item says so."""
 
 
