@@ -247,6 +247,18 @@ def by_reference_only(known: Iterable[Facts]) -> bool:
     return bool(answerable) and all(answerable)
 
 
+@metric(
+    better="higher",
+    cases="questions",
+    event="as they should be",
+    undefined="there is no question",
+    source="Ragworthy: the guard against a broad drop",
+)
+def good(facts: Facts) -> bool | None:
+    """Share of questions with nothing wrong: right and cited where there is an answer, refused where there is none."""
+    return label(facts) in HARMLESS
+
+
 def label(facts: Facts) -> Label:
     """What became of the question: the first label that applies."""
     if facts.missing:

@@ -7,6 +7,7 @@ gates, ledger, rows, offenders, labels, stages, validity. See `flow` for the ord
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from ragworthy.metrics.facts.distance import ACCEPT
 from ragworthy.metrics.fold import as_number, joined, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import Label
-from ragworthy.policy.declare import Declared, Input, Setting
+from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen, Table
+from ragworthy.report.part import Part as Told
 from ragworthy.rows import MOST, Rows
 from ragworthy.suites.clusters import Topic, clusters_of
 from ragworthy.suites.crowds import Blaming
@@ -36,6 +38,7 @@ from ragworthy.suites.evidence import (
     Ledger,
     Offender,
     Row,
+    Step,
     Summary,
     some_of_each,
 )
@@ -44,12 +47,13 @@ from ragworthy.suites.intervals import Part, plain
 from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.rowing import WHOLE as WHOLE
+from ragworthy.suites.rowing import numbers_of
+from ragworthy.suites.shared import with_settings
 from ragworthy.suites.slices import fields_of
 
 APART = ("tail", "spread")
 """Kinds of metrics that say how far questions are apart, of which one alone says nothing."""
-WHOLE = "a number of all items at once"
-"""Why a question has no value of a metric that looks at all of them."""
 
 
 class Suite(Blaming, ABC):
@@ -89,25 +93,15 @@ class Suite(Blaming, ABC):
 
     def told(self, request: Request, evidence: Evidence) -> Evidence:
         """The evidence with every setting that two runs must share: a declared one is there whoever forgets it."""
-        unsaid = {
-            one.name: getattr(request.settings, one.field)
-            for one in self.declared.fields()
-            if one.key.told and one.name not in evidence.settings and not self._unset(one, request)
-        }
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in unsaid.items()}
-        if packs := plain.get("refusal_packs"):
-            from ragworthy.load.refusal_packs import told
+        return with_settings(self.declared, request, evidence)
 
-            plain["refusal_packs"] = told(tuple(packs))
-        return evidence._replace(settings=evidence.settings | plain)
+    def steps(self, request: Request, score: Callable[[Request], Told]) -> Step | Told:
+        """What is scored last, where steps depend on each other; or what came of them, where one was the last."""
+        return Step(request)
 
-    def _unset(self, one: Setting, request: Request) -> bool:
-        """Whether a setting is not worth a word: nobody set it, and earlier reports do not have it."""
-        return one.key.quiet and getattr(request.settings, one.field) == one.default
-
-    def steps(self, request: Request, score: Callable[[Request], Any]) -> Any:
-        """Score in one step, or in several where one depends on another."""
-        return score(request)
+    def during(self) -> AbstractContextManager[None]:
+        """What holds while the suite is scored."""
+        return nullcontext()
 
     # the selftest
 
@@ -335,17 +329,7 @@ class Suite(Blaming, ABC):
         self, names: Iterable[MetricName], case: Case, words: Mapping[str, Word], found: Found
     ) -> tuple[dict[str, float], dict[str, str]]:
         """What some metrics say of one question, and why the others say nothing."""
-        metrics: dict[str, float] = {}
-        undefined: dict[str, str] = {}
-        for name in names:
-            word, value = words.get(name.id), found.value(name.id)
-            if name.metric.over == "all":
-                undefined[name.id] = WHOLE
-            elif self.lacks(word, value):
-                undefined[name.id] = self.undefined(name, case, value)
-            else:
-                metrics[name.id] = self.number(name, word)
-        return metrics, undefined
+        return numbers_of(self, names, case, words, found)
 
     def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
         """The row of one question from what every metric says of it."""
