@@ -19,7 +19,7 @@ import numpy as np
 from ragworthy import gates as g
 from ragworthy.metrics.fold import as_number, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import Label, Stage
+from ragworthy.names import Cause, Label, Stage
 from ragworthy.policy.declare import Input
 from ragworthy.report.part import Frozen, Note, noted
 from ragworthy.report.show import plural
@@ -244,6 +244,7 @@ class Ranks(Suite):
                 qid=qid,
                 label=(Label.OK if hit else Label.NOT_RETRIEVED).value,
                 stage=None if hit else Stage.RETRIEVAL.value,
+                cause=None if hit else Cause.NOT_RETRIEVED.value,
                 metrics=metrics,
                 undefined=undefined,
                 facts={"answerable": relevant[nth] > 0, "answered": False, "missing": False, "hit": hit},

@@ -18,6 +18,7 @@ from ragworthy.report.part import Column
 from ragworthy.report.show import answered_line, number
 from ragworthy.suites.answers.wording import Shown, expected_text, missing_pieces
 from ragworthy.suites.clusters import Topic, topic_of
+from ragworthy.suites.crowds import Home, home_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
 from ragworthy.suites.opened import Opened
@@ -171,6 +172,7 @@ class Stability(Suite):
             qid=case.qid,
             label=case.label,
             stage=case.stage,
+            cause=case.cause,
             why=f"{why}: {', '.join(limits)}" if limits else why,
             question=one.gold.question,
             claim=answer.claim,
@@ -186,6 +188,10 @@ class Stability(Suite):
                 **own,
             },
         )
+
+    def home(self, case: Case, found: Found) -> Home:
+        """Where the first gold citation stands, as its id says."""
+        return home_of(case.own.gold)
 
     def extra(self, found: Found) -> Extra:
         """How the questions were asked, and those whose runs agree least."""
