@@ -26,6 +26,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("rows", "paired"),
         ("gates",),
         ("metrics",),
+        ("comparison",),
     ),
     (("wire",), ("load",), ("policy",)),
     (
@@ -42,7 +43,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("receipts", "frames"),
         ("result",),
         ("api", "experiments"),
-        ("ran",),
+        ("ran", "comparing"),
         ("marked",),
         ("tested",),
     ),
@@ -52,7 +53,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
 PLACE = {
     name: (level, step) for level, steps in enumerate(LAYERS) for step, names in enumerate(steps) for name in names
 }
-PURE = {"metrics", "stats", "gates", "paired"}
+PURE = {"comparison", "metrics", "stats", "gates", "paired"}
 LONG_FUNCTIONS = {
     "cli.arguments:parser": "a list of commands",
     "gold.lint:sarif": "one literal object",

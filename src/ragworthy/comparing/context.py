@@ -10,7 +10,7 @@ from ragworthy.comparison.compared import Run, compare
 from ragworthy.comparison.records import Context, InContext
 from ragworthy.experiments.equal_context import BUDGETS, DEEPEST, SHOWN, UNLIKE, fitting
 from ragworthy.gates import MIN, Gate
-from ragworthy.index.blocks import read_corpus
+from ragworthy.index.blocks import load_corpus
 from ragworthy.load.decode import read_items
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.registry import all_metrics
@@ -49,7 +49,7 @@ def in_context(suite: str, sides: tuple[Side, Side], corpora: Sequence[Path | No
 
 def _sizes(corpus: Path) -> Callable[[str], int]:
     """How many bytes the text of each chunk has; 0 for one that the corpus lacks."""
-    texts = read_corpus(corpus).texts
+    texts = load_corpus(corpus).texts
     sizes = {name: len(text.encode()) for name, text in texts.items()}
     return lambda name: sizes.get(name, 0)
 

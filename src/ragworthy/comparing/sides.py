@@ -14,7 +14,7 @@ from ragworthy.errors import Problem, UsageError
 from ragworthy.files import read_bytes, sha256_of, shown_path
 from ragworthy.gates import Gate
 from ragworthy.gold.commands import suite_of
-from ragworthy.load.baseline import Earlier, as_baseline, load_report, suites_in
+from ragworthy.load.baseline import as_baseline, load_report, suites_in
 from ragworthy.load.questions import open_questions
 from ragworthy.result import Result
 from ragworthy.rows import Rows, decoded
@@ -91,7 +91,7 @@ def _report(path: Path, more: Given) -> Side:
     whole = msgspec.json.decode(read_bytes(path), type=dict[str, Any])
     suites = {
         name: Measured(
-            made=made_of(one),
+            made=one.made,
             values={key[1]: value for key, value in as_baseline(one, None).values.items() if key[0] is None},
             rows=one.rows,
             rowless=one.rowless,
@@ -101,13 +101,6 @@ def _report(path: Path, more: Given) -> Side:
     }
     first = next(iter(read.values()))
     return Side(shown_path(path), suites, first.sha256, first.verdict, path=path)
-
-
-def made_of(report: Earlier) -> Made:
-    """How a suite of a report was made."""
-    suite = report.suite
-    gold = next((one.sha256 for one in suite.inputs if one.role == "gold"), None)
-    return Made(gold, suite.profile, suite.settings, suite.frozen, report.verdict, _loads(suite.slices))
 
 
 def _loads(slices: Iterable[str]) -> tuple[str, ...]:

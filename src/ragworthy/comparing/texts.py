@@ -42,7 +42,10 @@ def of_report(body: Mapping[str, Any], beside: Path) -> Find:
         found = _offenders(body, wanted)
         if not wanted:
             return found
-        questions, claims = _questions(_still(body, "gold", beside), wanted), _claims(_still(body, "trace", beside), wanted)
+        questions, claims = (
+            _questions(_still(body, "gold", beside), wanted),
+            _claims(_still(body, "trace", beside), wanted),
+        )
         for qid in wanted:
             known = found.get(qid, Said())
             found[qid] = Said(questions.get(qid, known.question), claims.get(qid, known.claim))

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+import msgspec
+
 from ragworthy.comparison.losses import testable
 from ragworthy.comparison.numbers import Pair, Tested, exact_test, interval_of, method_of, pair_of, toward_worse
 from ragworthy.comparison.records import Flip, Number, Suite
@@ -16,6 +18,7 @@ from ragworthy.rows import Rows, Word
 SEED = 0
 WHOLE = "a number of all items at once"
 SPREAD = "it says how far questions are apart: none has a part of its own in it"
+NOT_PAIRED = "a run has no rows"
 NO_ROWS = "no question has a value of it in both runs"
 
 
@@ -65,6 +68,22 @@ def compare(a: Run, b: Run, known: Mapping[str, Metric], texts: Texts = no_texts
     )
 
 
+def values_only(
+    a: Mapping[str, Fraction | None], b: Mapping[str, Fraction | None], known: Mapping[str, Metric], why: str
+) -> Suite:
+    """Where the rows of a run are not known: both values and the difference of each metric, and nothing more."""
+    numbers = {}
+    for name in (name for name in b if name in a):
+        metric = known.get(name.partition("@")[0])
+        pair = pair_of(metric, ((), ()), (), (a[name], b[name]))
+        if pair.values != (None, None):
+            numbers[name] = msgspec.structs.replace(_number(pair, None, None), without=NOT_PAIRED)
+    return Suite(
+        metrics=numbers, fixed=[], broken=[], moved=[], only_a=[], only_b=[], cases=0, changed=0,
+        notes=[f"not compared question by question: {why}"],
+    )  # fmt: skip
+
+
 class Joined(NamedTuple):
     """The questions that are in both runs, in the order of the second."""
 
@@ -90,9 +109,7 @@ def _names(a: Run, b: Run) -> list[str]:
     return list(dict.fromkeys(every))
 
 
-def _pair(
-    name: str, a: Run, b: Run, joined: Joined, known: Mapping[str, Metric], whole: bool
-) -> Pair | None:
+def _pair(name: str, a: Run, b: Run, joined: Joined, known: Mapping[str, Metric], whole: bool) -> Pair | None:
     """A metric that has a value or words in both runs; None where one of them lacks it."""
     metric = known.get(name.partition("@")[0])
     words = _column(a.rows, name, joined.a), _column(b.rows, name, joined.b)

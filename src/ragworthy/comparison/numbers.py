@@ -177,14 +177,10 @@ def _delta(pair: Pair) -> tuple[float, float] | None:
 
 def _whole(side: Sequence[Part], summed: bool) -> list[tuple[int | Fraction, int]]:
     """Parts and wholes as they are; of sums every question is a whole."""
-    return [
-        (part if isinstance(part, int) else Fraction(part), 1 if summed else int(whole)) for part, whole in side
-    ]
+    return [(part if isinstance(part, int) else Fraction(part), 1 if summed else int(whole)) for part, whole in side]
 
 
-def _scaled(
-    interval: tuple[float, float] | None, scale: int, top: int | None = None
-) -> tuple[float, float] | None:
+def _scaled(interval: tuple[float, float] | None, scale: int, top: int | None = None) -> tuple[float, float] | None:
     """An interval for so many questions together; no wider than differences can be."""
     if interval is None:
         return None

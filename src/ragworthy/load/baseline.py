@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ragworthy.comparison.likeness import Made
 from ragworthy.errors import DataError, data_error
 from ragworthy.files import read_text, sha256_of, shown_path
 from ragworthy.gates import Baseline
@@ -78,6 +79,14 @@ class Earlier(NamedTuple):
     verdict: str
     suite: _Suite
     gates: list[_Gate]
+
+    @property
+    def made(self) -> Made:
+        """How it was made, as far as that decides what it can be compared with."""
+        suite = self.suite
+        gold = next((one.sha256 for one in suite.inputs if one.role == "gold"), None)
+        loads = tuple(name for name in suite.slices if name.startswith("load="))
+        return Made(gold, suite.profile, suite.settings, suite.frozen, self.verdict, loads)
 
 
 def suites_in(path: Path) -> list[str]:
