@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 MOST_TERMS = 4_000_000
 """`swap` sums no more of them: a few seconds."""
-MOST_FLIPS = 50_000
+MOST_FLIPS = 20_000
 """`swap` takes no more of one kind: their binomials alone would take seconds."""
 _NEGLIGIBLE = 1e-24
 
@@ -100,12 +100,12 @@ def _summed(first: _Kind, second: _Kind, last: _Kind) -> float | None:
     Outcomes that together weigh less than 1e-18 of the result are left out: what is seen, or more in every kind,
     bounds the result from below.
     """
-    tails = _tails(last.flips)
     least = math.prod(mcnemar(kind.worse, kind.flips - kind.worse) for kind in (first, second, last))
     ones = _likely(first.flips, least * _NEGLIGIBLE)
     others = _likely(second.flips, least * _NEGLIGIBLE)
     if len(ones) * len(others) > MOST_TERMS:
         return None
+    tails = _tails(last.flips)
     seen = sum(kind.weight * kind.worse for kind in (first, second, last))
 
     def terms() -> Iterator[float]:

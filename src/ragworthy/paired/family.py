@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -23,7 +24,7 @@ def e_mean(es: Sequence[float]) -> float:
     >>> e_mean([30.0, 0.0, 3.0])
     11.0
     """
-    return math.fsum(one / len(es) for one in es) if es else 1.0
+    return float(sum(map(Fraction, es), Fraction(0)) / len(es)) if es else 1.0
 
 
 def e_product(es: Sequence[float]) -> float:
@@ -46,10 +47,10 @@ def e_holm(es: Sequence[float]) -> list[float]:
     found = [1.0] * len(es)
     smaller: list[float] = []
     for place in sorted(range(len(es)), key=lambda place: es[place]):
-        total = least = es[place]
+        mean = least = es[place]
         for size, one in enumerate(smaller, start=2):
-            total += one
-            least = min(least, total / size)
+            mean += (one - mean) / size
+            least = min(least, mean)
         found[place] = least
         smaller.append(es[place])
     return found

@@ -105,9 +105,9 @@ def _fitted(values: list[int]) -> _Column:
     shared = math.gcd(*values)
     values = [value // shared for value in values]
     excess = sum(map(abs, values)).bit_length() - _BITS
-    if excess < 0:
+    if excess <= 0:
         return _Column(values, 0)
-    shift = excess + 2
+    shift = excess + 1
     half = 1 << (shift - 1)
     rounded = [((abs(value) + half) >> shift) * (1 if value > 0 else -1) for value in values]
     if sum(map(abs, rounded)) >= 1 << _BITS:
