@@ -140,6 +140,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-K01": Code("pack", "A rule pack cannot be read or has the wrong shape.", "A pack has an id and [[rule]] tables with locked and claim, both regular expressions."),
     "RW-K02": Code("prices", "The price list cannot be read or has the wrong shape.", "It has currency and [[price]] tables with per_1k, or input_per_1k and output_per_1k, and model or stage where it is not for all; [budget] has cap, spent, day and days."),
     "RW-B01": Code("baseline_unreadable", "The baseline is not a Ragworthy report.", "Name a JSON report written with -o FILE.json by an accepted run."),
+    "RW-B02": Code("baseline_changed", "The rows of a baseline are not those that were written.", "Take the report as the accepted run wrote it, or write a new one with -o FILE.json: the hash beside the rows says that somebody changed them."),
     "RW-L01": Code("lock_unreadable", "The lock file cannot be read.", "Freeze the gold set again with 'ragworthy gold freeze'."),
     "RW-L02": Code("gold_not_frozen", "The gold set is not the one that was frozen.", "Restore it, or freeze the change with 'ragworthy gold freeze --signer NAME --reason WHY'; --unfrozen scores it anyway, marked."),
     "RW-L03": Code("signer_missing", "A required signer has not signed the gold set.", "Have them freeze it: 'ragworthy gold freeze --signer NAME --reason WHY'."),

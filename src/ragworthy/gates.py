@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ragworthy.names import Outcome, Verdict
+from ragworthy.rows import Rows
 
 
 class Value(NamedTuple):
@@ -129,6 +130,10 @@ class Baseline(NamedTuple):
     thresholds: Mapping[tuple[str, str, str | None], str]
     unlike: str | None = None
     name: str = "the baseline"
+    rows: Rows | None = None
+    """What every metric said of every question of it; None where that is not known."""
+    rowless: str = ""
+    """Why its rows are not known, for people."""
 
 
 Values = Mapping[tuple[str | None, str], Value]

@@ -13,6 +13,7 @@ from ragworthy.names import Stage, Verdict
 from ragworthy.report import model
 from ragworthy.report.part import Part, release_warnings
 from ragworthy.report.show import plural
+from ragworthy.rows import encoded
 from ragworthy.suites.evidence import Case, Extra, Found
 from ragworthy.suites.protocol import Suite
 
@@ -48,6 +49,8 @@ def describe(suite: Suite, found: Found) -> Part:
     body: dict[str, Any] = {}
     for key in _COMMON:
         body |= {**extra.body.get(key, {}), key: common[key]}
+    rows = found.summary.rows
+    body["rows"] = encoded(rows) if rows is not None else {"none": found.summary.rowless}
     return Part(
         suite=suite.name,
         body=body,

@@ -21,6 +21,8 @@ from ragworthy.names import HARMLESS, Label
 from ragworthy.policy.declare import Declared, Input, Setting
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen, Table
+from ragworthy.rows import MOST, Rows
+from ragworthy.suites.clusters import Topic, clusters_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import (
     Bound,
@@ -37,6 +39,7 @@ from ragworthy.suites.evidence import (
     some_of_each,
 )
 from ragworthy.suites.examine import Seen, usual
+from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.slices import fields_of
@@ -196,6 +199,30 @@ class Suite(ABC):
     def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
         """The same numbers, where some of them need more than a fold."""
         return summary
+
+    def topics(self, evidence: Evidence, cases: Sequence[Case]) -> Iterable[Topic]:
+        """Where each question belongs, for those that stand or fall together: nothing is known of it."""
+        return (Topic() for _ in cases)
+
+    def times_run(self, case: Case) -> int:
+        """How many runs of a question its words are the mean of."""
+        return int(case.fate is not Fate.MISSING)
+
+    def kept_rows(self, request: Request, evidence: Evidence, summary: Summary) -> Rows | str:
+        """The rows of all questions as a report keeps them, or why there are none."""
+        cases = evidence.cases
+        if len(cases) > MOST:
+            return too_many(len(cases))
+        clusters = clusters_of([case.qid for case in cases], self.topics(evidence, cases)).by(request.cluster)
+        return rows_of(cases, counted(summary), clusters, runs=list(map(self.times_run, cases)), own=self.votes(cases))
+
+    def members(self, rows: Rows, group: str | None) -> list[int]:
+        """The places of the rows that a number is of: those of a slice; None is the whole."""
+        return [nth for nth, slices in enumerate(rows.slices) if group is None or group in slices]
+
+    def votes(self, cases: Sequence[Case]) -> Mapping[str, Sequence[str | None]]:
+        """What metrics of all questions at once look at, question by question: columns of rows, by name."""
+        return {}
 
     def slice_order(self, groups: Iterable[str]) -> list[str]:
         """The slices in the order of the report."""

@@ -40,6 +40,8 @@ class Request(NamedTuple):
     allow_gold_errors: bool = False
     jobs: int | None = None
     keep_rows: bool = False
+    cluster: str = "document"
+    """What stands or falls together: the questions about one `document`, or each `question` for itself."""
     most_offenders: int = 10
     damage: Any = None
     """What a selftest does to each record that is read (`Damage.do` of `suites/damage.py`); None leaves them alone."""

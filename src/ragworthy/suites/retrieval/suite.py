@@ -11,6 +11,7 @@ from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Label, Outcome
 from ragworthy.report.part import Column, Table
+from ragworthy.suites.clusters import Topic
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Summary
@@ -114,6 +115,16 @@ class Retrieval(Suite):
         """The members of every slice; every type of block is one, even without members."""
         found = super().groups(cases)
         return {f"{BY_TYPE}={kind}": [] for kind in types_of(cases)} | found
+
+    def topics(self, evidence: Evidence, cases: Sequence[Case]) -> Iterable[Topic]:
+        """The document of the first relevant block; all wordings of a question are one question."""
+        for case in cases:
+            wanted = case.own.wanted
+            yield Topic(wanted.question or next(iter(wanted.wordings), None), wanted.cluster, wanted.document)
+
+    def times_run(self, case: Case) -> int:
+        """Every wording under every seed."""
+        return len(case.facts.runs)
 
     def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
         """Count blocks one by one, put reasons where nothing can be measured, and do the same for the index in use."""

@@ -1,7 +1,7 @@
 """The structured suite: every question with what its JSON answer is worth, field by field, is one case."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial, update_wrapper
 from typing import Any
@@ -20,6 +20,7 @@ from ragworthy.metrics.structured import metrics_of, part
 from ragworthy.names import HARMLESS, SEVERITY, Failure, Label
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.part import Column, Part
+from ragworthy.suites.clusters import Topic
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import rows_hash
 from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Items, Offender, Row, Summary
@@ -148,6 +149,11 @@ class Structured(Suite):
         """One number; its interval rests on different questions, not on repeated ones."""
         different = len({case.own for case in cases})
         return value_of(name.metric, words, independent=different if different < len(cases) else None)
+
+    def topics(self, evidence: Evidence, cases: Sequence[Case]) -> Iterable[Topic]:
+        """The first file that a right answer names; a question that is asked again is the same one."""
+        topics: list[Topic] = evidence.own.marked.questions.topics
+        return topics
 
     def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
         """The original program takes the 95th percentile in its own way."""
