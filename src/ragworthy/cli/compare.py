@@ -9,7 +9,7 @@ from ragworthy.comparing.compare import Asked, compared
 from ragworthy.comparing.result import Comparison, form_of, names
 from ragworthy.comparing.sides import Given
 from ragworthy.files import Read, check_writable, write_whole
-from ragworthy.report.compared import last_line
+from ragworthy.report.changes import last_line
 
 
 def compare(given: argparse.Namespace) -> int:

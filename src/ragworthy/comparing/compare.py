@@ -8,7 +8,7 @@ import msgspec
 
 from ragworthy.comparing.context import in_context
 from ragworthy.comparing.sides import Given, Measured, Side, side_of
-from ragworthy.comparison.compared import Run, Text, Texts, compare, values_only
+from ragworthy.comparison.compared import Run, Text, Texts, compare, unchecked, values_only
 from ragworthy.comparison.likeness import kept, unlike, unsound
 from ragworthy.comparison.records import SCHEMA, Compared, Suite
 from ragworthy.comparison.records import Side as Named
@@ -73,7 +73,9 @@ def _suite(name: str, a: Side, b: Side, asked: Asked) -> Suite:
         why = "; ".join(f"{side.name}: {each.rowless}" for side, each in ((a, one), (b, other)) if each.rows is None)
         found = values_only(one.values, other.values, known, why)
     else:
-        found = compare(Run(one.rows, one.values), Run(other.rows, other.values), known, _texts(one, other))
+        left_out = unchecked(one.made.settings)
+        runs = Run(one.rows, one.values).without(left_out), Run(other.rows, other.values).without(left_out)
+        found = compare(*runs, known, _texts(one, other))
     context = in_context(name, (a, b), asked.corpora) if all(asked.corpora) else None
     return msgspec.structs.replace(found, notes=[*found.notes, *_notes(a, b, name, asked.allowed)], context=context)
 

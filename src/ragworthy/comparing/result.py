@@ -12,7 +12,7 @@ from ragworthy.comparison.records import Compared, Flip, Number
 from ragworthy.errors import Problem, UsageError, usage_error
 from ragworthy.files import Read, note_paths, remembering, write_whole
 from ragworthy.given import in_python
-from ragworthy.report import compared as telling
+from ragworthy.report import changes as telling
 from ragworthy.result import Result
 from ragworthy.safe import json_text
 

@@ -28,6 +28,18 @@ class Run(NamedTuple):
     rows: Rows
     values: Mapping[str, Fraction | None] = {}
 
+    def without(self, left_out: Callable[[str], bool]) -> "Run":
+        """The same without some metrics."""
+        words = {name: said for name, said in self.rows.words.items() if not left_out(name)}
+        values = {name: value for name, value in self.values.items() if not left_out(name)}
+        return Run(self.rows._replace(words=words), values)
+
+
+def unchecked(settings: Mapping[str, object]) -> Callable[[str], bool]:
+    """Whether a metric was not measured although it has a number: constraints that nobody checked are all kept."""
+    scu = bool(settings.get("scu", True))
+    return lambda name: not scu and name.startswith("answers.scu")
+
 
 class Text(NamedTuple):
     """What is at hand of one question."""
@@ -153,10 +165,11 @@ def _number(pair: Pair, tested: Tested | None, corrected: float | None) -> Numbe
     interval = interval_of(pair)
     difference = pair.difference
     directed = pair.metric is not None and tested is not None
+    whole = pair.metric is not None and pair.metric.kind == "count"
     return Number(
-        a=None if a is None else float(a),
-        b=None if b is None else float(b),
-        difference=None if difference is None else float(difference),
+        a=_plain(a, whole),
+        b=_plain(b, whole),
+        difference=_plain(difference, whole),
         low=None if interval is None else interval[0],
         high=None if interval is None else interval[1],
         p=None if tested is None else tested.p,
@@ -169,6 +182,10 @@ def _number(pair: Pair, tested: Tested | None, corrected: float | None) -> Numbe
         holm=corrected,
         without=None if tested is not None else _without(pair),
     )
+
+
+def _plain(value: Fraction | None, whole: bool) -> int | float | None:
+    return None if value is None else int(value) if whole else float(value)
 
 
 def _without(pair: Pair) -> str:

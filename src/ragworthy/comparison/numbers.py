@@ -177,7 +177,11 @@ def _delta(pair: Pair) -> tuple[float, float] | None:
 
 def _whole(side: Sequence[Part], summed: bool) -> list[tuple[int | Fraction, int]]:
     """Parts and wholes as they are; of sums every question is a whole."""
-    return [(part if isinstance(part, int) else Fraction(part), 1 if summed else int(whole)) for part, whole in side]
+    return [(_exact(part), 1 if summed else _exact(whole)) for part, whole in side]
+
+
+def _exact(number: Any) -> Any:
+    return number if isinstance(number, int) else Fraction(number)
 
 
 def _scaled(interval: tuple[float, float] | None, scale: int, top: int | None = None) -> tuple[float, float] | None:

@@ -11,9 +11,10 @@ SCHEMA = "ragworthy.compare/1"
 class Number(msgspec.Struct, frozen=True, kw_only=True):
     """One metric in both runs. A difference is b − a, in the metric's own unit and direction."""
 
-    a: float | None
-    b: float | None
-    difference: float | None
+    a: int | float | None
+    """A whole number where it counts something."""
+    b: int | float | None
+    difference: int | float | None
     low: float | None
     """The lower end of the 95 % interval of the difference; null where there is no interval."""
     high: float | None

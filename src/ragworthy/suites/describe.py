@@ -49,6 +49,10 @@ def describe(suite: Suite, found: Found) -> Part:
     body: dict[str, Any] = {}
     for key in _COMMON:
         body |= {**extra.body.get(key, {}), key: common[key]}
+    if found.opened.earlier is not None:
+        from ragworthy.suites.changes import against_baseline
+
+        body["compared"] = against_baseline(suite, found)
     rows = found.summary.rows
     body["rows"] = encoded(rows) if rows is not None else {"none": found.summary.rowless}
     return Part(

@@ -11,7 +11,6 @@ from ragworthy.text import clip, visible
 ALPHA = 0.05
 SHOWN = 5
 """So many questions of a kind are named."""
-TESTED = ("mcnemar", "swap")
 DEPTH = "5"
 """The k that is shown where there are several; JSON and --all have every one."""
 HEADER = ("metric", "A", "B", "difference", "95 % interval", "p", "fixed", "broken")
@@ -33,13 +32,14 @@ def p_text(p: float) -> str:
 
 
 def _shown(one: Json, key: str) -> str:
-    return "–" if one[key] is None else number(Fraction(one[key]))
+    return "–" if one[key] is None else number(Fraction(one[key]), whole=isinstance(one[key], int))
 
 
 def _difference(one: Json) -> str:
     if one["difference"] is None:
         return ""
-    return signed(Fraction(one["difference"])) if one["difference"] else "0"
+    whole = isinstance(one["difference"], int)
+    return signed(Fraction(one["difference"]), whole=whole) if one["difference"] else "0"
 
 
 def _interval(one: Json) -> str:
@@ -72,9 +72,9 @@ def p_lines(suite: Json) -> list[str]:
     if not tested or not suite["changed"]:
         return []
     survive = [f"{name} ({p_text(suite['metrics'][name]['holm'])})" for name in proven(suite)]
-    told = f"{', '.join(survive)} {'stays' if len(survive) == 1 else 'stay'} below 0.05" if survive else "none is left"
+    told = f"below 0.05: {', '.join(survive)}" if survive else "none is below 0.05"
     metrics = plural(len(tested), "metric")
-    return [f"p: two-sided, paired, not corrected for {metrics}; corrected by Holm's method {told}"]
+    return [f"p is two-sided, of the paired test, not corrected for {metrics}; after Holm's correction {told}"]
 
 
 # in a report
@@ -110,7 +110,8 @@ def _most_telling(suite: Json) -> str:
     p, _, name = min(tested)
     one = suite["metrics"][name]
     ends = f"{name.partition('.')[2]} {_shown(one, 'a')} → {_shown(one, 'b')}"
-    if one["method"] not in TESTED or one["low"] is None or max(abs(one["a"]), abs(one["b"])) > 1:
+    counts = isinstance(one["a"], int) or max(abs(one["a"]), abs(one["b"])) > 1
+    if counts or one["low"] is None:
         return f"; {ends}, {_difference(one)}, p {p_text(p)}"
     low, high = (f"{100 * one[end]:+.1f}" for end in ("low", "high"))
     return f"; {ends}, {100 * one['difference']:+.1f} points ({low} … {high}), p {p_text(p)}"
@@ -229,7 +230,9 @@ def _questions(word: str, flips: Sequence[Json], every: bool) -> list[str]:
     lines = [f"{title} ({plural(len(flips), 'question')})"]
     for one in shown:
         lines.append(f"  {one['qid']}  {_way(one)}")
-        for label, key in (("question", "question"), ("was", "claim_a"), ("is", "claim_b")):
+        same = one["claim_a"] is not None and one["claim_a"] == one["claim_b"]
+        claims = [("answer", "claim_a")] if same else [("was", "claim_a"), ("is", "claim_b")]
+        for label, key in (("question", "question"), *claims):
             if one[key] is not None:
                 lines.append(f"      {label:<9}  {clip(one[key], WIDEST)}")
     if len(flips) > len(shown):

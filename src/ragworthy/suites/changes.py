@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from ragworthy.comparison.compared import Run, compare, values_only
+from ragworthy.comparison.compared import Run, compare, unchecked, values_only
 from ragworthy.comparison.records import Suite as Compared
 from ragworthy.gates import Baseline
-from ragworthy.suites.evidence import Found, Summary
+from ragworthy.suites.evidence import Found
 from ragworthy.suites.protocol import Suite
 
 
@@ -17,18 +17,19 @@ def against_baseline(suite: Suite, found: Found) -> dict[str, Any] | None:
     baseline = None if earlier is None else suite.baseline(found.opened, found.evidence)
     if earlier is None or baseline is None:
         return None
-    compared = _nothing(baseline.unlike) if baseline.unlike is not None else _compared(baseline, found.summary)
+    compared = _nothing(baseline.unlike) if baseline.unlike is not None else _compared(baseline, found)
     told: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(compared, against=earlier.path))
     return told
 
 
-def _compared(baseline: Baseline, summary: Summary) -> Compared:
-    old = {name: value for (group, name), value in baseline.values.items() if group is None}
-    new = {name.id: summary.values[None, name.id].exact for name in summary.names}
+def _compared(baseline: Baseline, found: Found) -> Compared:
+    summary, left_out = found.summary, unchecked(found.evidence.settings)
+    old = {name: value for (group, name), value in baseline.values.items() if group is None and not left_out(name)}
+    new = {name.id: summary.values[None, name.id].exact for name in summary.names if not left_out(name.id)}
     known = {name.metric.id: name.metric for name in summary.names}
     if baseline.rows is None or summary.rows is None:
         return values_only(old, new, known, baseline.rowless if baseline.rows is None else summary.rowless)
-    return compare(Run(baseline.rows, old), Run(summary.rows, new), known)
+    return compare(*(Run(*side).without(left_out) for side in ((baseline.rows, old), (summary.rows, new))), known)
 
 
 def _nothing(unlike: str) -> Compared:
