@@ -244,7 +244,7 @@ def test_without_rows_there_are_values_and_differences_only() -> None:
         None,
         "a run has no rows",
     )
-    assert found.notes == ["not compared question by question: it is old"]
+    assert found.rowless == "it is old"
 
 
 @settings(max_examples=60, deadline=None)

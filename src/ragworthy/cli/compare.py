@@ -6,7 +6,7 @@ from pathlib import Path
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.comparing.compare import Asked, compared
-from ragworthy.comparing.result import Comparison, form_of, names
+from ragworthy.comparing.result import Comparison, form_of
 from ragworthy.comparing.sides import Given
 from ragworthy.files import Read, check_writable, write_whole
 from ragworthy.report.changes import last_line
@@ -20,7 +20,7 @@ def compare(given: argparse.Namespace) -> int:
         form_of(Path(name))
         check_writable(Path(name))
     more = Given(given.suite, _path(given.gold), _path(given.qrels), given.store, given.jobs)
-    asked = Asked(more, (_path(corpora[0]), _path(corpora[1])), names("allow", given.allow))
+    asked = Asked(more, (_path(corpora[0]), _path(corpora[1])), tuple(given.allow))
     found = Comparison(compared(given.a, given.b, asked), Read())
     for name in given.output:
         write_whole(Path(name), found.render(form_of(Path(name)), full=True).encode())

@@ -9,15 +9,16 @@ import msgspec
 from ragworthy.comparing.context import in_context
 from ragworthy.comparing.sides import Given, Measured, Side, side_of
 from ragworthy.comparison.compared import Run, Text, Texts, compare, unchecked, values_only
-from ragworthy.comparison.likeness import kept, unlike, unsound
+from ragworthy.comparison.likeness import FREE, Made, kept, unlike, unsound
 from ragworthy.comparison.records import SCHEMA, Compared, Suite
 from ragworthy.comparison.records import Side as Named
 from ragworthy.errors import Problem, UsageError
 from ragworthy.metrics.registry import all_metrics
-from ragworthy.suites import SUITES
 
-ALWAYS = ("frozen", "evidence")
-"""What is noted and not refused."""
+ALLOWABLE = ("gold", "profile", "loads")
+"""What may be let differ, besides settings."""
+NOTHING = "they have no question in common"
+SAME_ID = "questions with the same id are taken for the same question"
 
 
 class Asked(NamedTuple):
@@ -33,15 +34,19 @@ def compared(a: Any, b: Any, asked: Asked) -> Compared:
     """Two reports, runs, traces or entries of the history, compared."""
     one, other = (side_of(given, corpus, asked.given) for given, corpus in zip((a, b), asked.corpora, strict=True))
     names = _common(one, other, asked.given.suite)
-    refused = {name: _refused(one.suites[name], other.suites[name], asked.allowed) for name in names}
-    reasons = [f"{name}: {reason}" for name, found in refused.items() for reason in found]
+    _check_allowed(asked.allowed, [side.suites[name].made for side in (one, other) for name in names])
+    refused = {name: kept(unlike(one.suites[name].made, other.suites[name].made), asked.allowed) for name in names}
+    reasons = [f"{name}: {reason.text}" for name, found in refused.items() for reason in found]
     suites = {} if reasons else {name: _suite(name, one, other, asked) for name in names}
+    reasons += [f"{name}: {NOTHING}" for name, suite in suites.items() if not suite.cases and suite.rowless is None]
+    suites = {} if reasons else suites
     return Compared(
         schema=SCHEMA,
         a=_named(one),
         b=_named(other),
         comparable=not reasons,
         unlike=reasons,
+        allow=list(dict.fromkeys(reason.what for found in refused.values() for reason in found)),
         suites=suites,
         metrics={name: number for suite in suites.values() for name, number in suite.metrics.items()},
     )
@@ -61,9 +66,13 @@ def _common(a: Side, b: Side, asked: str | None) -> list[str]:
     raise UsageError([Problem("RW-Y03", message, f"{a.name}, {b.name}")])
 
 
-def _refused(a: Measured, b: Measured, allowed: Collection[str]) -> list[str]:
-    """Why a suite of the two cannot be compared."""
-    return [one.text for one in kept(unlike(a.made, b.made), allowed)]
+def _check_allowed(allowed: Collection[str], made: Sequence[Made]) -> None:
+    """Refuse names of what neither side has: a slip of the pen would go unseen."""
+    known = dict.fromkeys((*ALLOWABLE, *(key for one in made for key in one.settings if key not in FREE)))
+    for name in allowed:
+        if name not in known:
+            message = f'expected something that may differ ({", ".join(known)}), got "{name}"'
+            raise UsageError([Problem("RW-Y04", message, "--allow")])
 
 
 def _suite(name: str, a: Side, b: Side, asked: Asked) -> Suite:
@@ -84,6 +93,7 @@ def _notes(a: Side, b: Side, name: str, allowed: Collection[str]) -> list[str]:
     """What was let pass."""
     one, other = a.suites[name].made, b.suites[name].made
     notes = [f"they differ, as asked for: {each.text}" for each in unlike(one, other) if each.what in allowed]
+    notes += [SAME_ID] if one.gold != other.gold else []
     for side, made in ((a, one), (b, other)):
         notes += [f"{side.name}: {each.text}" for each in unsound(made)]
     return notes
@@ -100,8 +110,3 @@ def _texts(a: Measured, b: Measured) -> Texts:
         return found
 
     return find
-
-
-def settings_of(suites: Collection[str] = ()) -> list[str]:
-    """Everything that may be let differ."""
-    return ["profile", "loads", *dict.fromkeys(one.name for name in suites or SUITES for one in SUITES[name].fields())]

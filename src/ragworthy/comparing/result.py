@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from ragworthy.comparing.compare import Asked, compared, settings_of
+from ragworthy.comparing.compare import Asked, compared
 from ragworthy.comparing.sides import Given
 from ragworthy.comparison.records import Compared, Flip, Number
-from ragworthy.errors import Problem, UsageError, usage_error
+from ragworthy.errors import usage_error
 from ragworthy.files import Read, note_paths, remembering, write_whole
 from ragworthy.given import in_python
 from ragworthy.report import changes as telling
@@ -60,14 +60,9 @@ def _path(given: str | Path | None) -> Path | None:
 
 
 def names(keyword: str, given: Sequence[str]) -> tuple[str, ...]:
-    """Names of settings that may differ."""
+    """Names in a list, and not a text that happens to be one."""
     if isinstance(given, str) or not all(isinstance(name, str) for name in given):
         raise usage_error(f"{keyword}: expected a list of names, got {given!r}")
-    known = settings_of()
-    for name in given:
-        if name not in known:
-            message = f'expected something that may differ ({", ".join(known)}), got "{name}"'
-            raise UsageError([Problem("RW-Y04", message, f"--{keyword}")])
     return tuple(given)
 
 

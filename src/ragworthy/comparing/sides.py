@@ -68,7 +68,7 @@ def side_of(given: Any, corpus: Path | None, more: Given) -> Side:
         return _stored(text, more)
     path = Path(text)
     if more.qrels is not None:
-        return _scored(path, "retrieval", {"qrels": more.qrels, "run": path}, more)
+        return _scored(path, "retrieval", {"qrels": more.qrels, "run": path}, more)._replace(verdict=None)
     if path.is_dir():
         return _folder(path, corpus, more)
     if is_report(path):
@@ -95,7 +95,7 @@ def _report(path: Path, more: Given) -> Side:
             values={key[1]: value for key, value in as_baseline(one, None).values.items() if key[0] is None},
             rows=one.rows,
             rowless=one.rowless,
-            texts=of_report(whole["suites"][name], path.parent),
+            texts=of_report(whole["suites"][name], path.parent, more.gold),
         )
         for name, one in read.items()
     }
@@ -170,7 +170,7 @@ def of_run(name: str, report: Mapping[str, Any], run: "flow.Run | None") -> Side
             values=_values(body),
             rows=decoded(found) if isinstance(found, dict) and not isinstance(found.get("none"), str) else None,
             rowless="" if none is None else f"it has no rows ({none})",
-            texts=of_report(body, Path()) if part is None or part.texts is None else of_part(part),
+            texts=of_report(body, Path(), None) if part is None or part.texts is None else of_part(part),
         )
     return Side(name, suites, None, report["verdict"])
 

@@ -34,7 +34,7 @@ def of_part(part: Part) -> Find:
     return find
 
 
-def of_report(body: Mapping[str, Any], beside: Path) -> Find:
+def of_report(body: Mapping[str, Any], beside: Path, gold: Path | None) -> Find:
     """Of a report: from its offenders, and from its gold set and traces where these are still what they were."""
 
     def find(qids: Sequence[str]) -> dict[str, Said]:
@@ -43,7 +43,7 @@ def of_report(body: Mapping[str, Any], beside: Path) -> Find:
         if not wanted:
             return found
         questions, claims = (
-            _questions(_still(body, "gold", beside), wanted),
+            _questions(_still(body, "gold", beside, gold), wanted),
             _claims(_still(body, "trace", beside), wanted),
         )
         for qid in wanted:
@@ -63,12 +63,12 @@ def _offenders(body: Mapping[str, Any], wanted: frozenset[str]) -> dict[str, Sai
     return found
 
 
-def _still(body: Mapping[str, Any], role: str, beside: Path) -> Path | None:
-    """An input of a report, where it lies (seen from here, or from the report) and has not changed."""
+def _still(body: Mapping[str, Any], role: str, beside: Path, given: Path | None = None) -> Path | None:
+    """An input of a report, where it lies (as given, seen from here, or from the report) and has not changed."""
     for one in body["inputs"]:
         if one["role"] == role and isinstance(path := one.get("path"), str):
-            for place in (Path(path), beside / path):
-                if place.is_file() and sha256_of(place) == one["sha256"]:
+            for place in (given, Path(path), beside / path):
+                if place is not None and place.is_file() and sha256_of(place) == one["sha256"]:
                     return place
     return None
 

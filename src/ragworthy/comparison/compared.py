@@ -92,7 +92,7 @@ def values_only(
             numbers[name] = msgspec.structs.replace(_number(pair, None, None), without=NOT_PAIRED)
     return Suite(
         metrics=numbers, fixed=[], broken=[], moved=[], only_a=[], only_b=[], cases=0, changed=0,
-        notes=[f"not compared question by question: {why}"],
+        rowless=why,
     )  # fmt: skip
 
 

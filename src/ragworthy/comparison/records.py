@@ -104,6 +104,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     """Why nothing was compared."""
     notes: list[str] = []
     """What was let pass, and what to keep in mind."""
+    rowless: str | None = None
+    """Why only values were compared, not question by question."""
     context: InContext | None = None
 
 
@@ -116,6 +118,8 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     comparable: bool
     unlike: list[str]
     """Why they cannot be compared; empty when they can."""
+    allow: list[str]
+    """What would have to be let differ, to compare them all the same."""
     suites: dict[str, Suite]
     metrics: dict[str, Number]
     """The metrics of all suites together."""

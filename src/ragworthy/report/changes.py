@@ -88,6 +88,8 @@ def lead(body: Json) -> list[str]:
     against = f"against {suite['against'] or 'the baseline'}"
     if suite["unlike"]:
         return [f"{against}: not compared: {'; '.join(suite['unlike'])}"]
+    if suite["rowless"] is not None:
+        return [f"{against}: values only, question by question nothing is known ({suite['rowless']})"]
     if not suite["changed"]:
         return [f"{against}: no question changed ({suite['cases']:,} compared)"]
     lines = [f"{against}: {counts_line(suite)}{_most_telling(suite)}"]
@@ -138,11 +140,17 @@ def text(compared: Json, *, every: bool = False) -> str:
     lines = [f"A  {_side(compared['a'])}", f"B  {_side(compared['b'])}", ""]
     if not compared["comparable"]:
         lines += ["not comparable", *(f"  {reason}" for reason in compared["unlike"])]
-        lines += ["", "compared: not comparable, INVALID (exit 4)"]
+        lines += ["", *allow_lines(compared), last_line(compared)]
         return "".join(terminal(line) + "\n" for line in lines)
     for name, suite in compared["suites"].items():
         lines += _suite(name, suite, every)
     return "".join(terminal(line) + "\n" for line in [*lines, last_line(compared)])
+
+
+def allow_lines(compared: Json) -> list[str]:
+    """How to compare two runs all the same, where that can be done."""
+    flags = " ".join(f"--allow {name}" for name in compared["allow"])
+    return [f"compare them all the same, where that is what you try: {flags}", ""] if flags else []
 
 
 def last_line(compared: Json) -> str:
@@ -150,6 +158,8 @@ def last_line(compared: Json) -> str:
     if not compared["comparable"]:
         return "compared: not comparable, INVALID (exit 4)"
     suites = compared["suites"].values()
+    if all(suite["rowless"] is not None for suite in suites):
+        return "compared: values only, question by question nothing is known (exit 0)"
     if not any(suite["changed"] for suite in suites):
         return "compared: no question changed (exit 0)"
     fixed, broken = (sum(len(suite[word]) for suite in suites) for word in ("fixed", "broken"))
@@ -170,6 +180,8 @@ def _side(side: Json) -> str:
 
 
 def _head(name: str, suite: Json) -> str:
+    if suite["rowless"] is not None:
+        return f"{name}: values only"
     told = f"{suite['changed']:,} changed: {counts_line(suite)}" if suite["changed"] else "no question changed"
     return f"{name}: {plural(suite['cases'], 'question')} compared, {told}"
 
@@ -177,9 +189,10 @@ def _head(name: str, suite: Json) -> str:
 def _below(suite: Json, more: int) -> list[str]:
     """What stands below the table."""
     lines = p_lines(suite)
+    lines += [f"not compared question by question: {suite['rowless']}"] if suite["rowless"] is not None else []
     untested: dict[str, list[str]] = {}
     for name, one in suite["metrics"].items():
-        if one["without"] is not None and one["difference"]:
+        if one["without"] is not None and one["difference"] and suite["rowless"] is None:
             untested.setdefault(one["without"], []).append(name)
     lines += [f"not tested: {', '.join(names)}: {why}" for why, names in untested.items()]
     lines += [f"{plural(more, 'more row')} for other k: --all"] if more else []
@@ -250,7 +263,8 @@ def markdown(compared: Json, *, every: bool = False) -> str:
     """The comparison for a pull request or a notebook."""
     lines: list[str] = [fill("## Ragworthy: {} → {}", code(compared["a"]["name"]), code(compared["b"]["name"])), ""]
     if not compared["comparable"]:
-        lines += ["⚠️ Not comparable:", "", *(fill("- {}", reason) for reason in compared["unlike"]), ""]
+        lines += ["⚠️ Not comparable:", "", *(fill("- {}", reason) for reason in compared["unlike"])]
+        lines += ["", *(fill("{}", line) for line in allow_lines(compared)), ""]
     for name, suite in compared["suites"].items():
         rows, more = rows_of(suite, every=every)
         lines += [fill("### {}", name), "", fill("{}.", _head(name, suite)), ""]
