@@ -12,7 +12,6 @@ from ragworthy.comparing.texts import Said, of_part, of_report
 from ragworthy.comparison.likeness import Made
 from ragworthy.errors import Problem, UsageError
 from ragworthy.files import read_bytes, sha256_of, shown_path
-from ragworthy.gates import Gate
 from ragworthy.gold.commands import suite_of
 from ragworthy.load.baseline import as_baseline, load_report, suites_in
 from ragworthy.load.questions import open_questions
@@ -68,7 +67,7 @@ def side_of(given: Any, corpus: Path | None, more: Given) -> Side:
         return _stored(text, more)
     path = Path(text)
     if more.qrels is not None:
-        return _scored(path, "retrieval", {"qrels": more.qrels, "run": path}, more)._replace(verdict=None)
+        return _scored(path, "retrieval", {"qrels": more.qrels, "run": path}, more)
     if path.is_dir():
         return _folder(path, corpus, more)
     if is_report(path):
@@ -152,10 +151,11 @@ def _scored(name: Path, suite: str, named: Mapping[str, Any], more: Given) -> Si
     """Scored by the rules of the suite as nobody has changed them."""
     declared = SUITES[suite]
     settings = declared.settings()
-    gates: tuple[Gate, ...] = () if more.qrels is not None else declared.default_gates(settings, named)
+    usual = () if more.qrels is not None else declared.default_gates(settings, named)
+    gates = tuple(gate._replace(optional=True) for gate in usual)  # nobody asked for them: what matters is the evidence
     request = flow.Request(suite, named, settings, gates, unfrozen=True, jobs=more.jobs, keep_rows=True)
     run = flow.score(request)
-    return of_run(shown_path(name), run.report, run)._replace(path=name)
+    return of_run(shown_path(name), run.report, run)._replace(path=name, verdict=None)
 
 
 def of_run(name: str, report: Mapping[str, Any], run: "flow.Run | None") -> Side:
