@@ -145,7 +145,7 @@ def test_every_metric_is_documented_and_no_other() -> None:
 @pytest.mark.parametrize("suite", SUITES)
 def test_metrics_named_anywhere_exist(suite: str) -> None:
     files = {f"{suite}.{suffix}" for suffix in ("jsonl", "json", "py", "lock", "md")}
-    parts = ("inputs", "settings", "counts", "metrics", "slices", "labels", "offenders", "warnings", "live")
+    parts = ("inputs", "settings", "counts", "metrics", "slices", "labels", "offenders", "warnings", "live", "compared")
     keys = {f"{suite}.{key}" for key in (*KEYS[suite], *parts)}
     shown = {
         "answers.in_scope",  # the metric of one's own that pages show how to write
@@ -457,7 +457,7 @@ def test_the_example_metric_of_the_guide_works() -> None:
 
 
 def test_no_page_names_what_does_not_exist_yet() -> None:
-    for word in ("ragworthy compare", "ragworthy monitor", "ragworthy report", "ragworthy view", "history bless"):
+    for word in ("ragworthy monitor", "ragworthy report", "ragworthy view", "history bless"):
         assert [page for page, text in TEXTS.items() if word in text] == [], word
 
 

@@ -17,7 +17,7 @@ from ragworthy.metrics.registry import all_metrics
 from ragworthy.records import RetrievalTrace, Trace
 from ragworthy.suites import SUITES
 
-RECALL = {"answers": Trace, "retrieval": RetrievalTrace}
+RECALL: dict[str, type[Any]] = {"answers": Trace, "retrieval": RetrievalTrace}
 """The suites that have a recall, with the records of their traces."""
 
 Ids = list[str]

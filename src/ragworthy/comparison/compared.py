@@ -124,16 +124,15 @@ def _names(a: Run, b: Run) -> list[str]:
 def _pair(name: str, a: Run, b: Run, joined: Joined, known: Mapping[str, Metric], whole: bool) -> Pair | None:
     """A metric that has a value or words in both runs; None where one of them lacks it."""
     metric = known.get(name.partition("@")[0])
-    words = _column(a.rows, name, joined.a), _column(b.rows, name, joined.b)
-    both = None
-    if name in a.values and name in b.values and (whole or words[0] is None or words[1] is None):
-        both = a.values[name], b.values[name]
-    if words[0] is None or words[1] is None:
-        if both is None or both == (None, None):
+    old, new = _column(a.rows, name, joined.a), _column(b.rows, name, joined.b)
+    there = name in a.values and name in b.values
+    if old is None or new is None:
+        if not there:
             return None
-        words = (), ()
-    columns = words[0] or (), words[1] or ()
-    pair = pair_of(metric, columns, joined.clusters, both)
+        pair = pair_of(metric, ((), ()), (), (a.values[name], b.values[name]))
+    else:
+        values = (a.values[name], b.values[name]) if there and whole else None
+        pair = pair_of(metric, (old, new), joined.clusters, values)
     return None if pair.values == (None, None) else pair
 
 

@@ -176,7 +176,7 @@ def _moved(suite: Json, good: bool) -> list[str]:
 
 
 def _side(side: Json) -> str:
-    return side["name"] + (f"  ({side['verdict']})" if side["verdict"] else "")
+    return f"{side['name']}  ({side['verdict']})" if side["verdict"] else str(side["name"])
 
 
 def _head(name: str, suite: Json) -> str:

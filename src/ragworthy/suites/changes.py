@@ -29,7 +29,8 @@ def _compared(baseline: Baseline, found: Found) -> Compared:
     known = {name.metric.id: name.metric for name in summary.names}
     if baseline.rows is None or summary.rows is None:
         return values_only(old, new, known, baseline.rowless if baseline.rows is None else summary.rowless)
-    return compare(*(Run(*side).without(left_out) for side in ((baseline.rows, old), (summary.rows, new))), known)
+    earlier, now = Run(baseline.rows, old), Run(summary.rows, new)
+    return compare(earlier.without(left_out), now.without(left_out), known)
 
 
 def _nothing(unlike: str) -> Compared:
