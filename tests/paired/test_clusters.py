@@ -5,13 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworthy.paired.clusters import design_effect, totals, wilson_clustered
 from ragworthy.stats import Interval, wilson, wilson_mean
 
 
+@settings(deadline=None)
 @given(st.lists(st.booleans(), min_size=1, max_size=80))
 def test_where_every_cluster_is_one_case_it_is_wilson_to_the_byte(values: list[bool]) -> None:
     found = totals([int(value) for value in values], [str(n) for n in range(len(values))])

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworthy.paired import exact
@@ -35,6 +35,7 @@ def test_known_numbers(worse: int, better: int, one: float, two: float, mid: flo
     assert exact.evalue(worse, better) == pytest.approx(e, rel=1e-5)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 400), st.integers(0, 400))
 def test_mcnemar_is_the_binomial_test(worse: int, better: int) -> None:
     flips = worse + better
@@ -51,6 +52,7 @@ def test_every_way_of_summing_gives_the_whole_sum(worse: int) -> None:
     assert exact.mcnemar(worse, 3000 - worse) == whole / 2**3000
 
 
+@settings(deadline=None)
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_the_e_value_is_the_mean_bet(worse: int, better: int) -> None:
     """The likelihood ratio against a half, averaged over all chances between a half and one."""
@@ -103,6 +105,7 @@ def brute(kinds: Kinds, rate: Fraction) -> Fraction:
 few = st.tuples(st.integers(0, 2), st.integers(0, 2))
 
 
+@settings(deadline=None)
 @given(st.tuples(few, few, few).filter(lambda kinds: sum(map(sum, kinds)) <= 8), st.fractions(0, 1))
 def test_a_swap_is_every_swap_gone_through(kinds: Kinds, rate: Fraction) -> None:
     assert exact.swap(*kinds, rate) == pytest.approx(float(brute(kinds, rate)), rel=1e-12)

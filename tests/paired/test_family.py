@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworthy.paired import family
@@ -17,6 +17,7 @@ def test_the_known_example() -> None:
     assert family.holm([]) == family.e_holm([]) == []
 
 
+@settings(deadline=None)
 @given(ps)
 def test_holm_is_bonferroni_over_every_group(values: list[float]) -> None:
     """Closed testing: a gate is proven when every group with it is, and a group is by its smallest p times its size."""
@@ -24,6 +25,7 @@ def test_holm_is_bonferroni_over_every_group(values: list[float]) -> None:
         assert found == pytest.approx(max(min(1, len(group) * min(group)) for group in groups(values, place)))
 
 
+@settings(deadline=None)
 @given(es)
 def test_e_holm_is_the_mean_of_every_group(values: list[float]) -> None:
     for place, found in enumerate(family.e_holm(values)):

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworthy.paired.kappa import SCALE, cohen, jackknife
@@ -24,6 +24,7 @@ def plain(pairs: list[tuple[str, str]]) -> Fraction | None:
     return None if chance == 1 else (observed - chance) / (1 - chance)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(labels, labels), min_size=2, max_size=25))
 def test_every_item_left_out(pairs: list[tuple[str, str]]) -> None:
     size, value = len(pairs), plain(pairs)

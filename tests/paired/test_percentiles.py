@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworthy.paired.percentiles import Tops, hypergeometric, tops
@@ -16,6 +16,7 @@ def fractions(*values: int) -> list[Fraction]:
     return [Fraction(value) for value in values]
 
 
+@settings(deadline=None)
 @given(st.integers(1, 60), st.integers(0, 60), st.data())
 def test_hypergeometric_is_that_of_scipy(marked: int, other: int, data: st.DataObject) -> None:
     total = marked + other

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworthy.paired import exact, swaps
@@ -45,6 +45,7 @@ def brute(columns: list[dict[str, int]]) -> tuple[list[Fraction], list[Fraction]
 column = st.dictionaries(st.sampled_from("abcdef"), st.integers(-3, 3), max_size=6)
 
 
+@settings(deadline=None)
 @given(st.lists(column, min_size=1, max_size=4))
 def test_few_clusters_are_gone_through(columns: list[dict[str, int]]) -> None:
     found = swap_all(columns, seed=SEED)
@@ -55,6 +56,7 @@ def test_few_clusters_are_gone_through(columns: list[dict[str, int]]) -> None:
     assert found.changed == tuple(sum(value != 0 for value in column.values()) for column in columns)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 7), st.integers(0, 7))
 def test_single_questions_are_mcnemar(worse: int, better: int) -> None:
     column = {str(n): 1 if n < worse else -1 for n in range(worse + better)}
@@ -138,6 +140,7 @@ def test_huge_integers_are_rounded_so_that_p_can_only_grow() -> None:
     assert swap_all([scaled], seed=SEED) == swap_all([small], seed=SEED)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-(2**90), 2**90), min_size=1, max_size=8))
 def test_huge_integers_against_every_swap(values: list[int]) -> None:
     """Never below the exact share, and not above that of the swaps which come within a trillionth of what was seen."""

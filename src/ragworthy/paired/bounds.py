@@ -9,6 +9,8 @@ from ragworthy.stats import Interval
 
 ONE_SIDED = 0.90
 """The level of a two-sided interval whose upper end is a one-sided 95 % bound."""
+_NO_PULL = 1e-9
+"""What pulls less is rounding."""
 _SUMMED = 2_000
 """Up to so many degrees of freedom Student's distribution is a finite sum; beyond, an expansion is as exact."""
 
@@ -178,9 +180,10 @@ def lost(
 def clustered(u: Mapping[str, float], cases: int, level: float = ONE_SIDED, *, loss: float) -> Interval | None:
     """The interval of a loss from what every cluster pulls at it (`lost`): delta method, t with G − 1 degrees.
 
-    Where nothing pulls (no question changed) each cluster counts as one case of `tango`: an interval of no width would
-    claim too much. None with fewer than two clusters. With few changed clusters its upper end misses more often than it
-    should (design/paired.md): for a rate with the same cases in both runs, `tango_clustered` is nearer.
+    Where nothing pulls (no question changed, or every cluster by as much) each cluster counts as one unchanged case of
+    `tango`: an interval of no width would claim too much. None with fewer than two clusters. Where few clusters carry
+    the loss, its upper end misses more often than it should (design/paired.md): for a rate with the same cases in both
+    runs, `tango_clustered` is nearer.
 
     >>> [round(end, 4) for end in clustered({"a": -0.5, "b": 0.5, "c": 0.0}, 3, loss=0.1)]
     [-0.7429, 0.9429]
@@ -188,8 +191,9 @@ def clustered(u: Mapping[str, float], cases: int, level: float = ONE_SIDED, *, l
     count = len(u)
     if count < 2:
         return None
-    if not any(u.values()):
-        return tango(0, 0, count, level)
+    if max(map(abs, u.values())) < _NO_PULL:
+        half = tango(0, 0, count, level).high
+        return Interval(loss - half, loss + half)
     error = math.sqrt(count / (count - 1) * math.fsum(pull * pull for pull in u.values())) / cases
     half = student((1 + level) / 2, count - 1) * error
     return Interval(loss - half, loss + half)
@@ -212,7 +216,7 @@ def tango_clustered(
         return tango(worse, better, cases, level)
     if count < 2:
         return None
-    if not any(u.values()):
+    if not worse and not better:
         return tango(0, 0, count, level)
     loss = (worse - better) / cases
     plain = ((worse + better) / cases - loss * loss) * cases
