@@ -129,8 +129,8 @@ def as_integers(found: dict[int, Fraction]) -> dict[int, int]:
         if scale > _MOST:
             scale = _MOST
             break
-    whole = {place: round(number * scale) for place, number in found.items()}
-    return {place: number for place, number in whole.items() if number}
+    whole = {number: round(number * scale) for number in set(found.values())}
+    return {place: whole[number] for place, number in found.items() if whole[number]}
 
 
 class Flips(NamedTuple):
