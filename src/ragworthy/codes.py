@@ -197,6 +197,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-P15": Code("plugin", "A plugin cannot be loaded.", "See 'ragworthy doctor' for the installed ones; a file of your own is named by its path, ending in .py."),
     "RW-P16": Code("no_gate_left", "The default gates are left out and no other gate is named, so whatever was answered would ship.", "Name a gate ([[gate]], --gates, gates=), or leave the default ones in."),
     "RW-P17": Code("refusal_pattern", "A pattern of refusal_patterns cannot be used: it is no regular expression, takes too long, or matches everything.", "Write a simpler one: no nested repetitions, and something that must be there."),
+    "RW-P19": Code("evidence_unfit", "Paired evidence compares two runs, and this gate compares nothing.", 'Use evidence = "point" or "interval", or a limit that compares: max_drop or max_worse.'),
+    "RW-P20": Code("min_effect", "The least loss that may fail a gate cannot be meant.", "Write a number from 0 up to the tolerance, beside max_drop or max_worse; 0 fails every proven loss."),
+    "RW-P21": Code("proof", "How losses are to be proven cannot be meant.", "alpha is the rate of false alarms, above 0 and up to 0.2 (default 0.05); seed is a whole number from 0 up."),
     "RW-P18": Code("refusal_pack", "There is no refusal pack of this name.", "Name one of those listed; docs/refusals.md says what each is worth."),
     # usage
     "RW-U01": Code("usage", "The command or call cannot be carried out as given.", "See 'ragworthy COMMAND --help'."),
@@ -309,6 +312,8 @@ CATALOGUE: dict[str, Code] = {
     "RW-W98": Code("question_repeated", "A claim repeats the question in place of an answer. It is scored like any other claim: where a gold piece stands in the question, it even counts as right.", "Look at what the model was asked to write; take gold pieces that stand in the question out of the gold set (RW-G32)."),
     "RW-W99": Code("letterless_ignored", "Gold items have pieces of text without a letter or a digit, which never count.", "Remove them: 'ragworthy gold lint' names each (RW-G30)."),
     "RW-W101": Code("inside_a_number", "An answer counts as right only because a gold piece stands inside of a longer number, as '12 books' stands in '112 books'. Rates count it, as the sources' rule does.", "Look at these answers. A longer piece tells them apart ('borrow 12 books'), and so does a gold_reference in place of pieces, which compares numbers by value."),
+    "RW-W106": Code("loss_proven", "A loss against the baseline is proven, and too small to fail its gate.", "Look at the questions that are worse; min_effect = 0 fails every proven loss."),
+    "RW-W107": Code("questions_unpaired", "Some questions are in one of two compared runs only, and are no part of the test of their difference.", "Compare runs of the same gold set."),
     "RW-W90": Code("documents_judged", "The relevant ids of some questions are names of documents.", "Nothing, if documents are what you judge; write them as gold_source to say so."),
     "RW-W91": Code("evidence_unbound", "Some sources or evidence texts are in no chunk of the index; they count as not found.", "Correct them, or index the documents they come from; 'ragworthy gold lint --corpus INDEX' lists them all."),
     "RW-W92": Code("few_wordings", "Questions have fewer than three wordings.", "Nothing, unless you want convergence (λ, triplets): that takes three wordings under two seeds."),

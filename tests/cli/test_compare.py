@@ -332,10 +332,10 @@ def test_two_trec_runs(say: Say) -> None:
 def test_two_chunkings_at_equal_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, say: Say) -> None:
     """Six sentences a chunk against two: at 2,000 bytes three large chunks count, or seven to eight small ones."""
     monkeypatch.chdir(tmp_path)
-    gold, one, other, large, small = ([] for _ in range(5))  # type: ignore[var-annotated]
+    gold, one, other, large, small = (list[Row]() for _ in range(5))
     for nth in range(8):
         said = [
-            f"In document {nth} value {i:02} of the machine is {nth * 100 + i:03} units, as everybody in this house knows well."
+            f"In document {nth} value {i:02} of the machine is {nth * 100 + i:03} units, as all of us here should know."
             for i in range(24)
         ]
         for i in range(0, 24, 6):

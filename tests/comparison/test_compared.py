@@ -13,6 +13,7 @@ from scipy.stats import binomtest, t
 from ragworthy.comparison.compared import Run, Text, compare, values_only
 from ragworthy.comparison.records import Number, Suite
 from ragworthy.metrics.registry import all_metrics
+from ragworthy.paired.kappa import cohen, jackknife
 from ragworthy.rows import Rows
 
 ANSWERS, RETRIEVAL, LATENCY = (all_metrics(suite) for suite in ("answers", "retrieval", "latency"))
@@ -165,6 +166,28 @@ def test_a_percentile_is_tested_by_who_has_the_largest_values() -> None:
     assert found.difference == 100 and found.low is None
 
 
+def test_kappa_is_tested_by_what_each_item_contributes() -> None:
+    votes = ["yes", "yes", "no", "no", "yes", "no", "yes", "no"]
+    auditors = list(votes), ["no", "yes", "no", "yes", "yes", "no", "no", "no"]
+    runs = [
+        rows({"agreement.percent": [True] * 8})._replace(own={"vote:a": tuple(votes), "vote:b": tuple(auditor)})
+        for auditor in auditors
+    ]
+    of = [jackknife(list(zip(votes, auditor, strict=True)), cohen) for auditor in auditors]
+    assert of[0] is not None and of[1] is not None and of[0].value == 1
+    values = [{"agreement.kappa": one.value} for one in of if one is not None]
+    found = compare(Run(runs[0], values[0]), Run(runs[1], values[1]), all_metrics("agreement"))
+    kappa = found.metrics["agreement.kappa"]
+    losses = [old - new for old, new in zip(of[0].pseudo, of[1].pseudo, strict=True)]
+    sums = [
+        sum(sign * loss for sign, loss in zip(signs, losses, strict=True))
+        for signs in itertools.product((1, -1), repeat=8)
+    ]
+    assert kappa.p == pytest.approx(2 * sum(one >= sum(losses) for one in sums) / 256)
+    assert (kappa.fixed, kappa.broken) == (0, 3) and kappa.low is not None and kappa.high is not None
+    assert kappa.low < float(values[1]["agreement.kappa"] - values[0]["agreement.kappa"]) < kappa.high
+
+
 # the whole suite
 
 
@@ -218,7 +241,7 @@ def test_values_of_reports_count_and_metrics_of_one_run_alone_are_left_out() -> 
     assert list(found.metrics) == ["answers.containment", "agreement.kappa"]
     kappa = found.metrics["agreement.kappa"]
     assert (kappa.a, kappa.b, kappa.difference, kappa.p, kappa.low) == (0.75, 0.5, -0.25, None, None)
-    assert kappa.without == "a number of all items at once"
+    assert kappa.without == "the rows hold no votes"
 
 
 def test_holm_corrects_for_every_metric_of_the_table() -> None:

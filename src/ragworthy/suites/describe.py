@@ -14,6 +14,7 @@ from ragworthy.report import model
 from ragworthy.report.part import Part, release_warnings
 from ragworthy.report.show import plural
 from ragworthy.rows import encoded
+from ragworthy.suites.comparing import steps_of
 from ragworthy.suites.evidence import Case, Extra, Found
 from ragworthy.suites.protocol import Suite
 
@@ -60,7 +61,7 @@ def describe(suite: Suite, found: Found) -> Part:
         body=body,
         judged=found.judged,
         invalid=invalid,
-        steps=[{"pattern": pattern, "do": do} for pattern, do in extra.steps],
+        steps=[{"pattern": pattern, "do": do} for pattern, do in (*extra.steps, *steps_of(found.judged))],
         provenance=found.opened.provenance(),
         rows=partial(_as_dicts, suite, found),
         files=extra.files,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from ragworthy import gates as g
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Cause, Label, Stage
-from ragworthy.report.part import Content, Frozen
+from ragworthy.report.part import Content, Frozen, Part
 from ragworthy.rows import Rows
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
@@ -95,6 +95,14 @@ class Bound(NamedTuple):
     gates: tuple[g.Gate, ...]
     baseline: g.Baseline | None
     waivers: tuple[g.Waiver, ...]
+
+
+class Step(NamedTuple):
+    """The last step of a score, which is judged beside the other suites."""
+
+    request: Request
+    then: Callable[[Part], Part] = lambda part: part
+    """What is said besides of the part that comes of it."""
 
 
 class Found(NamedTuple):

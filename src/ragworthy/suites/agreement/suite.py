@@ -40,6 +40,7 @@ from ragworthy.suites.request import Progress, Request
 
 MEASURED = {"raters": ("ballots",), "operators": ("ballots", "operators")}
 """Whose votes metrics look at, by the form; in all others at the pairs of two validators."""
+KAPPA = "agreement.kappa"
 RELEASE_GATE = g.Gate("agreement.raters", g.MIN, str(r.RELEASE_RATERS))
 """What a release asks of operators besides the other gates."""
 VOTE = "vote:"
@@ -139,6 +140,8 @@ class Agreement(Suite):
     def whole(self, name: MetricName, cases: Sequence[Case]) -> g.Value:
         """Worked out from all items at once; of operators it is they who are counted."""
         value = super().whole(name, cases)
+        if name.id == KAPPA and value.undefined is None:
+            return _with_interval(value, cases)
         if name.metric.needs != "operators" or value.n is None:
             return value
         return value._replace(n=len(r.raters_of(case.facts for case in cases)))
@@ -283,6 +286,16 @@ class Agreement(Suite):
 
 
 SUITE = Agreement()
+
+
+def _with_interval(value: g.Value, cases: Sequence[Case]) -> g.Value:
+    """κ with its interval: what leaving out each pair in turn does to it."""
+    from ragworthy.paired.kappa import cohen, jackknife
+
+    found = jackknife([(case.facts.scholar, case.facts.auditor) for case in cases], cohen)
+    if found is None:
+        return value._replace(boundless="without one of the pairs it has no value")
+    return value._replace(interval=found.interval)
 
 
 def _ballot_of(facts: Voted | r.Ballot) -> dict[str, str]:

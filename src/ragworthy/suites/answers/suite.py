@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from ragworthy.metrics.facts.compared import Compared
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
+GOOD = "answers.good"
 COUNTED = ("rate", "count")
 """Kinds of metrics that are a number of questions, or a share of it, where every word is a yes or a no."""
 
@@ -135,11 +136,13 @@ class Answers(Suite):
     # summarise
 
     def names(self, request: Request, evidence: Evidence) -> list[MetricName]:
-        """Metrics of references only where the gold set has some, or a gate asks for them."""
-        every = super().names(request, evidence)
+        """Metrics of references only where the gold set has some, or a gate asks for them; that of all labels only
+        where a gate does.
+        """
+        asked = {gate.metric for gate in request.gates}
+        every = [name for name in super().names(request, evidence) if name.id != GOOD or name.id in asked]
         if any(case.own.compared is not None for case in evidence.cases):
             return every
-        asked = {gate.metric for gate in request.gates}
         return [name for name in every if name.metric.needs != "references" or name.id in asked]
 
     def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:

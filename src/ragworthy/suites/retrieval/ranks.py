@@ -255,8 +255,9 @@ class Ranks(Suite):
         values: dict[tuple[str | None, str], g.Value] = {
             (None, name.id): read.live.value(name) for name in summary.names
         }
-        pair = Pair(read.older, read.run, Summary(summary.names, values, {}), read.columns)
-        return summary._replace(own=pair)
+        rows, older = queries_of(read.live), Summary(summary.names, values, {})
+        older = older._replace(rowless=rows) if isinstance(rows, str) else older._replace(rows=rows)
+        return summary._replace(own=Pair(read.older, read.run, older, read.columns))
 
     def bind(self, request: Request, evidence: Evidence, summary: Summary, baseline: g.Baseline | None) -> Bound:
         """Where there is a run in use, that is the baseline."""
