@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,6 +15,9 @@ from ragworthy.given import in_python
 from ragworthy.report import changes as telling
 from ragworthy.result import Result
 from ragworthy.safe import json_text
+
+if TYPE_CHECKING:
+    from ragworthy.history.store import Store
 
 FORMS = {".json": "json", ".md": "markdown", ".txt": "text"}
 
@@ -51,8 +54,15 @@ def compare(
     """
     with in_python(), remembering(Read()) as read:
         note_paths(read, (a, b, gold, qrels, corpus_a, corpus_b))
-        given = Given(suite, _path(gold), _path(qrels), store, jobs)
+        given = Given(suite, _path(gold), _path(qrels), lambda: open_kept(store), jobs)
         return Comparison(compared(a, b, Asked(given, (_path(corpus_a), _path(corpus_b)), names("allow", allow))), read)
+
+
+def open_kept(store: str | None) -> "Store":
+    """The history that is named, or the usual one of this folder."""
+    from ragworthy.history import find_place, open_store
+
+    return open_store(find_place(store, Path()), create=False)
 
 
 def _path(given: str | Path | None) -> Path | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -20,6 +20,9 @@ from ragworthy.rows import Rows, decoded
 from ragworthy.runner.results import SUMMARY, TRACES, check_beside
 from ragworthy.suites import SUITES
 
+if TYPE_CHECKING:
+    from ragworthy.history.store import Store
+
 STORED = ("history:", "commit:")
 """What names an entry of the history."""
 
@@ -30,7 +33,8 @@ class Given(NamedTuple):
     suite: str | None = None
     gold: Path | None = None
     qrels: Path | None = None
-    store: str | None = None
+    store: "Callable[[], Store] | None" = None
+    """Opens the history, where an entry of it is named."""
     jobs: int | None = 1
 
 
@@ -109,7 +113,11 @@ def _loads(slices: Iterable[str]) -> tuple[str, ...]:
 
 def _stored(name: str, more: Given) -> Side:
     """An entry of the history."""
-    raise _unknown(name, "a file or a folder: there is no history here")
+    if more.store is None:
+        raise _unknown(name, "a file or a folder: there is no history here")
+    store = more.store()
+    run = store.find(name)
+    return of_run(name, store.report(run.id), None)._replace(sha256=run.report_sha256)
 
 
 # what is scored now
