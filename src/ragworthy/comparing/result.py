@@ -1,8 +1,9 @@
 """Two runs compared, for whoever asked from Python."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -12,12 +13,10 @@ from ragworthy.comparison.records import Compared, Flip, Number
 from ragworthy.errors import usage_error
 from ragworthy.files import Read, note_paths, remembering, write_whole
 from ragworthy.given import in_python
+from ragworthy.history import find_place, open_store
 from ragworthy.report import changes as telling
 from ragworthy.result import Result
 from ragworthy.safe import json_text
-
-if TYPE_CHECKING:
-    from ragworthy.history.store import Store
 
 FORMS = {".json": "json", ".md": "markdown", ".txt": "text"}
 
@@ -54,15 +53,9 @@ def compare(
     """
     with in_python(), remembering(Read()) as read:
         note_paths(read, (a, b, gold, qrels, corpus_a, corpus_b))
-        given = Given(suite, _path(gold), _path(qrels), lambda: open_kept(store), jobs)
+        kept = partial(open_store, find_place(store, Path()), create=False)
+        given = Given(suite, _path(gold), _path(qrels), kept, jobs)
         return Comparison(compared(a, b, Asked(given, (_path(corpus_a), _path(corpus_b)), names("allow", allow))), read)
-
-
-def open_kept(store: str | None) -> "Store":
-    """The history that is named, or the usual one of this folder."""
-    from ragworthy.history import find_place, open_store
-
-    return open_store(find_place(store, Path()), create=False)
 
 
 def _path(given: str | Path | None) -> Path | None:

@@ -13,6 +13,7 @@ from ragworthy.comparison.likeness import Made
 from ragworthy.errors import Problem, UsageError
 from ragworthy.files import read_bytes, sha256_of, shown_path
 from ragworthy.gold.commands import suite_of
+from ragworthy.history import find_place, open_store
 from ragworthy.load.baseline import as_baseline, load_report, suites_in
 from ragworthy.load.questions import open_questions
 from ragworthy.result import Result
@@ -34,7 +35,7 @@ class Given(NamedTuple):
     gold: Path | None = None
     qrels: Path | None = None
     store: "Callable[[], Store] | None" = None
-    """Opens the history, where an entry of it is named."""
+    """Opens the history, where an entry of it is named and it is not in the usual place of this folder."""
     jobs: int | None = 1
 
 
@@ -113,9 +114,7 @@ def _loads(slices: Iterable[str]) -> tuple[str, ...]:
 
 def _stored(name: str, more: Given) -> Side:
     """An entry of the history."""
-    if more.store is None:
-        raise _unknown(name, "a file or a folder: there is no history here")
-    store = more.store()
+    store = more.store() if more.store is not None else open_store(find_place(None, Path()), create=False)
     run = store.find(name)
     return of_run(name, store.report(run.id), None)._replace(sha256=run.report_sha256)
 
