@@ -138,12 +138,17 @@ def test_no_policy_is_p08() -> None:
          "(one of: gate, reason, owner, expires)"),
         (SUITE + "[poetry]\n", "poetry: expected a known key, got an unknown one "
 <<<<<<< HEAD
+<<<<<<< HEAD
          "(one of: version, evidence, alpha, cluster, seed, defaults, plugins, baseline, answers, retrieval, structured, "
          "stability, latency, agreement, regression, freeze, history, gate, waiver)"),
 =======
          "(one of: version, evidence, alpha, cluster, seed, defaults, plugins, baseline, answers, retrieval, "
          "structured, stability, latency, agreement, regression, freeze, gate, waiver)"),
 >>>>>>> gates
+=======
+         "(one of: version, evidence, alpha, cluster, seed, defaults, plugins, baseline, answers, retrieval, "
+         "structured, stability, latency, agreement, regression, freeze, history, gate, waiver)"),
+>>>>>>> history
     ],
 )  # fmt: skip
 def test_unknown_keys_are_named_with_their_path_and_a_suggestion(text: str, line: str) -> None:

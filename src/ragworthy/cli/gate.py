@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragworthy import flow
-from ragworthy.cli.keep import blessed_baseline, eval_outputs, keep_run
+from ragworthy.cli.keep import baseline_file, eval_outputs, home_of_policy, keep_run
 from ragworthy.cli.outputs import finish, options
 from ragworthy.cli.say import print
 from ragworthy.errors import usage_error
@@ -27,12 +27,13 @@ def gate(given: argparse.Namespace) -> int:
     """Run every suite of the policy."""
     path = find_policy(given.config)
     policy = load_policy(path, SUITES, today=date.today())
+    home = home_of_policy(policy)
     if not given.baseline and policy.baseline:
-        blessed_baseline(policy.baseline, given.store, policy.folder, policy.history.store)
+        baseline_file(policy.baseline, home, given.store)
     requests = flow.from_policy(policy, **options(given))
     flow.check_stale(requests)
     if given.baseline:
-        baseline = blessed_baseline(given.baseline, given.store, policy.folder, policy.history.store)
+        baseline = baseline_file(given.baseline, home, given.store)
         requests = [request.with_baseline(baseline) for request in requests]
     if given.selftest:
         if given.output or given.rows or given.receipt:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragworthy import flow
-from ragworthy.cli.keep import home_of, open_kept
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import data_error, usage_error
@@ -16,6 +15,7 @@ from ragworthy.files import check_inside, check_ours, read_bytes, write_whole
 from ragworthy.history import Run, keeping
 from ragworthy.history.commit import commit_of
 from ragworthy.history.exporting import told
+from ragworthy.history.home import home_of, opened
 from ragworthy.load.baseline import suites_in
 from ragworthy.names import DEFAULT_K, REPORT_SCHEMA, Exit
 from ragworthy.policy.kept import BLESSED, blessed_path, is_name
@@ -43,13 +43,13 @@ def add(given: argparse.Namespace) -> int:
     if given.receipt and len(given.reports) > 1:
         raise usage_error("--receipt: expected one report with a receipt, got several reports")
     at = _time(given.at) if given.at else None
-    commit = given.commit if given.commit is not None else commit_of(home_of(given).folder)
+    commit = given.commit if given.commit is not None else commit_of(home_of(given.config).folder)
     receipt = read_bytes(Path(given.receipt)) if given.receipt else None
     found = []
     for name in given.reports:
         suites_in(Path(name))  # says what is wrong with it
         found.append(json.loads(read_bytes(Path(name))))
-    store = open_kept(given, create=True)
+    store = opened(given.store, given.config, create=True)
     for report in found:
         print(keeping.line_of(store.add(report, commit=commit, receipt=receipt, at=at)))
     return int(Exit.SHIP)
@@ -67,7 +67,7 @@ def _time(text: str) -> str:
 
 def listed(given: argparse.Namespace) -> int:
     """The runs and the baselines."""
-    store = open_kept(given)
+    store = opened(given.store, given.config)
     runs = [one for one in store.runs(suite=given.suite_name) if one.commit.startswith(given.commit or "")]
     runs = runs[-given.last :] if given.last else runs
     blessings = store.blessings()
@@ -100,7 +100,7 @@ def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
 
 def shown(given: argparse.Namespace) -> int:
     """One run; its report, should somebody want it again."""
-    store = open_kept(given)
+    store = opened(given.store, given.config)
     run = store.find(given.run)
     report = store.report(run.id)
     for name in given.output:
@@ -174,7 +174,7 @@ def bless(given: argparse.Namespace) -> int:
             raise usage_error(f"{flag}: expected a text, got nothing")
     if not is_name(given.name):
         raise usage_error(f"--name: expected letters, digits, '.', '_' and '-', got {given.name[:60]}")
-    home, store = home_of(given), open_kept(given)
+    home, store = home_of(given.config), opened(given.store, given.config)
     run = store.find(given.run)
     found = ground(store, run, single=given.single)
     before = store.baseline(given.name)
@@ -219,7 +219,7 @@ def prune(given: argparse.Namespace) -> int:
     """Remove old runs."""
     if given.keep is None and given.before is None:
         raise usage_error("expected --keep N or --before DATE, got neither")
-    store = open_kept(given)
+    store = opened(given.store, given.config)
     runs = store.runs()
     if given.keep is not None:
         runs = runs[: -given.keep]
@@ -243,7 +243,7 @@ def export(given: argparse.Namespace) -> int:
     """Runs or rows as a table."""
     from ragworthy.history.exporting import export
 
-    count = export(open_kept(given), Path(given.output), rows=given.rows, suite=given.suite_name)
+    count = export(opened(given.store, given.config), Path(given.output), rows=given.rows, suite=given.suite_name)
     print(f"wrote {given.output}: {plural(count, 'line')}")
     return int(Exit.SHIP)
 
@@ -251,7 +251,7 @@ def export(given: argparse.Namespace) -> int:
 def verify(given: argparse.Namespace) -> int:
     """Whether the store is as it was written."""
     heads = [head for name in given.against for head in keeping.heads_in(Path(name))]
-    store = open_kept(given)
+    store = opened(given.store, given.config)
     found = store.check(heads)
     for line in found:
         print(line)
@@ -275,7 +275,7 @@ def trend(given: argparse.Namespace) -> int:
     if given.reports:
         found = trending.trend([Path(name) for name in given.reports], **how)
     else:
-        found = trending.kept_trend(open_kept(given), **how, last=given.last)
+        found = trending.kept_trend(opened(given.store, given.config), **how, last=given.last)
     found = trending.only(found, given.metric)
     text = json_text(trending.as_json(found))
     if given.output:
@@ -301,7 +301,7 @@ def bisect(given: argparse.Namespace) -> int:
     from ragworthy.history.points import from_store, last_line
     from ragworthy.metrics import registry
 
-    store = open_kept(given)
+    store = opened(given.store, given.config)
     metric = registry.find(given.metric, default_k=DEFAULT_K)
     if metric is None:
         raise usage_error(f"expected a metric, got {given.metric}: 'ragworthy explain' lists them")

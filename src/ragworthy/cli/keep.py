@@ -4,73 +4,27 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from ragworthy import flow
 from ragworthy.cli.say import print
 from ragworthy.errors import RagworthyError
-from ragworthy.history import find_place, keeping, open_store
+from ragworthy.history import keeping, open_store
 from ragworthy.history.commit import commit_of
-from ragworthy.history.places import OFF, VARIABLE, named_by
-from ragworthy.load.checker import load_toml
-from ragworthy.policy.kept import BLESSED
-from ragworthy.policy.read import Policy, find_policy
-
-if TYPE_CHECKING:
-    from ragworthy.history.store import Store
-
-
-class Home(NamedTuple):
-    """What a policy says of the history; that of no policy is where we stand."""
-
-    policy: Path
-    store: str | None = None
-    eval: str | None = None
-    baseline: str | None = None
-
-    @property
-    def folder(self) -> Path:
-        """Where the usual store lies."""
-        return self.policy.parent
-
-
-def home_of(given: argparse.Namespace) -> Home:
-    """What the policy says. Its gates do not matter here, so one that would not run today is good enough."""
-    try:
-        path = find_policy(given.config)
-    except RagworthyError:
-        return Home(Path("ragworthy.toml"))
-    table = load_toml(path)
-    if path.name == "pyproject.toml":
-        table = table.get("tool", {}).get("ragworthy", {})
-    kept = table.get("history")
-    kept = kept if isinstance(kept, dict) else {}
-    said = [
-        one if isinstance(one, str) else None for one in (kept.get("store"), kept.get("eval"), table.get("baseline"))
-    ]
-    return Home(path, *said)
-
-
-def open_kept(given: argparse.Namespace, *, create: bool = False) -> "Store":
-    """The store that a command means."""
-    if given.store or named_by(os.environ):
-        return open_store(find_place(given.store, Path()), create=create)
-    home = home_of(given)
-    return open_store(find_place(None, home.folder, home.store), create=create)
-
+from ragworthy.history.home import Home, fetched, is_stored
+from ragworthy.history.places import OFF, VARIABLE
+from ragworthy.policy.read import Policy
 
 # what gate does
 
 
-def blessed_baseline(written: str, store: str | None, folder: Path, named: str | None = None) -> Path:
-    """A baseline as a file: that of a name or a run is fetched from the history."""
-    if not written.startswith(BLESSED):
-        return Path(written)
-    place = find_place(store, folder, named)
-    there = place.path is None or place.path.exists()
-    return keeping.settle_baseline(
-        open_store(place, create=False) if there else None, written.removeprefix(BLESSED), folder
-    )
+def baseline_file(written: str, home: Home, store: str | None = None) -> Path:
+    """A baseline as a file: a run of the history is fetched from that."""
+    return fetched(written, home, store) if is_stored(written) else Path(written)
+
+
+def home_of_policy(policy: Policy) -> Home:
+    """What a policy that was read says of the history."""
+    return Home(policy.path or Path("ragworthy.toml"), policy.history.store, policy.history.eval, policy.baseline)
 
 
 def eval_outputs(policy: Policy, given: argparse.Namespace) -> list[Path]:
@@ -100,7 +54,7 @@ def _off(given: argparse.Namespace) -> bool:
 
 
 def _keep(given: argparse.Namespace, policy: Policy, run: "flow.Run", receipt: bytes | None) -> None:
-    store = open_store(find_place(given.store, policy.folder, policy.history.store))
+    store = open_store(home_of_policy(policy).place(given.store))
     commit = given.commit if given.commit is not None else commit_of(policy.folder)
     at = store.now()
     written = None if receipt is None else receipt + b"\n"  # as the file has it

@@ -57,12 +57,12 @@ def score(given: argparse.Namespace) -> int:
 
 
 def _baseline(written: str) -> Path:
-    """The baseline as a file; one of the history is fetched from that."""
-    if not written.startswith(BLESSED):
+    """The baseline as a file; a run of the history is fetched from that."""
+    if not written.startswith((BLESSED, "commit:")):
         return Path(written)
-    from ragworthy.cli.keep import blessed_baseline
+    from ragworthy.history.home import fetched, home_of
 
-    return blessed_baseline(written, None, Path())
+    return fetched(written, home_of(None))
 
 
 def _check_files(given: argparse.Namespace, suite: Declared, inputs: dict[str, Any]) -> str | None:

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragworthy.errors import data_error, usage_error
+from ragworthy.errors import data_error
 from ragworthy.files import check_inside, check_ours, read_text, write_whole
 from ragworthy.names import REPORT_SCHEMA
-from ragworthy.policy.kept import BLESSED, blessed_path, is_name
 from ragworthy.safe import json_text
 
 if TYPE_CHECKING:
-    from ragworthy.history.store import Added, Store
+    from ragworthy.history.store import Added
 
 LAST, REPORT, LINES = "last_report.json", "report.md", "history.jsonl"
 """The last run for programs, the last run for people, and every run, one line each."""
@@ -105,24 +104,3 @@ def heads_in(path: Path) -> list[str]:
         if isinstance(entry.get("head"), str):
             found.append(entry["head"])
     return found
-
-
-# baselines by name
-
-
-def settle_baseline(store: "Store | None", name: str, folder: Path) -> Path:
-    """The report of a blessed run as a file, which receipts and later looks can name; the store has the last word."""
-    path = blessed_path(folder, name)
-    if not is_name(name):
-        raise usage_error(f"expected {BLESSED} and the name of a baseline or the id of a run, got {name[:60]}")
-    if store is None:
-        if not path.is_file():
-            message = f"expected a blessed run called {name}, got no history"
-            raise data_error("RW-H08", message, where=str(path))
-        return path
-    data = json_text(store.report(store.find(name).id)).encode()
-    check_inside(path, folder, "the baseline")
-    check_ours(path, lambda start: REPORT_SCHEMA.encode() in start)
-    if not path.is_file() or path.read_bytes() != data:
-        write_whole(path, data)
-    return path
