@@ -333,11 +333,9 @@ def test_two_chunkings_at_equal_bytes(tmp_path: Path, monkeypatch: pytest.Monkey
     """Six sentences a chunk against two: at 2,000 bytes three large chunks count, or seven to eight small ones."""
     monkeypatch.chdir(tmp_path)
     gold, one, other, large, small = (list[Row]() for _ in range(5))
+    ending = "units: see the table of numbers there."
     for nth in range(8):
-        said = [
-            f"In document {nth} value {i:02} of the machine is {nth * 100 + i:03} units, as all of us here should know."
-            for i in range(24)
-        ]
+        said = [f"In document {nth} value {i:02} of this machine is {nth * 100 + i:03} {ending}" for i in range(24)]
         for i in range(0, 24, 6):
             large.append({"chunk_id": f"a{nth}-{i // 6}", "doc_id": f"d{nth}.md", "text": " ".join(said[i : i + 6])})
         for i in range(0, 24, 2):
