@@ -136,6 +136,16 @@ def test_a_report_with_a_baseline_begins_with_what_changed(folder: Path, say: Sa
     assert "  against before.json: no question changed (12 compared)\n" in same
 
 
+def test_a_receipt_with_a_baseline_is_verified_from_wherever_it_is_seen(
+    folder: Path, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "score", "answers", "--gold", "gold/answers.jsonl", "--trace", "after.jsonl", "--baseline", "before.json"
+    assert say(*words, "-q", "--receipt", "receipt.json")[0] == 1
+    monkeypatch.chdir(folder / "gold")
+    code, out, _ = say("verify", "../receipt.json")
+    assert code == 0 and "re-derives byte for byte" in out
+
+
 def test_a_baseline_that_is_not_comparable_is_not_compared(folder: Path) -> None:
     result = score("x.json", "after.jsonl", baseline="before.json", short_substr="reject")
     compared = result.report["suites"]["answers"]["compared"]
