@@ -132,6 +132,7 @@ GROUPS = {
     "J": "Journals of runs",
     "P": "Policy and gates",
     "U": "Usage",
+    "Y": "Comparisons",
     "X": "A defect of ours",
     "W": "Warnings",
 }

@@ -243,6 +243,11 @@ CATALOGUE: dict[str, Code] = {
     "RW-U10": Code("target_none", "A fixture or a marker names the pipeline under test, and there is none.", "Return it: return answer. Where ragworthy_target is not overridden at all, the recorded traces that the policy names are judged: docs/pytest.md."),
     "RW-U11": Code("marker_unknown", "A marker of the pytest plugin has a name, an argument or a keyword that it does not know.", "Write one of the markers ragworthy, ragworthy_question and ragworthy_gates, with keywords: docs/pytest.md."),
     "RW-U12": Code("marker_unheard", "A marker of the pytest plugin is where it does nothing, so nothing would be judged.", "Let a test under it take the fixture ragworthy_result, or have the marker ragworthy_gates or ragworthy_question; or remove it: docs/pytest.md."),
+    # comparisons
+    "RW-Y01": Code("compare_gold", "Traces can be compared only when they are scored, which takes a gold set.", "Add --gold GOLD; of reports (-o FILE.json) nothing else is needed."),
+    "RW-Y02": Code("compare_side", "What is to be compared is neither a report, nor traces, nor the folder of a run, nor an entry of the history.", "Name a JSON report, the folder of 'ragworthy run', a file of traces with --gold, a TREC run with --qrels, or history:ID, history:NAME or commit:SHA."),
+    "RW-Y03": Code("compare_no_suite", "The two have no suite in common.", "Compare reports that score the same suite; --suite chooses one of several."),
+    "RW-Y04": Code("compare_allow", "There is nothing of this name that may differ.", "Name a setting, as the line 'not comparable' does: --allow reranker."),
     # a defect of ours
     "RW-X70": Code("defect", "Ragworthy itself failed.", "Report it with the command, the version and the lines shown."),
     # warnings

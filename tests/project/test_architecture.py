@@ -27,7 +27,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("gates",),
         ("metrics",),
         ("differences",),
-        ("proofs",),
+        ("proofs", "comparison"),
     ),
     (("wire",), ("load",), ("policy",)),
     (
@@ -44,7 +44,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("receipts", "frames"),
         ("proof", "result"),
         ("api", "experiments"),
-        ("ran",),
+        ("ran", "comparing"),
         ("marked",),
         ("tested",),
     ),
@@ -54,7 +54,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
 PLACE = {
     name: (level, step) for level, steps in enumerate(LAYERS) for step, names in enumerate(steps) for name in names
 }
-PURE = {"metrics", "stats", "gates", "paired", "proving", "differences", "proofs"}
+PURE = {"comparison", "metrics", "stats", "gates", "paired", "proving", "differences", "proofs"}
 LONG_FUNCTIONS = {
     "cli.arguments:parser": "a list of commands",
     "gold.lint:sarif": "one literal object",

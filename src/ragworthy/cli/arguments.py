@@ -66,6 +66,8 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     for name in scored_suites:
         scored(command(suites, name, SUITES[name].summary, "score:score"), SUITES[name])
 
+    _compare(command(commands, "compare", "what changed from one run to another, and is it noise?", "compare:compare"))
+
     run_flags(command(commands, "run", "drive a pipeline over a gold set; resumable", "experiment:run"))
     experiments(command(commands, "experiment", "drive it in seeds, jitters, knobs and loads", None))
 
@@ -125,6 +127,31 @@ def _proof(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     one = command(verbs, "diff", "what changed between two receipts: inputs, settings, gates, numbers", "proof:diff")
     one.add_argument("old", metavar="OLD", help="a receipt or a bundle")
     one.add_argument("new", metavar="NEW", help="another one")
+
+
+def _compare(one: argparse.ArgumentParser) -> None:
+    side = "JSON report, folder of a run, traces, TREC run, history:ID, history:NAME or commit:SHA"
+    one.add_argument("a", metavar="A", help=f"the earlier one: {side}")
+    one.add_argument("b", metavar="B", help="the later one")
+    one.add_argument("--suite", choices=tuple(SUITES), metavar="SUITE", help="one suite (default: all in common)")
+    one.add_argument("--gold", metavar="FILE", help="the gold set, to score traces or the folder of a run")
+    one.add_argument("--qrels", metavar="FILE", help="TREC judgements: A and B are TREC runs")
+    one.add_argument(
+        "--corpus-a", metavar="DIR|FILE", help="the index or chunks of A; with that of B, recall at equal bytes"
+    )
+    one.add_argument("--corpus-b", metavar="DIR|FILE", help="the index or chunks of B")
+    one.add_argument("--allow", action="append", default=[], metavar="SETTING",
+                     help="let this differ, e.g. reranker, because it is what you try (repeatable)")  # fmt: skip
+    one.add_argument("--store", metavar="URL|FILE", help="where the history is kept (also: RAGWORTHY_STORE)")
+    one.add_argument("-c", "--config", metavar="FILE", help="the policy that says where the history is kept")
+    one.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="format of stdout")
+    one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
+                     help="write the comparison (repeatable); format by suffix: .json .md .txt")  # fmt: skip
+    one.add_argument("--all", action="store_true", help="every question that changed, and every k")
+    one.add_argument(
+        "--jobs", type=jobs, metavar="N", help="how many processes score traces (default: one for each core)"
+    )
+    quiet(one)
 
 
 def _init(one: argparse.ArgumentParser) -> None:

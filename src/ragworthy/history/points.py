@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ragworthy.comparison import likeness
 from ragworthy.errors import usage_error
 from ragworthy.history.entries import Run
 from ragworthy.load.baseline import load_report, suites_in
@@ -89,16 +90,16 @@ def _loads(slices: Mapping[str, Any]) -> tuple[str, ...]:
 
 def unlike(one: Point, first: Point) -> list[str]:
     """Why the numbers of two points must not be put beside each other."""
-    found = []
-    if one.gold != first.gold:
-        names = f" ({first.label or 'no label'} → {one.label or 'no label'})" if one.label or first.label else ""
-        found.append(f"another gold set{names}")
-    if one.loads != first.loads:
-        found.append("other loads")
-    if one.profile != first.profile:
-        found.append("another profile")
-    moved = [key for key, value in first.settings.items() if one.settings.get(key) != value]
+    reasons = [reason.what for reason in likeness.unlike(_made(first), _made(one))]
+    labels = f" ({first.label or 'no label'} → {one.label or 'no label'})" if one.label or first.label else ""
+    said = {"gold": f"another gold set{labels}", "loads": "other loads", "profile": "another profile"}
+    moved = [what for what in reasons if what not in said]
+    found = [text for what, text in said.items() if what in reasons]
     return [*found, *([f"another setting of {', '.join(moved)}"] if moved else [])]
+
+
+def _made(point: Point) -> likeness.Made:
+    return likeness.Made(point.gold, point.profile, point.settings, loads=point.loads)
 
 
 class Break(NamedTuple):

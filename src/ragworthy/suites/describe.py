@@ -55,6 +55,7 @@ def describe(suite: Suite, found: Found) -> Part:
     body: dict[str, Any] = {}
     for key in _COMMON:
         body |= {**extra.body.get(key, {}), key: common[key]}
+    body |= _compared(suite, found)
     rows = found.summary.rows
     body["rows"] = encoded(rows) if rows is not None else {"none": found.summary.rowless}
     return Part(
@@ -69,6 +70,15 @@ def describe(suite: Suite, found: Found) -> Part:
         texts=extra.texts,
         evidence=dict(extra.kept) if extra.kept is not None else {"rows_sha256": rows_hash(suite, found)},
     )
+
+
+def _compared(suite: Suite, found: Found) -> dict[str, Any]:
+    """What changed against the baseline, where there is one."""
+    if found.opened.earlier is None:
+        return {}
+    from ragworthy.suites.changes import against_baseline
+
+    return {"compared": against_baseline(suite, found)}
 
 
 def _invalid(found: Found, extra: Extra) -> list[str]:
