@@ -40,7 +40,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("history", "selftest", "doctor", "starter", "given", "prefill"),
         ("single",),
         ("receipts", "frames"),
-        ("result",),
+        ("result", "showing"),
         ("api", "experiments"),
         ("ran",),
         ("marked",),

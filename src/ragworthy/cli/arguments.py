@@ -16,6 +16,7 @@ from ragworthy.cli.flags import (
     quiet,
     run_flags,
     scored,
+    shown,
     whole,
 )
 from ragworthy.names import DEFAULT_K, DEFAULT_MODEL, RETRIEVAL_K, VERSION
@@ -62,6 +63,11 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     suites = score.add_subparsers(dest="suite", metavar="SUITE", required=True)
     for name in scored_suites:
         scored(command(suites, name, SUITES[name].summary, "score:score"), SUITES[name])
+
+    one = command(
+        commands, "show", "one question with everything known of it: expected, answered, texts, why", "show:show"
+    )
+    shown(one, words if words[:1] == ("show",) else ())
 
     run_flags(command(commands, "run", "drive a pipeline over a gold set; resumable", "experiment:run"))
     experiments(command(commands, "experiment", "drive it in seeds, jitters, knobs and loads", None))

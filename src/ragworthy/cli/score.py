@@ -21,7 +21,6 @@ from ragworthy.policy.gate_text import Named, parse_gate_text
 from ragworthy.policy.sections import NUMBERS, parse_limits
 from ragworthy.report import write as writing
 from ragworthy.suites import SUITES
-from ragworthy.suites.protocol import Suite
 
 
 def score(given: argparse.Namespace) -> int:
@@ -31,10 +30,7 @@ def score(given: argparse.Namespace) -> int:
     form = _check_files(given, suite, inputs)
     if given.profile == "reference" and suite.name in PROGRAMS:
         return printed(given, suite, inputs)
-    known = {"form": form} if form is not None else {}
-    if "profile" in suite.settings._fields:
-        known |= {"profile": given.profile, **suite.of_profile(given.profile)}
-    settings = settings_of(given, suite, **known)
+    settings = _settings_of(given, suite, form)
     plugins = tuple(load_metrics(name, Path()) for name in given.plugin)
     with using_metrics(plugins):
         gates = _gates(given, suite, settings, inputs)
@@ -51,6 +47,21 @@ def score(given: argparse.Namespace) -> int:
     if getattr(given, "item", None):
         return _items(given, request)
     return finish(given, [request], Path(given.receipt) if given.receipt else None)
+
+
+def shown_request(given: argparse.Namespace, suite: Declared) -> flow.Request:
+    """The files and settings of one suite, as `show` takes them."""
+    inputs = {key: path for key, path in inputs_of(given, suite).items() if key not in suite.written}
+    settings = _settings_of(given, suite, _check_files(given, suite, inputs))
+    gates = suite.default_gates(settings, inputs)
+    return flow.Request(suite.name, inputs, settings, gates)
+
+
+def _settings_of(given: argparse.Namespace, suite: Declared, form: str | None) -> Any:
+    known = {"form": form} if form is not None else {}
+    if "profile" in suite.settings._fields:
+        known |= {"profile": given.profile, **suite.of_profile(given.profile)}
+    return settings_of(given, suite, **known)
 
 
 def _check_files(given: argparse.Namespace, suite: Declared, inputs: dict[str, Any]) -> str | None:
@@ -98,19 +109,21 @@ def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: di
 
 def _items(given: argparse.Namespace, request: flow.Request) -> int:
     """Show single items, expected against got; exit 0 only when all of them are good."""
+    from ragworthy import showing
+    from ragworthy.report.sheet import Style
+
     if given.format not in ("text", "markdown") or given.rows or given.receipt:
         raise usage_error("--item: shows items as text or markdown, and writes no rows or receipts")
     targets = {name: writing.form_of(Path(name)) for name in given.output}
     if other := [name for name, form in targets.items() if form not in ("text", "markdown")]:
         raise usage_error(f"--item: expected a .txt or .md file, got {other[0]}")
     guard(given, [request], given.output)
-    suite: Suite = SUITES[request.suite].load()
-    shown = suite.items(flow.open_inputs(suite, request), request, given.item)
+    found = showing.look([request], given.item, source="files")
     for name, form in targets.items():
-        write_whole(Path(name), shown.render(form, False).encode())
+        write_whole(Path(name), found.render(form, Style(full=True)).encode())
     if not given.quiet:
-        show(shown.render(given.format, coloured(given)))
-    good, many = sum(shown.good), len(shown.good)
+        show(found.render(given.format, Style(full=True, colour=coloured(given))))
+    good, many = found.good, len(found.shown)
     code = Exit.SHIP if good == many else Exit.NO_SHIP
     if given.format == "text" or given.quiet:
         print(f"items: {good} of {many} good (exit {int(code)})")

@@ -41,6 +41,8 @@ class Request(NamedTuple):
     jobs: int | None = None
     keep_rows: bool = False
     most_offenders: int = 10
+    wanted: frozenset[str] = frozenset()
+    """Questions that somebody wants to look at: what is known of each is kept, however many there are."""
     damage: Any = None
     """What a selftest does to each record that is read (`Damage.do` of `suites/damage.py`); None leaves them alone."""
 

@@ -11,6 +11,7 @@ from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Label, Outcome
 from ragworthy.report.part import Column, Table
+from ragworthy.report.sheet import Viewed
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Summary
@@ -184,6 +185,12 @@ class Retrieval(Suite):
     def offender(self, case: Case, found: Found) -> Offender:
         """A question with the run that went worst."""
         return offender_of(case)
+
+    def item(self, case: Case, found: Found) -> Viewed:
+        """One question with all its runs."""
+        from ragworthy.suites.retrieval.item import look
+
+        return look(self, case, found)
 
     def extra(self, found: Found) -> Extra:
         """Convergence, distances, symptoms, and the comparison with the index in use."""

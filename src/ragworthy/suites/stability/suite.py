@@ -15,6 +15,7 @@ from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Outcome
 from ragworthy.records import NO_ANSWER, Gold, Run
 from ragworthy.report.part import Column
+from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import answered_line, number
 from ragworthy.suites.answers.wording import Shown, expected_text, missing_pieces
 from ragworthy.suites.damage import Damage
@@ -177,6 +178,12 @@ class Stability(Suite):
                 **own,
             },
         )
+
+    def item(self, case: Case, found: Found) -> Viewed:
+        """One question with all its runs."""
+        from ragworthy.suites.stability.item import look
+
+        return look(self, case, found)
 
     def extra(self, found: Found) -> Extra:
         """How the questions were asked, and those whose runs agree least."""
