@@ -78,7 +78,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     expected: Expected = Expected()
     answer: Answered | None = None
     passages: list[Passage] = []
-    """Gold, cited and retrieved: those that were retrieved by rank, then the others."""
+    """Gold ones that were not retrieved, then those that were by rank, then others that are cited."""
     remarks: list[str] = []
     runs: list[dict[str, Any]] = []
     """Every run or vote, with the same keys each."""
@@ -142,10 +142,10 @@ class Style(NamedTuple):
 def passages_of(
     gold: Sequence[str], cited: Sequence[str], retrieved: Sequence[str], texts: "dict[str, str] | None" = None
 ) -> list[Passage]:
-    """Every piece that has to do with a question: retrieved ones by rank, then gold ones, then cited ones.
+    """Every piece that has to do with a question: gold that was not retrieved, then by rank, then what else is cited.
 
     >>> [(one.id, one.rank, one.marks) for one in passages_of(["a", "c"], ["a", "x"], ["b", "a"])]
-    [('b', 1, ''), ('a', 2, 'gold, cited'), ('c', None, 'gold, not retrieved'), ('x', None, 'cited, not retrieved')]
+    [('c', None, 'gold, not retrieved'), ('b', 1, ''), ('a', 2, 'gold, cited'), ('x', None, 'cited, not retrieved')]
     """
     ranks: dict[str, int] = {}
     for rank, name in enumerate(retrieved, 1):
@@ -153,5 +153,5 @@ def passages_of(
     known = texts or {}
     return [
         Passage(name, ranks.get(name), name in gold, name in cited, known.get(name))
-        for name in dict.fromkeys((*retrieved, *gold, *cited))
+        for name in dict.fromkeys((*(name for name in gold if name not in ranks), *retrieved, *cited))
     ]

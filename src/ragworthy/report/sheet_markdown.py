@@ -10,19 +10,21 @@ from ragworthy.text import clip
 
 def render(shown: Sequence[Viewed], page: Page, style: Style) -> str:
     """Every sheet, one after another."""
-    parts = [markdown(one, style) for one in shown]
+    several = len({one.sheet.suite for one in shown}) > 1
+    parts = [markdown(one, style, named=several) for one in shown]
     if page.not_shown:
         parts.append("".join(fill("- not shown: {}", line) + "\n" for line in page.not_shown))
     return "\n".join(parts)
 
 
-def markdown(shown: Viewed, style: Style) -> str:
+def markdown(shown: Viewed, style: Style, *, named: bool = False) -> str:
     """One question in one suite."""
     sheet = shown.sheet
+    lines: list[str] = [fill("## {}", sheet.suite), ""] if named else []
     if shown.view is not None:
-        lines = [*shown.view("markdown", False).splitlines(), ""]
+        lines += [*shown.view("markdown", False).splitlines(), ""]
     else:
-        lines = [fill("### {}: {}", clip(sheet.qid, 400), verdict(sheet)), ""]
+        lines += [fill("### {}: {}", clip(sheet.qid, 400), verdict(sheet)), ""]
         for name, said in told(sheet):
             lines += [fill("**{}:** {}", name, _short(said, LONGEST, style)), ""]
     lines += [*_runs(sheet, style), *_passages(sheet, style), *_metrics(sheet)]

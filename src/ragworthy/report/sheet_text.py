@@ -39,13 +39,11 @@ def text(shown: Viewed, style: Style, *, named: bool = False) -> str:
         lines += shown.view("text", style.colour).splitlines()
     else:
         lines += [_head(sheet, style), *_told(sheet, style)]
-    lines += _runs(sheet.runs, style)
-    lines += _passages(sheet, style)
-    lines += _metrics(sheet)
-    lines += _past(sheet)
-    lines += [line for note in sheet.notes for line in _named("note", note, style)]
-    if sheet.commands:
-        lines += ["  to go on", *(f"    {visible(one)}" for one in sheet.commands)]
+    notes = [line for note in sheet.notes for line in _named("note", note, style)]
+    to_go_on = ["  to go on", *(f"    {visible(one)}" for one in sheet.commands)] if sheet.commands else []
+    parts = (_runs(sheet.runs, style), _passages(sheet, style), _metrics(sheet), _past(sheet), notes, to_go_on)
+    for part in filter(None, parts):
+        lines += ["", *part]
     return "\n".join(map(uncommanded, lines)) + "\n"
 
 
@@ -153,7 +151,7 @@ def _passages(sheet: Sheet, style: Style) -> list[str]:
         lines += [f"      {line}".rstrip() for line in folded(one.text or '""', WIDTH - 6, style, PASSAGE)]
     if len(known) > len(shown):
         lines.append(f"  … {len(known) - len(shown):,} more texts (--full)")
-    return ["", *lines, ""] if lines else []
+    return lines
 
 
 def _runs(runs: Sequence[Mapping[str, Any]], style: Style) -> list[str]:
@@ -164,7 +162,7 @@ def _runs(runs: Sequence[Mapping[str, Any]], style: Style) -> list[str]:
     lines = table(tuple(shown[0]), [[cell(value) for value in one.values()] for one in shown], style)
     if len(runs) > len(shown):
         lines.append(f"  … {len(runs) - len(shown):,} more (--full)")
-    return ["", *lines]
+    return lines
 
 
 def cell(value: Any) -> str:
@@ -209,7 +207,7 @@ def _metrics(sheet: Sheet) -> list[str]:
     lines = table(("metric", "this question"), values_of(sheet.metrics), Style(full=True)) if sheet.metrics else []
     for why, names in grouped(sheet.undefined).items():
         lines += [f"    {line}" for line in broken(visible(f"no value: {names}: {why}"), WIDTH - 4)]
-    return ["", *lines, ""]
+    return lines
 
 
 def values_of(metrics: Mapping[str, float]) -> list[tuple[str, str]]:

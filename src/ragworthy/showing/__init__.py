@@ -82,7 +82,8 @@ def seen(shown: Sequence[Viewed], names: Sequence[str], source: str, not_shown: 
 
 def _with_commands(one: Viewed, request: flow.Request, bad: Sequence[str], past: Past) -> Viewed:
     sheet = one.sheet
-    return one.having(commands=commands_of(request, sheet, bad), past=past(sheet.suite, sheet.qid))
+    said = [name for name in bad if name in sheet.metrics]
+    return one.having(commands=commands_of(request, sheet, said), past=past(sheet.suite, sheet.qid))
 
 
 def unknown_question(name: str, known: Mapping[str, Callable[[], Any]]) -> UsageError:

@@ -18,6 +18,7 @@ from ragworthy.metrics.fold import as_number, of_nothing
 from ragworthy.names import HARMLESS, REPORT_SCHEMA
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.read import load_policy
+from ragworthy.policy.sections import check_settings
 from ragworthy.records import SchemaOnly
 from ragworthy.report.receipt import SCHEMA as RECEIPT_SCHEMA
 from ragworthy.report.sheet import Answered, Expected, Sheet, Viewed, passages_of
@@ -26,12 +27,37 @@ from ragworthy.suites.looking import id_of
 from ragworthy.suites.retrieval import TREC
 
 
+class Listed(msgspec.Struct, frozen=True):
+    """A file as a report names it."""
+
+    role: str
+    path: str
+    sha256: str
+
+
+class Worst(msgspec.Struct, frozen=True):
+    """An offender as a report has it."""
+
+    qid: str
+    label: str | None = None
+    stage: str | None = None
+    cause: str | None = None
+    why: str | None = None
+    question: str | None = None
+    expected: str | None = None
+    claim: str | None = None
+    error: str | None = None
+    citations: Any = None
+    retrieved_ids: list[str] = []
+    gold_citations: list[str] = []
+
+
 class Body(msgspec.Struct, frozen=True):
     """What is needed of a suite in a report."""
 
-    inputs: list[dict[str, Any]]
+    inputs: list[Listed]
     settings: dict[str, Any]
-    offenders: list[dict[str, Any]]
+    offenders: list[Worst]
     profile: str = "default"
     form: str | None = None
     selection: dict[str, Any] | None = None
@@ -44,6 +70,10 @@ class Report(msgspec.Struct, frozen=True):
     schema: str
     suites: dict[str, Body]
     provenance: dict[str, Any]
+
+
+_UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
+"""What a report may lead to that no command wrote."""
 
 
 class Given(NamedTuple):
@@ -101,13 +131,15 @@ def _there(path: str, sha256: str, folder: Path) -> Path | None:
 def _hash(path: Path) -> str | None:
     try:
         return sha256_of(path / MANIFEST if path.is_dir() else path)
-    except (DataError, OSError):
+    except (DataError, OSError, ValueError):
         return None
 
 
 def _policy(report: Report, folder: Path) -> dict[str, flow.Request]:
     """What the policy of a report asks for, where it is still the same."""
-    told = report.provenance.get("policy") or {}
+    told = report.provenance.get("policy")
+    if not isinstance(told, dict):
+        return {}
     path = _there(str(told.get("path")), str(told.get("sha256")), folder)
     if path is None:
         return {}
@@ -120,13 +152,13 @@ def _policy(report: Report, folder: Path) -> dict[str, flow.Request]:
 def _moved(request: flow.Request, body: Body) -> Iterator[str]:
     """The inputs of a request that are not those of the report."""
     for one in body.inputs:
-        given = next((request.get(each.key) for each in _inputs(request, one["role"])), None)
+        given = next((request.get(each.key) for each in _inputs(request, one.role)), None)
         if given is None:
-            yield f"{one['role']}: {one['path']}: it is not known where it stood"
+            yield f"{one.role}: {one.path}: it is not known where it stood"
         elif _hash(Path(given)) is None:
-            yield f"{one['role']}: {one['path']}: it is not there"
-        elif one["sha256"] not in (_hash(Path(given)), _hash(Path(given) / "chunks.jsonl")):
-            yield f"{one['role']}: {one['path']}: it is another file by now"
+            yield f"{one.role}: {one.path}: it is not there"
+        elif one.sha256 not in (_hash(Path(given)), _hash(Path(given) / "chunks.jsonl")):
+            yield f"{one.role}: {one.path}: it is another file by now"
 
 
 def _inputs(request: flow.Request, role: str) -> Iterator[Input]:
@@ -143,17 +175,22 @@ def _rebuilt(name: str, body: Body, folder: Path) -> flow.Request | list[str]:
     declared = SUITES.get(name)
     if declared is None:
         return [f"there is no suite {name} here"]
-    settings = _settings(declared, body)
+    try:
+        settings = _settings(declared, body)
+        if not isinstance(settings, str):
+            check_settings(settings, declared, "")
+    except (RagworthyError, *_UNREADABLE):
+        return ["settings: they are not those of this suite"]
     if isinstance(settings, str):
         return [settings]
     given: dict[str, Any] = {}
     lost = []
     trec = body.settings.get("conventions") == "trec_eval"
     for one in body.inputs:
-        path = _there(one["path"], one["sha256"], folder)
-        key = _key(declared, settings, one["role"], trec=trec)
+        path = _there(one.path, one.sha256, folder)
+        key = _key(declared, settings, one.role, trec=trec)
         if path is None or key is None:
-            lost.append(f"{one['role']}: {one['path']}: it is not there, or it is another file by now")
+            lost.append(f"{one.role}: {one.path}: it is not there, or it is another file by now")
         else:
             given[key] = path
     if lost:
@@ -202,11 +239,12 @@ def from_report(given: Mapping[str, tuple[Body, list[str]]], names: Sequence[str
     for suite, (body, lost) in given.items():
         kept = _rows(body)
         places = kept.places() if kept is not None else {}
-        worst = {one.get("qid"): one for one in body.offenders}
+        worst = {one.qid: one for one in body.offenders}
         for name in names:
             if name in worst or name in places:
                 notes = [f"from the report alone: {'; '.join(lost)}"]
-                found.append(Viewed(_sheet(suite, name, worst.get(name) or {}, kept, places.get(name), notes)))
+                one = worst.get(name) or Worst(name)
+                found.append(Viewed(_sheet(suite, one, kept, places.get(name), notes)))
     return found
 
 
@@ -219,35 +257,28 @@ def _rows(body: Body) -> rows.Rows | None:
         return None
 
 
-def _sheet(
-    suite: str, qid: str, one: Mapping[str, Any], kept: rows.Rows | None, nth: int | None, notes: list[str]
-) -> Sheet:
-    label, cause = one.get("label"), one.get("cause")
+def _sheet(suite: str, one: Worst, kept: rows.Rows | None, nth: int | None, notes: list[str]) -> Sheet:
+    label, cause = one.label, one.cause
     metrics: dict[str, float] = {}
     if kept is not None and nth is not None:
         label, cause = kept.labels[nth], kept.causes[nth]
-        words: Any = {name: column[nth] for name, column in kept.words.items()}
-        metrics = {
-            name: float(as_number(word)) for name, word in words.items() if word is not None and not of_nothing(word)
-        }
+        words: Any = {name: column[nth] for name, column in kept.words.items() if column[nth] is not None}
+        metrics = {name: float(as_number(word)) for name, word in words.items() if not of_nothing(word)}
     else:
         notes = [*notes, "the report holds no rows, so what metrics say of the question is not known"]
-    gold, retrieved = list(one.get("gold_citations") or ()), list(one.get("retrieved_ids") or ())
-    citations = one.get("citations")
-    cited = [name for name in map(id_of, citations if isinstance(citations, list) else [citations]) if name]
-    good = label is None or label in HARMLESS
+    cited = [name for name in map(id_of, one.citations if isinstance(one.citations, list) else ()) if name]
     return Sheet(
         suite=suite,
-        qid=qid,
-        good=good,
+        qid=one.qid,
+        good=label is None or label in HARMLESS,
         label=label,
-        stage=one.get("stage"),
+        stage=one.stage,
         cause=cause,
-        why=one.get("why") or "",
-        question=one.get("question"),
-        expected=Expected(text=one.get("expected") or "", ids=gold),
-        answer=Answered(claim=one.get("claim"), citations=citations or [], error=one.get("error")) if one else None,
-        passages=passages_of(gold, cited, retrieved),
+        why=one.why or "",
+        question=one.question,
+        expected=Expected(text=one.expected or "", ids=one.gold_citations),
+        answer=None if one.label is None else Answered(claim=one.claim, citations=one.citations or [], error=one.error),
+        passages=passages_of(one.gold_citations, cited, one.retrieved_ids),
         metrics=metrics,
         notes=notes,
     )

@@ -53,15 +53,15 @@ def _run(run: Run, label: str) -> dict[str, Any]:
 
 
 def _label(question: st.Question, said: st.Said) -> str:
-    """What became of one run, by the order in which answers are looked at."""
+    """What became of one run, what is wrong with the answer before what is wrong with its echo."""
     if said.errored:
         return Label.ERROR.value
     if said.refused:
         return (Label.OVER_REFUSAL if question.answerable else Label.REFUSAL_OK).value
     if not question.answerable:
         return Label.HALLUCINATION.value
-    if question.constrained and not said.echoed:
-        return Label.SCU_VIOLATION.value
     if question.evidence and not said.hit:
         return Label.ANS_NO_HIT.value
-    return (Label.OK if said.contains else Label.ANS_NO_CONTAIN).value
+    if not said.contains:
+        return Label.ANS_NO_CONTAIN.value
+    return (Label.SCU_VIOLATION if question.constrained and not said.echoed else Label.OK).value
