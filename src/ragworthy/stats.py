@@ -13,7 +13,7 @@ _Z2 = Z95 * Z95
 
 
 class Interval(NamedTuple):
-    """A 95 % interval."""
+    """An interval: of 95 % where nothing else is said."""
 
     low: float
     high: float

@@ -23,7 +23,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("codes", "safe"),
         ("errors",),
         ("ids", "records", "files", "stats"),
-        ("rows",),
+        ("rows", "paired"),
         ("gates",),
         ("metrics",),
     ),
@@ -52,7 +52,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
 PLACE = {
     name: (level, step) for level, steps in enumerate(LAYERS) for step, names in enumerate(steps) for name in names
 }
-PURE = {"metrics", "stats", "gates"}
+PURE = {"metrics", "stats", "gates", "paired"}
 LONG_FUNCTIONS = {
     "cli.arguments:parser": "a list of commands",
     "gold.lint:sarif": "one literal object",
