@@ -61,7 +61,7 @@ q1  ANS_NO_HIT (retrieval)
   question   What about q1?
   expected   Answer Q1; and 45 days or forty-five days; and in Bonn
   claim      It is ⟦answer q1⟧,
-             for ⟦forty-five days⟧.
+           | for ⟦forty-five days⟧.
   lacks      in Bonn
   cites      z#1
   gold       d#q1 (not retrieved)
@@ -69,12 +69,12 @@ q1  ANS_NO_HIT (retrieval)
   why        no gold evidence was retrieved; missing: in Bonn
 
   –  d#q1  (gold, not retrieved)
-      Answer Q1: 45 days, in Bonn.
+     | Answer Q1: 45 days, in Bonn.
   1  z#1  (cited)
-      Something
-      else.
+     | Something
+     | else.
   2  y#2
-      你好，世界
+     | 你好，世界
 
   metric                  this question
   answers.precision       0.0

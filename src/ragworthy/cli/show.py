@@ -10,7 +10,7 @@ from ragworthy.cli.flags import value_of
 from ragworthy.cli.outputs import coloured, keep_inputs
 from ragworthy.cli.say import print
 from ragworthy.cli.say import show as show_text
-from ragworthy.cli.score import shown_request
+from ragworthy.cli.taken import shown_request
 from ragworthy.errors import usage_error
 from ragworthy.files import check_writable, shown_path, write_whole
 from ragworthy.names import Exit

@@ -117,9 +117,9 @@ def _told(sheet: Sheet, style: Style) -> list[str]:
 
 
 def _named(name: str, said: str, style: Style, most: int = LONGEST) -> list[str]:
-    """A text behind its name, on as many lines as it takes."""
+    """A text behind its name; what it goes on with stands behind a bar, so that no line of the data passes for ours."""
     first, *rest = folded(said, WIDTH - _NAME - 2, style, most)
-    return [f"  {name:<{_NAME}}{first}".rstrip(), *(f"{' ' * (_NAME + 2)}{line}".rstrip() for line in rest)]
+    return [f"  {name:<{_NAME}}{first}".rstrip(), *(f"{' ' * _NAME}| {line}".rstrip() for line in rest)]
 
 
 def folded(said: str, room: int, style: Style, most: int) -> list[str]:
@@ -132,8 +132,8 @@ def folded(said: str, room: int, style: Style, most: int) -> list[str]:
 def cut(said: str, most: int) -> tuple[str, int]:
     """At most so many characters, and how many are left; a letter keeps the marks that stand on it.
 
-    >>> cut("cafe\u0301s", 4)
-    ('café', 1)
+    >>> cut("cafe\\u0301s", 4)[1], cut("cafes", 4)
+    (1, ('cafe', 1))
     """
     while 0 < most < len(said) and not columns_of(said[most]):
         most += 1
@@ -148,7 +148,7 @@ def _passages(sheet: Sheet, style: Style) -> list[str]:
     for one in shown:
         head = f"{'–' if one.rank is None else one.rank}  {visible(clip(one.id, 70))}"
         lines.append(f"  {head}  ({one.marks})" if one.marks else f"  {head}")
-        lines += [f"      {line}".rstrip() for line in folded(one.text or '""', WIDTH - 6, style, PASSAGE)]
+        lines += [f"     | {line}".rstrip() for line in folded(one.text or '""', WIDTH - 7, style, PASSAGE)]
     if len(known) > len(shown):
         lines.append(f"  … {len(known) - len(shown):,} more texts (--full)")
     return lines

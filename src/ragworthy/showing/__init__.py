@@ -88,10 +88,10 @@ def _with_commands(one: Viewed, request: flow.Request, bad: Sequence[str], past:
 
 def unknown_question(name: str, known: Mapping[str, Callable[[], Any]]) -> UsageError:
     """That no suite has a question, with the ids that are spelled almost like it."""
-    from rapidfuzz import process
+    from rapidfuzz import fuzz, process
 
     ids = dict.fromkeys(each for one in known.values() for each in one())
-    near = [found for found, _, _ in process.extract(name, list(ids), limit=NEAR, score_cutoff=60)]
+    near = [found for found, _, _ in process.extract(name, list(ids), scorer=fuzz.ratio, limit=NEAR, score_cutoff=60)]
     message = f'expected a question of {" or ".join(known)}, got "{clip(name, 80)}"'
     if near:
         message += f": did you mean {' or '.join(clip(one, 80) for one in near)}?"

@@ -1,6 +1,5 @@
 """How to go on from a question: commands that work where this one was run, and no others."""
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from ragworthy.flow import Request
 from ragworthy.index.blocks import MANIFEST
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.report.sheet import Sheet
+from ragworthy.safe import shell
 from ragworthy.suites import SUITES
 
 MOST = 3
@@ -27,7 +27,7 @@ def command(*words: str | Path) -> str:
     >>> command("ragworthy", "show", "q 1")
     "ragworthy show 'q 1'"
     """
-    return shlex.join(map(str, words))
+    return shell(map(str, words))
 
 
 def _of_index(request: Request, sheet: Sheet) -> list[str]:

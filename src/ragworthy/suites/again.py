@@ -1,12 +1,12 @@
 """The command that shows a question of a report, from what stands in the report. None is offered that does not work."""
 
-import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ragworthy.load.packs import BUNDLED_PACKS
 from ragworthy.policy.declare import Declared, Setting
+from ragworthy.safe import shell
 
 ELSEWHERE = ("slices", "delta_s", "max_drop", "against_live", "form", "profile", "frontier")
 """Settings that change nothing of one question, or that follow from the files."""
@@ -20,17 +20,17 @@ class UntoldError(Exception):
 def show_command(declared: Declared, body: Mapping[str, Any], policy: str | None, qid: str) -> str:
     """A command that works where the report was made: by the policy, else by the files and settings themselves."""
     words = ["ragworthy", "show", *(["--", qid] if qid.startswith("-") else [qid])]
-    if not qid.isprintable() or body.get("profile") == "reference":
+    if body.get("profile") == "reference":
         return ""
     try:
         own = ["-c", _there(policy)] if policy is not None else [*_files(declared, body), *_settings(declared, body)]
     except UntoldError:
         return ""
-    return shlex.join([*words[:2], *own, *words[2:]] if words[2] == "--" else [*words, *own])
+    return shell([*words[:2], *own, *words[2:]] if words[2] == "--" else [*words, *own])
 
 
 def _there(path: str) -> str:
-    if not path.isprintable() or not Path(path).exists():
+    if not Path(path).exists():
         raise UntoldError(path)
     return path
 
