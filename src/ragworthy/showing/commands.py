@@ -45,7 +45,9 @@ def _of_gold(request: Request, sheet: Sheet) -> list[str]:
     if not isinstance(gold, (str, Path)):
         return []
     beside = ["--corpus", str(corpus)] if isinstance(corpus, (str, Path)) else []
-    found = [command("ragworthy", "gold", "lint", gold, *beside)]
+    definition = request.get("definition")
+    shape = ["--definition", str(definition)] if definition is not None else []
+    found = [command("ragworthy", "gold", "lint", gold, *beside, *shape)]
     if sheet.expected.evidence and beside:
         path = Path(gold)
         bound = path.with_name(f"{path.name.split('.')[0]}.bound.jsonl")
