@@ -127,6 +127,7 @@ GROUPS = {
     "B": "Baseline",
     "L": "Lock",
     "R": "Receipts",
+    "H": "History",
     "N": "The built-in pipeline",
     "J": "Journals of runs",
     "P": "Policy and gates",

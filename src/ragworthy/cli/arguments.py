@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterable, Sequence
 
+from ragworthy.cli.earlier import kept_runs, no_history
 from ragworthy.cli.flags import (
     Parser,
     command,
@@ -55,8 +56,10 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         metavar="FILE",
         help="the policy (default: ragworthy.toml or pyproject.toml); plugins that it names are run",
     )
-    one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run; overrides the policy")
+    one.add_argument("--baseline", metavar="FILE|history:NAME",
+                     help="JSON report of an accepted run, or a blessed one; overrides the policy")  # fmt: skip
     one.add_argument("--selftest", action="store_true", help="damage the traces and prove that each gate can fail")
+    no_history(one)
     common(one)
 
     score = command(commands, "score", "one suite from files", None)
@@ -75,14 +78,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _index(command(commands, "index", "documents to an index; search, check, compare and migrate it", None))
     _retrieve(command(commands, "retrieve", "traces for every paraphrase and seed of a gold set", "index:retrieve"))
 
-    group = command(commands, "history", "earlier runs: trends and drift", None)
-    verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
-    one = command(verbs, "trend", "how the numbers of several reports move", "gate:trend")
-    one.add_argument("reports", nargs="+", metavar="REPORT", help="JSON reports, oldest first")
-    one.add_argument("--suite", dest="suite_name", metavar="SUITE", help="which suite (default: the first in common)")
-    one.add_argument("--repeated", action="store_true", help="the same thing run again, not windows in time")
-    one.add_argument("-o", "--output", metavar="FILE", help="write the trend as JSON")
-    one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
+    kept_runs(command(commands, "history", "earlier runs: list, compare over time, bless, export", None))
 
     one = command(
         commands,
@@ -174,6 +170,7 @@ def _gold_lock(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     one.add_argument("--dense", default=DEFAULT_MODEL, metavar="MODEL",
                      help="the model to calibrate (default: wordllama)")  # fmt: skip
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
+    one.add_argument("--label", metavar="TEXT", help="what this version is called, e.g. v3")
 
     one = command(verbs, "verify", "whether a gold set is the frozen one", "gold:verify")
     one.add_argument("gold", metavar="GOLD", help="the gold set")

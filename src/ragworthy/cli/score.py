@@ -17,6 +17,8 @@ from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.policy.declare import Declared
 from ragworthy.policy.gate_text import Named, parse_gate_text
+from ragworthy.policy.kept import BLESSED
+from ragworthy.policy.proofs import proving_of
 from ragworthy.report import write as writing
 from ragworthy.suites import SUITES
 
@@ -38,13 +40,23 @@ def score(given: argparse.Namespace) -> int:
         settings=settings,
         gates=gates,
         plugins=plugins,
-        baseline=Path(given.baseline) if given.baseline else None,
+        baseline=_baseline(given.baseline) if given.baseline else None,
         lock=Path(given.lock) if given.lock else None,
+        **proving_of({"alpha": given.alpha, "cluster": given.cluster, "seed": given.seed}, "command line")._asdict(),
         **options(given),
     )
     if getattr(given, "item", None):
         return _items(given, request)
     return finish(given, [request], Path(given.receipt) if given.receipt else None)
+
+
+def _baseline(written: str) -> Path:
+    """The baseline as a file; a run of the history is fetched from that."""
+    if not written.startswith((BLESSED, "commit:")):
+        return Path(written)
+    from ragworthy.history.home import fetched, home_of
+
+    return fetched(written, home_of(None))
 
 
 def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: dict[str, Any]) -> tuple[Gate, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.report import compared
 from ragworthy.report.part import Voice, Voices, blamed, partial_notes, to_look
 from ragworthy.report.show import (
     cases,
@@ -12,6 +13,7 @@ from ragworthy.report.show import (
     gate_name,
     gate_notes,
     grid,
+    interval,
     is_rate,
     limits,
     number_of,
@@ -110,6 +112,9 @@ def _head(report: dict[str, Any], voices: Voices) -> list[str]:
         outcome = "⏸ waived" if "waiver" in gate else outcome
         rows.append((name, outcome, *(shown[key] for key in ("value", "cases", "interval", "rule", "margin"))))
     lines += [*_table(("gate", "outcome", "value", "cases", "95 % interval", "threshold", "margin"), rows), ""]
+    of_pairs, pairs, alike = compared.table(report["gates"])
+    lines += [*_table(of_pairs, pairs), ""] if pairs else []
+    lines += [fill("- {}", line) for line in alike]
     for gate in report["gates"]:
         lines += [fill("- {}: {}", _named(gate), note) for note in gate_notes(gate)]
     lines += [fill("- {}", note) for note in default_notes(report["gates"])]
@@ -129,9 +134,8 @@ def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]],
         if (ranked and "@" in name) or (not voice.shows_undefined and metric["undefined"]):
             continue
         rests_on = cases(metric["num"], metric["den"], metric.get("n"))
-        interval = f"{metric['low']:.3f} … {metric['high']:.3f}" if metric["low"] is not None else ""
         value = number_of(metric, gated.get(name, []))
-        rows.append((name, value, rests_on, metric["undefined"] or interval))
+        rows.append((name, value, rests_on, metric["undefined"] or interval(metric)))
     lines += [*_table(("metric", "value", "cases", "95 % interval"), rows), ""]
     if body["labels"]:
         lines += [fill("Labels: {}", counted(body["labels"])), ""]

@@ -6,7 +6,7 @@ from typing import Any
 
 from ragworthy import gates as g
 from ragworthy.names import REPORT_SCHEMA, VERSION, exit_code
-from ragworthy.report import show
+from ragworthy.report import compared, show
 from ragworthy.report.part import Part
 from ragworthy.stats import cases_needed
 
@@ -71,6 +71,8 @@ def number(value: g.Value) -> dict[str, Any]:
         shown["exact"] = f"{value.num}/{value.den}"
     if value.pooled is not None:
         shown["micro"] = {"num": value.pooled[0], "den": value.pooled[1]}
+    if value.deff is not None:
+        shown |= {"deff": value.deff, "clusters": value.clusters}
     low, high = value.interval or (None, None)
     return shown | {"low": low, "high": high, "undefined": value.undefined}
 
@@ -97,10 +99,11 @@ def _gate(one: g.Judged) -> dict[str, Any]:
         "evidence": gate.evidence,
         "min_n": gate.min_n,
         "optional": gate.optional,
-        "note": too_small(one),
+        "note": compared.note(one) or too_small(one),
     }
     if gate.op in g.AGAINST:
         entry["baseline"] = None if one.baseline is None else float(one.baseline)
+        entry["paired"] = compared.entry(one)
     if gate.op == g.EACH:
         entry["must_pass"] = list(gate.must_pass)
         entry["failing"] = list(one.failing)
@@ -131,18 +134,24 @@ def _shown(one: g.Judged) -> dict[str, str]:
         if one.baseline is not None:
             text = f"{text} (was {show.number(one.baseline, whole=whole)})"
         limit_text = gate.threshold if gate.op == g.DROP else show.percent(float(limit))
-        rule = f"{'rise' if value and value.better == 'lower' else 'drop'} ≤ {limit_text}"
+        word = "rise" if value and value.better == "lower" else "drop"
+        rule = f"no proven {word}" if gate.guard else f"{word} ≤ {limit_text}"
     else:
         text = "–" if number is None else show.number(number, limit, whole=whole)
         rule = f"{'≥' if gate.op == g.MIN else '≤'} {gate.threshold}"
-    interval = value.interval if value is not None else None
     return {
         "value": text,
         "cases": "" if value is None else show.cases(value.num if value.counts else None, value.den, value.n),
-        "interval": " … ".join(show.bound(one, limit) for one in interval) if interval else "",
+        "interval": _interval(value, limit) if value is not None and value.interval else "",
         "rule": rule,
         "margin": "" if one.margin is None else show.signed(one.margin, whole=whole),
     }
+
+
+def _interval(value: g.Value, limit: Fraction) -> str:
+    """Both ends, and what clusters make of them."""
+    ends = " … ".join(show.bound(end, limit) for end in value.interval or ())
+    return f"{ends}{show.design_effect(value.deff)}"
 
 
 def too_small(one: g.Judged) -> str | None:

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.report import compared
 from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes, to_look
 from ragworthy.report.show import (
     cases,
@@ -11,6 +12,7 @@ from ragworthy.report.show import (
     gate_name,
     gate_notes,
     grid,
+    interval,
     is_rate,
     limits,
     number_of,
@@ -136,7 +138,10 @@ def _gates(gates: list[dict[str, Any]]) -> list[str]:
         numbers = (shown[key] for key in ("value", "cases", "interval", "rule", "margin"))
         rows.append((gate_name(gate), _outcome(gate), *numbers))
     lines = [*_table(header, rows), ""]
-    notes = [f"  {gate_name(gate)}: {note}" for gate in gates for note in gate_notes(gate)]
+    of_pairs, pairs, alike = compared.table(gates)
+    lines += [*_table(of_pairs, pairs), ""] if pairs else []
+    notes = [f"  {line}" for line in alike]
+    notes += [f"  {gate_name(gate)}: {note}" for gate in gates for note in gate_notes(gate)]
     notes += [f"  {note}" for note in default_notes(gates)]
     return [*lines, *notes, ""] if notes else lines
 
@@ -196,8 +201,7 @@ def _warnings(body: dict[str, Any]) -> list[str]:
 def _metric(name: str, metric: dict[str, Any], thresholds: list[Fraction]) -> tuple[str, str, str, str]:
     if metric["undefined"] is not None:
         return name, "–", "", metric["undefined"]
-    interval = "" if metric["low"] is None else f"{metric['low']:.3f} … {metric['high']:.3f}"
-    return name, number_of(metric, thresholds), cases(metric["num"], metric["den"], metric.get("n")), interval
+    return name, number_of(metric, thresholds), cases(metric["num"], metric["den"], metric.get("n")), interval(metric)
 
 
 def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:

@@ -138,7 +138,9 @@ class Opened:
         if request.policy is not None:
             found["policy"] = {"path": shown_path(request.policy), "sha256": sha256_of(request.policy)}
         if self.lock is not None and self.lock_path is not None:
-            signers = {"signers": self.lock.signers}
+            signers: dict[str, Any] = {"signers": self.lock.signers}
+            if self.lock.label is not None:
+                signers["label"] = self.lock.label
             found["lock"] = {"path": shown_path(self.lock_path), "sha256": sha256_of(self.lock_path)} | signers
         if request.regression:
             found["regression"] = {"E_resonance": "not_measured"}  # it needs vectors that no trace holds
