@@ -57,7 +57,7 @@ def test_an_answer_with_its_texts() -> None:
     assert (
         done.out
         == """\
-q1  ANS_NO_HIT (retrieval)
+q1  ANS_NO_HIT (retrieval: not_retrieved)
   question   What about q1?
   expected   Answer Q1; and 45 days or forty-five days; and in Bonn
   claim      It is ⟦answer q1⟧,
@@ -115,7 +115,7 @@ def test_a_run_of_the_retrieval_suite_by_wording_and_seed() -> None:
     done = run_cli("show", "q1", *FILES)
     assert (done.code, done.err) == (1, "")
     assert done.out.startswith("""\
-q1  NOT_COVERED (citation)
+q1  NOT_COVERED (citation: not_cited)
   question   wording 1
   cites      S.2.p.z
   gold       S.1.p.q1 (rank 2)
@@ -173,7 +173,7 @@ def test_a_question_that_was_never_asked() -> None:
     answers()
     write_jsonl(Path("traces.jsonl"), c.answers_traces(3)[1:])
     done = run_cli("show", "q1", *FILES)
-    assert (done.code, done.out.splitlines()[0]) == (1, "q1  MISSING (pipeline)")
+    assert (done.code, done.out.splitlines()[0]) == (1, "q1  MISSING (pipeline: missing)")
     assert "claim" not in done.out.split("metric")[0]
     write_jsonl(Path("runs.jsonl"), c.runs(3)[2:])
     for suite, label in (("stability", "MISSING"), ("latency", "MISSING")):

@@ -214,7 +214,8 @@ def test_the_message_of_another_schema() -> None:
 def test_settings_that_no_command_wrote_lead_to_no_defect() -> None:
     run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "-q", "-o", "report.json")
     report: dict[str, Any] = json.loads(Path("report.json").read_text())
-    for settings in ({"k": "x"}, {"k": [0]}, {"refusals": 3}, {"rule_packs": [1]}, {"short_substr": {}}):
+    odd: list[dict[str, Any]] = [{"k": "x"}, {"k": [0]}, {"refusals": 3}, {"rule_packs": [1]}, {"short_substr": {}}]
+    for settings in odd:
         body = report["suites"]["answers"] | {"settings": settings}
         Path("odd.json").write_text(json.dumps(report | {"suites": {"answers": body}}))
         done = run_cli("show", "q1", "--run", "odd.json")
@@ -276,3 +277,33 @@ def test_no_command_is_offered_that_would_not_work(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir("else")
     outside = run_cli("score", "answers", "--gold", tmp_path / "gold.jsonl", "--trace", tmp_path / "traces.jsonl").out
     assert "Worst offenders" in outside and "everything about one of them" not in outside
+
+
+# the history
+
+
+def test_the_past_of_a_question_and_a_run_of_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sqlalchemy")
+    monkeypatch.delenv("RAGWORTHY_STORE", raising=False)
+    Path("ragworthy.toml").write_text(POLICY.split("[retrieval]")[0])
+    run_cli("gate", "-q")
+    right = Path("traces.jsonl").read_text()
+    write_jsonl(Path("traces.jsonl"), c.answers_traces(3))
+    run_cli("gate", "-q")
+    newest, oldest = page("q1").questions[0].past
+    assert (newest.label, oldest.label) == ("OK", "ANS_NO_HIT") and newest.run != oldest.run
+    assert oldest.when <= newest.when
+    assert f"  {newest.run}  " in run_cli("show", "q1").out.split("  its past\n")[1]
+    sheet = page("q1", "--run", f"history:{oldest.run}").questions[0]
+    assert (sheet.label, sheet.good) == ("ANS_NO_HIT", False) and "answers.precision" in sheet.metrics
+    assert sheet.notes[0].startswith("from the report alone: trace: traces.jsonl: it is another file by now")
+    Path("traces.jsonl").write_text(right)
+    assert page("q1", "--run", f"history:{oldest.run}").source == f"run history:{oldest.run}"
+
+
+def test_a_history_that_cannot_be_read_hides_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAGWORTHY_STORE", raising=False)
+    Path(".ragworthy").mkdir()
+    Path(".ragworthy/history.db").write_text("no database")
+    found = page("q2", "--suite", "answers")
+    assert found.questions[0].good and found.not_shown[0].startswith("its past: ")

@@ -108,7 +108,9 @@ def shown(one: argparse.ArgumentParser, words: Sequence[str]) -> None:
     one.add_argument("-c", "--config", metavar="FILE", help="the policy (default: ragworthy.toml or pyproject.toml)")
     one.add_argument("--suite", dest="suite_name", metavar="SUITE",
                      help="only this suite; its files and settings are taken as 'score SUITE' takes them")  # fmt: skip
-    one.add_argument("--run", metavar="FILE", help="a receipt or a JSON report: the run that it is of")
+    one.add_argument("--run", metavar="FILE|history:ID",
+                     help="an earlier run: its receipt, its JSON report, or history:ID")  # fmt: skip
+    one.add_argument("--store", metavar="FILE|URL", help="the history (default: that of the policy)")
     suite = _suite_in(words)
     own = [*_inputs(suite), *_settings(suite)] if suite is not None else []
     for flag in own or _FILES:

@@ -13,6 +13,7 @@ from ragworthy.cli.say import show as show_text
 from ragworthy.cli.taken import shown_request
 from ragworthy.errors import usage_error
 from ragworthy.files import check_writable, shown_path, write_whole
+from ragworthy.history.home import fetched, home_of, is_stored
 from ragworthy.names import Exit
 from ragworthy.policy.read import find_policy, load_policy
 from ragworthy.receipts import files
@@ -59,7 +60,8 @@ def _found(given: argparse.Namespace) -> showing.Seen:
 def _looked(given: argparse.Namespace, requests: Sequence[flow.Request], source: str) -> showing.Seen:
     _guard(given, requests)
     allowed = [one._replace(allow_gold_errors=True) for one in requests] if given.allow_gold_errors else requests
-    return showing.look(allowed, given.qids, source=source)
+    past = showing.NO_PAST if _has_files(given) else showing.kept_in(home_of(given.config), given.store)
+    return showing.look(allowed, given.qids, source=source, past=past)
 
 
 def _guard(given: argparse.Namespace, requests: Sequence[flow.Request]) -> None:
@@ -110,12 +112,14 @@ def _from_files(given: argparse.Namespace) -> flow.Request:
 def _of_run(given: argparse.Namespace) -> showing.Seen:
     from ragworthy.showing import given_run
 
-    path = Path(given.run)
+    home = home_of(given.config)
+    path = fetched(given.run, home, given.store) if is_stored(given.run) else Path(given.run)
     run = given_run.open_run(path)
-    source = f"run {shown_path(path)}"
+    source = f"run {given.run if is_stored(given.run) else shown_path(path)}"
     lost = {suite: one for suite, one in run.lost.items() if given.suite_name in (None, suite)}
     requests = [one for one in run.requests if given.suite_name in (None, one.suite)]
     if not lost:
         return _looked(given, _only(given, run.requests, given.run), source)
     _guard(given, requests)
-    return showing.look_back(requests, lost, given.qids, source=source, path=path)
+    past = showing.kept_in(home, given.store)
+    return showing.look_back(requests, lost, given.qids, source=source, path=path, past=past)

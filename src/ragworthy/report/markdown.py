@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.report import blamed as blame
 from ragworthy.report import compared
 from ragworthy.report.part import Voice, Voices, blamed, partial_notes, to_look
 from ragworthy.report.show import (
@@ -141,6 +142,7 @@ def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]],
         lines += [fill("Labels: {}", counted(body["labels"])), ""]
     if body["stages"]:
         lines += [fill("Stages to blame: {}", counted(body["stages"])), ""]
+    lines += [fill("- {}", line) for line in blame.lines(body)]
     lines += [fill("- {}", line) for line in voice.lines(body)]
     for table in voice.tables(body):
         lines += ["", *_table(table.header, table.rows), ""]
@@ -173,7 +175,7 @@ def _claimed(one: dict[str, Any]) -> tuple[str, ...]:
     return (
         one["qid"],
         one["label"],
-        f"{one['stage']}: {one['why']}",
+        f"{blame.named(one)}: {one['why']}",
         clip(one["claim"] or "", 200),
         _ids(one["citations"]),
         _ids(one["gold_citations"]),
@@ -191,7 +193,7 @@ def _answered(one: dict[str, Any]) -> tuple[str, ...]:
         one["qid"],
         one["label"],
         f"{one['score']:g}",
-        f"{one['stage']}: {one['why']}",
+        f"{blame.named(one)}: {one['why']}",
         clip(one["question"] or "", 120),
         _ids(one["citations"]),
         _ids(one["gold_citations"]),

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.report import blamed as blame
 from ragworthy.report import compared
 from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes, to_look
 from ragworthy.report.show import (
@@ -162,6 +163,7 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], v
         lines.append(f"  {counted(body['labels'])}")
     if body["stages"]:
         lines.append(f"  stages to blame: {counted(body['stages'])}")
+    lines += [f"  {line}" for line in blame.lines(body)]
     lines += [f"  {line}" for line in voice.lines(body)]
     if lines[-1]:
         lines.append("")
@@ -224,7 +226,7 @@ def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]
 
 def _offender(one: dict[str, Any]) -> list[str]:
     score = f"  {one['score']:g} of 100" if one.get("score") is not None else ""
-    lines = [f"  {one['qid']}  {one['label']}{score}  ({one['stage']}: {one['why']})"]
+    lines = [f"  {one['qid']}  {one['label']}{score}  ({blame.named(one)}: {one['why']})"]
     if "score" in one:
         return lines + _answered(one)
     if one["question"]:

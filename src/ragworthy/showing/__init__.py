@@ -6,14 +6,15 @@ from typing import Any, NamedTuple
 
 from ragworthy import flow
 from ragworthy.errors import RagworthyError, UsageError, usage_error
-from ragworthy.report.sheet import Earlier, Page, Style, Viewed, as_dict
+from ragworthy.report.sheet import Page, Style, Viewed, as_dict
 from ragworthy.showing.commands import commands_of
+from ragworthy.showing.past import Kept, past_of
+from ragworthy.showing.past import kept_in as kept_in
 from ragworthy.text import clip
 
+NO_PAST = Kept(past_of)
 NEAR = 3
 """So many ids are offered in place of one that nobody knows."""
-Past = Callable[[str, str], list[Earlier]]
-"""What became of a question in earlier runs, by its suite and its id, the newest first."""
 
 
 class Seen(NamedTuple):
@@ -42,12 +43,7 @@ class Seen(NamedTuple):
         return render(self.shown, self.page, style)
 
 
-def past_of(suite: str, qid: str) -> list[Earlier]:
-    """What became of a question in earlier runs, the newest first; nothing where no run was kept."""
-    return []
-
-
-def look(requests: Sequence[flow.Request], names: Sequence[str], *, source: str, past: Past = past_of) -> Seen:
+def look(requests: Sequence[flow.Request], names: Sequence[str], *, source: str, past: Kept = NO_PAST) -> Seen:
     """Some questions in every suite that has them; a suite that cannot be read does not keep the others from it."""
     asked = list(dict.fromkeys(names))
     looked: dict[str, flow.Looked] = {}
@@ -69,7 +65,7 @@ def look(requests: Sequence[flow.Request], names: Sequence[str], *, source: str,
     there = {one.sheet.qid for one in shown}
     if unknown := [name for name in asked if name not in there]:
         raise unknown_question(unknown[0], {suite: one.known for suite, one in looked.items()})
-    lost = [f"{suite}: {error.lines()[0]}" for suite, error in failed]
+    lost = [*(f"{suite}: {error.lines()[0]}" for suite, error in failed), *([past.why] if past.why else [])]
     return seen(shown, asked, source, lost)
 
 
@@ -80,10 +76,10 @@ def seen(shown: Sequence[Viewed], names: Sequence[str], source: str, not_shown: 
     return Seen(ordered, Page(source=source, questions=sheets, not_shown=list(not_shown)))
 
 
-def _with_commands(one: Viewed, request: flow.Request, bad: Sequence[str], past: Past) -> Viewed:
+def _with_commands(one: Viewed, request: flow.Request, bad: Sequence[str], past: Kept) -> Viewed:
     sheet = one.sheet
     said = [name for name in bad if name in sheet.metrics]
-    return one.having(commands=commands_of(request, sheet, said), past=past(sheet.suite, sheet.qid))
+    return one.having(commands=commands_of(request, sheet, said), past=past.past(sheet.suite, sheet.qid))
 
 
 def unknown_question(name: str, known: Mapping[str, Callable[[], Any]]) -> UsageError:
@@ -99,7 +95,13 @@ def unknown_question(name: str, known: Mapping[str, Callable[[], Any]]) -> Usage
 
 
 def look_back(
-    requests: Sequence[flow.Request], lost: Mapping[str, Any], names: Sequence[str], *, source: str, path: Path
+    requests: Sequence[flow.Request],
+    lost: Mapping[str, Any],
+    names: Sequence[str],
+    *,
+    source: str,
+    path: Path,
+    past: Kept = NO_PAST,
 ) -> Seen:
     """The same of a run of which some inputs are gone: what the report itself knows stands in for them."""
     from ragworthy.showing import given_run
@@ -109,9 +111,9 @@ def look_back(
     found: list[Viewed] = []
     for request in requests:
         looked = flow.look(request, asked)
-        found += [_with_commands(one, request, looked.bad[one.sheet.qid], past_of) for one in looked.shown]
-    shown = [*found, *(one.having(past=past_of(one.sheet.suite, one.sheet.qid)) for one in kept)]
+        found += [_with_commands(one, request, looked.bad[one.sheet.qid], past) for one in looked.shown]
+    shown = [*found, *(one.having(past=past.past(one.sheet.suite, one.sheet.qid)) for one in kept)]
     there = {one.sheet.qid for one in shown}
     if unknown := [name for name in asked if name not in there]:
         raise given_run.nothing_known(lost, path, unknown[0])
-    return seen(shown, asked, source)
+    return seen(shown, asked, source, [past.why] if past.why else [])

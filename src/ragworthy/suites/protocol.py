@@ -18,7 +18,7 @@ from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts.distance import ACCEPT
 from ragworthy.metrics.fold import as_number, joined, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
-from ragworthy.names import HARMLESS, Label
+from ragworthy.names import Label
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen
@@ -26,6 +26,7 @@ from ragworthy.report.part import Part as Told
 from ragworthy.report.sheet import Viewed
 from ragworthy.rows import MOST, Rows
 from ragworthy.suites.clusters import Topic, clusters_of
+from ragworthy.suites.crowds import Blaming
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import (
     Bound,
@@ -57,7 +58,7 @@ WHOLE = "a number of all items at once"
 """Why a question has no value of a metric that looks at all of them."""
 
 
-class Suite(Voiced, ABC):
+class Suite(Voiced, Blaming, ABC):
     """One kind of evaluation. A suite says in `DECLARED` what it reads; here is how records become cases."""
 
     declared: Declared
@@ -349,15 +350,12 @@ class Suite(Voiced, ABC):
             qid=case.qid,
             label=None if case.label is None else case.label.value,
             stage=None if case.stage is None else case.stage.value,
+            cause=None if case.cause is None else case.cause.value,
             metrics=metrics,
             undefined=undefined,
             facts=self.established(case, found),
             own=self.more(case, found),
         )
-
-    def offends(self, case: Case) -> bool:
-        """Whether something is wrong with a question, so that a stage is to blame for it."""
-        return case.label is not None and case.label not in HARMLESS
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first; of every label some are shown."""
@@ -368,7 +366,7 @@ class Suite(Voiced, ABC):
 
     def offender(self, case: Case, found: Found) -> Offender:
         """One of them: what a case knows of itself, where a suite does not say more."""
-        return Offender(case.qid, case.label, case.stage, case.why, None, None, [], [], [], {})
+        return Offender(case.qid, case.label, case.stage, case.why, None, None, [], [], [], {}, case.cause)
 
     def extra(self, found: Found) -> Extra:
         """What only this suite says."""

@@ -47,7 +47,7 @@ q2  OK
 
 """)
     assert wrong.startswith("""\
-ANS_NO_CONTAIN (generation)
+ANS_NO_CONTAIN (generation: claim_wrong)
   question   How long is it kept, and where?
   expected   45 days or forty-five days; and in Bonn
   claim      It is kept for a long time, It is kept for a long time,""")
@@ -74,7 +74,7 @@ def test_refusals_and_errors(files: tuple[str, ...]) -> None:
     assert refused.code == 0
     assert "q3  REFUSAL_OK\n  question   Who founded it?\n  expected   a refusal\n" in refused.out
     failed = run_cli(*files, "--item", "q4")
-    assert "q4  ERROR (pipeline)" in failed.out
+    assert "q4  ERROR (pipeline: target_error)" in failed.out
     assert "  why        an error instead of an answer: timeout: 60 s [RW-J03]\n" in failed.out
     assert "**why:** an error instead of an answer: " in run_cli(*files, "--item", "q4", "--format", "markdown").out
 

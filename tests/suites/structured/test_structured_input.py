@@ -382,7 +382,7 @@ def test_an_error_of_several_parts_is_shown_as_json(tmp_path: Path) -> None:
     error = {"message": "over\nquota", "code": 429}
     shown = 'provider_error: {"code": 429, "message": "over\\nquota"}'
     done = cli(tmp_path, both(1)[0], [output(1, error=error)])
-    assert f"  Q1  ERROR  0 of 100  (pipeline: {shown})" in done.out.splitlines()
+    assert f"  Q1  ERROR  0 of 100  (pipeline, target_error: {shown})" in done.out.splitlines()
     assert f"failed    {shown}" in cli(tmp_path, both(1)[0], [output(1, error=error)], "--item", "Q1").out
 
 

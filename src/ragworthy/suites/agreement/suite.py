@@ -248,6 +248,7 @@ class Agreement(Suite):
             qid=case.qid,
             label=case.label,
             stage=case.stage or Stage.VOTES,
+            cause=case.cause,
             why=case.why,
             question=gold.question if gold is not None else None,
             claim=voted.claim,

@@ -40,6 +40,7 @@ from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.answers.taken import with_errors
 from ragworthy.suites.answers.wording import READS_LIKE
 from ragworthy.suites.clusters import clusters_of
+from ragworthy.suites.crowds import Crowd, Home, add_to, wrong_with
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
@@ -88,7 +89,7 @@ class Answers(Suite):
         cases = _cases(found.tally, rules.ks, corpus.whole)
         counts = _counts(cases, found)
         records = {"gold": counts["gold"], "trace": found.traces}
-        own = kept(found, opened, rules, corpus.bindings, parts=request.keep_rows)
+        own = kept(found, opened, rules, corpus, parts=request.keep_rows)
         return Evidence(
             cases=cases,
             records=records if corpus.texts is None else records | {"corpus": len(corpus.texts)},
@@ -278,6 +279,20 @@ class Answers(Suite):
             if said := [*([READS_LIKE] if flags & f.NEAR_REFUSAL else ()), *remarks.get(qid, ())]:
                 more["remarks"] = said
             yield row._replace(own=more) if more else row
+
+    def crowd(self, found: Found) -> Crowd:
+        """What became of the questions of every slice; of every document, section and type where it is known."""
+        own: Kept = found.own
+        wrong = {case.own[::2]: wrong_with(case) for case in found.cases if self.offends(case)}
+        crowd: Crowd = {}
+        for case in found.cases if wrong else ():
+            for name, count in case.own.slices.items():
+                add_to(crowd, Home(), (name,), wrong.get(case.own[::2]), count)
+        known = zip(own.flags, map(own.compared.get, range(len(own.flags))), strict=True)
+        homes = zip(own.homes(), map(wrong.get, known), strict=False) if wrong else ()
+        for (home, what), count in Counter(homes).items():
+            add_to(crowd, home, (), what, count)
+        return crowd
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""

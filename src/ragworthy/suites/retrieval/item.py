@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ragworthy.metrics.causes import depth_of
 from ragworthy.metrics.facts.convergence import Asked, RunKey, run_marks
-from ragworthy.metrics.retrieval import label
+from ragworthy.metrics.runs_blamed import label
 from ragworthy.report.sheet import Answered, Expected, Viewed
 from ragworthy.suites.evidence import Case, Found
 from ragworthy.suites.looking import sheet_of
-from ragworthy.suites.retrieval.read import DEPTH, offender_of, worst
+from ragworthy.suites.retrieval.read import worst
 
 if TYPE_CHECKING:
     from ragworthy.suites.protocol import Suite
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 def look(suite: "Suite", case: Case, found: Found) -> Viewed:
     """One question with all its runs; ids and texts are those of the run that went worst."""
     one: Asked = case.own
-    offender = offender_of(case)
-    reading = one.runs.get(_worst(one))
+    depth = depth_of(found.evidence.settings["k"])
+    offender = suite.offender(case, found)
+    reading = one.runs.get(_worst(one, depth))
     blocks = list(dict.fromkeys(name for block in one.wanted.blocks for name in sorted(block)))
     gold = [*blocks, *(name for name in offender.gold_citations if name not in blocks and name.endswith("(gone)"))]
     offender = offender._replace(
@@ -36,18 +38,18 @@ def look(suite: "Suite", case: Case, found: Found) -> Viewed:
             ids=gold,
         ),
         answer=Answered(citations=offender.citations) if reading is not None and reading.facts.answers else None,
-        runs=_runs(one),
+        runs=_runs(one, depth),
         own={"lambda": one.marked, "negatives": sorted(one.wanted.negatives), "facts": suite.established(case, found)},
     )
     return Viewed(sheet)
 
 
-def _worst(one: Asked) -> RunKey:
-    facts = worst(one)
+def _worst(one: Asked, depth: int) -> RunKey:
+    facts = worst(one, depth)
     return next((key for key, run in sorted(one.question.runs.items()) if run == facts), (-1, -1))
 
 
-def _runs(one: Asked) -> list[dict[str, Any]]:
+def _runs(one: Asked, depth: int) -> list[dict[str, Any]]:
     """Every run: which wording under which seed, where the relevant blocks stand, and where it leads."""
     keys = sorted(one.question.runs)
     marks = run_marks(one.question.seen) if one.question.counted else [None] * len(keys)
@@ -60,7 +62,7 @@ def _runs(one: Asked) -> list[dict[str, Any]]:
                 "wording": key[0],
                 "seed": key[1],
                 "query": reading.query or None,
-                "label": label(facts, DEPTH).value,
+                "label": label(facts, depth).value,
                 "ranks": {names.get(nth, str(nth)): rank or None for nth, rank in enumerate(facts.blocks)},
                 "returned": facts.returned,
                 "cites": list(facts.cited) if facts.answers else None,

@@ -22,7 +22,7 @@ from ragworthy.metrics.facts.convergence import Question
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.fold import as_number, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import Label, Stage
+from ragworthy.names import Cause, Label, Stage
 from ragworthy.policy.declare import Input
 from ragworthy.report.part import Frozen, Note, noted
 from ragworthy.report.sheet import Viewed
@@ -319,6 +319,7 @@ class Ranks(Suite):
                 qid=qid,
                 label=(Label.OK if hit else Label.NOT_RETRIEVED).value,
                 stage=None if hit else Stage.RETRIEVAL.value,
+                cause=None if hit else Cause.NOT_RETRIEVED.value,
                 metrics=metrics,
                 undefined=undefined,
                 facts={"answerable": relevant[nth] > 0, "answered": False, "missing": False, "hit": hit},
