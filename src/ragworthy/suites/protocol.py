@@ -48,14 +48,14 @@ from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.looking import sheet_of
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.rowing import WHOLE as WHOLE
+from ragworthy.suites.rowing import numbers_of
 from ragworthy.suites.shared import with_settings
 from ragworthy.suites.slices import fields_of
 from ragworthy.suites.voiced import Voiced
 
 APART = ("tail", "spread")
 """Kinds of metrics that say how far questions are apart, of which one alone says nothing."""
-WHOLE = "a number of all items at once"
-"""Why a question has no value of a metric that looks at all of them."""
 
 
 class Suite(Voiced, Blaming, ABC):
@@ -331,17 +331,7 @@ class Suite(Voiced, Blaming, ABC):
         self, names: Iterable[MetricName], case: Case, words: Mapping[str, Word], found: Found
     ) -> tuple[dict[str, float], dict[str, str]]:
         """What some metrics say of one question, and why the others say nothing."""
-        metrics: dict[str, float] = {}
-        undefined: dict[str, str] = {}
-        for name in names:
-            word, value = words.get(name.id), found.value(name.id)
-            if name.metric.over == "all":
-                undefined[name.id] = WHOLE
-            elif self.lacks(word, value):
-                undefined[name.id] = self.undefined(name, case, value)
-            else:
-                metrics[name.id] = self.number(name, word)
-        return metrics, undefined
+        return numbers_of(self, names, case, words, found)
 
     def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
         """The row of one question from what every metric says of it."""
