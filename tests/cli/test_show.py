@@ -12,6 +12,7 @@ import pytest
 import cases as c
 from conftest import run_cli, write_jsonl
 from places import ROOT
+from ragworthy.names import Cause
 from ragworthy.report.sheet import Page
 
 
@@ -92,6 +93,7 @@ q1  ANS_NO_HIT (retrieval: not_retrieved)
     no value: answers.under_refusal: not among the unanswerable questions
 
   to go on
+    ragworthy explain not_retrieved
     ragworthy gold lint gold.jsonl --corpus corpus.jsonl
     ragworthy explain answers.precision
     ragworthy explain answers.chr
@@ -342,6 +344,12 @@ def test_the_published_schema_is_that_of_the_page() -> None:
 # commands to go on
 
 
+@pytest.mark.parametrize("cause", Cause)
+def test_every_cause_is_explained(cause: Cause) -> None:
+    name, means, do = run_cli("explain", cause.value).out.splitlines()
+    assert name == cause.value and means.endswith(".") and do.endswith(".")
+
+
 def test_every_command_to_go_on_works(tmp_path: Path) -> None:
     Path("docs").mkdir()
     Path("docs/a.md").write_text("# Loans\n\nAdults may borrow 12 books.\n\n# Fees\n\nEach day costs 10 cents.\n")
@@ -354,7 +362,8 @@ def test_every_command_to_go_on_works(tmp_path: Path) -> None:
         Path("traces.jsonl"), [c.trace("q1", retrieved_ids=ids[1:], answer_json={"claim": "No.", "citations": []})]
     )
     sheet = page("q1", *FILES, "--corpus", "my index").questions[0]
-    assert sheet.commands[:3] == [
+    assert sheet.commands[:4] == [
+        f"ragworthy explain {sheet.cause}",
         "ragworthy index search 'my index' 'How many books?'",
         "ragworthy gold lint gold.jsonl --corpus 'my index'",
         "ragworthy gold bind gold.jsonl --corpus 'my index' -o gold.bound.jsonl",

@@ -97,7 +97,9 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _exchange(commands, words)
 
     one = command(commands, "explain", "definitions of metrics, codes and file formats", "explain:explain")
-    one.add_argument("topic", nargs="*", metavar="METRIC|CODE|schema NAME|definition|map NAME", help="what to explain")
+    one.add_argument(
+        "topic", nargs="*", metavar="METRIC|CODE|CAUSE|schema NAME|definition|map NAME", help="what to explain"
+    )
     plugin(one)
 
     one = command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")

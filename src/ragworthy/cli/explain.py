@@ -7,11 +7,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from ragworthy.cli.causes import CAUSES
 from ragworthy.cli.say import print, show
 from ragworthy.codes import CATALOGUE
 from ragworthy.errors import missing_extra, usage_error
 from ragworthy.metrics.registry import Metric, all_metrics
-from ragworthy.names import Exit
+from ragworthy.names import Cause, Exit
 
 
 def explain(given: argparse.Namespace) -> int:
@@ -38,6 +39,9 @@ def _explain(topic: list[str]) -> int:
     elif code := _code(topic[0]):
         entry = CATALOGUE[code]
         show(f"{code} {entry.name}\n  {entry.means}\n  {entry.do}\n")
+    elif topic[0] in CAUSES:
+        means, do = CAUSES[Cause(topic[0])]
+        show(f"{topic[0]}\n  {means}\n  {do}\n")
     elif topic[0] == "map":
         _map(topic[1:])
     elif topic[0] == "definition":

@@ -15,10 +15,11 @@ MOST = 3
 
 
 def commands_of(request: Request, sheet: Sheet, bad: Sequence[str]) -> list[str]:
-    """What to run next: look at the index, mend the gold set, read what a metric means."""
+    """What to run next: what the cause means, look at the index, mend the gold set, read what metrics mean."""
     if sheet.good:
         return []
-    return [*_of_index(request, sheet), *_of_gold(request, sheet), *_of_metrics(bad)]
+    cause = [command("ragworthy", "explain", sheet.cause)] if sheet.cause else []
+    return [*cause, *_of_index(request, sheet), *_of_gold(request, sheet), *_of_metrics(bad)]
 
 
 def command(*words: str | Path) -> str:
