@@ -24,7 +24,7 @@ _UNFOUND = "none was retrieved"
 """What to do about it depends on whether the index has it."""
 _LOOK = "look at the offenders"
 _TEXT = "tighten the claim's schema, or check the gold pieces"
-_WRITTEN = "look at what the model is given and told: it has the evidence and does not use it"
+WRITTEN = "look at what the model is given and told: it has the evidence and does not use it"
 _PART = "a part of the evidence was not retrieved: raise k, or look at the ranking"
 _STRICT = "the guard is too strict, or facts are split by chunking"
 _UNHELD = "'ragworthy gold bind' lists it with the nearest chunks: mend the corpus, or the evidence"
@@ -42,10 +42,10 @@ _REMEDIES = {
         "not citing the gold evidence that was retrieved", "look at how citations are chosen"
     ),
     "gold evidence was retrieved but not cited, and the claim lacks the gold text": _Remedy(
-        "neither citing the gold evidence that was retrieved nor saying what it says", _WRITTEN
+        "neither citing the gold evidence that was retrieved nor saying what it says", WRITTEN
     ),
     "gold evidence was retrieved but not cited, and the claim is not what the reference says": _Remedy(
-        "neither citing the gold evidence that was retrieved nor saying what the reference says", _WRITTEN
+        "neither citing the gold evidence that was retrieved nor saying what the reference says", WRITTEN
     ),
     "gold evidence was retrieved but not cited, and the claim is empty": _Remedy(
         "with an empty claim that cites no gold evidence", "look at what the pipeline writes to answer_json"
