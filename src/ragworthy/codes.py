@@ -243,6 +243,9 @@ CATALOGUE: dict[str, Code] = {
     "RW-U10": Code("target_none", "A fixture or a marker names the pipeline under test, and there is none.", "Return it: return answer. Where ragworthy_target is not overridden at all, the recorded traces that the policy names are judged: docs/pytest.md."),
     "RW-U11": Code("marker_unknown", "A marker of the pytest plugin has a name, an argument or a keyword that it does not know.", "Write one of the markers ragworthy, ragworthy_question and ragworthy_gates, with keywords: docs/pytest.md."),
     "RW-U12": Code("marker_unheard", "A marker of the pytest plugin is where it does nothing, so nothing would be judged.", "Let a test under it take the fixture ragworthy_result, or have the marker ragworthy_gates or ragworthy_question; or remove it: docs/pytest.md."),
+    "RW-U13": Code("question_unknown", "No suite that was looked into has a question with this id.", "Check the id; the rows of a report (--rows) have them all."),
+    "RW-U14": Code("run_inputs_gone", "The inputs of a run are not here as they were, and the run itself does not tell of the question.", "Put the files back where they were, or show the question from today's files: 'ragworthy show QID -c POLICY'."),
+    "RW-U15": Code("no_run", "The file is neither a receipt nor a JSON report.", "Give what 'ragworthy gate' or 'ragworthy score' wrote with --receipt or -o FILE.json."),
     # comparisons
     "RW-Y01": Code("compare_gold", "Traces can be compared only when they are scored, which takes a gold set.", "Add --gold GOLD; of reports (-o FILE.json) nothing else is needed."),
     "RW-Y02": Code("compare_side", "What is to be compared is neither a report, nor traces, nor the folder of a run, nor an entry of the history.", "Name a JSON report, the folder of 'ragworthy run', a file of traces with --gold, a TREC run with --qrels, or history:ID, history:NAME or commit:SHA."),

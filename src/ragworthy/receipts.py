@@ -267,6 +267,16 @@ def _given(declared: Declared, settings: Any, found: dict[str, Path], *, trec: b
     return {key: paths for key, paths in given.items() if paths}
 
 
+def requests_of(path: Path) -> tuple[list[flow.Request], list[str]]:
+    """What a receipt was made from; nothing, and why, where something is not as it was."""
+    given, body, _ = receipt.read(path)
+    if given is None:
+        return [], [f"the receipt was made by version {body['tool']['version']}, this is {VERSION}"]
+    moved = receipt.moved(given.inputs, path.parent)
+    lost = [*moved.gone, *moved.changed]
+    return ([], lost) if lost else (_requests(given, path.parent), [])
+
+
 class Checked(NamedTuple):
     """What verifying a receipt showed."""
 

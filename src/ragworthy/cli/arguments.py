@@ -17,6 +17,7 @@ from ragworthy.cli.flags import (
     quiet,
     run_flags,
     scored,
+    shown,
     whole,
 )
 from ragworthy.names import DEFAULT_K, DEFAULT_MODEL, RETRIEVAL_K, VERSION
@@ -67,6 +68,10 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         scored(command(suites, name, SUITES[name].summary, "score:score"), SUITES[name])
 
     _compare(command(commands, "compare", "what changed from one run to another, and is it noise?", "compare:compare"))
+    one = command(
+        commands, "show", "one question with everything known of it: expected, answered, texts, why", "show:show"
+    )
+    shown(one, words if words[:1] == ("show",) else ())
 
     run_flags(command(commands, "run", "drive a pipeline over a gold set; resumable", "experiment:run"))
     experiments(command(commands, "experiment", "drive it in seeds, jitters, knobs and loads", None))
@@ -83,7 +88,9 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _exchange(commands, words)
 
     one = command(commands, "explain", "definitions of metrics, codes and file formats", "explain:explain")
-    one.add_argument("topic", nargs="*", metavar="METRIC|CODE|schema NAME|definition|map NAME", help="what to explain")
+    one.add_argument(
+        "topic", nargs="*", metavar="METRIC|CODE|CAUSE|schema NAME|definition|map NAME", help="what to explain"
+    )
     plugin(one)
 
     one = command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")

@@ -7,7 +7,7 @@ from typing import Any
 from ragworthy.report import blamed as blame
 from ragworthy.report import compared
 from ragworthy.report.changes import lead
-from ragworthy.report.part import Voice, Voices, blamed, partial_notes
+from ragworthy.report.part import Voice, Voices, blamed, partial_notes, to_look
 from ragworthy.report.show import (
     cases,
     counted,
@@ -46,7 +46,7 @@ def render(report: dict[str, Any], voices: Voices, *, limit: int = LIMIT) -> str
     for suite, body in report["suites"].items():
         gated = limits(report)
         head += _metrics(suite, body, gated, voices(suite))
-        optional += [_offenders(body), _warnings(body), _slices(body, gated), _inputs(body)]
+        optional += [_offenders(report, suite, voices), _warnings(body), _slices(body, gated), _inputs(body)]
     return _fit(head, optional, tail, limit)
 
 
@@ -162,12 +162,15 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [row(header), "|---" * len(header) + "|", *map(row, rows)]
 
 
-def _offenders(body: dict[str, Any]) -> list[str]:
+def _offenders(report: dict[str, Any], suite: str, voices: Voices) -> list[str]:
+    body = report["suites"][suite]
     if not body["offenders"]:
         return []
     known = any("expected" in one for one in body["offenders"])
     header, cells = _ANSWERED if "score" in body["offenders"][0] else _EXPECTED if known else _CLAIMED
-    return [f"### Worst offenders{of_all(body)}", "", *_table(header, map(cells, body["offenders"])), ""]
+    look = to_look(report, suite, voices, body["offenders"][0]["qid"])
+    last = [fill("Everything about one of them: {}", code(look)), ""] if look else []
+    return [f"### Worst offenders{of_all(body)}", "", *_table(header, map(cells, body["offenders"])), "", *last]
 
 
 def _claimed(one: dict[str, Any]) -> tuple[str, ...]:

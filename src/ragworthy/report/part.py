@@ -62,6 +62,9 @@ class Voice(Protocol):
     def pulls_down(self, offender: dict[str, Any], metric: str) -> bool:
         """Whether an offender of the report has to do with a metric."""
 
+    def looking(self, body: dict[str, Any], policy: str | None, qid: str) -> str:
+        """The command that shows one question of the report; nothing where there is none."""
+
 
 Voices = Callable[[str], Voice]
 """The voice of a suite by its name; handed in, because renderers stand below the suites."""
@@ -105,6 +108,12 @@ def blamed(report: dict[str, Any], voices: Voices) -> list[dict[str, Any]]:
             )
             (first if guilty else rest).append(one)
     return first + rest
+
+
+def to_look(report: dict[str, Any], suite: str, voices: Voices, qid: str) -> str:
+    """The command that shows one question of a report; nothing where none would."""
+    policy = (report.get("provenance") or {}).get("policy")
+    return voices(suite).looking(report["suites"][suite], policy["path"] if policy else None, qid)
 
 
 LEADING = ("RW-W93",)

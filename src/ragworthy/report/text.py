@@ -6,7 +6,7 @@ from typing import Any
 from ragworthy.report import blamed as blame
 from ragworthy.report import compared
 from ragworthy.report.changes import lead
-from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes
+from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes, to_look
 from ragworthy.report.show import (
     cases,
     counted,
@@ -51,7 +51,9 @@ def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> s
     first = len(lines) + 1  # after the header of the gates
     lines += _gates(report["gates"])
     for suite, body in report["suites"].items():
-        lines += _suite(suite, body, limits(report), voices(suite))
+        first_one = body["offenders"][0]["qid"] if body["offenders"] else None
+        look = to_look(report, suite, voices, first_one) if first_one is not None else ""
+        lines += _suite(suite, body, limits(report), voices(suite), look)
     if report["next"]:
         lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in report["next"]), ""]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
@@ -147,7 +149,7 @@ def _gates(gates: list[dict[str, Any]]) -> list[str]:
     return [*lines, *notes, ""] if notes else lines
 
 
-def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], voice: Voice) -> list[str]:
+def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], voice: Voice, look: str) -> list[str]:
     lines = [f"{suite}: {voice.counts_line(body['counts'])}", ""]
     header, ranked = grid(body, gated)
     if ranked:
@@ -171,7 +173,7 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], v
     lines += [line for table in tables if not table.last for line in _own(table)]
     lines += _slices(body, gated)
     lines += [line for table in tables if table.last for line in _own(table)]
-    return lines + _worst(body) + _warnings(body)
+    return lines + _worst(body, look) + _warnings(body)
 
 
 def _own(table: Table) -> list[str]:
@@ -180,13 +182,14 @@ def _own(table: Table) -> list[str]:
     return [*lines, *(f"  {line}" for line in table.lines), ""] if table.lines else lines
 
 
-def _worst(body: dict[str, Any]) -> list[str]:
+def _worst(body: dict[str, Any], look: str) -> list[str]:
+    """The offenders, and the command that shows one of them with everything known of it."""
     if not body["offenders"]:
         return []
     lines = [f"Worst offenders{of_all(body)}"]
     for one in body["offenders"]:
         lines += _offender(one)
-    return [*lines, ""]
+    return [*lines, f"  everything about one of them: {look}", ""] if look else [*lines, ""]
 
 
 def _warnings(body: dict[str, Any]) -> list[str]:

@@ -238,15 +238,6 @@ def some_of_each(worst: Sequence[Ranked], most: int, kind: Callable[[Ranked], An
     return [worst[nth] for nth in sorted(nth for _, nth in sorted(turns)[:most])]
 
 
-class Items(NamedTuple):
-    """Single items, expected against got."""
-
-    good: list[bool]
-    """Whether each of them is as it should be."""
-    render: Callable[[str, bool], str]
-    """All of them as "text" or "markdown"; with colours or without."""
-
-
 class Extra(NamedTuple):
     """What only this suite says."""
 

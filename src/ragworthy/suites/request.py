@@ -60,6 +60,8 @@ class Request(NamedTuple):
     most_offenders: int = 10
     attempts: Attempts | None = None
     """The runs on the same gold set and commit; None where nothing counts them."""
+    wanted: frozenset[str] = frozenset()
+    """Questions that somebody wants to look at: what is known of each is kept, however many there are."""
     damage: Any = None
     """What a selftest does to each record that is read (`Damage.do` of `suites/damage.py`); None leaves them alone."""
 

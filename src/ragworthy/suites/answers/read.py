@@ -129,7 +129,7 @@ def measured(
         parts=processes(request.jobs, gold.size + traces.size, gold.splits and traces.splits),
         allow_gold_errors=request.allow_gold_errors,
         slice_fields=fields,
-        watch=frozenset(qid for gate in request.gates for qid in gate.must_pass),
+        watch=request.wanted.union(qid for gate in request.gates for qid in gate.must_pass),
         keep_rows=request.keep_rows or rules.by_rule is not None,
         up_to=MOST,
         most_offenders=request.most_offenders,

@@ -10,6 +10,7 @@ from ragworthy.metrics.latency import load_name
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import DEFAULT_K, HARMLESS, Label
 from ragworthy.report.part import Column, Table
+from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import plural
 from ragworthy.rows import MOST, Rows
 from ragworthy.suites.answers.missing import for_text
@@ -290,6 +291,12 @@ class Latency(Suite):
             gold_citations=gold.gold_citations or [],
             own={"e2e_ms": float(worst.timed.e2e), "runs": len(samples), "bad_runs": bad} | own,
         )
+
+    def item(self, case: Case, found: Found) -> Viewed:
+        """One question with its runs under every configuration and load."""
+        from ragworthy.suites.latency.item import look
+
+        return look(self, case, found)
 
     def home(self, case: Case, found: Found) -> Home:
         """Where the first gold citation stands, as its id says."""

@@ -22,6 +22,7 @@ from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Cause, Label, Stage
 from ragworthy.policy.declare import Input
 from ragworthy.report.part import Frozen, Note, noted
+from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import plural
 from ragworthy.rows import MOST, Rows
 from ragworthy.stats import wilson_mean
@@ -220,6 +221,19 @@ class Ranks(Suite):
         if qid not in queries.ranked.qids:
             return None
         return Case(qid, Some(queries, queries.ranked.qids.index(qid)), Fate.SCORED, None)
+
+    def known(self, found: Found) -> Sequence[str]:
+        """The id of every judged query."""
+        queries: Queries = found.own.queries
+        return queries.ranked.qids
+
+    def items(self, found: Found, names: Sequence[str]) -> list[Viewed]:
+        """Queries with what the run returned for them."""
+        from ragworthy.suites.retrieval.ranked_item import look
+
+        wanted = set(names)
+        rows = {row.qid: row for row in self.rows(found) if row.qid in wanted}
+        return [look(rows[name], found) for name in names]
 
     def rows(self, found: Found) -> Iterator[Row]:
         """Every judged query's row, in natural order."""

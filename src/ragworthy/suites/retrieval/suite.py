@@ -13,6 +13,7 @@ from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Label, Outcome
 from ragworthy.proving import Tested
 from ragworthy.report.part import Column, Table
+from ragworthy.report.sheet import Viewed
 from ragworthy.suites.clusters import Topic
 from ragworthy.suites.comparing import tested_alone
 from ragworthy.suites.crowds import Home, home_at
@@ -208,6 +209,12 @@ class Retrieval(Suite):
     def home(self, case: Case, found: Found) -> Home:
         """Where the first relevant block stands."""
         return next((home_at(place) for _, place in case.own.wanted.spots), Home())
+
+    def item(self, case: Case, found: Found) -> Viewed:
+        """One question with all its runs."""
+        from ragworthy.suites.retrieval.item import look
+
+        return look(self, case, found)
 
     def extra(self, found: Found) -> Extra:
         """Convergence, distances, symptoms, and the comparison with the index in use."""

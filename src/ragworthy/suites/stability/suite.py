@@ -15,6 +15,7 @@ from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Outcome
 from ragworthy.records import NO_ANSWER, Gold, Run
 from ragworthy.report.part import Column
+from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import answered_line, number
 from ragworthy.suites.answers.wording import Shown, expected_text, missing_pieces
 from ragworthy.suites.clusters import Topic, topic_of
@@ -188,6 +189,12 @@ class Stability(Suite):
                 **own,
             },
         )
+
+    def item(self, case: Case, found: Found) -> Viewed:
+        """One question with all its runs."""
+        from ragworthy.suites.stability.item import look
+
+        return look(self, case, found)
 
     def home(self, case: Case, found: Found) -> Home:
         """Where the first gold citation stands, as its id says."""
