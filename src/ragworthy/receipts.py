@@ -272,9 +272,9 @@ def requests_of(path: Path) -> tuple[list[flow.Request], list[str]]:
     given, body, _ = receipt.read(path)
     if given is None:
         return [], [f"the receipt was made by version {body['tool']['version']}, this is {VERSION}"]
-    moved = receipt.moved(given.inputs, path.parent)
-    lost = [*moved.gone, *moved.changed]
-    return ([], lost) if lost else (_requests(given, path.parent), [])
+    found = placed(given.inputs, path.parent, path.parent, None)
+    lost = [*found.gone, *found.changed]
+    return ([], lost) if lost else (_requests(given, found, trusted=True), [])
 
 
 class Checked(NamedTuple):
