@@ -23,6 +23,8 @@ class Proving(NamedTuple):
 class Tested(NamedTuple):
     """What the questions of both runs say of one difference, or why they say nothing."""
 
+    __test__ = False  # its name begins like a test of pytest
+
     without: str | None = None
     """Why there was no test; None where there was one."""
     p: float = 1.0
