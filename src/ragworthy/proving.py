@@ -23,8 +23,6 @@ class Proving(NamedTuple):
 class Tested(NamedTuple):
     """What the questions of both runs say of one difference, or why they say nothing."""
 
-    __test__ = False  # its name begins like a test of pytest
-
     without: str | None = None
     """Why there was no test; None where there was one."""
     p: float = 1.0
@@ -72,6 +70,7 @@ class Tested(NamedTuple):
         return math.ceil(-math.log2(self.alpha) - 1e-12)
 
 
+Tested.__test__ = False  # type: ignore[attr-defined]  # its name begins like a test of pytest
 NO_TEST = Tested(without="the questions of both runs were not compared")
 UNCHANGED = "no question changed"
 
