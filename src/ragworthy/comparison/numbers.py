@@ -107,9 +107,7 @@ def interval_of(pair: Pair) -> Interval | None:
 
 def _unchanged(metric: Metric, found: Difference) -> Interval | None:
     """Nothing changed among so many clusters: what may change all the same, where there is a greatest value."""
-    counts = metric.kind == "count"
-    top = found.cases if counts else metric.highest
-    if top is None:
+    if metric.highest is None:
         return None
     bound = bounds.tango(0, 0, found.clusters, TWO_SIDED)
-    return Interval(bound.low * top, bound.high * top)
+    return Interval(bound.low * metric.highest, bound.high * metric.highest)
