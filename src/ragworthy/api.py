@@ -26,6 +26,7 @@ from ragworthy.load.sources import open_source
 from ragworthy.policy.declare import Declared
 from ragworthy.policy.gate_checks import EVIDENCE
 from ragworthy.policy.gate_text import Named, parse_gate_text
+from ragworthy.policy.proofs import proving_of
 from ragworthy.policy.read import find_policy
 from ragworthy.result import Result
 from ragworthy.suites import SUITES
@@ -37,6 +38,9 @@ def score(
     gates: str | Path | Mapping[str, float | str] | None = None,
     defaults: bool = True,
     evidence: str = "point",
+    alpha: float | str | None = None,
+    cluster: str | None = None,
+    seed: int | None = None,
     baseline: str | Path | None = None,
     lock: str | Path | None = None,
     unfrozen: bool = False,
@@ -52,6 +56,9 @@ def score(
     `gold` and `traces` are other names for questions and outputs, in stability and latency `traces` is another name for
     runs; `profile="reference"` is for the structured and the latency suite. Agreement takes pairs, or scholar and
     auditor, or gold and traces (and corpus), or raters, or operators; retrieval also takes TREC files as qrels and run.
+    Gates that compare with `baseline` are decided by the questions that changed: `alpha` is how often a loss may be
+    called proven by luck, `cluster` which questions stand or fall together ("document" or "question"),
+    `seed` where chance begins.
     The default gates of the suite hold beside those that `gates` names, unless `defaults=False`.
     `plugins` are metrics of your own: paths of Python files or names of installed plugins, whose code is run.
 
@@ -101,6 +108,7 @@ def score(
             allow_gold_errors=flag("allow_gold_errors", allow_gold_errors),
             jobs=jobs,
             keep_rows=True,
+            **proving_of({"alpha": alpha, "cluster": cluster, "seed": seed})._asdict(),
         )
         return Result(flow.score(request), read)
 

@@ -1,9 +1,9 @@
 """Read this first: load → measure → summarise → judge → report, for one suite and for a whole policy."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import DataError, policy_error
@@ -14,17 +14,22 @@ from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import check_gates
 from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
 from ragworthy.policy.sections import Section, check_settings, paths_of
+from ragworthy.proving import Tested
 from ragworthy.report import model
 from ragworthy.report import write as writing
 from ragworthy.report.part import Part, Voice
 from ragworthy.suites import SUITES
+from ragworthy.suites.comparing import Differences, differences_of, untested, with_good
 from ragworthy.suites.describe import describe
-from ragworthy.suites.evidence import Evidence, Found
+from ragworthy.suites.evidence import Bound, Evidence, Found
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress as Progress
 from ragworthy.suites.request import Request as Request
 from ragworthy.suites.summarise import check_must_pass, must_pass, summarise
+
+if TYPE_CHECKING:
+    from ragworthy.differences import Difference
 
 
 class Run(NamedTuple):
@@ -76,11 +81,13 @@ def score(request: Request, progress: Progress | None = None) -> Run:
 
 
 def score_all(requests: Sequence[Request], progress: Progress | None = None) -> Run:
-    """Score every suite, and come to one verdict."""
+    """Score every suite, test all differences together, and come to one verdict."""
     for request in requests:
         with using_metrics(request.plugins):
             check_request(request)
-    parts = [_part(request, progress) for request in requests]
+    steps = [_last_step(request, progress) for request in requests]
+    proven = _prove([step for step in steps if isinstance(step, Open)])
+    parts = [_part(request, step, proven) for request, step in zip(requests, steps, strict=True)]
     report = model.assemble(parts)
     if plugins := plugins_of(requests):
         report["provenance"]["plugins"] = [one.told() for one in plugins]
@@ -93,25 +100,77 @@ def with_judged(run: Run, suite: str, judged: g.Judged) -> Run:
     return Run(model.assemble(parts) | {"provenance": run.report["provenance"]}, parts)
 
 
-def _part(request: Request, progress: Progress | None) -> Part:
-    suite = SUITES[request.suite].load()
-    with using_metrics(request.plugins), SUITES[request.suite].named():
-        part: Part = suite.steps(request, lambda one: score_suite(suite, one, progress))
-    return part
+class Open(NamedTuple):
+    """Everything that was found of one suite, before it is judged."""
+
+    suite: Suite
+    found: Found
+    bound: Bound
+    each: Mapping[tuple[str, str], bool | None]
+    differences: Differences
+    then: Callable[[Part], Part] = lambda part: part
+    """What is said besides of the part that comes of it."""
+
+
+Proven = Mapping[tuple[str, g.Gate], Tested]
+"""What the questions say of every gate that compares, by suite and gate."""
+
+
+def _last_step(request: Request, progress: Progress | None) -> Open | Part:
+    """What was found in the last step of a suite; or its part, where an earlier one was the last."""
+    suite: Suite = SUITES[request.suite].load()
+    with using_metrics(request.plugins), SUITES[request.suite].named(), suite.during():
+        step = suite.steps(request, lambda one: score_suite(suite, one, progress))
+        return step if isinstance(step, Part) else find(suite, step.request, progress)._replace(then=step.then)
+
+
+def _part(request: Request, last: Open | Part, proven: Proven) -> Part:
+    if isinstance(last, Part):
+        return last
+    with using_metrics(request.plugins), SUITES[request.suite].named(), last.suite.during():
+        return last.then(settle(last, proven))
 
 
 def score_suite(suite: Suite, request: Request, progress: Progress | None = None) -> Part:
-    """The whole flow of one suite. What differs between suites is behind `suite`; the steps are these for all."""
+    """The whole flow of one suite alone."""
+    found = find(suite, request, progress)
+    return settle(found, _prove([found]))
+
+
+def find(suite: Suite, request: Request, progress: Progress | None = None) -> Open:
+    """What the files of a suite say. What differs between suites is behind `suite`; the steps are these for all."""
     suite = suite.variant(request)
     opened = open_inputs(suite, request)
     evidence = suite.told(request, _read(suite, request, opened, progress))
     opened.check_unchanged()
     summary = summarise(suite, request, evidence)
-    bound = suite.bind(request, evidence, summary, suite.baseline(opened, evidence))
+    bound = with_good(suite.bind(request, evidence, summary, suite.baseline(opened, evidence)))
     each = must_pass(suite, request, evidence)
-    judged = g.judge(bound.gates, summary.values, baseline=bound.baseline, waivers=bound.waivers, each=each)
-    judged = g.excuse(suite.settle(judged, bound, evidence))
-    return describe(suite, Found(request, opened, evidence, summary, judged, suite.frozen(opened, evidence)))
+    found = Found(request, opened, evidence, summary, [], suite.frozen(opened, evidence))
+    return Open(suite, found, bound, each, differences_of(suite, bound, summary))
+
+
+def _prove(several: Sequence[Open]) -> Proven:
+    """All differences of all suites as one family, on the same swaps: with more gates there is more luck."""
+    tested: dict[tuple[str, g.Gate], Tested] = {}
+    to_test: dict[tuple[str, g.Gate], Difference] = {}
+    for one in several:
+        tested |= {(one.suite.name, gate): why for gate, why in untested(one.differences).items()}
+        to_test |= {(one.suite.name, gate): d for gate, d in one.differences.items() if not isinstance(d, str)}
+    if not to_test:
+        return tested
+    from ragworthy.proofs import prove
+
+    return tested | prove(to_test, several[0].found.request.proving)
+
+
+def settle(one: Open, proven: Proven) -> Part:
+    """What was found becomes outcomes, and the part of the report."""
+    suite, bound, found = one.suite, one.bound, one.found
+    tested = {gate: proven[suite.name, gate] for gate in one.differences}
+    values = found.summary.values
+    judged = g.judge(bound.gates, values, baseline=bound.baseline, waivers=bound.waivers, each=one.each, tested=tested)
+    return describe(suite, found._replace(judged=g.excuse(suite.settle(judged, bound, found.evidence))))
 
 
 def _read(suite: Suite, request: Request, opened: Opened, progress: Progress | None) -> Evidence:
@@ -206,6 +265,8 @@ def _request(policy: Policy, section: Section) -> Request:
         today=policy.today,
         regression=policy.regression,
         plugins=policy.plugins,
+        cluster=policy.cluster,
+        proving=policy.proving,
     )
 
 

@@ -5,6 +5,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ragworthy.names import Outcome, Verdict
+from ragworthy.proving import INTERVAL, NO_TEST, PAIRED, POINT, Loss, Tested, decide
+from ragworthy.rows import Rows
 
 
 class Value(NamedTuple):
@@ -32,6 +34,8 @@ class Value(NamedTuple):
     """The greatest count there can be here: how many cases were looked at."""
     endless: bool = False
     """Whether it is undefined because it is worse than any number: something was spent and nothing came of it."""
+    boundless: str = ""
+    """Why it has no interval, where that is known."""
 
     @property
     def size(self) -> int | None:
@@ -57,6 +61,7 @@ class Gate(NamedTuple):
     slice: str | None = None
     min_n: int = 0
     evidence: str = "point"
+    """What decides: point or interval; paired where it compares."""
     must_pass: tuple[str, ...] = ()
     optional: bool = False
     review: tuple[str, str] | None = None
@@ -67,6 +72,18 @@ class Gate(NamedTuple):
     """Whether nobody wrote it: a rule of the suite, which may give way where the evidence cannot show its metric."""
     kept: bool = False
     """Whether nobody named it: a default gate that stays beside the ones that were named."""
+    min_effect: str | None = None
+    """The loss that must be exceeded before a proven one fails a gate that compares; None for its tolerance."""
+
+    @property
+    def effect_text(self) -> str:
+        """The same, with its default."""
+        return self.threshold if self.min_effect is None else self.min_effect
+
+    @property
+    def guard(self) -> bool:
+        """Whether it compares without any tolerance that could be exceeded: it fails by proof alone."""
+        return self.op == DROP and self.min_effect is not None and Fraction(self.threshold) >= 1
 
 
 MIN, MAX, DROP, WORSE, EACH = ">=", "<=", "drop<=", "worse<=", "each"
@@ -75,6 +92,15 @@ of it, and questions one by one.
 """
 AGAINST = (DROP, WORSE)
 """The kinds that need a baseline."""
+
+
+def with_evidence(gate: Gate, evidence: str) -> Gate:
+    """A gate decided as is usual: one that compares by the questions that changed, any other by what was asked for.
+
+    >>> [with_evidence(Gate("answers.chr", op, "0.02"), "interval").evidence for op in (MIN, DROP)]
+    ['interval', 'paired']
+    """
+    return gate._replace(evidence=PAIRED if gate.op in AGAINST else evidence)
 
 
 class Waiver(NamedTuple):
@@ -101,6 +127,20 @@ class Judged(NamedTuple):
     """Whether it is only listed: a default gate that nobody named and that this evidence cannot measure."""
     by_errors: bool = False
     """Whether it was not measured because errors took its cases away: these can be had, so nothing excuses it."""
+    tested: Tested | None = None
+    """What the questions of both runs say, where it compares and is not decided by its point."""
+
+    @property
+    def lost(self) -> Fraction | None:
+        """How much was lost against the baseline, in the unit of the threshold; None where nothing is compared."""
+        if self.baseline is None or self.value is None or self.value.exact is None:
+            return None
+        return _lost(self.gate, self.value, self.baseline)
+
+    @property
+    def upper(self) -> Fraction | None:
+        """The loss that is not excluded, in the unit of the threshold; None where there is no bound."""
+        return None if self.baseline is None else _upper(self.gate, self.baseline, self.tested or NO_TEST)
 
     @property
     def unmeasured(self) -> bool:
@@ -115,10 +155,8 @@ class Judged(NamedTuple):
             return None
         limit = Fraction(self.gate.threshold)
         if self.gate.op in AGAINST:
-            if self.baseline is None or self.value is None:
-                return None
-            lost = _lost(self.gate, self.value, self.baseline)
-            return None if lost is None else limit - lost
+            lost = self.lost
+            return None if lost is None or self.gate.guard else limit - lost
         return number - limit if self.gate.op == MIN else limit - number
 
 
@@ -129,6 +167,10 @@ class Baseline(NamedTuple):
     thresholds: Mapping[tuple[str, str, str | None], str]
     unlike: str | None = None
     name: str = "the baseline"
+    rows: Rows | None = None
+    """What every metric said of every question of it; None where that is not known."""
+    rowless: str = ""
+    """Why its rows are not known, for people."""
 
 
 Values = Mapping[tuple[str | None, str], Value]
@@ -142,13 +184,16 @@ def judge(
     baseline: Baseline | None = None,
     waivers: tuple[Waiver, ...] = (),
     each: Mapping[tuple[str, str], bool | None] | None = None,
+    tested: Mapping[Gate, Tested] | None = None,
 ) -> list[Judged]:
-    """Every gate's outcome. `each` holds the per-question results that `must_pass` gates ask for."""
+    """Every gate's outcome. `each` holds the per-question results that `must_pass` gates ask for, `tested` what the
+    questions of both runs say of gates that compare.
+    """
     waived = {waiver.gate: waiver for waiver in waivers}
     judged = []
     for gate in gates:
         value = values.get((gate.slice, gate.metric))
-        one = _judge_one(gate, value, baseline, each or {})
+        one = _judge_one(gate, value, baseline, each or {}, (tested or {}).get(gate))
         if one.outcome in (Outcome.FAIL, Outcome.UNDECIDED):
             one = one._replace(waiver=waived.get(name_of(gate)))
         judged.append(one)
@@ -169,7 +214,7 @@ def with_defaults(named: tuple[Gate, ...], usual: Iterable[Gate], evidence: str)
     said = {(gate.metric, gate.suite) for gate in named if gate.slice is None and gate.op != EACH}
     stays = bool(named)
     return named + tuple(
-        gate._replace(evidence=evidence, kept=stays) for gate in usual if (gate.metric, gate.suite) not in said
+        with_evidence(gate, evidence)._replace(kept=stays) for gate in usual if (gate.metric, gate.suite) not in said
     )
 
 
@@ -199,7 +244,11 @@ def name_of(gate: Gate) -> str:
 
 
 def _judge_one(
-    gate: Gate, value: Value | None, baseline: Baseline | None, each: Mapping[tuple[str, str], bool | None]
+    gate: Gate,
+    value: Value | None,
+    baseline: Baseline | None,
+    each: Mapping[tuple[str, str], bool | None],
+    tested: Tested | None,
 ) -> Judged:
     previous = None if baseline is None else baseline.thresholds.get((gate.metric, gate.op, gate.slice))
     if value is None:
@@ -223,8 +272,11 @@ def _judge_one(
         compared = baseline.values.get((gate.slice, gate.metric))
         if compared is None:
             return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} does not have this number", value)
-    outcome, reason = _compare(gate, value, compared)
-    return Judged(gate, outcome, reason, value, baseline=compared, previous=previous)
+    if gate.guard and (tested or NO_TEST).without:
+        return Judged(gate, Outcome.NOT_MEASURED, (tested or NO_TEST).without or "", value, baseline=compared)
+    tested = (tested or NO_TEST) if compared is not None and gate.evidence != POINT else None
+    outcome, reason = _compare(gate, value, compared, tested or NO_TEST)
+    return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
 
 
 def _judge_each(gate: Gate, value: Value, each: Mapping[tuple[str, str], bool | None]) -> Judged:
@@ -267,31 +319,44 @@ def _too_few(gate: Gate, value: Value) -> str | None:
     return f"{cases} {value.cases} are fewer than min_n = {gate.min_n}"
 
 
-def _compare(gate: Gate, value: Value, baseline: Fraction | None) -> tuple[Outcome, str]:
-    number, limit = value.exact or Fraction(0), Fraction(gate.threshold)
+def _upper(gate: Gate, baseline: Fraction, tested: Tested) -> Fraction | None:
+    """The loss that is not excluded, in the unit of the threshold."""
+    if tested.upper is None or (gate.op == WORSE and not baseline):
+        return None
+    upper = Fraction(tested.upper)
+    return upper / abs(baseline) if gate.op == WORSE else upper
+
+
+def _compare(gate: Gate, value: Value, baseline: Fraction | None, tested: Tested) -> tuple[Outcome, str]:
     if few := _too_few(gate, value):
         return Outcome.UNDECIDED, few
     lost = None if baseline is None else _lost(gate, value, baseline)
-    if _for_a_person(gate, number if baseline is None else lost):
+    if _for_a_person(gate, value.exact if baseline is None else lost):
         return Outcome.UNDECIDED, f"in the review band {' … '.join(gate.review or ())}: a person decides"
-    if baseline is not None:
-        if lost is not None and lost <= limit:
-            return Outcome.PASS, ""
-        return Outcome.FAIL, "dropped too far" if value.better == "higher" else "rose too far"
-    interval = value.interval
-    if gate.evidence == "interval" and interval is not None:
+    if baseline is None:
+        return _hold(gate, value)
+    loss = Loss(lost, Fraction(gate.threshold), Fraction(gate.effect_text), _upper(gate, baseline, tested))
+    worded = "dropped too far" if value.better == "higher" else "rose too far"
+    return decide(gate.evidence, loss, tested, worded)
+
+
+def _hold(gate: Gate, value: Value) -> tuple[Outcome, str]:
+    """A number against its threshold. Under `interval` one without an interval decides nothing; a count has none, and
+    needs none: it is what happened, and no estimate.
+    """
+    number, limit, interval = value.exact or Fraction(0), Fraction(gate.threshold), value.interval
+    if gate.evidence == INTERVAL and value.den is not None:
+        if interval is None:
+            return Outcome.UNDECIDED, f"it has no interval: {value.boundless or 'none is known for such a number'}"
         low, high = map(Fraction, interval)
         if (low >= limit) if gate.op == MIN else (high <= limit):
             return Outcome.PASS, ""
         if (high < limit) if gate.op == MIN else (low > limit):
             return Outcome.FAIL, "the whole interval is on the wrong side"
         return Outcome.UNDECIDED, "the interval straddles the threshold"
-    good = number >= limit if gate.op == MIN else number <= limit
-    return (
-        (Outcome.PASS, "")
-        if good
-        else (Outcome.FAIL, "below the threshold" if gate.op == MIN else "above the threshold")
-    )
+    if number >= limit if gate.op == MIN else number <= limit:
+        return Outcome.PASS, ""
+    return Outcome.FAIL, "below the threshold" if gate.op == MIN else "above the threshold"
 
 
 IMPLIED = ("missing", "errors")

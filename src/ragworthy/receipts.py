@@ -18,8 +18,10 @@ from ragworthy.load.plugins import METRICS, load_file, load_point
 from ragworthy.metrics.facts.redirects import Table
 from ragworthy.names import VERSION
 from ragworthy.policy.declare import Declared, Input
+from ragworthy.policy.proofs import CLUSTERS, proving_of
 from ragworthy.policy.read import load_policy
 from ragworthy.policy.sections import check_settings
+from ragworthy.proving import Proving
 from ragworthy.report import receipt
 from ragworthy.suites import SUITES
 from ragworthy.suites.answers.suite import pack_path
@@ -91,13 +93,20 @@ def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
     settings = {key: list(value) if isinstance(value, tuple) else value for key, value in written}
     gates = [_written(gate) for gate in request.gates]
     trec = any(request.get(key) is not None for key in TREC)
-    return options | {"suite": request.suite, "trec": trec, "settings": settings, "gates": gates}
+    return options | _proven(request) | {"suite": request.suite, "trec": trec, "settings": settings, "gates": gates}
+
+
+def _proven(request: flow.Request) -> dict[str, Any]:
+    """How losses were to be proven, where it is not the usual way."""
+    given = {**request.proving._asdict(), "cluster": request.cluster}
+    usual = {**Proving()._asdict(), "cluster": CLUSTERS[0]}
+    return {key: value for key, value in given.items() if value != usual[key]}
 
 
 def _written(gate: Gate) -> dict[str, Any]:
     """A gate as a receipt keeps it; that nobody wrote it, or named it, is said only where it is so."""
     fields = {**gate._asdict(), "must_pass": list(gate.must_pass)}
-    return {key: value for key, value in fields.items() if key not in ("usual", "kept") or value}
+    return {key: value for key, value in fields.items() if key not in ("usual", "kept", "min_effect") or value}
 
 
 def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
@@ -137,6 +146,8 @@ def _scored(asked: receipt.Asked, found: dict[str, Path], flags: dict[str, Any])
     settings = declared.settings(**written)
     check_settings(settings, declared, "")
     gates = [msgspec.structs.asdict(gate) for gate in asked.gates]
+    how = {"alpha": asked.alpha, "seed": asked.seed, "cluster": asked.cluster}
+    flags = flags | proving_of(how, "request")._asdict()
     return flow.Request(
         suite=declared.name,
         given=_given(declared, settings, found, trec=bool(asked.trec)),

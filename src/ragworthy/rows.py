@@ -24,8 +24,11 @@ MOST = 100_000
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NONE = "-"
 
-Word = bool | int | float | Fraction | tuple[int, int] | None
+Number = bool | int | float | Fraction
+Word = Number | tuple[Number, Number] | None
 """What a metric says of one question: a number, a part of a whole, or None where it is no case of the metric."""
+RUNS = "runs:"
+"""Stands in `own` before the metrics whose column it is, each id after a blank: what they say of every single run."""
 
 
 class Rows(NamedTuple):
@@ -49,6 +52,18 @@ class Rows(NamedTuple):
         """Where each question stands."""
         return {qid: nth for nth, qid in enumerate(self.qids)}
 
+    def of_runs(self, metric: str) -> tuple[tuple[Word, ...], ...]:
+        """What a metric says of every run of each question, for percentiles; its word where there is one for all.
+
+        >>> rows = Rows(("a", "b"), ("a", "b"), (None, None), (None, None), (2, 0), ((), ()), {"m": (1, 0)})
+        >>> rows.of_runs("m"), rows._replace(own={"runs: m n": ("4 1/2", None)}).of_runs("m")
+        (((1,), (0,)), ((4, Fraction(1, 2)), ()))
+        """
+        for name, column in self.own.items():
+            if name.startswith(RUNS) and metric in name.split(" ")[1:]:
+                return tuple(tuple(map(word_of, text.split(" "))) if text else () for text in column)
+        return tuple(() if word is None else (word,) for word in self.words.get(metric, (None,) * len(self.qids)))
+
 
 class UnreadableError(ValueError):
     """Rows that are not what was written: the message says what was expected."""
@@ -68,7 +83,7 @@ def encoded(rows: Rows) -> dict[str, Any]:
         "label": _column(rows.labels, str),
         "cause": _column(rows.causes, str),
         "runs": _column(rows.runs, str),
-        "slices": _column(rows.slices, lambda names: "\n".join(names)),
+        "slices": _column(rows.slices, _listed),
         "words": {name: _column(words, text_of) for name, words in rows.words.items()},
         "own": {name: _column(column, str) for name, column in rows.own.items()},
     }
@@ -99,7 +114,7 @@ def _read(given: dict[str, Any]) -> Rows:
         tuple(_plain(given["label"], size, str)),
         tuple(_plain(given["cause"], size, str)),
         tuple(_plain(given["runs"], size, int)),
-        tuple(tuple(text.split("\n")) if text else () for text in _plain(given["slices"], size, str)),
+        tuple(_plain(given["slices"], size, lambda text: tuple(msgspec.json.decode(text, type=list[str])))),
         {name: tuple(_plain(column, size, word_of)) for name, column in given["words"].items()},
         {name: tuple(_plain(column, size, str)) for name, column in given["own"].items()},
     )
@@ -112,7 +127,7 @@ def text_of(word: Any) -> str:
     ['1', '2/3', '0.25', '3:4']
     """
     if isinstance(word, tuple):
-        return f"{word[0]}:{word[1]}"
+        return ":".join(map(text_of, word))
     if isinstance(word, float):
         return repr(word)
     number = Fraction(word)
@@ -126,8 +141,10 @@ def word_of(text: str) -> Word:
     [1, Fraction(2, 3), 0.25, (3, 4)]
     """
     part, colon, whole = text.partition(":")
-    if colon:
-        return int(part), int(whole)
+    return (_number(part), _number(whole)) if colon else _number(text)
+
+
+def _number(text: str) -> Number:
     if "/" in text:
         found = ratio(text)
         if found is None:
@@ -136,16 +153,20 @@ def word_of(text: str) -> Word:
     return int(text) if text.lstrip("-").isdigit() else float(text)
 
 
+def _listed(names: Sequence[str]) -> str:
+    return msgspec.json.encode(names).decode()
+
+
 def _column(given: Sequence[Any], write: Callable[[Any], str]) -> dict[str, Any]:
     """Values once, and which of them each question has: a text where one character is enough."""
-    places: dict[str, int] = {}
-    codes = [None if one is None else places.setdefault(write(one), len(places)) for one in given]
-    order = sorted(places)  # the same values give the same bytes, whichever question came first
-    rank = {places[text]: nth for nth, text in enumerate(order)}
-    ranked = [None if code is None else rank[code] for code in codes]
+    texts = {one: write(one) for one in dict.fromkeys(given) if one is not None}
+    order = sorted(set(texts.values()))  # the same values give the same bytes, whichever question came first
+    rank = {text: nth for nth, text in enumerate(order)}
     if len(order) > len(_ALPHABET):
-        return {"values": order, "codes": ranked}
-    return {"values": order, "codes": "".join(_NONE if code is None else _ALPHABET[code] for code in ranked)}
+        places: dict[Any, Any] = {one: rank[text] for one, text in texts.items()}
+        return {"values": order, "codes": list(map(places.get, given))}
+    letters = {one: _ALPHABET[rank[text]] for one, text in texts.items()} | {None: _NONE}
+    return {"values": order, "codes": "".join(map(letters.__getitem__, given))}
 
 
 def _plain(column: Any, size: int, read: Callable[[str], Any]) -> list[Any]:

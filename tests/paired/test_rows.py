@@ -60,7 +60,7 @@ def small() -> Rows:
 def test_few_different_values_take_one_character_a_question() -> None:
     body = encoded(small())
     assert body["words"]["answers.precision"] == {"values": ["1", "1/3"], "codes": "01-"}
-    assert body["slices"] == {"values": ["", "type=table", "type=table\ntopic=x"], "codes": "102"}
+    assert body["slices"] == {"values": ['["type=table","topic=x"]', '["type=table"]', "[]"], "codes": "120"}
 
 
 def test_many_different_values_are_named_by_their_places() -> None:

@@ -23,9 +23,11 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("codes", "safe"),
         ("errors",),
         ("ids", "records", "files", "stats"),
-        ("rows", "paired"),
+        ("rows", "paired", "proving"),
         ("gates",),
         ("metrics",),
+        ("differences",),
+        ("proofs",),
     ),
     (("wire",), ("load",), ("policy",)),
     (
@@ -52,7 +54,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
 PLACE = {
     name: (level, step) for level, steps in enumerate(LAYERS) for step, names in enumerate(steps) for name in names
 }
-PURE = {"metrics", "stats", "gates", "paired"}
+PURE = {"metrics", "stats", "gates", "paired", "proving", "differences", "proofs"}
 LONG_FUNCTIONS = {
     "cli.arguments:parser": "a list of commands",
     "gold.lint:sarif": "one literal object",

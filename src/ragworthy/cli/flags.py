@@ -89,7 +89,11 @@ def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
     one.add_argument("--profile", choices=("default", "reference"), default="default",
                      help="reference: print what the sources' own scorer prints")  # fmt: skip
     one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run")
-    one.add_argument("--evidence", choices=("point", "interval"), default="point", help="what decides a gate")
+    one.add_argument("--evidence", choices=("point", "interval"), default="point",
+                     help="what decides a gate on one number; those that compare are decided by questions")  # fmt: skip
+    one.add_argument("--alpha", metavar="RATE", help="how often a loss may be called proven by luck (default 0.05)")
+    one.add_argument("--cluster", choices=("document", "question"), help="which questions stand or fall together")
+    one.add_argument("--seed", type=count, metavar="N", help="where chance begins when losses are tested (default 0)")
     for name in last:
         own[name].add(one)
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")

@@ -207,9 +207,9 @@ def diff(given: argparse.Namespace) -> int:
     from ragworthy.experiments import index_diff as diffing
     from ragworthy.gates import Gate
     from ragworthy.policy.gate_text import parse_gate_text
+    from ragworthy.suites import SUITES
     from ragworthy.suites.retrieval import Retrieval
     from ragworthy.suites.retrieval.compared import churn_lines
-    from ragworthy.suites.retrieval.rules import default_gates
 
     if not given.gold and not given.queries:
         raise usage_error("expected --gold, --queries or both")
@@ -227,7 +227,7 @@ def diff(given: argparse.Namespace) -> int:
         return int(Exit.SHIP)
     drop = number_of("--max-drop", given.max_drop, "share")
     settings = Retrieval(ks=depths(given.k), delta_s=given.delta_s, max_drop=drop, against_live=not given.canary)
-    gates: tuple[Gate, ...] = default_gates(settings, {"live": given.live})
+    gates: tuple[Gate, ...] = SUITES["retrieval"].default_gates(settings, {"live": given.live})
     if given.gates:
         named = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval")
         gates = named.beside(gates, "point")

@@ -18,6 +18,7 @@ from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.policy.declare import Declared, Setting
 from ragworthy.policy.gate_text import Named, parse_gate_text
+from ragworthy.policy.proofs import proving_of
 from ragworthy.policy.sections import NUMBERS, parse_limits
 from ragworthy.report import write as writing
 from ragworthy.suites import SUITES
@@ -46,6 +47,7 @@ def score(given: argparse.Namespace) -> int:
         plugins=plugins,
         baseline=Path(given.baseline) if given.baseline else None,
         lock=Path(given.lock) if given.lock else None,
+        **proving_of({"alpha": given.alpha, "cluster": given.cluster, "seed": given.seed}, "command line")._asdict(),
         **options(given),
     )
     if getattr(given, "item", None):

@@ -11,6 +11,7 @@ from ragworthy.files import read_text, sha256_of, shown_path
 from ragworthy.gates import Baseline
 from ragworthy.names import REPORT_SCHEMA
 from ragworthy.records import SchemaOnly, explained
+from ragworthy.rows import Rows, UnreadableError, decoded
 from ragworthy.stats import exact, ratio
 
 
@@ -20,6 +21,8 @@ class _Input(msgspec.Struct, frozen=True):
 
 
 _LARGEST = 10**18
+NO_ROWS = "it was written by an earlier version, which kept no rows"
+"""Why an old report can be compared by its numbers alone."""
 
 
 class _Number(msgspec.Struct, frozen=True):
@@ -54,6 +57,7 @@ class _Suite(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
     metrics: dict[str, _Number]
     slices: dict[str, dict[str, _Number]]
+    rows: Any = None
 
 
 class _Gate(msgspec.Struct, frozen=True):
@@ -78,6 +82,10 @@ class Earlier(NamedTuple):
     verdict: str
     suite: _Suite
     gates: list[_Gate]
+    rows: Rows | None = None
+    """What every metric said of every question."""
+    rowless: str = ""
+    """Why there are no rows, for people."""
 
 
 def suites_in(path: Path) -> list[str]:
@@ -91,7 +99,21 @@ def load_report(path: Path, suite: str) -> Earlier:
     if suite not in report.suites:
         message = "expected this suite, got a report without it"
         raise data_error("RW-B01", message, where=str(path), field=f"suites.{suite}")
-    return Earlier(shown_path(path), sha256_of(path), report.verdict, report.suites[suite], report.gates)
+    found = report.suites[suite]
+    rows, rowless = _rows(found.rows, path, suite)
+    return Earlier(shown_path(path), sha256_of(path), report.verdict, found, report.gates, rows, rowless)
+
+
+def _rows(given: Any, path: Path, suite: str) -> tuple[Rows | None, str]:
+    """The rows of a suite, or why it has none; whoever changed one of them is found out."""
+    if given is None:
+        return None, NO_ROWS
+    if isinstance(given, dict) and isinstance(why := given.get("none"), str):
+        return None, f"it has no rows ({why})"
+    try:
+        return decoded(given), ""
+    except UnreadableError as error:
+        raise data_error("RW-B02", str(error), where=str(path), field=f"suites.{suite}.rows") from None
 
 
 def _report(path: Path) -> _Report:
@@ -126,4 +148,4 @@ def as_baseline(earlier: Earlier, unlike: str | None) -> Baseline:
         if number.exact is not None
     }
     thresholds = {(gate.metric, gate.op, gate.slice): gate.threshold for gate in earlier.gates}
-    return Baseline(values, thresholds, unlike)
+    return Baseline(values, thresholds, unlike, rows=earlier.rows, rowless=earlier.rowless)

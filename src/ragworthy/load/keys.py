@@ -5,7 +5,11 @@ _FORM = 'how texts are made comparable: "exact", "nfkc", "folded" or "letters"; 
 KEYS: dict[str, dict[str, str]] = {
     "": {
         "version": "the policy format; 1",
-        "evidence": '"point" (the value decides) or "interval" (the 95 % interval decides)',
+        "evidence": '"point" (the value decides) or "interval" (the 95 % interval decides), for gates on one number; '
+        "gates that compare are decided by the questions that changed",
+        "alpha": "how often a verdict may call a loss proven where nothing changed; default 0.05",
+        "cluster": 'which questions stand or fall together: those of one "document" (default), or each "question"',
+        "seed": "where chance begins when a loss is tested; default 0",
         "defaults": "whether the default gates of a suite hold beside those that are named; default true",
         "plugins": "metrics of your own: paths of Python files, or names of installed plugins; their code is run",
         "baseline": "path of the JSON report of an accepted run, for max_drop",
@@ -24,7 +28,9 @@ KEYS: dict[str, dict[str, str]] = {
         "suite": 'the suite to judge, for a metric that another one borrows: "latency" with answers.precision',
         "slice": 'judge only the questions of this slice, e.g. "topic=billing"',
         "min_n": "with fewer cases than this the gate is undecided",
-        "evidence": "overrides the policy's evidence for this gate",
+        "evidence": 'overrides what decides this gate: "point", "interval", or "paired" (the questions that changed), '
+        "which is the default of max_drop and max_worse",
+        "min_effect": "with max_drop or max_worse: a proven loss fails the gate only beyond this; default: that limit",
         "must_pass": "qids that must each be good",
         "optional": "when true, the gate may be unmeasured",
         "review": "[low, high]: a value inside is for a person to decide; with max_drop or max_worse, a loss inside",

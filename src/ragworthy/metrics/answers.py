@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.registry import metric
-from ragworthy.names import Label, Stage
+from ragworthy.names import HARMLESS, Label, Stage
 
 SHIPPED = "shipped answers"
 
@@ -244,6 +244,18 @@ def by_reference_only(known: Iterable[Facts]) -> bool:
     """
     answerable = [facts.by_reference for facts in known if facts.answerable]
     return bool(answerable) and all(answerable)
+
+
+@metric(
+    better="higher",
+    cases="questions",
+    event="as they should be",
+    undefined="there is no question",
+    source="Ragworthy: the guard against a broad drop",
+)
+def good(facts: Facts) -> bool | None:
+    """Share of questions with nothing wrong: right and cited where there is an answer, refused where there is none."""
+    return label(facts) in HARMLESS
 
 
 def label(facts: Facts) -> Label:

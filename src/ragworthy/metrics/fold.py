@@ -58,7 +58,10 @@ def _share(metric: "Metric", words: list[Any], base: g.Value) -> g.Value:
 def _percentile(percent: int, metric: "Metric", words: list[Any], base: g.Value) -> g.Value:
     ordered = in_order(words)
     interval = percentile_interval(ordered, percent) if base.independent is None else None
-    return _numbered(base, percentile(ordered, percent), len(words))._replace(interval=interval, rate=False)
+    few = f"{len(words)} {base.cases} are too few to bound a percentile"
+    boundless = "" if interval is not None else few if base.independent is None else "some cases are the same"
+    value = _numbered(base, percentile(ordered, percent), len(words))
+    return value._replace(interval=interval, rate=False, boundless=boundless)
 
 
 def _mean(metric: "Metric", words: list[Any], base: g.Value) -> g.Value:

@@ -165,16 +165,20 @@ class Declared(NamedTuple):
 
     def default_gates(self, settings: Any, given: Mapping[str, Any]) -> "tuple[Gate, ...]":
         """What holds when nobody says otherwise, by the settings and the files that are given."""
+        from ragworthy.gates import with_evidence
+
         with self.named():
             gates: tuple[Gate, ...] = self._module("rules").default_gates(settings, given)
-        return gates
+        return tuple(with_evidence(gate, gate.evidence) for gate in gates)
 
     @property
     def regression(self) -> "tuple[Gate, ...]":
         """The usual rules against a baseline."""
+        from ragworthy.gates import with_evidence
+
         with self.named():
             gates: tuple[Gate, ...] = self._module("rules").REGRESSION
-        return gates
+        return tuple(with_evidence(gate, gate.evidence) for gate in gates)
 
     def metrics_of(self, given: Mapping[str, Any]) -> "Mapping[str, Metric] | None":
         """The metrics that gates may name because a file of the suite defines them; None where no file does.

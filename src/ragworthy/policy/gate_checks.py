@@ -7,9 +7,10 @@ from ragworthy.gates import AGAINST, DROP, EACH, MAX, MIN, WORSE, Gate, name_of
 from ragworthy.load.checker import Checker, closest, shown
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K
+from ragworthy.proving import ABSOLUTE, DIFFERENCE, PAIRED, POINT
 from ragworthy.stats import exact
 
-EVIDENCE = ("point", "interval")
+EVIDENCE = ABSOLUTE
 LIMITS = {MIN: "min", MAX: "max", DROP: "max_drop", WORSE: "max_worse"}
 """How a table writes each kind of limit."""
 ENDLESS = 10**9
@@ -34,8 +35,13 @@ def check_gate(check: Checker, gate: Gate, metric: registry.Metric, here: str) -
     key = LIMITS.get(gate.op)
     if gate.min_n < 0:
         check.say("RW-P03", f"{here}min_n", f"expected 0 or more, got {gate.min_n}")
-    if gate.evidence not in EVIDENCE:
-        check.say("RW-P03", f"{here}evidence", f"expected {' or '.join(map(shown, EVIDENCE))}, got {gate.evidence}")
+    if gate.evidence not in DIFFERENCE:
+        check.say("RW-P03", f"{here}evidence", f"expected {' or '.join(map(shown, DIFFERENCE))}, got {gate.evidence}")
+    elif gate.evidence == PAIRED and gate.op not in AGAINST:
+        what = f"paired with {key or 'must_pass'}, which compares nothing"
+        check.say("RW-P19", f"{here}evidence", f"expected {' or '.join(map(shown, EVIDENCE))}, got {what}")
+    if gate.min_effect is not None and (bad := bad_effect(gate)):
+        check.say("RW-P20", f"{here}min_effect", bad)
     if gate.slice is not None and (bad := bad_slice(gate.slice)):
         check.say("RW-P03", f"{here}slice", bad)
     if gate.review is not None and (bad := bad_band(gate.review)):
@@ -46,8 +52,22 @@ def check_gate(check: Checker, gate: Gate, metric: registry.Metric, here: str) -
         return
     if exact(gate.threshold) is None:
         check.say("RW-P03", f"{here}{key}", f"expected a number, got {gate.threshold}")
-    elif bad := against(metric, gate.op) or idle_threshold(metric, gate.op, gate.threshold):
+    elif not gate.guard and (bad := against(metric, gate.op) or idle_threshold(metric, gate.op, gate.threshold)):
         check.say("RW-P05", f"{here}{key}", bad)
+
+
+def bad_effect(gate: Gate) -> str | None:
+    """Why the least loss that may fail a gate cannot be meant."""
+    effect, tolerance = exact(gate.min_effect or ""), exact(gate.threshold)
+    if gate.op not in AGAINST:
+        return f"expected max_drop or max_worse beside it, got {LIMITS.get(gate.op, 'must_pass')}"
+    if gate.evidence == POINT:
+        return f'expected evidence = "{PAIRED}" beside it, got "{POINT}", by which nothing is proven'
+    if effect is None or effect < 0:
+        return f"expected a number from 0 up, got {gate.min_effect}"
+    if tolerance is not None and effect > tolerance:
+        return f"expected at most the tolerance, {gate.threshold}, got {gate.min_effect}"
+    return None
 
 
 def against(metric: registry.Metric, op: str) -> str | None:

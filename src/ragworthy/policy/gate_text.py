@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 from ragworthy.errors import data_error, policy_error
 from ragworthy.files import read_text
-from ragworthy.gates import EACH, MAX, MIN, Gate, with_defaults
+from ragworthy.gates import AGAINST, EACH, MAX, MIN, Gate, with_defaults, with_evidence
 from ragworthy.load.checker import Checker, load_toml, shown, written
 from ragworthy.load.keys import KEYS
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K
 from ragworthy.policy.gate_checks import (
-    EVIDENCE,
     LIMITS,
     Known,
     bad_band,
@@ -23,6 +22,7 @@ from ragworthy.policy.gate_checks import (
     idle_threshold,
     unknown_metric,
 )
+from ragworthy.proving import DIFFERENCE
 
 MOST_KS = 8
 DEFAULTS = "defaults"
@@ -100,21 +100,13 @@ def _gate(
         threshold="",
         slice=_slice(check, table, here),
         min_n=min_n,
-        evidence=check.choice(table, "evidence", EVIDENCE, here, evidence),
+        evidence=check.choice(table, "evidence", DIFFERENCE, here, evidence),
         optional=bool(check.take(table, "optional", bool, here, "true or false")),
         review=_band(check, table, here),
         why=check.take(table, "why", str, here, "a text"),
         suite=_suite_of(check, table, here, found, only),
     )
-    gates = []
-    for op, key in LIMITS.items():
-        if key in table:
-            number = written(table[key])
-            if number is None:
-                check.say("RW-P03", f"{here}{key}", f"expected a number, got {shown(table[key])}")
-                continue
-            gates.append(common._replace(op=op, threshold=number))
-            check_gate(check, gates[-1], found.metric, here)
+    gates = _limited(check, table, here, common, found.metric)
     must_pass = check.strings(table, "must_pass", here)
     if must_pass:
         gates.append(common._replace(op=EACH, threshold=str(len(must_pass)), must_pass=must_pass, review=None))
@@ -122,6 +114,36 @@ def _gate(
     if not gates and not check.problems:
         check.say("RW-P11", here[:-1], "expected one of min, max, max_drop, max_worse, must_pass, got none")
     return gates
+
+
+def _limited(check: Checker, table: dict[str, Any], here: str, common: Gate, metric: registry.Metric) -> list[Gate]:
+    """A gate for each limit that a table has; one that compares is decided by questions unless the table says else."""
+    gates = []
+    effect = _effect(check, table, here)
+    for op, key in LIMITS.items():
+        if key not in table:
+            continue
+        number = written(table[key])
+        if number is None:
+            check.say("RW-P03", f"{here}{key}", f"expected a number, got {shown(table[key])}")
+            continue
+        made = common._replace(op=op, threshold=number, min_effect=effect if op in AGAINST else None)
+        gates.append(made if "evidence" in table else with_evidence(made, made.evidence))
+        check_gate(check, gates[-1], metric, here)
+    if effect is not None and not any(gate.op in AGAINST for gate in gates):
+        got = " and ".join(LIMITS[gate.op] for gate in gates) or "neither"
+        check.say("RW-P20", f"{here}min_effect", f"expected max_drop or max_worse beside it, got {got}")
+    return gates
+
+
+def _effect(check: Checker, table: dict[str, Any], here: str) -> str | None:
+    """The loss that must be exceeded before a proven one fails the gate, as it is written."""
+    if "min_effect" not in table:
+        return None
+    number = written(table["min_effect"])
+    if number is None:
+        check.say("RW-P03", f"{here}min_effect", f"expected a number, got {shown(table['min_effect'])}")
+    return number
 
 
 def _suite_of(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ragworthy.errors import policy_error
 from ragworthy.files import read_text
-from ragworthy.gates import Gate, Waiver, name_of, with_defaults
+from ragworthy.gates import AGAINST, Gate, Waiver, name_of, with_defaults, with_evidence
 from ragworthy.load.checker import Checker, load_toml, shown
 from ragworthy.load.keys import KEYS
 from ragworthy.load.plugins import Plugin, load_metrics, using_metrics
@@ -16,7 +16,9 @@ from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, SUITES
 from ragworthy.policy.gate_checks import EVIDENCE, Known
 from ragworthy.policy.gate_text import DEFAULTS, parse_gates
+from ragworthy.policy.proofs import parse_proving
 from ragworthy.policy.sections import Section, Suites, every_key, paths_of, sections
+from ragworthy.proving import Proving
 
 VERSION = 1
 
@@ -36,6 +38,8 @@ class Policy(NamedTuple):
     """The day on which its waivers were judged."""
     plugins: tuple[Plugin, ...] = ()
     """Metrics from elsewhere, loaded."""
+    proving: Proving = Proving()
+    cluster: str = "document"
 
     @property
     def folder(self) -> Path:
@@ -103,10 +107,12 @@ def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | N
     waivers = _waivers(check, table.get("waiver", []), gates, today, partial(_whole_name, known=known, k=k, only=only))
     freeze = check.take(table, "freeze", dict, "", "a table") or {}
     check.known(freeze, KEYS["freeze"], "freeze.")
+    how = parse_proving(check, table)
     signers = check.strings(freeze, "signers", "freeze.") or ()
     baseline = check.take(table, "baseline", str, "", "a path")
     check.stop()
-    return Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today)
+    policy = Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today)
+    return policy._replace(proving=how.proving, cluster=how.cluster)
 
 
 def _with_defaults(
@@ -139,9 +145,10 @@ def suite_of(gate: Gate) -> str | None:
 
 
 def _regression(gates: tuple[Gate, ...], rules: Iterable[Gate], evidence: str) -> tuple[Gate, ...]:
-    """The rules against the last accepted run; what the policy says itself stands."""
+    """The rules against the last accepted run; what the policy says itself stands. Nothing may be proven worse."""
     said = {(gate.metric, gate.op, gate.suite) for gate in gates if gate.slice is None}
-    return tuple(gate._replace(evidence=evidence) for gate in rules if (gate.metric, gate.op, gate.suite) not in said)
+    added = [with_evidence(gate, evidence) for gate in rules if (gate.metric, gate.op, gate.suite) not in said]
+    return tuple(gate._replace(min_effect="0") if gate.op in AGAINST else gate for gate in added)
 
 
 def _known(check: Checker, there: tuple[Section, ...], suites: Suites, folder: Path) -> Known:

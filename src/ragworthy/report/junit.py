@@ -48,6 +48,8 @@ def _judged(gate: dict[str, Any], report: dict[str, Any], voices: Voices) -> tup
     detail = f"{gate['metric']}: {gate['shown']['value']}, expected {gate['shown']['rule']}"
     if gate["reason"]:
         detail += f" ({gate['reason']})"
+    if gate.get("paired") and gate["note"]:
+        detail += f"; {gate['note']}"
     outcome = gate["outcome"]
     if "waiver" in gate:
         waived = f"waived until {gate['waiver']['expires']}: {gate['waiver']['reason']}"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.report import compared
 from ragworthy.report.part import Voice, Voices, blamed, partial_notes
 from ragworthy.report.show import (
     cases,
@@ -110,6 +111,9 @@ def _head(report: dict[str, Any], voices: Voices) -> list[str]:
         outcome = "⏸ waived" if "waiver" in gate else outcome
         rows.append((name, outcome, *(shown[key] for key in ("value", "cases", "interval", "rule", "margin"))))
     lines += [*_table(("gate", "outcome", "value", "cases", "95 % interval", "threshold", "margin"), rows), ""]
+    of_pairs, pairs, alike = compared.table(report["gates"])
+    lines += [*_table(of_pairs, pairs), ""] if pairs else []
+    lines += [fill("- {}", line) for line in alike]
     for gate in report["gates"]:
         lines += [fill("- {}: {}", _named(gate), note) for note in gate_notes(gate)]
     lines += [fill("- {}", note) for note in default_notes(report["gates"])]

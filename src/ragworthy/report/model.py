@@ -6,7 +6,7 @@ from typing import Any
 
 from ragworthy import gates as g
 from ragworthy.names import REPORT_SCHEMA, VERSION, exit_code
-from ragworthy.report import show
+from ragworthy.report import compared, show
 from ragworthy.report.part import Part
 from ragworthy.stats import cases_needed
 
@@ -97,10 +97,11 @@ def _gate(one: g.Judged) -> dict[str, Any]:
         "evidence": gate.evidence,
         "min_n": gate.min_n,
         "optional": gate.optional,
-        "note": too_small(one),
+        "note": compared.note(one) or too_small(one),
     }
     if gate.op in g.AGAINST:
         entry["baseline"] = None if one.baseline is None else float(one.baseline)
+        entry["paired"] = compared.entry(one)
     if gate.op == g.EACH:
         entry["must_pass"] = list(gate.must_pass)
         entry["failing"] = list(one.failing)
@@ -131,7 +132,8 @@ def _shown(one: g.Judged) -> dict[str, str]:
         if one.baseline is not None:
             text = f"{text} (was {show.number(one.baseline, whole=whole)})"
         limit_text = gate.threshold if gate.op == g.DROP else show.percent(float(limit))
-        rule = f"{'rise' if value and value.better == 'lower' else 'drop'} ≤ {limit_text}"
+        word = "rise" if value and value.better == "lower" else "drop"
+        rule = f"no proven {word}" if gate.guard else f"{word} ≤ {limit_text}"
     else:
         text = "–" if number is None else show.number(number, limit, whole=whole)
         rule = f"{'≥' if gate.op == g.MIN else '≤'} {gate.threshold}"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ragworthy import gates as g
 from ragworthy.codes import CATALOGUE
-from ragworthy.names import RELEASE, SMOKE
+from ragworthy.names import RELEASE, SMOKE, Outcome
 from ragworthy.report.show import plural
 
 
@@ -142,6 +142,23 @@ def release_warnings(frozen: Frozen, baseline_verdict: str | None, judged: Seque
         if one.previous is not None and _looser(one):
             message = f"{g.name_of(one.gate)}: the threshold was {one.previous}, now it is {one.gate.threshold}"
             entries.append(plain("RW-W23", message, 0))
+    return entries + _proven(judged)
+
+
+def _proven(judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
+    """Losses that are proven and too small to fail, and questions that are no part of the proof."""
+    entries, unpaired = [], dict[str, None]()
+    for one in judged:
+        tested = one.tested
+        if tested is None:
+            continue
+        if tested.proven and one.outcome is Outcome.PASS:
+            message = f"{g.name_of(one.gate)}: a loss is proven, and not beyond min_effect = {one.gate.effect_text}"
+            entries.append(plain("RW-W106", message, 0))
+        unpaired |= dict.fromkeys((*tested.only_old, *tested.only_new))
+    if unpaired:
+        message = f"{plural(len(unpaired), 'question is', 'questions are')} in one of the compared runs only"
+        entries.append(plain("RW-W107", message, len(unpaired), list(unpaired)[:3]))
     return entries
 
 

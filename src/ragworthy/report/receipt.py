@@ -36,29 +36,26 @@ def build(
         ],
         "request": request,
         "suites": {part.suite: _suite(part) for part in parts},
-        "gates": [
-            {
-                key: gate.get(key)
-                for key in (
-                    "metric",
-                    "op",
-                    "threshold",
-                    "slice",
-                    "evidence",
-                    "num",
-                    "den",
-                    "outcome",
-                    "waiver",
-                )
-            }
-            for gate in report["gates"]
-        ],
+        "gates": [_gate(gate) for gate in report["gates"]],
         "invalid": report["invalid"],
         "verdict": report["verdict"],
         "exit_code": report["exit_code"],
         "report_sha256": hashlib.sha256(rfc8785.dumps(_written(_derived(report)))).hexdigest(),
     }
     return rfc8785.dumps(_written(body))
+
+
+_OF_GATE = ("metric", "op", "threshold", "slice", "evidence", "num", "den", "outcome", "waiver")
+
+
+def _gate(gate: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a gate; of one that compares, how sure its loss is, p-values as texts."""
+    kept = {key: gate.get(key) for key in _OF_GATE}
+    paired = gate.get("paired")
+    if paired is None or "without" in paired:
+        return kept | ({"paired": paired} if paired else {})
+    counts = {key: paired[key] for key in ("min_effect", "worse", "better", "changed", "cases", "clusters")}
+    return kept | {"paired": counts | {key: f"{paired[key]:.12g}" for key in ("p", "adjusted", "alpha")}}
 
 
 _SAFE = 1 << 53
@@ -131,6 +128,7 @@ class AskedGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     review: list[str] | None
     why: str | None
     suite: str | None
+    min_effect: str | None = None
     usual: bool = False
     kept: bool = False
     """Whether nobody named it; what an earlier version wrote does not say."""
@@ -147,6 +145,10 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     suite: str | None = None
     trec: bool | None = None
     settings: dict[str, Any] | None = None
+    alpha: str | None = None
+    seed: int | None = None
+    cluster: str | None = None
+    """How losses were to be proven, where that was said."""
     gates: list[AskedGate] | None = None
     plugins: list[dict[str, str]] | None = None
     """Code from elsewhere that was run, by name, version and hash."""

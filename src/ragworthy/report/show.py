@@ -244,4 +244,4 @@ def gate_notes(gate: dict[str, Any]) -> list[str]:
         notes.append(gate["reason"])
     if "previous" in gate:
         notes.append(f"the baseline's threshold was {gate['previous']}")
-    return [*notes, gate["note"]] if gate["note"] else notes
+    return [*notes, gate["note"]] if gate["note"] and gate.get("paired") is None else notes

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.report import compared
 from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes
 from ragworthy.report.show import (
     cases,
@@ -134,7 +135,10 @@ def _gates(gates: list[dict[str, Any]]) -> list[str]:
         numbers = (shown[key] for key in ("value", "cases", "interval", "rule", "margin"))
         rows.append((gate_name(gate), _outcome(gate), *numbers))
     lines = [*_table(header, rows), ""]
-    notes = [f"  {gate_name(gate)}: {note}" for gate in gates for note in gate_notes(gate)]
+    of_pairs, pairs, alike = compared.table(gates)
+    lines += [*_table(of_pairs, pairs), ""] if pairs else []
+    notes = [f"  {line}" for line in alike]
+    notes += [f"  {gate_name(gate)}: {note}" for gate in gates for note in gate_notes(gate)]
     notes += [f"  {note}" for note in default_notes(gates)]
     return [*lines, *notes, ""] if notes else lines
 

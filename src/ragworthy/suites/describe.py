@@ -13,6 +13,8 @@ from ragworthy.names import Stage, Verdict
 from ragworthy.report import model
 from ragworthy.report.part import Part, release_warnings
 from ragworthy.report.show import plural
+from ragworthy.rows import encoded
+from ragworthy.suites.comparing import steps_of
 from ragworthy.suites.evidence import Case, Extra, Found
 from ragworthy.suites.protocol import Suite
 
@@ -48,12 +50,14 @@ def describe(suite: Suite, found: Found) -> Part:
     body: dict[str, Any] = {}
     for key in _COMMON:
         body |= {**extra.body.get(key, {}), key: common[key]}
+    rows = found.summary.rows
+    body["rows"] = encoded(rows) if rows is not None else {"none": found.summary.rowless}
     return Part(
         suite=suite.name,
         body=body,
         judged=found.judged,
         invalid=invalid,
-        steps=[{"pattern": pattern, "do": do} for pattern, do in extra.steps],
+        steps=[{"pattern": pattern, "do": do} for pattern, do in (*extra.steps, *steps_of(found.judged))],
         provenance=found.opened.provenance(),
         rows=partial(_as_dicts, suite, found),
         files=extra.files,

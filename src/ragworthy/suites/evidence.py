@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 from ragworthy import gates as g
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Cause, Label, Stage
-from ragworthy.report.part import Content, Frozen
+from ragworthy.report.part import Content, Frozen, Part
+from ragworthy.rows import Rows
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
 from ragworthy.suites.slices import Slice
@@ -82,6 +83,10 @@ class Summary(NamedTuple):
     """What each metric says of each case; nothing for metrics of all items at once."""
     own: Any = None
     """What only this suite knows of its numbers: those that they are compared with, for example."""
+    rows: Rows | None = None
+    """What every metric says of every question, as a report keeps it; None where there are too many."""
+    rowless: str = ""
+    """Why there are no rows."""
 
 
 class Bound(NamedTuple):
@@ -90,6 +95,14 @@ class Bound(NamedTuple):
     gates: tuple[g.Gate, ...]
     baseline: g.Baseline | None
     waivers: tuple[g.Waiver, ...]
+
+
+class Step(NamedTuple):
+    """The last step of a score, which is judged beside the other suites."""
+
+    request: Request
+    then: Callable[[Part], Part] = lambda part: part
+    """What is said besides of the part that comes of it."""
 
 
 class Found(NamedTuple):

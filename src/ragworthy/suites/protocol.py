@@ -7,6 +7,7 @@ gates, ledger, rows, offenders, labels, stages, validity. See `flow` for the ord
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from ragworthy.metrics.facts.distance import ACCEPT
 from ragworthy.metrics.fold import as_number, joined, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import HARMLESS, Label
-from ragworthy.policy.declare import Declared, Input, Setting
+from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
-from ragworthy.report.part import Column, Frozen, Table
+from ragworthy.report.part import Column, Frozen, Part, Table
+from ragworthy.rows import MOST, Rows
+from ragworthy.suites.clusters import Topic, clusters_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import (
     Bound,
@@ -33,12 +36,15 @@ from ragworthy.suites.evidence import (
     Ledger,
     Offender,
     Row,
+    Step,
     Summary,
     some_of_each,
 )
 from ragworthy.suites.examine import Seen, usual
+from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.shared import with_settings
 from ragworthy.suites.slices import fields_of
 
 APART = ("tail", "spread")
@@ -84,25 +90,15 @@ class Suite(ABC):
 
     def told(self, request: Request, evidence: Evidence) -> Evidence:
         """The evidence with every setting that two runs must share: a declared one is there whoever forgets it."""
-        unsaid = {
-            one.name: getattr(request.settings, one.field)
-            for one in self.declared.fields()
-            if one.key.told and one.name not in evidence.settings and not self._unset(one, request)
-        }
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in unsaid.items()}
-        if packs := plain.get("refusal_packs"):
-            from ragworthy.load.refusal_packs import told
+        return with_settings(self.declared, request, evidence)
 
-            plain["refusal_packs"] = told(tuple(packs))
-        return evidence._replace(settings=evidence.settings | plain)
+    def steps(self, request: Request, score: Callable[[Request], Part]) -> Step | Part:
+        """What is scored last, where steps depend on each other; or what came of them, where one was the last."""
+        return Step(request)
 
-    def _unset(self, one: Setting, request: Request) -> bool:
-        """Whether a setting is not worth a word: nobody set it, and earlier reports do not have it."""
-        return one.key.quiet and getattr(request.settings, one.field) == one.default
-
-    def steps(self, request: Request, score: Callable[[Request], Any]) -> Any:
-        """Score in one step, or in several where one depends on another."""
-        return score(request)
+    def during(self) -> AbstractContextManager[None]:
+        """What holds while the suite is scored."""
+        return nullcontext()
 
     # the selftest
 
@@ -196,6 +192,30 @@ class Suite(ABC):
     def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
         """The same numbers, where some of them need more than a fold."""
         return summary
+
+    def topics(self, evidence: Evidence, cases: Sequence[Case]) -> Iterable[Topic]:
+        """Where each question belongs, for those that stand or fall together: nothing is known of it."""
+        return (Topic() for _ in cases)
+
+    def times_run(self, case: Case) -> int:
+        """How many runs of a question its words are the mean of."""
+        return int(case.fate is not Fate.MISSING)
+
+    def kept_rows(self, request: Request, evidence: Evidence, summary: Summary) -> Rows | str:
+        """The rows of all questions as a report keeps them, or why there are none."""
+        cases = evidence.cases
+        if len(cases) > MOST:
+            return too_many(len(cases))
+        clusters = clusters_of([case.qid for case in cases], self.topics(evidence, cases)).by(request.cluster)
+        return rows_of(cases, counted(summary), clusters, runs=list(map(self.times_run, cases)), own=self.votes(cases))
+
+    def members(self, rows: Rows, group: str | None) -> list[int]:
+        """The places of the rows that a number is of: those of a slice; None is the whole."""
+        return [nth for nth, slices in enumerate(rows.slices) if group is None or group in slices]
+
+    def votes(self, cases: Sequence[Case]) -> Mapping[str, Sequence[str | None]]:
+        """What metrics of all questions at once look at, question by question: columns of rows, by name."""
+        return {}
 
     def slice_order(self, groups: Iterable[str]) -> list[str]:
         """The slices in the order of the report."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin
+from ragworthy.proving import Proving
 
 Progress = Callable[[int, int], None]
 
@@ -40,9 +41,14 @@ class Request(NamedTuple):
     allow_gold_errors: bool = False
     jobs: int | None = None
     keep_rows: bool = False
+    cluster: str = "document"
+    """What stands or falls together: the questions about one `document`, or each `question` for itself."""
     most_offenders: int = 10
     damage: Any = None
     """What a selftest does to each record that is read (`Damage.do` of `suites/damage.py`); None leaves them alone."""
+
+    proving: Proving = Proving()
+    """How differences are tested."""
 
     def get(self, key: str, default: Any = None) -> Any:
         """An input by its key."""

@@ -8,7 +8,7 @@ from zlib import crc32
 from ragworthy.ids import TYPE_TAGS, parse, section_key, stable
 from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.redirects import Redirects
-from ragworthy.records import RetrievalGold
+from ragworthy.records import GoldSource, RetrievalGold
 from ragworthy.text import fold, squeeze
 
 if TYPE_CHECKING:
@@ -86,6 +86,10 @@ class Wanted(NamedTuple):
     """How many of its ids name documents."""
     by_evidence: bool = False
     """Whether it names evidence or sources."""
+    document: str | None = None
+    """The document of its first relevant block, where that is known."""
+    cluster: str | None = None
+    """What it stands or falls with, where the gold item says so."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -183,7 +187,20 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
         named=named,
         by_evidence=is_named(gold),
         documents=0 if is_named(gold) else sum(bool(rules.document(name)) for name in map(stable, ids_of(gold))),
+        document=_document(gold, blocks, spots),
+        cluster=gold.cluster,
     )
+
+
+def _document(gold: RetrievalGold, blocks: Sequence[frozenset[str]], spots: Mapping[str, Place]) -> str | None:
+    """The document of the first relevant block: as the corpus says, as the gold item says, as the id says."""
+    first = min(blocks[0], default=None) if blocks else None
+    place = spots.get(first) if first is not None else None
+    if place is not None and place.doc is not None:
+        return place.doc
+    for source in gold.gold_source or ():
+        return source.doc if isinstance(source, GoldSource) else source
+    return None
 
 
 def _type(block: frozenset[str], spots: Mapping[str, Place], *, whole: bool) -> str:

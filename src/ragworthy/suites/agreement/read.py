@@ -65,6 +65,8 @@ class Votes(NamedTuple):
     """The ids that only the scholar's file has."""
     auditor_only: Sequence[str] = ()
     asked: Asked | None = None
+    docs: Mapping[str, str] = {}
+    """The documents of chunks, where a corpus is given."""
 
     @property
     def unpaired(self) -> int:

@@ -1,7 +1,7 @@
 """The agreement suite: every pair of two validators' votes, or every ballot of several raters, is one case."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ragworthy import gates as g
@@ -30,6 +30,7 @@ from ragworthy.suites.agreement.read import (
 )
 from ragworthy.suites.agreement.rules import ALWAYS
 from ragworthy.suites.answers.bound import bound_to
+from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.opened import Listed, Opened, unlike_run
@@ -38,8 +39,11 @@ from ragworthy.suites.request import Progress, Request
 
 MEASURED = {"raters": ("ballots",), "operators": ("ballots", "operators")}
 """Whose votes metrics look at, by the form; in all others at the pairs of two validators."""
+KAPPA = "agreement.kappa"
 RELEASE_GATE = g.Gate("agreement.raters", g.MIN, str(r.RELEASE_RATERS))
 """What a release asks of operators besides the other gates."""
+VOTE = "vote:"
+"""Stands before the name of a rater in the columns of rows."""
 SHARED = tuple(
     f"agreement.{name}" for name in ("percent", "kappa", "pairwise", "fleiss", "raters", "operator_variance")
 )
@@ -101,14 +105,16 @@ class Agreement(Suite):
         given = request.get("corpus")
         corpus = load_corpus(given) if given is not None else None
         rules = rules_of(request.settings, corpus)
+        bound = None if given is None else bound_to(opened["gold"], given)
         traced = read_traced(
             opened["gold"],
             opened["trace"],
             rules,
             allow_gold_errors=request.allow_gold_errors,
-            bind=None if given is None else bound_to(opened["gold"], given).bind,
+            bind=None if bound is None else bound.bind,
         )
         votes = vote(traced, rules, self.slice_fields(request), request.damage)
+        votes = votes if bound is None else votes._replace(docs=bound.docs)
         if corpus is None:
             return votes
         sha256 = corpus.sha256
@@ -133,9 +139,24 @@ class Agreement(Suite):
     def whole(self, name: MetricName, cases: Sequence[Case]) -> g.Value:
         """Worked out from all items at once; of operators it is they who are counted."""
         value = super().whole(name, cases)
+        if name.id == KAPPA and value.undefined is None:
+            return _with_interval(value, cases)
         if name.metric.needs != "operators" or value.n is None:
             return value
         return value._replace(n=len(r.raters_of(case.facts for case in cases)))
+
+    def topics(self, evidence: Evidence, cases: Sequence[Case]) -> Iterable[Topic]:
+        """The document of the first gold citation, where votes are on traces; else nothing is known of an item."""
+        docs = evidence.own.docs
+        for case in cases:
+            gold = case.own.gold if isinstance(case.facts, Voted) else None
+            yield Topic() if gold is None else topic_of(gold, docs)
+
+    def votes(self, cases: Sequence[Case]) -> dict[str, list[str | None]]:
+        """A column for each of them: the label that it gives every item, None where it gives none."""
+        ballots = [_ballot_of(case.facts) for case in cases]
+        everybody = dict.fromkeys(rater for ballot in ballots for rater in ballot)
+        return {f"{VOTE}{rater}": [ballot.get(rater) for ballot in ballots] for rater in sorted(everybody)}
 
     # judge
 
@@ -264,6 +285,22 @@ class Agreement(Suite):
 
 
 SUITE = Agreement()
+
+
+def _with_interval(value: g.Value, cases: Sequence[Case]) -> g.Value:
+    """κ with its interval: what leaving out each pair in turn does to it."""
+    from ragworthy.paired.kappa import cohen, jackknife
+
+    found = jackknife([(case.facts.scholar, case.facts.auditor) for case in cases], cohen)
+    if found is None:
+        return value._replace(boundless="without one of the pairs it has no value")
+    return value._replace(interval=found.interval)
+
+
+def _ballot_of(facts: Voted | r.Ballot) -> dict[str, str]:
+    if isinstance(facts, Voted):
+        return {"auditor": facts.auditor, "scholar": facts.scholar}
+    return dict(facts.votes)
 
 
 def _settings(request: Request, cases: Sequence[Case]) -> dict[str, Any]:

@@ -51,6 +51,9 @@ class Bindings(NamedTuple):
     retrieved: bool = False
     """Whether the corpus is what a run retrieved and nothing else: evidence that is not in it was not found."""
 
+    docs: Mapping[str, str] = {}
+    """The document of each chunk by its id, where the corpus says it."""
+
     @property
     def absence(self) -> Absence:
         """What is known of evidence that was not retrieved: this corpus has it, unless it is what a run retrieved."""
@@ -99,6 +102,7 @@ def bindings(gold: Source, chunks: Sequence[Chunk], texts: Mapping[str, str] | N
         stale=stale(by_id, texts or {}),
         again=len(chunks) - len({one.name for one in chunks}),
         retrieved=only_retrieved(chunks),
+        docs={chunk.name: chunk.doc_id for chunk in chunks if chunk.doc_id},
     )
 
 

@@ -32,9 +32,10 @@ def for_text(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
     """The gates where no question has evidence: those on citations that nobody wrote give way to one on the text."""
     gone = [gate for gate in gates if gate.usual and needs_evidence(gate.metric)]
     stay = tuple(gate for gate in gates if gate not in gone)
-    if not any(gate.op == MIN for gate in gone) or any((gate.metric, gate.op) == (_TEXT, MIN) for gate in stay):
+    first = next((gate for gate in gone if gate.op == MIN), None)
+    if first is None or any((gate.metric, gate.op) == (_TEXT, MIN) for gate in stay):
         return stay
-    return (TEXT_GATE._replace(suite=gone[0].suite, evidence=gone[0].evidence), *stay)
+    return (TEXT_GATE._replace(suite=first.suite, evidence=first.evidence), *stay)
 
 
 def for_references(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:

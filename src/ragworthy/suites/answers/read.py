@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from ragworthy.errors import data_error
 from ragworthy.load.chunks import read_chunks, retrieved_nothing
 from ragworthy.load.decode import Decoder, Record
-from ragworthy.load.gold import has_ids, name_of, names_evidence
+from ragworthy.load.gold import has_ids, name_of, names_evidence, resolved
 from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
+from ragworthy.rows import MOST
 from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader, is_whole
 from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
+from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.reading import Flaws, reader, told
@@ -82,6 +84,10 @@ class Kept(NamedTuple):
     """Questions with evidence and ids, where no corpus is given to hold one against the other."""
     how: f.Rules = f.Rules()
     """How claims were compared."""
+    slices: Sequence[tuple[str, ...]] = ()
+    """The slices of every question of `qids`; empty where nothing is split."""
+    topics: Sequence[Topic] = ()
+    """Where every question of `qids` belongs; empty where there are too many for rows."""
 
     @property
     def whole(self) -> bool:
@@ -120,6 +126,7 @@ def measured(
         slice_fields=fields,
         watch=frozenset(qid for gate in request.gates for qid in gate.must_pass),
         keep_rows=request.keep_rows or rules.by_rule is not None,
+        up_to=MOST,
         most_offenders=request.most_offenders,
         damage=request.damage,
     )
@@ -182,8 +189,8 @@ def _all(source: Source, kind: type[Record]) -> Iterator[Record]:
         yield from decoder.records(block)
 
 
-def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
-    """What was kept of single questions, with places as people read them."""
+def kept(found: Measured, opened: Opened, rules: f.Rules, bound: Bindings | None, *, parts: bool) -> Kept:
+    """What was kept of single questions, with places as people read them; `parts` of claims only where rows are."""
     golds = _golds(opened["gold"])
     return Kept(
         ks=rules.ks,
@@ -198,10 +205,21 @@ def kept(found: Measured, opened: Opened, rules: f.Rules) -> Kept:
         repeated=_repeated(golds),
         fit=fit_of(golds, opened["trace"], rules),
         rules=refusing_rules(found, opened["trace"], rules),
-        parts=_parts(found, opened, rules),
+        parts=_parts(found, opened, rules) if parts else {},
         unchecked=[name_of(one) for one in golds if rules.chunks is None and names_evidence(one) and has_ids(one)],
         how=rules,
+        bindings=bound,
+        slices=found.slices,
+        topics=_topics(found, opened["gold"], golds, bound),
     )
+
+
+def _topics(found: Measured, source: Source, golds: Sequence[Gold], bound: Bindings | None) -> list[Topic]:
+    """Where every question belongs, by its gold item once more; nothing of more questions than rows are kept of."""
+    if not found.qids or len(found.qids) > MOST:
+        return []
+    bind, docs = (bound.bind, bound.docs) if bound is not None else (None, None)
+    return [topic_of(resolved(one, bind), docs) for one in golds or _all(source, Gold)]
 
 
 def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:

@@ -13,9 +13,11 @@ from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.report.part import Column
 from ragworthy.report.show import answered_line, counted
+from ragworthy.rows import Rows
 from ragworthy.stats import wilson
 from ragworthy.suites.answers import DECLARED
 from ragworthy.suites.answers.advice import warnings
+from ragworthy.suites.answers.kept import rows_of_flags
 from ragworthy.suites.answers.missing import (
     NO_EVIDENCE,
     TO_BIND,
@@ -36,10 +38,12 @@ from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.answers.taken import with_errors
 from ragworthy.suites.answers.wording import READS_LIKE
+from ragworthy.suites.clusters import clusters_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Items, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.id_clashes import id_clashes
+from ragworthy.suites.kept import too_many
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.refusing import by_rule_of
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     from ragworthy.metrics.facts.compared import Compared
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
+GOOD = "answers.good"
 COUNTED = ("rate", "count")
 """Kinds of metrics that are a number of questions, or a share of it, where every word is a yes or a no."""
 
@@ -82,7 +87,7 @@ class Answers(Suite):
         cases = _cases(found.tally, rules.ks, corpus.whole)
         counts = _counts(cases, found)
         records = {"gold": counts["gold"], "trace": found.traces}
-        own = kept(found, opened, rules)._replace(bindings=corpus.bindings)
+        own = kept(found, opened, rules, corpus.bindings, parts=request.keep_rows)
         return Evidence(
             cases=cases,
             records=records if corpus.texts is None else records | {"corpus": len(corpus.texts)},
@@ -131,11 +136,13 @@ class Answers(Suite):
     # summarise
 
     def names(self, request: Request, evidence: Evidence) -> list[MetricName]:
-        """Metrics of references only where the gold set has some, or a gate asks for them."""
-        every = super().names(request, evidence)
+        """Metrics of references only where the gold set has some, or a gate asks for them; that of all labels only
+        where a gate does.
+        """
+        asked = {gate.metric for gate in request.gates}
+        every = [name for name in super().names(request, evidence) if name.id != GOOD or name.id in asked]
         if any(case.own.compared is not None for case in evidence.cases):
             return every
-        asked = {gate.metric for gate in request.gates}
         return [name for name in every if name.metric.needs != "references" or name.id in asked]
 
     def value(self, name: MetricName, cases: Sequence[Case], words: Sequence[Word]) -> g.Value:
@@ -165,6 +172,13 @@ class Answers(Suite):
         """From pairs of facts and the number of questions that have them: a million questions are a few hundred."""
         facts = [(case.facts, case.weight) for case in cases]
         return value_of_all(name.metric, name.metric.of(facts, **name.depth), sum(weight for _, weight in facts))
+
+    def kept_rows(self, request: Request, evidence: Evidence, summary: Summary) -> Rows | str:
+        """Every question from its flags; what the same flags say is worked out once."""
+        own: Kept = evidence.own
+        if not own.topics:
+            return too_many(evidence.counts["gold"])
+        return rows_of_flags(self, own, summary, clusters_of(own.qids, own.topics).by(request.cluster))
 
     def within(self, case: Case, group: str | None) -> Case:
         """A case with the number of its questions that belong to the group."""

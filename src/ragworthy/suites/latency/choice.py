@@ -191,4 +191,5 @@ def _holds(one: g.Judged) -> bool:
 def guarded(gates: tuple[g.Gate, ...]) -> tuple[g.Gate, ...]:
     """The gates, and those of LATENCY_GUARD for which there is no gate on the same metric and operator."""
     there = {(gate.metric, gate.op) for gate in gates if gate.slice is None}
-    return gates + tuple(gate for gate in LATENCY_GUARD if (gate.metric, gate.op) not in there)
+    missing = (gate for gate in LATENCY_GUARD if (gate.metric, gate.op) not in there)
+    return gates + tuple(g.with_evidence(gate, gate.evidence) for gate in missing)

@@ -219,7 +219,7 @@ def cases_of(job: Job, own: Swept) -> list[Case]:
 
 
 def _case(question: Question, runs: Runs, everywhere: Sequence[Sample], rules: f.Rules, *, whole: bool) -> Case:
-    worst = min(runs.samples, key=_badness, default=None)
+    worst = worst_of(runs.samples)
     what = Label.MISSING if worst is None else label_of(worst)
     stage, why = (Stage.PIPELINE, "") if worst is None else _blame(worst, whole)
     return Case(
@@ -241,6 +241,11 @@ def _lacks(gold: Gold, worst: Sample | None, rules: f.Rules) -> tuple[str, ...]:
     if worst is None or facts is None or not gold.gold_claim_all or not facts.claim or facts.contains:
         return ()
     return missing_pieces(gold, worst.timed.run, rules)
+
+
+def worst_of(samples: Sequence[Sample]) -> Sample | None:
+    """The run that went worst; None where there is none."""
+    return min(samples, key=_badness, default=None)
 
 
 def label_of(one: Sample) -> Label | None:

@@ -11,11 +11,14 @@ from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import DEFAULT_K, HARMLESS, Label
 from ragworthy.report.part import Column, Table
 from ragworthy.report.show import plural
+from ragworthy.rows import MOST, Rows
 from ragworthy.suites.answers.missing import for_text
 from ragworthy.suites.answers.wording import Shown, expected_text
+from ragworthy.suites.clusters import Topic, clusters_of, topic_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Summary
-from ragworthy.suites.latency import DECLARED, advice, loads
+from ragworthy.suites.kept import counted, rows_of, too_many
+from ragworthy.suites.latency import DECLARED, advice, kept, loads
 from ragworthy.suites.latency.choice import guarded, is_strict
 from ragworthy.suites.latency.measure import (
     Swept,
@@ -151,6 +154,36 @@ class Latency(Suite):
             groups |= {str(loads.Spot(name, load_name(one.cell.load))): there[name] for name in there if name in gated}
         values |= {(group, name.id): runs.value(name) for group, runs in groups.items() for name in summary.names}
         return summary._replace(values=values)
+
+    def topics(self, evidence: Evidence, cases: Sequence[Case]) -> Iterable[Topic]:
+        """The document of the first gold citation."""
+        bound = evidence.own.bound
+        return (topic_of(case.own.gold, None if bound is None else bound.docs) for case in cases)
+
+    def kept_rows(self, request: Request, evidence: Evidence, summary: Summary) -> Rows | str:
+        """A row for each question under each load of the judged configuration; `kept` says how they are named."""
+        cases, loads_there = evidence.cases, len(evidence.own.judged)
+        if len(cases) * loads_there > MOST:
+            return too_many(len(cases) * loads_there)
+        clusters = clusters_of([case.qid for case in cases], self.topics(evidence, cases)).by(request.cluster)
+        given = list(kept.spoken(evidence))
+        names = [name for name in summary.names if name.id in counted(summary)]
+        rows = rows_of(
+            [
+                one.case._replace(
+                    qid=one.key, label=one.label, slices=one.slices, cause=one.case.cause if one.highest else None
+                )
+                for one in given
+            ],
+            {name.id: [kept.word(name, one.runs) for one in given] for name in names},
+            clusters * loads_there,
+            runs=[len(one.runs.samples) for one in given],
+        )
+        return rows if isinstance(rows, str) else kept.with_loads(rows, given, summary)
+
+    def members(self, rows: Rows, group: str | None) -> list[int]:
+        """The rows of a slice under its load; without a load, those of the highest one."""
+        return kept.members(rows, group)
 
     def slice_order(self, groups: Iterable[str]) -> list[str]:
         """Loads from the lowest, lengths from the shortest, then the others."""

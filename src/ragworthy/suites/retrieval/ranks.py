@@ -26,8 +26,10 @@ from ragworthy.names import Label, Stage
 from ragworthy.policy.declare import Input
 from ragworthy.report.part import Frozen, Note, noted
 from ragworthy.report.show import plural
+from ragworthy.rows import MOST, Rows
 from ragworthy.stats import wilson_mean
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Row, Summary
+from ragworthy.suites.kept import too_many
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import WHOLE, Suite
 from ragworthy.suites.request import Progress, Request
@@ -253,8 +255,9 @@ class Ranks(Suite):
         values: dict[tuple[str | None, str], g.Value] = {
             (None, name.id): read.live.value(name) for name in summary.names
         }
-        pair = Pair(read.older, read.run, Summary(summary.names, values, {}), read.columns)
-        return summary._replace(own=pair)
+        rows, older = queries_of(read.live), Summary(summary.names, values, {})
+        older = older._replace(rowless=rows) if isinstance(rows, str) else older._replace(rows=rows)
+        return summary._replace(own=Pair(read.older, read.run, older, read.columns))
 
     def bind(self, request: Request, evidence: Evidence, summary: Summary, baseline: g.Baseline | None) -> Bound:
         """Where there is a run in use, that is the baseline."""
@@ -308,6 +311,10 @@ class Ranks(Suite):
                 own={},
             )
 
+    def kept_rows(self, request: Request, evidence: Evidence, summary: Summary) -> Rows | str:
+        """Every judged query for itself: judgements do not say which of them are about the same document."""
+        return queries_of(evidence.own.queries)
+
     def extra(self, found: Found) -> Extra:
         """What is odd about the run, how it differs from the one in use, and that nothing was judged without a gate."""
         read: Read = found.own
@@ -322,6 +329,25 @@ class Ranks(Suite):
 
 
 RANKS = Ranks()
+
+
+def queries_of(queries: Queries) -> Rows | str:
+    """What every metric says of every judged query, as a report keeps it; of the run in use too."""
+    ranked = queries.ranked
+    if len(queries) > MOST:
+        return too_many(len(queries))
+    hits = [first > 0 for first in ranked.first.tolist()]
+    qids = tuple(ranked.qids)
+    return Rows(
+        qids=qids,
+        clusters=qids,
+        labels=tuple((Label.OK if hit else Label.NOT_RETRIEVED).value for hit in hits),
+        causes=(None,) * len(qids),
+        runs=(1,) * len(qids),
+        slices=((),) * len(qids),
+        words={name: tuple(column.tolist()) for name, column in queries.quick.items()}
+        | {name: tuple(words) for name, words in queries.others.items()},
+    )
 
 
 def _tally(queries: Queries) -> list[Case]:

@@ -12,9 +12,11 @@ from ragworthy.metrics.facts.wanted import GONE
 from ragworthy.metrics.fold import of_nothing
 from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
+from ragworthy.proving import Tested
 from ragworthy.suites.evidence import Summary
 from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
 
+AGAINST_LIVE = g.with_evidence(LIVE_GATE, LIVE_GATE.evidence)
 CHANGED_SHOWN = 20
 DEPTH = 5
 PERSISTENCE = 0.9
@@ -33,7 +35,8 @@ class Live(NamedTuple):
     def baseline(self) -> g.Baseline:
         """Its numbers as those that a shadow must not fall behind."""
         values = {key: value.exact for key, value in self.summary.values.items() if value.exact is not None}
-        return g.Baseline(values, {}, "; ".join(self.unlike) or None, "the live index")
+        unlike = "; ".join(self.unlike) or None
+        return g.Baseline(values, {}, unlike, "the live index", self.summary.rows, self.summary.rowless)
 
 
 class Moved(NamedTuple):
@@ -78,10 +81,14 @@ def compare(
     summary: Summary,
     renamed: tuple[Callable[[str], str], Callable[[str], str]],
     gates: Sequence[g.Gate],
+    tested: Tested | None,
 ) -> Compared:
-    """Paired differences of every metric, blocks gained and lost, the churn of results, and the canary verdict."""
-    checks = (*RETRIEVAL_GATES, LIVE_GATE)
-    canary = g.judge(checks, summary.values, baseline=live.baseline)
+    """Paired differences of every metric, blocks gained and lost, the churn of results, and the canary verdict.
+
+    `tested` is what the questions say of the check against the index in use.
+    """
+    checks = (*RETRIEVAL_GATES, AGAINST_LIVE)
+    canary = g.judge(checks, summary.values, baseline=live.baseline, tested={AGAINST_LIVE: tested} if tested else {})
     rules = {(one.metric, one.op, one.threshold) for one in gates}
     today = [one.gate.metric for one in g.judge(RETRIEVAL_GATES, live.summary.values) if one.outcome is Outcome.FAIL]
     gained, lost = _moved(live.arm, arm)

@@ -10,11 +10,15 @@ from ragworthy.metrics.facts.distance import BLOCK
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Label, Outcome
+from ragworthy.proving import Tested
 from ragworthy.report.part import Column, Table
+from ragworthy.suites.clusters import Topic
+from ragworthy.suites.comparing import tested_alone
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Summary
 from ragworthy.suites.examine import Seen
+from ragworthy.suites.kept import counted, rows_of
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
@@ -113,6 +117,16 @@ class Retrieval(Suite):
         found = super().groups(cases)
         return {f"{BY_TYPE}={kind}": [] for kind in types_of(cases)} | found
 
+    def topics(self, evidence: Evidence, cases: Sequence[Case]) -> Iterable[Topic]:
+        """The document of the first relevant block; all wordings of a question are one question."""
+        for case in cases:
+            wanted = case.own.wanted
+            yield Topic(wanted.question or next(iter(wanted.wordings), None), wanted.cluster, wanted.document)
+
+    def times_run(self, case: Case) -> int:
+        """Every wording under every seed."""
+        return len(case.facts.runs)
+
     def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
         """Count blocks one by one, put reasons where nothing can be measured, and do the same for the index in use."""
         arms: Arms = evidence.own
@@ -125,6 +139,8 @@ class Retrieval(Suite):
         values = values_of(self, summary.names, cases, words, self.groups(cases))
         live_corpus = arms.sides.live.corpus
         live = completed(Summary(summary.names, values, words), cases, arms.live, known_corpus=live_corpus is not None)
+        rows = rows_of(cases, counted(live), [case.qid for case in cases], runs=list(map(self.times_run, cases)))
+        live = live._replace(rowless=rows) if isinstance(rows, str) else live._replace(rows=rows)
         unlike = shadow.why_unlike(arms.live.arm, arms.arm, recorded=arms.source.mode == "recorded")
         return judged._replace(own=Live(arms.live.arm, live, unlike))
 
@@ -193,7 +209,8 @@ class Retrieval(Suite):
         diagnosis = advice.diagnose(found)
         against = None
         if live is not None:
-            showed = shadow.compare(live, arms.arm, found.summary, arms.renamed, found.request.gates)
+            tested = self._against_live(live, found)
+            showed = shadow.compare(live, arms.arm, found.summary, arms.renamed, found.request.gates, tested)
             against = shadow.as_json(showed, found.summary, sound=not broken(found) and not unlike)
             nothing = why_moot(arms)
             against = against if nothing is None else moot_live(against, nothing)
@@ -210,6 +227,14 @@ class Retrieval(Suite):
             steps=next_steps(found, diagnosis),
             invalid=unlike,
         )
+
+    def _against_live(self, live: Live, found: Found) -> Tested | None:
+        """What the questions say of the check against the index in use: as in the verdict, where it is part of it."""
+        gate = shadow.AGAINST_LIVE
+        for one in found.judged:
+            if (one.gate.metric, one.gate.op, one.gate.threshold, one.gate.slice) == gate[:4]:
+                return one.tested
+        return tested_alone(self, gate, live.baseline, found.summary, found.request.proving)
 
     # for people
 

@@ -31,7 +31,7 @@ class Pair(NamedTuple):
     def baseline(self) -> g.Baseline:
         """The numbers of the run in use as those that the other must not fall behind."""
         values = {key: value.exact for key, value in self.summary.values.items() if value.exact is not None}
-        return g.Baseline(values, {}, None, "the live run")
+        return g.Baseline(values, {}, None, "the live run", self.summary.rows, self.summary.rowless)
 
     def as_json(self, qids: Sequence[str], names: Sequence[MetricName], shadow: Summary) -> dict[str, Any]:
         """The comparison as the report has it."""

@@ -1,6 +1,6 @@
 """The stability suite: every question with all its runs is one case."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,7 @@ from ragworthy.records import NO_ANSWER, Gold, Run
 from ragworthy.report.part import Column
 from ragworthy.report.show import answered_line, number
 from ragworthy.suites.answers.wording import Shown, expected_text, missing_pieces
+from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
 from ragworthy.suites.opened import Opened
@@ -94,6 +95,14 @@ class Stability(Suite):
         counted = [case.own for case, word in zip(cases, words, strict=True) if word is not None]
         different = distinct(counted)
         return value_of(name.metric, words, independent=different if different < len(counted) else None)
+
+    def topics(self, evidence: Evidence, cases: Sequence[Case]) -> Iterable[Topic]:
+        """The document of the first gold citation."""
+        return (topic_of(case.own.gold) for case in cases)
+
+    def times_run(self, case: Case) -> int:
+        """The runs that count."""
+        return len(case.facts.runs)
 
     def says(self, name: MetricName, case: Case, evidence: Evidence) -> bool | None:
         """Within its limit where the metric has one, as it should be elsewhere."""

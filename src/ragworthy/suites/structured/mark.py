@@ -20,6 +20,8 @@ from ragworthy.metrics.facts.expected import problem_of
 from ragworthy.metrics.grading import Scored, Unpacker, pack
 from ragworthy.names import HARMLESS
 from ragworthy.records import Ints, StructuredGold, StructuredOutput
+from ragworthy.rows import MOST
+from ragworthy.suites.clusters import Topic
 from ragworthy.suites.fork import answer, workers
 from ragworthy.suites.reading import NAMELESS, Flaws, Reader, Table
 from ragworthy.suites.slices import slicer, values_of
@@ -55,6 +57,8 @@ class Questions:
         self.slices: list[tuple[str, ...]] = []
         self.text_ids: Ints = array("q")
         """The same number for the same question text."""
+        self.topics: list[Topic] = []
+        """Where the first questions belong: as many as rows are kept of."""
         self.distinct_expected = 0
         self.table = Table()
 
@@ -91,12 +95,20 @@ def read_questions(job: Job, flaws: Flaws) -> Questions:
             found.names.append(gold.name)
             found.expected.append(packed.setdefault(data, data))
             found.text_ids.append(texts.setdefault(key, len(texts)))
+            if len(found.topics) < MOST:
+                found.topics.append(_topic(gold, found.text_ids[-1]))
             group = (*_labels(job, gold), *more)
             found.slices.append(same.setdefault(group, group))
     for fault in decoder.faults:
         flaws.add("gold", *fault)
     found.distinct_expected = len(packed)
     return found
+
+
+def _topic(gold: StructuredGold, text: int) -> Topic:
+    """Where a question belongs: the first file that a right answer names; the number of its text stands for that."""
+    files = files_of((gold.expected or {}).get("source_map"))
+    return Topic(str(text), gold.cluster, files[0] if files else None)
 
 
 def _problem(job: Job, gold: StructuredGold, seen: Mapping[str, int]) -> tuple[str, str, str] | None:

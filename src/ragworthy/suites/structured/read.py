@@ -18,7 +18,7 @@ from ragworthy.metrics.kinds import COUNTS
 from ragworthy.names import Failure, Verdict
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.part import Part
-from ragworthy.suites.evidence import Case, Fate
+from ragworthy.suites.evidence import Case, Fate, Step
 from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.reading import Flaws, reader, told
@@ -172,7 +172,7 @@ def counts_of(marked: Marked, *, of_subset: bool) -> dict[str, int]:
 # a dev subset first
 
 
-def in_two_steps(request: Request, score: Callable[[Request], Part]) -> Part:
+def in_two_steps(request: Request, score: Callable[[Request], Part]) -> Step | Part:
     """Score the subset by the gates of the whole; where it ships, the whole set, and else the subset is the result.
 
     Both steps read the very files that were opened before the first one, so that none can change in between.
@@ -188,9 +188,10 @@ def in_two_steps(request: Request, score: Callable[[Request], Part]) -> Part:
     first = score(held._replace(given=of_subset, gates=_of_whole(request.gates), baseline=None))
     verdict = g.verdict(first.judged, first.invalid)
     if verdict is Verdict.SHIP:
-        return _with_step(score(held), first, verdict, scored="whole")
+        return Step(held, lambda part: _with_step(part, first, verdict, scored="whole"))
     todo = {"pattern": "the dev subset does not pass", "do": "mend that first: the whole set was not scored"}
-    return _with_step(first, first, verdict, scored="subset")._replace(steps=[todo, *first.steps])
+    stopped = _with_step(first, first, verdict, scored="subset")
+    return stopped._replace(steps=[todo, *first.steps])
 
 
 def _of_whole(gates: Sequence[g.Gate]) -> tuple[g.Gate, ...]:

@@ -1,7 +1,8 @@
 """The structured suite: every question with what its JSON answer is worth, field by field, is one case."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import partial, update_wrapper
 from typing import Any
@@ -20,9 +21,10 @@ from ragworthy.metrics.structured import metrics_of, part
 from ragworthy.names import HARMLESS, SEVERITY, Failure, Label
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.part import Column, Part
+from ragworthy.suites.clusters import Topic
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import rows_hash
-from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Items, Offender, Row, Summary
+from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Items, Offender, Row, Step, Summary
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.opened import Opened
@@ -73,11 +75,14 @@ class Structured(Suite):
         """Questions may be an array or a subset, too."""
         return open_questions(role, given)
 
-    def steps(self, request: Request, score: Callable[[Request], Part]) -> Part:
+    def steps(self, request: Request, score: Callable[[Request], Part]) -> Step | Part:
         """The subset first where there is one, and the whole set only when that passes."""
         check_profile(request)  # before any file is opened
-        with without_gc():
-            return score(request) if request.get("subset") is None else in_two_steps(request, score)
+        return Step(request) if request.get("subset") is None else in_two_steps(request, score)
+
+    def during(self) -> AbstractContextManager[None]:
+        """There are many answers, and nothing of them goes in circles."""
+        return without_gc()
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Every question with what its output is worth."""
@@ -148,6 +153,11 @@ class Structured(Suite):
         """One number; its interval rests on different questions, not on repeated ones."""
         different = len({case.own for case in cases})
         return value_of(name.metric, words, independent=different if different < len(cases) else None)
+
+    def topics(self, evidence: Evidence, cases: Sequence[Case]) -> Iterable[Topic]:
+        """The first file that a right answer names; a question that is asked again is the same one."""
+        topics: list[Topic] = evidence.own.marked.questions.topics
+        return topics
 
     def adjust(self, request: Request, evidence: Evidence, summary: Summary) -> Summary:
         """The original program takes the 95th percentile in its own way."""

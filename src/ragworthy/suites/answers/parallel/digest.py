@@ -28,7 +28,7 @@ TRACE_MARKS = (
 )
 
 
-def digest(shard: Shard, claimed: dict[int, bytearray], tables: list[Table]) -> Partial:
+def digest(shard: Shard, claimed: dict[int, bytearray], tables: list[Table], *, keep_rows: bool) -> Partial:
     """Sum up a part. A part with flaws only tells them: nothing of it is scored."""
     with without_gc():
         tally = _tally(shard)
@@ -40,9 +40,10 @@ def digest(shard: Shard, claimed: dict[int, bytearray], tables: list[Table]) -> 
             examples=_examples(shard, {flags for flags, _, _ in tally}, tables),
             offenders=_offenders(shard, _worst(shard, tally), tables),
             watched={qid: _watched(shard, shard.index[qid]) for qid in shard.job.watch if qid in shard.index},
-            qids=shard.qids if shard.job.keep_rows else [],
-            flags=shard.flags if shard.job.keep_rows else array("Q"),
-            compared=shard.compared if shard.job.keep_rows else {},
+            qids=shard.qids if keep_rows else [],
+            flags=shard.flags if keep_rows else array("Q"),
+            compared=shard.compared if keep_rows else {},
+            slices=shard.slices if keep_rows else [],
         )
 
 
@@ -63,7 +64,7 @@ def _watched(shard: Shard, row: int) -> Watched:
 def _partial(shard: Shard, tally: Tally, claimed: dict[int, bytearray]) -> Partial:
     flaws = [flaw for role in ("gold", "trace") for flaw in sorted(shard.flaws[role])][:MOST_PROBLEMS]
     return Partial(
-        tally, shard.replaced, claimed, flaws, shard.flaw_count, {}, [], {}, [], array("Q"), shard.traces, {}
+        tally, shard.replaced, claimed, flaws, shard.flaw_count, {}, [], {}, [], array("Q"), shard.traces, {}, []
     )  # fmt: skip
 
 

@@ -42,6 +42,9 @@ class Job(NamedTuple):
     slice_fields: tuple[str, ...] = ()
     watch: frozenset[str] = frozenset()
     keep_rows: bool = False
+    """Whether the flags of every question are wanted, however many there are."""
+    up_to: int = 0
+    """They are kept anyway where the gold set has no more questions than that."""
     most_offenders: int = 10
     damage: Damage | None = None
 
@@ -57,13 +60,14 @@ class Strays(NamedTuple):
 
 class Joined(NamedTuple):
     """What a part knows after its first step; `span` holds the first and last id where they rise strictly, `placed`
-    is the number of traces that belong to a question of this part.
+    is the number of traces that belong to a question of this part, `questions` that of its questions.
     """
 
     strays: Strays
     table: Table
     span: tuple[str, str] | None
     placed: int
+    questions: int
 
 
 class Example(NamedTuple):
@@ -111,6 +115,8 @@ class Partial(NamedTuple):
     traces: int
     compared: "dict[int, Compared]"
     """What was found of each question with a reference, by its row; empty where nobody asked for rows."""
+    slices: list[tuple[str, ...]]
+    """The slices of each question of `qids`; empty where nothing is split."""
 
 
 class Measured(NamedTuple):
@@ -133,6 +139,8 @@ class Measured(NamedTuple):
     """The flags of every question of `qids`; both are empty where nobody asked for rows."""
     compared: "dict[int, Compared]"
     """What was found of each question with a reference, by its row."""
+    slices: list[tuple[str, ...]]
+    """The slices of each question of `qids`; empty where nothing is split."""
 
 
 def spoiled(facts: Callable[[Gold, Trace], int], damage: Damage) -> Callable[[Gold, Trace], int]:

@@ -39,7 +39,13 @@ def measure(
     shard = Shard(job, 0)
     joined = shard.join(progress)
     tables = [joined.table]
-    return _merge([digest(shard, shard.settle([], tables), tables)], [joined.strays], job.most_offenders)
+    partial = digest(shard, shard.settle([], tables), tables, keep_rows=_keeps(job, [joined]))
+    return _merge([partial], [joined.strays], job.most_offenders)
+
+
+def _keeps(job: Job, joined: list[Joined]) -> bool:
+    """Whether flags are kept question by question: where they are wanted, and where there are few enough."""
+    return job.keep_rows or sum(one.questions for one in joined) <= job.up_to
 
 
 def _worker(job: Job, report: bool, part: int, pipe: Any) -> None:
@@ -47,10 +53,10 @@ def _worker(job: Job, report: bool, part: int, pipe: Any) -> None:
     try:
         shard = Shard(job, part)
         pipe.send(("joined", shard.join((lambda size: pipe.send(("progress", size))) if report else None)))
-        others, tables, distinct = pipe.recv()
+        others, tables, distinct, keep_rows = pipe.recv()
         if not distinct:
             pipe.send(("hashes", shard.hashes()))
-        pipe.send(("settled", digest(shard, shard.settle(others, tables), tables)))
+        pipe.send(("settled", digest(shard, shard.settle(others, tables), tables, keep_rows=keep_rows)))
     except OutOfOrderError:
         tell(pipe, "out of order")
 
@@ -74,7 +80,7 @@ def _in_step(job: Job, pipes: list[Any], progress: Callable[[int], None] | None)
     strays, tables = [one.strays for one in joined], [one.table for one in joined]
     distinct = _rise([one.span for one in joined])
     for part, pipe in enumerate(pipes):
-        pipe.send(([one for one in strays if one.part != part], tables, distinct))
+        pipe.send(([one for one in strays if one.part != part], tables, distinct, _keeps(job, joined)))
     repeated = not distinct and _in_two([_answer(pipe, "hashes", None) for pipe in pipes])
     partials: list[Partial] = [_answer(pipe, "settled", None) for pipe in pipes]
     if repeated or any(partial.flaw_count for partial in partials):
@@ -129,6 +135,7 @@ def _merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured
     qids: list[str] = []
     watched: dict[str, Watched] = {}
     compared: dict[int, Compared] = {}
+    slices: list[tuple[str, ...]] = []
     for partial in partials:
         compared.update((len(qids) + row, one) for row, one in partial.compared.items())
         tally.update(partial.tally)
@@ -136,6 +143,7 @@ def _merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured
             examples[mark] = (examples.get(mark, []) + some)[: MOST.get(mark, PLACES)]
         flags.extend(partial.flags)
         qids.extend(partial.qids)
+        slices.extend(partial.slices)
         watched.update(partial.watched)
     orphans, orphan_ids = _orphans(strays, partials)
     return Measured(
@@ -154,4 +162,5 @@ def _merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured
         qids=qids,
         flags=flags,
         compared=compared,
+        slices=slices,
     )

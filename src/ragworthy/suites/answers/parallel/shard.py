@@ -128,7 +128,7 @@ class Shard:
         strays = Strays(self.part, list(self._strays), array("q", self._strays.values()), self._earlier)
         self._strays = {}
         span = (self.qids[0], self.qids[-1]) if self._rising and self.qids else None
-        return Joined(strays, self.trace_table, span, matched + self.replaced)
+        return Joined(strays, self.trace_table, span, matched + self.replaced, len(self.qids))
 
     def _read_all(self, gold: Iterator[bool]) -> bool:
         """Read the rest of the gold set, without what scoring no longer needs; nothing more is to come."""

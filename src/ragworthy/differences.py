@@ -1,0 +1,316 @@
+"""The difference of two runs as one number for every question, positive where it is worse: what proofs are made of.
+
+Whatever a gate is on, a rate, a mean, a ratio, a percentile or κ, becomes whole numbers over a common scale, summed by
+cluster. So all of them can be tested on the same swaps of old and new.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ragworthy import gates as g
+from ragworthy.metrics.fold import percent_of
+from ragworthy.metrics.registry import Metric
+from ragworthy.names import HARMLESS
+from ragworthy.paired.bounds import clustered, lost, tango
+from ragworthy.paired.kappa import SCALE, cohen, jackknife
+from ragworthy.paired.percentiles import tops
+from ragworthy.paired.swaps import sums
+from ragworthy.rows import Rows, Word
+
+KAPPA, VOTE = "agreement.kappa", "vote:"
+"""The number of all items at once that has a test, and how rows name the votes that it is made of."""
+GOOD = "good"
+"""The metric that can be read off the labels of any run."""
+PLAIN = ("count", "sum")
+"""Kinds that are added up and not divided by anything."""
+ALONE = ("tail", "spread")
+"""Kinds of which one question alone says nothing."""
+
+
+class Pairs(NamedTuple):
+    """The questions that two runs share."""
+
+    old: Rows
+    new: Rows
+    both: tuple[tuple[int, int], ...]
+    """Where each of them stands in both runs, in the order of the new one."""
+    only_old: tuple[str, ...]
+    only_new: tuple[str, ...]
+
+    def of(self, members: Collection[int]) -> "Pairs":
+        """Those that stand at some places of the new run."""
+        return self._replace(both=tuple(one for one in self.both if one[1] in members))
+
+
+def pair(old: Rows, new: Rows) -> Pairs:
+    """Join two runs by the ids of their questions."""
+    there, here = old.places(), new.places()
+    return Pairs(
+        old,
+        new,
+        tuple((there[qid], nth) for nth, qid in enumerate(new.qids) if qid in there),
+        tuple(qid for qid in old.qids if qid not in here),
+        tuple(qid for qid in new.qids if qid not in there),
+    )
+
+
+class Flips(NamedTuple):
+    """How many questions went from yes to no and back, where all words are yes or no: each pair (worse, better)."""
+
+    right_wrong: tuple[int, int]
+    counted_wrong: tuple[int, int]
+    """From no case to a wrong one, and back."""
+    right_counted: tuple[int, int]
+    """From right to no case, and back."""
+    rate: Fraction
+
+    @property
+    def plain(self) -> bool:
+        """Whether no question is a case of one run only."""
+        return not any((*self.counted_wrong, *self.right_counted))
+
+
+class Difference(NamedTuple):
+    """What became worse and better, and by how much."""
+
+    column: Mapping[str, int]
+    """Sums by cluster, over a common scale."""
+    worse: int
+    better: int
+    cases: int
+    clusters: int
+    flips: Flips | None = None
+    """Where the exact test is known: words are yes or no, and no cluster has two questions that changed."""
+    upper: float | None = None
+    """The loss that is not excluded, in the unit of the metric."""
+    unbounded: str = ""
+    only_old: tuple[str, ...] = ()
+    only_new: tuple[str, ...] = ()
+
+
+class _Words(NamedTuple):
+    """The words of the questions that are cases of a run, in both, as whole numbers over one scale."""
+
+    old: list[tuple[int, int]]
+    new: list[tuple[int, int]]
+    clusters: list[str]
+    scale: int
+
+
+def difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
+    """The difference that a gate is on, from the questions that it is about; or why there is none."""
+    found = _difference(gate, metric, pairs)
+    if isinstance(found, str):
+        return found
+    return found._replace(only_old=pairs.only_old, only_new=pairs.only_new)
+
+
+def _difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
+    members = pairs.both
+    if not members:
+        return f"the rows name no question of {gate.slice}" if gate.slice else "the two runs share no question"
+    sign = 1 if metric.better == "higher" else -1
+    if metric.id == KAPPA:
+        return _of_votes(pairs, members, sign)
+    if metric.over == "all":
+        return "no test is known for a number of all questions at once"
+    if metric.kind in ALONE:
+        return "of such a number one question alone says nothing"
+    percent = percent_of(metric.kind)
+    if percent is not None:
+        return _exceeding(gate, metric, pairs, members, percent)
+    before, after = words_of(pairs.old, gate.metric), words_of(pairs.new, gate.metric)
+    if before is None or after is None:
+        return f"the rows of {'the baseline' if before is None else 'this run'} do not have it"
+    words = _whole(
+        [before[nth] for nth, _ in members],
+        [after[nth] for _, nth in members],
+        [pairs.new.clusters[nth] for _, nth in members],
+    )
+    return _of_words(words, sign, metric.kind in PLAIN)
+
+
+def words_of(rows: Rows, metric: str) -> Sequence[Word] | None:
+    """What a metric says of every question; whether it is good can be read off its label."""
+    if metric in rows.words:
+        return rows.words[metric]
+    if metric.partition(".")[2] == GOOD and any(rows.labels):
+        return [None if label is None else label in HARMLESS for label in rows.labels]
+    return None
+
+
+# rates, means, shares and ratios
+
+
+def _whole(old: Sequence[Word], new: Sequence[Word], clusters: Sequence[str]) -> _Words:
+    """Parts and wholes of the questions that are a case of either run."""
+    distinct: set[Any] = {*old, *new} - {None}
+    scale = _scale([word[0] if isinstance(word, tuple) else word for word in distinct])
+    known: dict[Any, tuple[int, int]] = {None: (0, 0)}
+    for word in distinct:
+        part, whole = word if isinstance(word, tuple) else (word, 1)
+        known[word] = (_scaled(part, scale), int(whole))
+    kept = [
+        (known[before], known[after], cluster)
+        for before, after, cluster in zip(old, new, clusters, strict=True)
+        if before is not None or after is not None
+    ]
+    return _Words([one for one, _, _ in kept], [one for _, one, _ in kept], [one for _, _, one in kept], scale)
+
+
+def _scale(parts: Iterable[Any]) -> int:
+    """The denominator that all parts share, where it is not too large."""
+    scale = 1
+    for part in parts:
+        if isinstance(part, float) and not part.is_integer():
+            return SCALE
+        scale = math.lcm(scale, 1 if isinstance(part, float) else part.denominator)
+        if scale > SCALE:
+            return SCALE
+    return scale
+
+
+def _scaled(part: Any, scale: int) -> int:
+    number: int = round(part * scale if isinstance(part, float) else Fraction(part) * scale)
+    return number
+
+
+def _of_words(words: _Words, sign: int, plain: bool) -> Difference:
+    """§ d = (N − R·D) of the old run less that of the new one, R the rate of both together; times its denominator."""
+    part = sum(one for one, _ in (*words.old, *words.new))
+    whole = sum(one for _, one in (*words.old, *words.new))
+    same = plain or all(before[1] == after[1] for before, after in zip(words.old, words.new, strict=True))
+    moved = [
+        sign * (before[0] - after[0] if same else whole * (before[0] - after[0]) - part * (before[1] - after[1]))
+        for before, after in zip(words.old, words.new, strict=True)
+    ]
+    clusters = len(set(words.clusters))
+    found = Difference(
+        sums(moved, words.clusters),
+        sum(one > 0 for one in moved),
+        sum(one < 0 for one in moved),
+        len(moved),
+        clusters,
+        None if plain else _flips(words, sign, moved),
+    )
+    flips = found.flips
+    if flips is not None and flips.plain and same and clusters == len(moved):
+        return found._replace(upper=tango(*flips.right_wrong, len(moved)).high)
+    return _bounded(found, words, sign, plain)
+
+
+def _flips(words: _Words, sign: int, moved: Sequence[int]) -> Flips | None:
+    """How many questions changed in which way, where the exact test is known."""
+    states = {(0, 0): "none", (1, 1): "right", (0, 1): "wrong"}
+    if sign < 0:
+        states = {(0, 0): "none", (0, 1): "right", (1, 1): "wrong"}
+    if words.scale != 1 or not {*words.old, *words.new} <= states.keys():
+        return None
+    changed = [cluster for one, cluster in zip(moved, words.clusters, strict=True) if one]
+    if len(set(changed)) < len(changed):
+        return None
+    turns = Counter((states[before], states[after]) for before, after in zip(words.old, words.new, strict=True))
+    good = sum(states[one] == "right" for one in (*words.old, *words.new))
+    counted = sum(one for _, one in (*words.old, *words.new))
+    return Flips(
+        (turns["right", "wrong"], turns["wrong", "right"]),
+        (turns["none", "wrong"], turns["wrong", "none"]),
+        (turns["right", "none"], turns["none", "right"]),
+        Fraction(good, counted),
+    )
+
+
+def _bounded(found: Difference, words: _Words, sign: int, plain: bool) -> Difference:
+    """With the bound of the loss: by the delta method, clusters counted as one."""
+    old, new = words.old, words.new
+    if plain:  # a sum is so many times the mean over all questions
+        old, new = [(one, 1) for one, _ in old], [(one, 1) for one, _ in new]
+    loss = lost(old, new, words.clusters)
+    if loss is None:
+        return found._replace(unbounded="one of the runs has no case")
+    interval = clustered(loss.residuals, found.cases, loss=float(loss.loss))
+    if interval is None:
+        return found._replace(unbounded="all questions are in one cluster")
+    upper = interval.high if sign > 0 else -interval.low
+    return found._replace(upper=upper * (found.cases if plain else 1) / words.scale)
+
+
+# percentiles
+
+
+def _exceeding(
+    gate: g.Gate, metric: Metric, pairs: Pairs, members: Sequence[tuple[int, int]], percent: int
+) -> Difference | str:
+    """How often a question is among the largest values of both runs together, now less than before.
+
+    The new values are first taken back by the tolerance: what is tested is whether the loss is beyond it. Where higher
+    values are better, what counts is what is missing among them.
+    """
+    before, after = pairs.old.of_runs(gate.metric), pairs.new.of_runs(gate.metric)
+    shared = [(before[old], after[new], pairs.new.clusters[new]) for old, new in members if before[old] and after[new]]
+    if not shared:
+        return "the rows do not have it"
+    sign, tolerance = (1 if metric.better == "higher" else -1), Fraction(gate.threshold)
+    old, new = ([[-sign * Fraction(word) for word in one[side]] for one in shared] for side in (0, 1))  # type: ignore[arg-type]
+    largest = tops(
+        [value for some in old for value in some],
+        [value for some in new for value in some],
+        percent if sign < 0 else 100 - percent,
+        **({"shift": tolerance} if gate.op == g.DROP else {"ratio": -sign * tolerance}),
+    )
+    scale = math.lcm(*{len(some) for some in (*old, *new)})
+    counts = zip(_counted(old, largest.old, scale), _counted(new, largest.new, scale), strict=True)
+    clusters = [cluster for _, _, cluster in shared]
+    changes = [_mean(other) - _mean(one) for one, other in zip(old, new, strict=True)]
+    return Difference(
+        sums([now - then for then, now in counts], clusters),
+        sum(change > 0 for change in changes),
+        sum(change < 0 for change in changes),
+        len(shared),
+        len(set(clusters)),
+        unbounded="none is known for a percentile",
+    )
+
+
+def _counted(runs: Sequence[Sequence[Fraction]], marked: Sequence[bool], scale: int) -> Iterator[int]:
+    """The share of each question's runs that are marked, as whole numbers."""
+    start = 0
+    for some in runs:
+        yield sum(marked[start : start + len(some)]) * scale // len(some)
+        start += len(some)
+
+
+def _mean(values: Sequence[Fraction]) -> Fraction:
+    return sum(values, Fraction(0)) / len(values)
+
+
+# κ
+
+
+def _of_votes(pairs: Pairs, members: Sequence[tuple[int, int]], sign: int) -> Difference | str:
+    """What each item contributes to κ, before and after."""
+    old, new = votes_of(pairs.old), votes_of(pairs.new)
+    if old is None or new is None:
+        return "the rows hold no votes"
+    before = jackknife([old[nth] for nth, _ in members], cohen)
+    after = jackknife([new[nth] for _, nth in members], cohen)
+    if before is None or after is None:
+        return "one vote decides whether it has a value"
+    clusters = [pairs.new.clusters[nth] for _, nth in members]
+    found = _of_words(
+        _Words([(one, 1) for one in before.pseudo], [(one, 1) for one in after.pseudo], clusters, SCALE), sign, False
+    )
+    turned = [(old[one], new[other]) for one, other in members if old[one] != new[other]]
+    worse = sum(one[0] == one[1] and other[0] != other[1] for one, other in turned)
+    return found._replace(worse=worse, better=len(turned) - worse)
+
+
+def votes_of(rows: Rows) -> Sequence[tuple[str, str]] | None:
+    """The votes of two raters on every item."""
+    columns = [column for name, column in sorted(rows.own.items()) if name.startswith(VOTE)]
+    if len(columns) != 2 or any(one is None for column in columns for one in column):
+        return None
+    return [(str(one), str(other)) for one, other in zip(*columns, strict=True)]

@@ -1,0 +1,123 @@
+"""Whether a loss is proven: what the questions that changed say of a difference, and the rule that follows from it."""
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+from ragworthy.names import Outcome
+
+POINT, INTERVAL, PAIRED = "point", "interval", "paired"
+"""What decides a gate: the number, its interval, or the questions that changed."""
+ABSOLUTE, DIFFERENCE = (POINT, INTERVAL), (POINT, INTERVAL, PAIRED)
+"""What can decide a gate on a number, and one on the difference of two."""
+
+
+class Proving(NamedTuple):
+    """How differences are tested; the same for all gates of a verdict."""
+
+    alpha: str = "0.05"
+    """How often a verdict may call a loss proven where nothing changed."""
+    seed: int = 0
+
+
+class Tested(NamedTuple):
+    """What the questions of both runs say of one difference, or why they say nothing."""
+
+    without: str | None = None
+    """Why there was no test; None where there was one."""
+    p: float = 1.0
+    """How often chance alone would show such a loss."""
+    adjusted: float = 1.0
+    """The same for all gates of the verdict that compare: how often chance would show it in any of them."""
+    alpha: float = 0.05
+    worse: int = 0
+    better: int = 0
+    changed: int = 0
+    """How many clusters changed on balance."""
+    cases: int = 0
+    """How many questions both runs have a number for, or one of them."""
+    clusters: int = 0
+    method: str = ""
+    gates: int = 1
+    """How many gates were tested together."""
+    upper: float | None = None
+    """The loss that is not excluded, in the unit of the metric: a one-sided 95 % bound."""
+    unbounded: str = ""
+    """Why there is no bound."""
+    only_old: tuple[str, ...] = ()
+    only_new: tuple[str, ...] = ()
+    """Questions of one run only, which are no part of the test."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether a loss is proven, however small."""
+        return self.without is None and self.adjusted <= self.alpha
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether every question says the same in both runs."""
+        return self.without is None and not self.worse and not self.better
+
+    @property
+    def fewest(self) -> int:
+        """How many clusters must change before anything can be proven.
+
+        >>> Tested(alpha=0.05).fewest, Tested(alpha=0.01).fewest
+        (5, 7)
+        """
+        return math.ceil(-math.log2(self.alpha) - 1e-12)
+
+
+NO_TEST = Tested(without="the questions of both runs were not compared")
+UNCHANGED = "no question changed"
+
+
+class Loss(NamedTuple):
+    """How much was lost, and how much may be: in the unit of the metric, or as a share of the baseline."""
+
+    lost: Fraction | None
+    """None for a share of nothing: more than any limit."""
+    tolerance: Fraction
+    min_effect: Fraction
+    upper: Fraction | None = None
+    """The loss that is not excluded."""
+
+    def beyond(self, limit: Fraction) -> bool:
+        """Whether more was lost than a limit."""
+        return self.lost is None or self.lost > limit
+
+
+def decide(evidence: str, loss: Loss, tested: Tested, worded: str) -> tuple[Outcome, str]:
+    """The outcome of a gate on a difference, and the reason; `worded` says what too large a loss is called."""
+    beyond = loss.beyond(loss.tolerance)
+    if evidence == POINT or (evidence == PAIRED and tested.without is not None):
+        return (Outcome.FAIL, worded) if beyond else (Outcome.PASS, "")
+    if tested.without is not None:
+        return Outcome.UNDECIDED, f"no bound of the loss is known: {tested.without}"
+    if tested.proven and loss.beyond(loss.min_effect):
+        return Outcome.FAIL, f"{worded}: the loss is proven" if beyond else "a loss is proven"
+    if evidence == INTERVAL:
+        return _strict(loss, tested)
+    if beyond:
+        return Outcome.UNDECIDED, f"{worded}, but that is not proven{_too_few(tested)}"
+    return Outcome.PASS, UNCHANGED if tested.unchanged else ""
+
+
+def _strict(loss: Loss, tested: Tested) -> tuple[Outcome, str]:
+    """Passed only where a loss beyond the tolerance is excluded."""
+    if tested.unchanged and not loss.beyond(loss.tolerance):
+        return Outcome.PASS, UNCHANGED
+    if loss.upper is None:
+        return Outcome.UNDECIDED, f"no bound of the loss is known: {tested.unbounded}"
+    if loss.upper <= loss.tolerance:
+        return Outcome.PASS, ""
+    return Outcome.UNDECIDED, f"a loss beyond the tolerance is not excluded{_too_few(tested)}"
+
+
+def _too_few(tested: Tested) -> str:
+    """That so few changes prove nothing, whatever they are."""
+    if tested.changed >= tested.fewest:
+        return ""
+    what = "question" if tested.clusters == tested.cases else "cluster"
+    changed = f"{tested.changed} {what}{'s' if tested.changed != 1 else ''} changed"
+    return f": {changed}, and fewer than {tested.fewest} prove nothing"

@@ -1,0 +1,112 @@
+"""What reports say of gates that compare: which way questions went, how sure that is, and what is not excluded."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from ragworthy import gates as g
+from ragworthy.names import Outcome
+from ragworthy.proving import UNCHANGED, Tested
+from ragworthy.report.show import gate_name, number, plural
+
+HEADER = ("against the baseline", "worse", "better", "p", "not excluded")
+
+
+def entry(one: g.Judged) -> dict[str, Any] | None:
+    """The key `paired` of a gate that compares; None where nothing was compared."""
+    if one.gate.op not in g.AGAINST or one.baseline is None:
+        return None
+    tested = one.tested
+    if tested is None:
+        return {"without": 'evidence = "point"'}
+    if tested.without is not None:
+        return {"without": tested.without}
+    lost, upper = one.lost, one.upper
+    return {
+        "loss": None if lost is None else float(lost),
+        "upper": None if upper is None else float(upper),
+        "p": tested.p,
+        "adjusted": tested.adjusted,
+        "worse": tested.worse,
+        "better": tested.better,
+        "changed": tested.changed,
+        "cases": tested.cases,
+        "clusters": tested.clusters,
+        "method": tested.method,
+        "gates": tested.gates,
+        "alpha": tested.alpha,
+        "min_effect": one.gate.effect_text,
+        "only_baseline": len(tested.only_old),
+        "only_here": len(tested.only_new),
+        "shown": {"p": p_text(tested), "upper": _up_to(one)},
+    }
+
+
+def note(one: g.Judged) -> str | None:
+    """One sentence on what was compared; None where nothing was."""
+    tested = one.tested
+    if tested is None or one.baseline is None:
+        return None
+    if tested.without is not None:
+        return f"judged by its point: {tested.without}" if one.gate.evidence == "paired" else None
+    if tested.unchanged:
+        return UNCHANGED
+    over = f" over {tested.gates} gates" if tested.gates > 1 else ""
+    told = f"{plural(tested.worse, 'question')} worse, {tested.better:,} better: p = {p_text(tested)}{over}"
+    up_to = _up_to(one)
+    if one.outcome is Outcome.FAIL or not up_to:
+        return told
+    return f"{told}; a loss up to {up_to} is not excluded"
+
+
+def p_text(tested: Tested) -> str:
+    """The p-value that decides, never rounded to the other side of what it is held against.
+
+    >>> p_text(Tested(adjusted=0.0312)), p_text(Tested(adjusted=0.05004)), p_text(Tested(adjusted=1e-9))
+    ('0.031', '0.05004', '<0.0001')
+    """
+    p, alpha = tested.adjusted, tested.alpha
+    if p < 0.0001:
+        return "<0.0001"
+    for digits in range(2, 17):
+        text = f"{p:.{digits}g}"
+        if (float(text) <= alpha) == (p <= alpha):
+            return text
+    return repr(p)
+
+
+def _up_to(one: g.Judged) -> str:
+    """The loss that is not excluded, in the unit of the threshold; rounded up, so that it says no less."""
+    upper = one.upper
+    if upper is None:
+        return ""
+    value, gate = one.value, one.gate
+    if gate.op == g.WORSE:
+        return f"{_tenths(100 * upper)} %"
+    if value is not None and value.rate and value.top == 1 and value.den is not None:
+        return f"{_tenths(100 * upper)} points"
+    return number(Fraction(math.ceil(upper * 10_000), 10_000))
+
+
+def _tenths(share: Fraction) -> str:
+    return f"{math.ceil(10 * share) / 10:.1f}"
+
+
+def table(gates: list[dict[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]], list[str]]:
+    """The header, a row for each gate in which questions changed, and lines on all others that compare."""
+    rows: list[tuple[str, ...]] = []
+    alike: dict[str, list[str]] = {}
+    several = 1
+    for gate in gates:
+        paired = gate.get("paired")
+        if paired is None or not gate.get("judged", True):
+            continue
+        if "without" in paired or not paired["worse"] + paired["better"]:
+            if gate["note"]:
+                alike.setdefault(gate["note"], []).append(gate_name(gate))
+            continue
+        shown, several = paired["shown"], max(several, paired["gates"])
+        counts = (f"{paired[key]:,}" for key in ("worse", "better"))
+        rows.append((gate_name(gate), *counts, shown["p"], shown["upper"] or "–"))
+    header = (*HEADER[:3], f"p ({several} gates)" if several > 1 else HEADER[3], HEADER[4])
+    return header, rows, [f"{told}: {', '.join(names)}" for told, names in alike.items()]

@@ -1,0 +1,77 @@
+"""What gates that compare are judged by: the questions of this run beside those of the baseline."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ragworthy import gates as g
+from ragworthy.names import Outcome
+from ragworthy.proving import POINT, Proving, Tested
+from ragworthy.suites.evidence import Bound, Summary
+from ragworthy.suites.protocol import Suite
+
+if TYPE_CHECKING:
+    from ragworthy.differences import Difference
+
+GOOD = ".good"
+"""How the metric ends that can be read off labels."""
+Differences = Mapping[g.Gate, "Difference | str"]
+"""The difference that each gate is on, or why there is none."""
+
+
+def differences_of(suite: Suite, bound: Bound, summary: Summary) -> Differences:
+    """The differences that gates are on; nothing where no gate compares."""
+    wanted = [gate for gate in bound.gates if gate.op in g.AGAINST and gate.evidence != POINT]
+    baseline = bound.baseline
+    if not wanted or baseline is None or baseline.unlike is not None:
+        return {}
+    if baseline.rows is None or summary.rows is None:
+        whose, why = (baseline.name, baseline.rowless) if baseline.rows is None else ("this run", summary.rowless)
+        return dict.fromkeys(wanted, f"{whose} holds no rows{f' ({why})' if why else ''}")
+    from ragworthy.differences import difference, pair
+
+    pairs = pair(baseline.rows, summary.rows)
+    known = {name.id: name.metric for name in summary.names}
+    slices = {gate.slice for gate in wanted}
+    parts = {group: pairs.of({*suite.members(summary.rows, group)}) for group in slices}
+    return {gate: difference(gate, known[gate.metric], parts[gate.slice]) for gate in wanted if gate.metric in known}
+
+
+def tested_alone(suite: Suite, gate: g.Gate, baseline: g.Baseline, summary: Summary, proving: Proving) -> Tested | None:
+    """What the questions say of one gate that is no part of a verdict; None where nothing can be compared."""
+    found = differences_of(suite, Bound((gate,), baseline, ()), summary).get(gate)
+    if found is None or isinstance(found, str):
+        return None if found is None else Tested(without=found)
+    from ragworthy.proofs import prove
+
+    return prove({gate: found}, proving)[gate]
+
+
+def untested(found: Differences) -> dict[g.Gate, Tested]:
+    """Gates whose difference cannot be tested, each with the reason."""
+    return {gate: Tested(without=why) for gate, why in found.items() if isinstance(why, str)}
+
+
+def with_good(bound: Bound) -> Bound:
+    """The baseline with the share of good questions, which its labels say, where a gate asks for that."""
+    baseline = bound.baseline
+    asked = {gate.metric for gate in bound.gates if gate.metric.endswith(GOOD) and gate.op in g.AGAINST}
+    if baseline is None or baseline.rows is None or not asked:
+        return bound
+    from ragworthy.differences import words_of
+
+    values = dict(baseline.values)
+    for metric in asked:
+        words = [word for word in words_of(baseline.rows, metric) or () if word is not None]
+        if words:
+            values.setdefault((None, metric), Fraction(sum(map(bool, words)), len(words)))
+    return bound._replace(baseline=baseline._replace(values=values))
+
+
+def steps_of(judged: Sequence[g.Judged]) -> list[tuple[str, str]]:
+    """What to do about losses that are neither proven nor excluded."""
+    open_ones = [g.name_of(one.gate) for one in judged if one.tested is not None and one.outcome is Outcome.UNDECIDED]
+    if not open_ones:
+        return []
+    do = "look at the questions that are worse; more questions like them decide it, in both runs, and so may more runs"
+    return [(f"a loss is neither proven nor excluded: {', '.join(dict.fromkeys(open_ones))}", do)]
