@@ -37,6 +37,12 @@ class Value(NamedTuple):
     boundless: str = ""
     """Why it has no interval, where that is known."""
 
+    deff: float | None = None
+    """How many times wider the variance is than that of as many questions of different clusters, where some share one.
+    """
+    clusters: int | None = None
+    """How many clusters its questions are of, where some share one."""
+
     @property
     def size(self) -> int | None:
         """How many cases the value rests on, repeated ones counted once; None for a count."""

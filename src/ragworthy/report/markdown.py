@@ -13,6 +13,7 @@ from ragworthy.report.show import (
     gate_name,
     gate_notes,
     grid,
+    interval,
     is_rate,
     limits,
     number_of,
@@ -133,9 +134,8 @@ def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]],
         if (ranked and "@" in name) or (not voice.shows_undefined and metric["undefined"]):
             continue
         rests_on = cases(metric["num"], metric["den"], metric.get("n"))
-        interval = f"{metric['low']:.3f} … {metric['high']:.3f}" if metric["low"] is not None else ""
         value = number_of(metric, gated.get(name, []))
-        rows.append((name, value, rests_on, metric["undefined"] or interval))
+        rows.append((name, value, rests_on, metric["undefined"] or interval(metric)))
     lines += [*_table(("metric", "value", "cases", "95 % interval"), rows), ""]
     if body["labels"]:
         lines += [fill("Labels: {}", counted(body["labels"])), ""]

@@ -71,6 +71,8 @@ def number(value: g.Value) -> dict[str, Any]:
         shown["exact"] = f"{value.num}/{value.den}"
     if value.pooled is not None:
         shown["micro"] = {"num": value.pooled[0], "den": value.pooled[1]}
+    if value.deff is not None:
+        shown |= {"deff": value.deff, "clusters": value.clusters}
     low, high = value.interval or (None, None)
     return shown | {"low": low, "high": high, "undefined": value.undefined}
 
@@ -137,14 +139,19 @@ def _shown(one: g.Judged) -> dict[str, str]:
     else:
         text = "–" if number is None else show.number(number, limit, whole=whole)
         rule = f"{'≥' if gate.op == g.MIN else '≤'} {gate.threshold}"
-    interval = value.interval if value is not None else None
     return {
         "value": text,
         "cases": "" if value is None else show.cases(value.num if value.counts else None, value.den, value.n),
-        "interval": " … ".join(show.bound(one, limit) for one in interval) if interval else "",
+        "interval": _interval(value, limit) if value is not None and value.interval else "",
         "rule": rule,
         "margin": "" if one.margin is None else show.signed(one.margin, whole=whole),
     }
+
+
+def _interval(value: g.Value, limit: Fraction) -> str:
+    """Both ends, and what clusters make of them."""
+    ends = " … ".join(show.bound(end, limit) for end in value.interval or ())
+    return f"{ends}{show.design_effect(value.deff)}"
 
 
 def too_small(one: g.Judged) -> str | None:

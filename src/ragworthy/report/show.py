@@ -64,6 +64,30 @@ def bound(value: float, threshold: Fraction) -> str:
     return repr(value)
 
 
+DESIGN_EFFECT = 1.05
+"""From so much on, people are told what clusters cost."""
+
+
+def design_effect(deff: float | None) -> str:
+    """What stands behind an interval where questions of one document made it wider.
+
+    >>> design_effect(2.345), design_effect(1.04), design_effect(None)
+    (' (deff 2.3)', '', '')
+    """
+    return f" (deff {deff:.1f})" if deff is not None and deff >= DESIGN_EFFECT else ""
+
+
+def interval(metric: dict[str, Any]) -> str:
+    """The interval of a metric of the report, with what clusters cost; nothing where it has none.
+
+    >>> interval({"low": 0.25, "high": 0.5, "deff": 1.5}), interval({"low": None, "high": None})
+    ('0.250 … 0.500 (deff 1.5)', '')
+    """
+    if metric["low"] is None:
+        return ""
+    return f"{metric['low']:.3f} … {metric['high']:.3f}{design_effect(metric.get('deff'))}"
+
+
 def signed(value: Fraction, *, whole: bool = False) -> str:
     """A difference with its sign.
 

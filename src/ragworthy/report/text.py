@@ -12,6 +12,7 @@ from ragworthy.report.show import (
     gate_name,
     gate_notes,
     grid,
+    interval,
     is_rate,
     limits,
     number_of,
@@ -197,8 +198,7 @@ def _warnings(body: dict[str, Any]) -> list[str]:
 def _metric(name: str, metric: dict[str, Any], thresholds: list[Fraction]) -> tuple[str, str, str, str]:
     if metric["undefined"] is not None:
         return name, "–", "", metric["undefined"]
-    interval = "" if metric["low"] is None else f"{metric['low']:.3f} … {metric['high']:.3f}"
-    return name, number_of(metric, thresholds), cases(metric["num"], metric["den"], metric.get("n")), interval
+    return name, number_of(metric, thresholds), cases(metric["num"], metric["den"], metric.get("n")), interval(metric)
 
 
 def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:

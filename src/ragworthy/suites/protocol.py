@@ -41,6 +41,7 @@ from ragworthy.suites.evidence import (
     some_of_each,
 )
 from ragworthy.suites.examine import Seen, usual
+from ragworthy.suites.intervals import Part, plain
 from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
@@ -212,6 +213,10 @@ class Suite(ABC):
     def members(self, rows: Rows, group: str | None) -> list[int]:
         """The places of the rows that a number is of: those of a slice; None is the whole."""
         return [nth for nth, slices in enumerate(rows.slices) if group is None or group in slices]
+
+    def parts(self, name: MetricName, evidence: Evidence, summary: Summary) -> list[Part]:
+        """What each row adds to a number, and how much it weighs."""
+        return plain(summary.rows.words[name.id]) if summary.rows is not None else []
 
     def votes(self, cases: Sequence[Case]) -> Mapping[str, Sequence[str | None]]:
         """What metrics of all questions at once look at, question by question: columns of rows, by name."""

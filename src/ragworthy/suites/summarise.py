@@ -6,6 +6,7 @@ from ragworthy import gates as g
 from ragworthy.errors import PolicyError, Problem, policy_error
 from ragworthy.metrics.registry import MetricName, Word, find
 from ragworthy.suites.evidence import Case, Evidence, Summary
+from ragworthy.suites.intervals import clustered
 from ragworthy.suites.kept import with_rows
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Request
@@ -19,7 +20,8 @@ def summarise(suite: Suite, request: Request, evidence: Evidence) -> Summary:
     check_slices(request, groups, suite.own_slices(evidence))
     words = words_of(suite, names, evidence.cases)
     values = values_of(suite, names, evidence.cases, words, groups)
-    return with_rows(suite, request, evidence, suite.adjust(request, evidence, Summary(names, values, words)))
+    summary = suite.adjust(request, evidence, Summary(names, values, words))
+    return clustered(suite, evidence, with_rows(suite, request, evidence, summary))
 
 
 def words_of(suite: Suite, names: Sequence[MetricName], cases: Sequence[Case]) -> dict[str, list[Word]]:

@@ -17,6 +17,7 @@ from ragworthy.suites.answers.wording import Shown, expected_text
 from ragworthy.suites.clusters import Topic, clusters_of, topic_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Summary
+from ragworthy.suites.intervals import Part
 from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.latency import DECLARED, advice, kept, loads
 from ragworthy.suites.latency.choice import guarded, is_strict
@@ -180,6 +181,12 @@ class Latency(Suite):
             runs=[len(one.runs.samples) for one in given],
         )
         return rows if isinstance(rows, str) else kept.with_loads(rows, given, summary)
+
+    def parts(self, name: MetricName, evidence: Evidence, summary: Summary) -> list[Part]:
+        """Every run counts as much as any other."""
+        if name.metric.kind == "share":
+            return super().parts(name, evidence, summary)
+        return [kept.parts(name, one.runs) for one in kept.spoken(evidence)]
 
     def members(self, rows: Rows, group: str | None) -> list[int]:
         """The rows of a slice under its load; without a load, those of the highest one."""
