@@ -280,9 +280,9 @@ def voice_of(suite: str) -> Voice:
     return voice
 
 
-def render(report: dict[str, Any], form: str, *, colour: bool = False) -> str:
-    """A report in one of the formats text, json, markdown, junit."""
-    return writing.render(report, form, voice_of, colour=colour)
+def render(report: dict[str, Any], form: str, *, colour: bool = False, full: bool = False) -> str:
+    """A report in one of the formats text, json, markdown, junit; `full`: as text with what it cannot show."""
+    return writing.render(report, form, voice_of, colour=colour, full=full)
 
 
 def brief(report: dict[str, Any], form: str) -> str:

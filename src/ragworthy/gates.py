@@ -135,6 +135,8 @@ class Judged(NamedTuple):
     """Whether it was not measured because errors took its cases away: these can be had, so nothing excuses it."""
     tested: Tested | None = None
     """What the questions of both runs say, where it compares and is not decided by its point."""
+    flips: Fraction | None = None
+    """The share of questions that changed between runs of the baseline itself, where that is known."""
 
     @property
     def lost(self) -> Fraction | None:
@@ -177,6 +179,8 @@ class Baseline(NamedTuple):
     """What every metric said of every question of it; None where that is not known."""
     rowless: str = ""
     """Why its rows are not known, for people."""
+    flips: Mapping[str, Fraction] = {}
+    """The share of questions that changed between its own runs, by metric, where that was kept."""
 
 
 Values = Mapping[tuple[str | None, str], Value]
@@ -282,7 +286,8 @@ def _judge_one(
         return Judged(gate, Outcome.NOT_MEASURED, (tested or NO_TEST).without or "", value, baseline=compared)
     tested = (tested or NO_TEST) if compared is not None and gate.evidence != POINT else None
     outcome, reason = _compare(gate, value, compared, tested or NO_TEST)
-    return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
+    flips = None if baseline is None else baseline.flips.get(gate.metric)
+    return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested, flips=flips)
 
 
 def _judge_each(gate: Gate, value: Value, each: Mapping[tuple[str, str], bool | None]) -> Judged:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report import compared
+from ragworthy.report import compared, panel
 from ragworthy.report.part import Voice, Voices, blamed, partial_notes
 from ragworthy.report.show import (
     cases,
@@ -44,7 +44,7 @@ def render(report: dict[str, Any], voices: Voices, *, limit: int = LIMIT) -> str
     for suite, body in report["suites"].items():
         gated = limits(report)
         head += _metrics(suite, body, gated, voices(suite))
-        optional += [_offenders(body), _warnings(body), _slices(body, gated), _inputs(body)]
+        optional += [_offenders(body), _warnings(body), _limits(suite, body), _slices(body, gated), _inputs(body)]
     return _fit(head, optional, tail, limit)
 
 
@@ -211,6 +211,12 @@ def _warnings(body: dict[str, Any]) -> list[str]:
         said = fill("{} ({})", warning["message"], warning["code"])
         lines.append(fill("- {}: {}", code(warning["where"]), said) if warning["where"] else fill("- {}", said))
     return ["### Warnings", "", *lines, ""] if lines else []
+
+
+def _limits(suite: str, body: dict[str, Any]) -> list[str]:
+    """What the evidence cannot show, folded away."""
+    told = [fill("- {}", line) for line in panel.lines(suite, body)]
+    return [f"<details><summary>{panel.TITLE}</summary>", "", *told, "", "</details>", ""]
 
 
 def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:

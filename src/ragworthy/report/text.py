@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report import compared
+from ragworthy.report import compared, panel
 from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes
 from ragworthy.report.show import (
     cases,
@@ -33,8 +33,8 @@ _COLOURS = {"SHIP": "32", "NO-SHIP": "31", "INCONCLUSIVE": "33", "INVALID": "35"
 _OUTCOMES = {"pass": "32", "fail": "31", "undecided": "33", "not_measured": "35"}
 
 
-def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> str:
-    """The whole report as text; the last line is the verdict and the exit code.
+def render(report: dict[str, Any], voices: Voices, *, colour: bool = False, full: bool = False) -> str:
+    """The whole report as text; the last line is the verdict and the exit code. `full`: with what it cannot show.
 
     Whatever a line holds of the data, nothing in it steers a terminal; colours are added when that is done.
     """
@@ -50,6 +50,9 @@ def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> s
     lines += _gates(report["gates"])
     for suite, body in report["suites"].items():
         lines += _suite(suite, body, limits(report), voices(suite))
+    if full:
+        limited = (f"  {line}" for suite, body in report["suites"].items() for line in panel.lines(suite, body))
+        lines += [panel.TITLE, *limited, ""]
     if report["next"]:
         lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in report["next"]), ""]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")

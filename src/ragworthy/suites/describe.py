@@ -10,7 +10,7 @@ import msgspec
 
 from ragworthy import gates as g
 from ragworthy.names import Stage, Verdict
-from ragworthy.report import model
+from ragworthy.report import able, model
 from ragworthy.report.part import Part, release_warnings
 from ragworthy.report.show import plural
 from ragworthy.rows import encoded
@@ -50,14 +50,16 @@ def describe(suite: Suite, found: Found) -> Part:
     body: dict[str, Any] = {}
     for key in _COMMON:
         body |= {**extra.body.get(key, {}), key: common[key]}
+    body["can_show"] = able.entries(found.judged)
     rows = found.summary.rows
     body["rows"] = encoded(rows) if rows is not None else {"none": found.summary.rowless}
+    steps = [*extra.steps, *steps_of(found.judged), *able.steps(found.judged)]
     return Part(
         suite=suite.name,
         body=body,
         judged=found.judged,
         invalid=invalid,
-        steps=[{"pattern": pattern, "do": do} for pattern, do in (*extra.steps, *steps_of(found.judged))],
+        steps=[{"pattern": pattern, "do": do} for pattern, do in steps],
         provenance=found.opened.provenance(),
         rows=partial(_as_dicts, suite, found),
         files=extra.files,
