@@ -26,9 +26,15 @@ class Tried(NamedTuple):
     def after(self, damage: str, judged: Judged) -> "Tried":
         """What came of one damage."""
         said = "waived" if judged.waiver is not None else judged.outcome.value
-        if judged.outcome is Outcome.FAIL and judged.waiver is None:
+        if _stops(judged) and judged.waiver is None:
             return self._replace(damage=damage, fails=True, said=said)
         return self._replace(damage=damage, said=f"{said} ({judged.reason})" if judged.reason else said)
+
+
+def _stops(judged: Judged) -> bool:
+    """Whether a gate fails; one that compares may find too few questions for a proof, and is undecided then."""
+    unproven = judged.tested is not None and judged.outcome is Outcome.UNDECIDED
+    return judged.outcome is Outcome.FAIL or unproven
 
 
 def selftest(requests: Sequence[flow.Request]) -> list[Tried]:

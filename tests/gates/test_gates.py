@@ -92,14 +92,17 @@ def with_baseline(rule: str, metric: str, before: dict[str, int], now: dict[str,
     return gate
 
 
-@pytest.mark.parametrize(("now", "word"), [(45, "pass"), (44, "pass"), (43, "fail"), (50, "pass")])
+@pytest.mark.parametrize(("now", "word"), [(45, "pass"), (44, "pass"), (43, "undecided"), (50, "pass")])
 def test_a_drop_is_an_exact_difference(now: int, word: str) -> None:
     assert 45 / 50 - 44 / 50 > 0.02  # what floats say
     gate = with_baseline("max_drop = 0.02", "precision", {"right": 45, "wrong": 5}, {"right": now, "wrong": 50 - now})
-    assert (gate["outcome"], gate["baseline"]) == (word, 0.9)
+    assert (gate["outcome"], gate["baseline"]) == (word, 0.9)  # two questions alone prove no loss
+    rule = 'max_drop = 0.02\nevidence = "point"'
+    gate = with_baseline(rule, "precision", {"right": 45, "wrong": 5}, {"right": now, "wrong": 50 - now})
+    assert gate["outcome"] == word.replace("undecided", "fail")
 
 
-@pytest.mark.parametrize(("now", "word"), [(5, "pass"), (6, "pass"), (7, "fail"), (0, "pass")])
+@pytest.mark.parametrize(("now", "word"), [(5, "pass"), (6, "pass"), (7, "undecided"), (0, "pass")])
 def test_where_lower_is_better_a_rise_is_the_drop(now: int, word: str) -> None:
     gate = with_baseline("max_drop = 0.02", "over", {"right": 45, "over": 5}, {"right": 50 - now, "over": now})
     assert gate["outcome"] == word

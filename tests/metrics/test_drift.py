@@ -187,7 +187,7 @@ min = 0.5
 """
 
 
-@pytest.mark.parametrize(("right", "code"), [(100, 0), (97, 0), (96, 1)])
+@pytest.mark.parametrize(("right", "code"), [(100, 0), (97, 0), (96, 3), (95, 1)])
 def test_regression_true_adds_the_rules_against_the_baseline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, right: int, code: int
 ) -> None:
@@ -203,7 +203,7 @@ def test_regression_true_adds_the_rules_against_the_baseline(
     done = run_cli("gate", "-o", "report.json")
     report = json.loads(Path("report.json").read_text(encoding="utf-8"))
     rules = {(one["metric"], one["op"]): one["outcome"] for one in report["gates"]}
-    assert rules[("answers.precision", "worse<=")] == ("pass" if code == 0 else "fail")
+    assert rules[("answers.precision", "worse<=")] == {0: "pass", 3: "undecided", 1: "fail"}[code]
     assert report["gates"][0]["metric"] == "answers.chr"
     assert rules[("answers.under_refusal", "drop<=")] == "pass"
     assert done.code == code

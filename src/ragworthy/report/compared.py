@@ -9,7 +9,7 @@ from ragworthy.names import Outcome
 from ragworthy.proving import UNCHANGED, Tested
 from ragworthy.report.show import gate_name, number, plural
 
-HEADER = ("against the baseline", "worse", "better", "p", "not excluded")
+HEADER = ("gate that compares", "worse", "better", "p", "loss not excluded")
 
 
 def entry(one: g.Judged) -> dict[str, Any] | None:
@@ -109,4 +109,12 @@ def table(gates: list[dict[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str,
         counts = (f"{paired[key]:,}" for key in ("worse", "better"))
         rows.append((gate_name(gate), *counts, shown["p"], shown["upper"] or "–"))
     header = (*HEADER[:3], f"p ({several} gates)" if several > 1 else HEADER[3], HEADER[4])
-    return header, rows, [f"{told}: {', '.join(names)}" for told, names in alike.items()]
+    every = len(rows) + sum(map(len, alike.values()))
+    return header, rows, [_of_all(told, names, every) for told, names in alike.items()]
+
+
+def _of_all(told: str, names: list[str], every: int) -> str:
+    """What holds of some gates, or of all that compare."""
+    if len(names) == every > 1:
+        return f"{told} (all {every} gates that compare)"
+    return f"{told}: {', '.join(names)}"

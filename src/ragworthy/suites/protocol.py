@@ -21,7 +21,8 @@ from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import HARMLESS, Label
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
-from ragworthy.report.part import Column, Frozen, Part, Table
+from ragworthy.report.part import Column, Frozen, Table
+from ragworthy.report.part import Part as Told
 from ragworthy.rows import MOST, Rows
 from ragworthy.suites.clusters import Topic, clusters_of
 from ragworthy.suites.damage import Damage
@@ -93,7 +94,7 @@ class Suite(ABC):
         """The evidence with every setting that two runs must share: a declared one is there whoever forgets it."""
         return with_settings(self.declared, request, evidence)
 
-    def steps(self, request: Request, score: Callable[[Request], Part]) -> Step | Part:
+    def steps(self, request: Request, score: Callable[[Request], Told]) -> Step | Told:
         """What is scored last, where steps depend on each other; or what came of them, where one was the last."""
         return Step(request)
 

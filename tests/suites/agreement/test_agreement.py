@@ -291,7 +291,7 @@ def test_a_baseline_is_compared_only_over_the_same_items() -> None:
     )
     write_jsonl(Path("pairs.jsonl"), pairs(*W41[:-2], (V, R), (V, R)))
     (gate,) = json.loads(run_cli("gate", "--format", "json").out)["gates"]
-    assert (gate["outcome"], gate["value"], gate["baseline"]) == ("fail", 0.8, 0.9)
+    assert (gate["outcome"], gate["value"], gate["baseline"]) == ("undecided", 0.8, 0.9)
     write_jsonl(Path("pairs.jsonl"), pairs(*W41[:-1]))
     (gate,) = json.loads(run_cli("gate", "--format", "json").out)["gates"]
     assert gate["outcome"] == "not_measured"

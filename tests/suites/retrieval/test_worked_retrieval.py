@@ -175,7 +175,7 @@ def found_in(count: int, total: int, index: str) -> list[Row]:
 ONE_BLOCK = [{"qid": f"Q{n}", "relevant": ["S.1.p.Bk001"], "anchor_section": "S.1"} for n in range(50)]
 
 
-@pytest.mark.parametrize(("shadow", "verdict"), [(44, Verdict.SHIP), (43, Verdict.NO_SHIP)])
+@pytest.mark.parametrize(("shadow", "verdict"), [(44, Verdict.SHIP), (43, Verdict.INCONCLUSIVE)])
 def test_w29_two_points_exactly_are_allowed(tmp_path: Path, shadow: int, verdict: Verdict) -> None:
     assert 0.90 - 0.88 > 0.02  # in floats the allowed drop would fail
     policy = tmp_path / "ragworthy.toml"

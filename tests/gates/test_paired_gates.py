@@ -1,0 +1,482 @@
+"""Gates that compare, through real reports: what is proven fails, what is not is undecided, and the bound is said."""
+
+import json
+import random
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ragworthy as rw
+from conftest import Done, run_cli, write_jsonl
+from ragworthy import gates as g
+from ragworthy import proving as pv
+from ragworthy.differences import difference, pair
+from ragworthy.metrics.registry import all_metrics
+from ragworthy.names import Outcome, Verdict
+from ragworthy.proofs import prove
+from ragworthy.rows import Rows
+
+Report = dict[str, Any]
+SUITE = (
+    'version = 1\nbaseline = "base.json"\ndefaults = false\n[answers]\ngold = "gold.jsonl"\ntraces = "traces.jsonl"\n'
+)
+DROP = '[[gate]]\nmetric = "precision"\nmax_drop = 0.02\n'
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def lay(right: Sequence[bool], documents: int = 0, unanswerable: int = 0) -> None:
+    """Answerable questions, each right or wrong; all of different documents, or spread over so many."""
+    gold: list[Report] = [
+        {"qid": f"u{nth}", "question": f"and {nth}?", "answerable": False} for nth in range(unanswerable)
+    ]
+    refused = {"claim": "not in context", "citations": []}
+    traces: list[Report] = [{"qid": one["qid"], "retrieved_ids": [], "answer_json": refused} for one in gold]
+    for nth, good in enumerate(right):
+        cited = f"doc{nth % documents if documents else nth}#s01#p001"
+        item = {"qid": f"q{nth}", "question": f"question {nth}", "answerable": True, "gold_claim_substr": ["gold text"]}
+        gold.append(item | {"gold_citations": [cited]})
+        told = {"claim": "the gold text" if good else "something else", "citations": [cited]}
+        traces.append({"qid": f"q{nth}", "retrieved_ids": [cited], "answer_json": told})
+    write_jsonl(Path("gold.jsonl"), gold)
+    write_jsonl(Path("traces.jsonl"), traces)
+
+
+def flips(worse: int, better: int, cases: int, documents: int = 0, unanswerable: int = 0) -> None:
+    """A baseline, and a run in which so many questions are worse and better."""
+    lay([True] * worse + [False] * better + [True] * (cases - worse - better), documents, unanswerable)
+    done = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "-o", "base.json", "-q",
+                   "--gates", "precision=0.01", "--no-default-gates")  # fmt: skip
+    assert done.code == 0
+    lay([False] * worse + [True] * better + [True] * (cases - worse - better), documents, unanswerable)
+
+
+def gated(gates: str = DROP, *args: str, top: str = "") -> tuple[int, Report]:
+    Path("ragworthy.toml").write_text(top + SUITE + gates)
+    done = run_cli("gate", "--format", "json", *args)
+    assert done.err == ""
+    report: Report = json.loads(done.out)
+    return done.code, report
+
+
+def shown(*args: str) -> Done:
+    return run_cli("gate", *args)
+
+
+# the rule
+
+
+@pytest.mark.parametrize(
+    ("worse", "better", "cases", "code", "p"),
+    [
+        (10, 3, 200, 1, 0.046142578125),  # a loss of 7/200 = 3.5 points, proven
+        (4, 0, 100, 3, 0.0625),  # 4 points, and four questions prove nothing
+        (5, 0, 100, 1, 0.03125),
+        (6, 1, 100, 3, 0.0625),  # 5 points, not proven
+        (8, 1, 100, 1, 0.01953125),
+        (20, 10, 400, 1, 0.0493685733527),  # 2.5 points
+        (60, 40, 2000, 0, 0.0284439668205),  # 1 point: proven, and less than is tolerated
+        (3, 3, 100, 0, 0.65625),
+    ],
+)
+def test_what_is_proven_and_beyond_the_tolerance_fails(
+    worse: int, better: int, cases: int, code: int, p: float
+) -> None:
+    flips(worse, better, cases)
+    done, report = gated()
+    (gate, *_) = report["gates"]
+    paired = gate["paired"]
+    assert done == code
+    assert paired["p"] == paired["adjusted"] == pytest.approx(p, rel=1e-11)
+    assert (paired["worse"], paired["better"], paired["cases"], paired["clusters"]) == (worse, better, cases, cases)
+    assert (paired["min_effect"], paired["method"]) == ("0.02", "McNemar, exact")
+    assert paired["loss"] == pytest.approx((worse - better) / cases)
+
+
+def test_the_bound_is_tangos_and_a_sentence_says_it() -> None:
+    flips(20, 10, 500)  # exactly the two points that are tolerated; Tango's upper end for it is 0.039281
+    _, report = gated()
+    (gate, *_) = report["gates"]
+    assert gate["paired"]["upper"] == pytest.approx(0.039281, abs=5e-7)
+    assert gate["note"] == "20 questions worse, 10 better: p = 0.049; a loss up to 4.0 points is not excluded"
+    assert gate["outcome"] == "pass" and gate["reason"] is None
+
+
+def test_min_effect_zero_fails_every_proven_loss_and_a_smaller_one_is_a_warning() -> None:
+    flips(60, 40, 2000)
+    code, report = gated()
+    (warning,) = [one for one in report["suites"]["answers"]["warnings"] if one["code"] == "RW-W106"]
+    assert code == 0
+    assert warning["message"] == "answers.precision: a loss is proven, and not beyond min_effect = 0.02"
+    code, report = gated(DROP + "min_effect = 0\n")
+    assert (code, report["gates"][0]["reason"]) == (1, "a loss is proven")
+    assert report["gates"][0]["paired"]["min_effect"] == "0"
+    assert gated(DROP + "min_effect = 0.01\n")[0] == 0  # exactly one point is not beyond it
+    assert gated(DROP + "min_effect = 0.00999\n")[0] == 1
+
+
+def test_fewer_than_five_changes_prove_nothing_and_that_is_said() -> None:
+    flips(4, 0, 50)
+    code, report = gated()
+    (gate, *_) = report["gates"]
+    assert code == 3
+    reason = "dropped too far, but that is not proven: 4 questions changed, and fewer than 5 prove nothing"
+    assert gate["reason"] == reason
+    assert report["next"][-1] == {
+        "pattern": "a loss is neither proven nor excluded: answers.precision",
+        "do": "look at the questions that are worse; more questions like them decide it, in both runs, "
+        "and so may more runs",
+    }
+    assert gated(top="alpha = 0.1\n")[0] == 1  # then four are enough: 1/16 = 0.0625
+
+
+def test_identical_traces_ship_and_no_question_changed() -> None:
+    flips(0, 0, 20)
+    for gates in (DROP, DROP + 'evidence = "interval"\n'):
+        code, report = gated(gates)
+        assert (code, report["gates"][0]["note"]) == (0, "no question changed")
+    assert "\n  no question changed: answers.precision\n" in shown().out
+
+
+def test_questions_of_one_document_are_one_and_a_policy_may_say_otherwise() -> None:
+    flips(8, 0, 80, documents=4)  # two of each document: four clusters, so 1/16
+    code, report = gated()
+    paired = report["gates"][0]["paired"]
+    assert (code, paired["p"], paired["clusters"], paired["changed"]) == (3, 1 / 16, 4, 4)
+    assert "4 clusters changed, and fewer than 5 prove nothing" in report["gates"][0]["reason"]
+    code, report = gated(top='cluster = "question"\n')
+    paired = report["gates"][0]["paired"]
+    assert (code, paired["p"], paired["clusters"]) == (1, 1 / 256, 80)
+
+
+def test_under_interval_only_what_is_excluded_passes() -> None:
+    """Two flips that cancel out: of 100 questions a loss of 2 points is not excluded, of 200 it is."""
+    for cases, word in ((100, "undecided"), (200, "pass")):
+        flips(1, 1, cases)
+        code, report = gated(DROP + 'evidence = "interval"\n')
+        gate = report["gates"][0]
+        assert (gate["outcome"], code) == (word, 0 if word == "pass" else 3)
+        assert (gate["paired"]["upper"] <= 0.02) is (word == "pass")
+    flips(10, 3, 200)
+    assert gated(DROP + 'evidence = "interval"\n')[0] == 1
+
+
+def test_a_baseline_without_rows_is_judged_by_the_point_and_that_is_said() -> None:
+    flips(4, 0, 100)
+    body = json.loads(Path("base.json").read_text())
+    del body["suites"]["answers"]["rows"]
+    Path("base.json").write_text(json.dumps(body))
+    code, report = gated()
+    gate = report["gates"][0]
+    why = "the baseline holds no rows (it was written by an earlier version, which kept no rows)"
+    assert (code, gate["outcome"], gate["paired"]) == (1, "fail", {"without": why})
+    assert gate["note"] == f"judged by its point: {why}"
+    assert f"\n  judged by its point: {why}: answers.precision\n" in shown().out
+    code, report = gated(DROP + 'evidence = "interval"\n')
+    assert (code, report["gates"][0]["reason"]) == (3, f"no bound of the loss is known: {why}")
+
+
+def test_the_point_still_decides_where_somebody_asks_for_it() -> None:
+    flips(4, 0, 100)
+    code, report = gated(DROP + 'evidence = "point"\n')
+    assert (code, report["gates"][0]["paired"]) == (1, {"without": 'evidence = "point"'})
+    assert gated(top='evidence = "interval"\n')[0] == 3  # what the policy says is for gates on one number
+
+
+def test_all_outcomes_of_the_rule() -> None:
+    """Every row of the table: evidence, whether it is proven, the loss against min_effect 1 and tolerance 2."""
+    proven, open_ = pv.Tested(adjusted=0.01, worse=9, changed=9), pv.Tested(adjusted=0.2, worse=9, changed=9)
+    for evidence, tested, lost, upper, outcome in (
+        ("paired", proven, 3, 5, Outcome.FAIL),
+        ("paired", proven, 1.5, 2, Outcome.FAIL),  # beyond min_effect is enough
+        ("paired", proven, 1, 2, Outcome.PASS),
+        ("paired", open_, 3, 5, Outcome.UNDECIDED),
+        ("paired", open_, 2, 5, Outcome.PASS),
+        ("paired", open_, None, None, Outcome.UNDECIDED),  # a share of nothing
+        ("paired", proven, None, None, Outcome.FAIL),
+        ("interval", proven, 3, 5, Outcome.FAIL),
+        ("interval", open_, 0, 2, Outcome.PASS),
+        ("interval", open_, 0, 2.1, Outcome.UNDECIDED),
+        ("interval", open_, 0, None, Outcome.UNDECIDED),
+        ("interval", pv.Tested(), 0, 9, Outcome.PASS),  # nothing changed
+        ("point", proven, 2, None, Outcome.PASS),
+        ("point", open_, 3, None, Outcome.FAIL),
+        ("paired", pv.Tested(without="x"), 3, None, Outcome.FAIL),
+        ("paired", pv.Tested(without="x"), 2, None, Outcome.PASS),
+        ("interval", pv.Tested(without="x"), 0, None, Outcome.UNDECIDED),
+    ):
+        seen = [None if one is None else Fraction(one) for one in (lost, upper)]
+        loss = pv.Loss(seen[0], tolerance=Fraction(2), min_effect=Fraction(1), upper=seen[1])
+        assert pv.decide(evidence, loss, tested, "dropped too far")[0] is outcome, (evidence, lost, upper)
+
+
+METRIC = all_metrics("answers")["answers.precision"]
+
+
+def rows(words: Sequence[bool]) -> Rows:
+    qids = tuple(f"q{nth}" for nth in range(len(words)))
+    none = (None,) * len(words)
+    return Rows(qids, qids, none, none, (1,) * len(words), ((),) * len(words), {METRIC.id: tuple(words)})
+
+
+def judged(old: Sequence[bool], new: Sequence[bool], gate: g.Gate) -> g.Judged:
+    found = difference(gate, METRIC, pair(rows(old), rows(new)))
+    assert not isinstance(found, str)
+    values: g.Values = {(None, METRIC.id): g.Value(sum(new), len(new))}
+    baseline = g.Baseline({(None, METRIC.id): Fraction(sum(old), len(old))}, {})
+    (one,) = g.judge((gate,), values, baseline=baseline, tested=prove({gate: found}, pv.Proving()))
+    return one
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60),
+    st.sampled_from(["0", "0.02", "0.05", "0.2"]),
+    st.sampled_from([g.DROP, g.WORSE]),
+)
+def test_what_ships_is_exactly_what_ships_by_the_point(both: list[tuple[bool, bool]], limit: str, op: str) -> None:
+    old, new = zip(*both, strict=True)
+    by_pairs = judged(old, new, g.Gate(METRIC.id, op, limit, evidence="paired")).outcome
+    by_point = judged(old, new, g.Gate(METRIC.id, op, limit)).outcome
+    assert (by_pairs is Outcome.PASS) is (by_point is Outcome.PASS)
+    assert by_pairs is not Outcome.FAIL or by_point is Outcome.FAIL
+
+
+# chance
+
+
+def aa(dice: random.Random, cases: int, share: float, loss: float = 0.0) -> tuple[list[bool], list[bool]]:
+    """Two runs in which a share of the questions flips, as often one way as the other; and a planted loss."""
+    old, new = [], []
+    for _ in range(cases):
+        good = dice.random() < 0.8
+        other = not good if dice.random() < share else good
+        pair_of = (good, other) if dice.random() < 0.5 else (other, good)
+        old.append(pair_of[0])
+        new.append(pair_of[1] and not dice.random() < loss)
+    return old, new
+
+
+def test_without_a_change_a_loss_is_called_proven_in_at_most_one_of_twenty() -> None:
+    dice = random.Random(20261116)
+    gate = g.Gate(METRIC.id, g.DROP, "0.02", evidence="paired", min_effect="0")
+    outcomes = [judged(*aa(dice, 200, 0.1), gate).outcome for _ in range(400)]
+    point = g.Gate(METRIC.id, g.DROP, "0.02")
+    dice = random.Random(20261116)
+    by_point = [judged(*aa(dice, 200, 0.1), point).outcome for _ in range(400)]
+    assert outcomes.count(Outcome.FAIL) <= 400 * 0.05 + 2 * (400 * 0.05 * 0.95) ** 0.5
+    assert by_point.count(Outcome.FAIL) > 40  # what a fixed tolerance calls a loss
+    assert outcomes.count(Outcome.UNDECIDED) > 40
+
+
+def test_a_family_of_twelve_is_called_proven_in_at_most_one_of_twenty() -> None:
+    dice, proven = random.Random(7), 0
+    gate = g.Gate(METRIC.id, g.DROP, "0.02", evidence="paired")
+    for _ in range(100):
+        found = {}
+        for name in range(12):
+            one = difference(gate, METRIC, pair(*map(rows, aa(dice, 60, 0.2))))
+            assert not isinstance(one, str)
+            found[name] = one
+        proven += any(one.proven for one in prove(found, pv.Proving()).values())
+    assert proven <= 100 * 0.05 + 2 * (100 * 0.05 * 0.95) ** 0.5
+
+
+def test_a_true_loss_is_found() -> None:
+    """Five points at 500 questions with 2 % flips: the exact test finds it in about nine of ten."""
+    dice = random.Random(3)
+    gate = g.Gate(METRIC.id, g.DROP, "0.02", evidence="paired", min_effect="0")
+    outcomes = [judged(*aa(dice, 500, 0.02, 0.0625), gate).outcome for _ in range(60)]
+    assert outcomes.count(Outcome.FAIL) >= 50
+
+
+# the whole verdict
+
+
+def test_regression_adds_a_guard_against_a_broad_drop() -> None:
+    """Seven of 400 questions are worse: no gate loses more than 3 %, and together they are proven."""
+    flips(7, 0, 400, unanswerable=3)
+    code, report = gated("", top="regression = true\n")
+    gates = {gate["metric"]: gate for gate in report["gates"] if "paired" in gate}
+    good = gates["answers.good"]
+    assert (code, good["outcome"], good["shown"]["rule"]) == (1, "fail", "no proven drop")
+    assert good["paired"]["p"] == 1 / 128 and good["paired"]["min_effect"] == "0"
+    assert gates["answers.precision"]["paired"]["min_effect"] == "0"
+    assert gates["answers.precision"]["reason"] == "a loss is proven"
+    assert shown().out.startswith("NO-SHIP: answers.precision, answers.containment, answers.good fail\n")
+
+
+def both_suites(drop: int) -> None:
+    """The same questions for answers and retrieval; `drop` of them are worse in both."""
+    gold, traces, found = [], [], []
+    for nth in range(40):
+        cited = f"doc{nth}#s01#p001"
+        right = nth >= drop
+        gold.append({"qid": f"q{nth}", "question": f"question {nth}", "answerable": True,
+                     "gold_claim_substr": ["gold text"], "gold_citations": [cited], "relevant": [cited]})  # fmt: skip
+        told = {"claim": "the gold text" if right else "no", "citations": [cited]}
+        traces.append({"qid": f"q{nth}", "retrieved_ids": [cited], "answer_json": told})
+        found.append({"qid": f"q{nth}", "topk": [{"id": cited if right else "doc99#s01#p001"}]})
+    for name, lines in (("gold", gold), ("traces", traces), ("found", found)):
+        write_jsonl(Path(f"{name}.jsonl"), lines)
+
+
+def test_all_suites_are_one_family_on_the_same_swaps() -> None:
+    policy = (
+        '{}version = 1\ndefaults = false\n[answers]\ngold = "gold.jsonl"\ntraces = "traces.jsonl"\n'
+        '[retrieval]\ngold = "gold.jsonl"\ntraces = "found.jsonl"\n{}'
+    )
+    low = '[[gate]]\nmetric = "precision"\nmin = 0.01\n[[gate]]\nmetric = "retrieval.recall@5"\nmin = 0.01\n'
+    both_suites(0)
+    Path("ragworthy.toml").write_text(policy.format("", low))
+    assert run_cli("gate", "-o", "base.json").code == 0
+    both_suites(5)
+    Path("ragworthy.toml").write_text(
+        policy.format('baseline = "base.json"\n', low.replace("min = 0.01", "max_drop = 0.05"))
+    )
+    done = run_cli("gate", "--format", "json")
+    gates = [gate["paired"] for gate in json.loads(done.out)["gates"] if "paired" in gate]
+    assert [(gate["gates"], gate["p"]) for gate in gates] == [(2, 1 / 32)] * 2
+    # The same five questions are swapped together: both gates are one and the same, and nothing is to be adjusted.
+    assert [gate["adjusted"] for gate in gates] == [1 / 32] * 2
+    assert done.code == 1
+
+
+def test_people_see_flips_p_and_bound_in_every_form() -> None:
+    flips(6, 1, 100)  # Tango's upper end is 0.1034
+    Path("ragworthy.toml").write_text(SUITE + DROP)
+    done = shown("-o", "r.md", "-o", "r.xml")
+    table = done.out[done.out.index("  gate that compares") :].splitlines()
+    assert table[0].split() == ["gate", "that", "compares", "worse", "better", "p", "loss", "not", "excluded"]
+    assert table[1].split() == ["answers.precision", "6", "1", "0.062", "10.4", "points"]
+    assert max(map(len, table[:2])) <= 80
+    assert "| answers.precision | 6 | 1 | 0.062 | 10.4 points |" in Path("r.md").read_text().replace("`", "")
+    (case,) = [
+        one for one in ElementTree.fromstring(Path("r.xml").read_text()).iter("testcase")
+        if "drop" in (one.get("name") or "")
+    ]  # fmt: skip
+    (error,) = case
+    assert "6 questions worse, 1 better: p = 0.062" in (error.get("message") or "")
+
+
+def test_a_receipt_keeps_the_proof_and_re_derives() -> None:
+    flips(10, 3, 200)
+    Path("gates.toml").write_text(DROP)
+    for more in ((), ("--alpha", "0.01", "--cluster", "question", "--seed", "7")):
+        done = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "--baseline", "base.json",
+                       "--gates", "gates.toml", "--no-default-gates", "--receipt", "r.json", "-q", *more)  # fmt: skip
+        assert done.code == (3 if more else 1)
+        receipt = json.loads(Path("r.json").read_text())
+        paired = receipt["gates"][0]["paired"]
+        assert (paired["p"], paired["worse"], paired["better"]) == ("0.046142578125", 10, 3)
+        assert paired["alpha"] == ("0.01" if more else "0.05")
+        assert ("alpha" in receipt["request"]) is bool(more)
+        assert run_cli("verify", "r.json").code == 0
+
+
+def test_from_python() -> None:
+    flips(10, 3, 200)
+    Path("gates.toml").write_text(DROP)
+    given: Any = {"gold": "gold.jsonl", "traces": "traces.jsonl", "baseline": "base.json", "gates": "gates.toml"}
+    assert rw.score("answers", defaults=False, **given).verdict is Verdict.NO_SHIP
+    assert rw.score("answers", defaults=False, alpha=0.01, **given).verdict is Verdict.INCONCLUSIVE
+    with pytest.raises(rw.RagworthyError, match="RW-P21"):
+        rw.score("answers", alpha=0.5, **given)
+
+
+def test_every_gate_that_compares_can_fail_in_a_selftest() -> None:
+    flips(0, 0, 12)
+    Path("ragworthy.toml").write_text(SUITE + DROP)
+    done = shown("--selftest")
+    assert done.code == 0 and "selftest: 2 of 2 gates can fail (exit 0)" in done.out
+
+
+# what cannot be meant
+
+
+@pytest.mark.parametrize(
+    ("top", "gates", "line"),
+    [
+        ("", '[[gate]]\nmetric = "precision"\nmin = 0.8\nevidence = "paired"\n',
+         'gate[0].evidence: expected "point" or "interval", got paired with min, which compares nothing [RW-P19]'),
+        ("", DROP + "min_effect = 0.03\n",
+         "gate[0].min_effect: expected at most the tolerance, 0.02, got 0.03 [RW-P20]"),
+        ("", DROP + "min_effect = -1\n", "gate[0].min_effect: expected a number from 0 up, got -1 [RW-P20]"),
+        ("", DROP + 'min_effect = 0\nevidence = "point"\n',
+         'gate[0].min_effect: expected evidence = "paired" beside it, got "point", by which nothing is proven '
+         "[RW-P20]"),
+        ("", '[[gate]]\nmetric = "precision"\nmin = 0.8\nmin_effect = 0\n',
+         "gate[0].min_effect: expected max_drop or max_worse beside it, got min [RW-P20]"),
+        ("", DROP + 'min_effect = "x"\n', 'gate[0].min_effect: expected a number, got "x" [RW-P03]'),
+        ("alpha = 0\n", DROP, "alpha: expected a number above 0 and up to 0.2, got 0 [RW-P21]"),
+        ("alpha = 0.5\n", DROP, "alpha: expected a number above 0 and up to 0.2, got 0.5 [RW-P21]"),
+        ("seed = -1\n", DROP, "seed: expected a whole number from 0 up, got -1 [RW-P21]"),
+        ('cluster = "topic"\n', DROP, 'cluster: expected "document" or "question", got "topic" [RW-P03]'),
+    ],
+)  # fmt: skip
+def test_nonsense_is_refused_by_its_key(top: str, gates: str, line: str) -> None:
+    Path("ragworthy.toml").write_text(top + SUITE + gates)
+    done = shown()
+    assert (done.code, done.err.splitlines()[0]) == (2, f"ragworthy.toml: {line}")
+
+
+def test_a_flag_that_cannot_be_meant() -> None:
+    lay([True])
+    done = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "--alpha", "much")
+    expected = 'command line: alpha: expected a number above 0 and up to 0.2, got "much" [RW-P21]'
+    assert (done.code, done.err.splitlines()[0]) == (2, expected)
+
+
+# numbers without an interval
+
+
+def test_under_interval_a_number_without_one_decides_nothing() -> None:
+    value = g.Value(3, 1, n=20, counts=False, rate=False, boundless="20 questions are too few to bound a percentile")
+    gate = g.Gate("retrieval.delta_s_p90", g.MAX, "5", evidence="interval")
+    (one,) = g.judge((gate,), {(None, gate.metric): value})
+    assert one.outcome is Outcome.UNDECIDED
+    assert one.reason == "it has no interval: 20 questions are too few to bound a percentile"
+    (one,) = g.judge((gate,), {(None, gate.metric): value._replace(boundless="")})
+    assert one.reason == "it has no interval: none is known for such a number"
+    count = g.Value(0, None, most=20)
+    gate = g.Gate("answers.missing", g.MAX, "0", evidence="interval")
+    assert g.judge((gate,), {(None, gate.metric): count})[0].outcome is Outcome.PASS  # no estimate: it happened or not
+
+
+def test_kappa_has_an_interval_and_it_decides() -> None:
+    votes = [("VALID", "VALID")] * 40 + [("REJECT", "REJECT")] * 40 + [("VALID", "REJECT")] * 5
+    pairs = [
+        {"qid": f"q{nth}", "scholar": {"label": one, "reason": "s"}, "auditor": {"label": other}}
+        for nth, (one, other) in enumerate(votes)
+    ]
+    write_jsonl(Path("pairs.jsonl"), pairs)
+    for limit, word in (("0.5", "pass"), ("0.85", "undecided"), ("0.99", "fail")):
+        done = run_cli("score", "agreement", "--pairs", "pairs.jsonl", "--gates", f"kappa={limit}", "--evidence",
+                       "interval", "--no-default-gates", "--format", "json")  # fmt: skip
+        gate = json.loads(done.out)["gates"][0]
+        assert gate["outcome"] == word, gate
+        assert 0.75 < gate["low"] < gate["value"] < gate["high"] < 0.985
+
+
+# how long it takes
+
+
+def test_ten_thousand_questions_and_twelve_gates_in_two_seconds() -> None:
+    dice = random.Random(1)
+    gate = g.Gate(METRIC.id, g.DROP, "0.02", evidence="paired")
+    runs = [tuple(map(rows, aa(dice, 10_000, 0.05))) for _ in range(12)]
+    start = time.process_time()
+    found = {nth: difference(gate, METRIC, pair(*run)) for nth, run in enumerate(runs)}
+    tested = prove({key: one for key, one in found.items() if not isinstance(one, str)}, pv.Proving())
+    took = time.process_time() - start
+    assert len(tested) == 12 and took < 2
