@@ -195,20 +195,25 @@ def sharp_note(judged: Sequence[g.Judged]) -> str | None:
     )
 
 
-def steps(judged: Sequence[g.Judged]) -> list[tuple[str, str]]:
-    """How many more questions settle what is undecided, as something to do next."""
-    gates, found = compared_gates(judged), []
+def about_more(judged: Sequence[g.Judged]) -> dict[g.Gate, int]:
+    """About how many more questions settle each gate that is undecided, where that is known and not none."""
+    gates, found = compared_gates(judged), {}
     for one in judged:
-        if one.outcome is not Outcome.UNDECIDED:
-            continue
-        rate, drop = of_rate(one), of_drop(one, gates)
-        more = drop.more if drop is not None else rate.more if rate is not None and not rate.settled else None
-        if more:
-            found.append((g.name_of(one.gate), more))
-    if not found:
+        if one.outcome is Outcome.UNDECIDED:
+            rate, drop = of_rate(one), of_drop(one, gates)
+            more = drop.more if drop is not None else rate.more if rate is not None and not rate.settled else None
+            if more:
+                found[one.gate] = more
+    return found
+
+
+def steps(judged: Sequence[g.Judged]) -> list[tuple[str, str]]:
+    """How many more questions settle intervals that straddle their thresholds, as something to do next."""
+    more = [(gate, many) for gate, many in about_more(judged).items() if gate.op not in g.AGAINST]
+    if not more:
         return []
-    told = ", ".join(f"{more:,} for {name}" for name, more in dict(found).items())
-    return [("how many questions settle it", f"about so many more, in four of five cases: {told}")]
+    told = ", ".join(f"about {many:,} for {g.name_of(gate)}" for gate, many in more)
+    return [("how many more questions decide it", f"in four of five cases, if they are as those here: {told}")]
 
 
 def compared_gates(judged: Sequence[g.Judged]) -> int:

@@ -214,9 +214,7 @@ def _warnings(body: dict[str, Any]) -> list[str]:
 
 
 def _limits(suite: str, body: dict[str, Any]) -> list[str]:
-    """What the evidence cannot show, folded away."""
-    told = [fill("- {}", line) for line in panel.lines(suite, body)]
-    return [f"<details><summary>{panel.TITLE}</summary>", "", *told, "", "</details>", ""]
+    return [f"### {panel.TITLE}", "", *(fill("- {}", line) for line in panel.lines(suite, body)), ""]
 
 
 def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:

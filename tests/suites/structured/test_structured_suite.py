@@ -364,7 +364,7 @@ def test_what_fails_beyond_doubt_is_not_called_too_small(tmp_path: Path) -> None
     ran = scored(tmp_path, questions, [outputs[0] | {"raw": "no"}, *outputs[1:]])  # 11 of 12 reaches beyond 0.98
     assert ran.report["gates"][1]["high"] > 0.98
     for one in ran.report["gates"][:2]:
-        assert one["outcome"] == "fail" and "clean cases are needed to show" in one["note"]
+        assert one["outcome"] == "fail" and "; to show that it misses" in one["note"]
 
 
 def test_slices_are_what_their_questions_are_worth_alone(tmp_path: Path) -> None:
