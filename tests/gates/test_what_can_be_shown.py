@@ -145,16 +145,16 @@ def judged(
     [
         # shrunk (4 + 1) / 201 = 2.5 %
         (4, 200, "4 of 200 unanswerable questions answered: the true rate may still be 5.03 %; to show 5 % with 80 % "
-         "chance takes about 514 cases if it is 2.5 % (as seen, and one bad case more)"),
+         "chance takes about 514 cases at 2.5 % (one bad case added)"),
         # shrunk 1/21 = 4.76 %: 64,900 cases, which nobody writes
         (0, 20, "0 of 20 unanswerable questions answered: the true rate may still be 16 %; to show 5 % takes 73 clean "
          "cases at the least"),
         (0, 72, "0 of 72 unanswerable questions answered: the true rate may still be 5.1 %; to show 5 % with 80 % "
-         "chance takes about 230 cases if it is 1.4 % (as seen, and one bad case more)"),
+         "chance takes about 230 cases at 1.4 % (one bad case added)"),
         (0, 73, None),
         # shrunk 8/101 = 7.9 %, one good case more
         (8, 100, "8 of 100 unanswerable questions answered: the true rate may still be as low as 4.1 %; to show that "
-         "it misses 5 % with 80 % chance takes about 528 cases if it is 7.9 % (as seen, and one good case more)"),
+         "it misses 5 % with 80 % chance takes about 528 cases at 7.9 % (one good case added)"),
         (3, 59, "3 of 59 unanswerable questions answered: the true rate may still be as low as 1.7 %; that is too near "
          "to 5 % to tell them apart"),
         (40, 100, None),
@@ -173,7 +173,7 @@ def test_questions_of_one_document_count_less() -> None:
     assert plain.chance == power.chance("<=", Fraction("0.05"), Fraction(5, 201), 200)
     assert twice.chance == power.chance("<=", Fraction("0.05"), Fraction(5, 201), 100)
     note = able.note(judged(4, 200, deff=2.0, clusters=20))
-    assert note is not None and note.endswith("; questions of one document count less: 200 are worth 100")
+    assert note is not None and note.endswith("; 200 are worth 100, as some share a document")
 
 
 def test_a_limit_that_hardly_anything_misses_needs_cases_to_fail() -> None:
@@ -339,7 +339,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-RATE = "100 cases show it with 26 % chance, about 454 with 80 % (at 85.1 %, as seen and one bad case more)"
+RATE = "100 cases show it with 26 % chance, about 454 with 80 % (at 85.1 %: one bad case added)"
 LOSS = "100 cases find a loss of 12.8 points in four of five (10.8 % flip, these two runs); too sharp: two runs of an "
 
 

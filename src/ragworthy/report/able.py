@@ -20,7 +20,7 @@ def note(one: g.Judged) -> str | None:
     >>> value = g.Value(4, 200, None, (0.0078, 0.0503), "lower", "unanswerable questions", "answered")
     >>> print(note(g.Judged(gate, g.Outcome.PASS, "", value)).replace("; ", ";\\n"))
     4 of 200 unanswerable questions answered: the true rate may still be 5.03 %;
-    to show 5 % with 80 % chance takes about 514 cases if it is 2.5 % (as seen, and one bad case more)
+    to show 5 % with 80 % chance takes about 514 cases at 2.5 % (one bad case added)
     """
     rate = of_rate(one)
     if rate is None or (rate.settled and (rate.missed or rate.cases >= rate.to_fail)):
@@ -38,14 +38,14 @@ def _takes(rate: Rate, limit: str) -> str:
         return f"that is too near to {limit} to tell them apart"
     wanted = f"that it misses {limit}" if rate.missed else limit
     other = "good" if rate.missed else "bad"
-    planned = f"if it is {planned_of(rate)} (as seen, and one {other} case more)"
+    planned = f"at {planned_of(rate)} (one {other} case added)"
     return f"to show {wanted} with 80 % chance takes about {rate.needed:,} cases {planned}"
 
 
 def _clusters(rate: Rate) -> str:
     if rate.worth >= rate.cases:
         return ""
-    return f"; questions of one document count less: {rate.cases:,} are worth {rate.worth:,}"
+    return f"; {rate.cases:,} are worth {rate.worth:,}, as some share a document"
 
 
 def _seen(value: g.Value) -> str:
@@ -129,9 +129,9 @@ def rule_of(gate: g.Gate, better: str = "higher") -> str:
 def rate_line(rate: Rate) -> str:
     """What a gate on one number can show, in a line."""
     cases = show.plural(rate.cases, "case")
-    worth = f" (worth {rate.worth:,}: questions of one document count less)" if rate.worth < rate.cases else ""
+    worth = f" (worth {rate.worth:,}, as some share a document)" if rate.worth < rate.cases else ""
     other = "good" if rate.missed else "bad"
-    planned = f"at {planned_of(rate)}, as seen and one {other} case more"
+    planned = f"at {planned_of(rate)}: one {other} case added"
     if rate.settled:
         told = f"{'shown to be missed' if rate.missed else 'shown'} by {cases}{worth}"
         return f"{told}; {show.percent(rate.chance)} of such sets would show it ({planned})"
