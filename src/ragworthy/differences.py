@@ -26,6 +26,7 @@ GOOD = "good"
 """The metric that can be read off the labels of any run."""
 PLAIN = ("count", "sum")
 """Kinds that are added up and not divided by anything."""
+NO_NUMBER = "the rows hold something that is no number"
 ALONE = ("tail", "spread")
 """Kinds of which one question alone says nothing."""
 
@@ -78,6 +79,8 @@ class Difference(NamedTuple):
 
     column: Mapping[str, int]
     """Sums by cluster, over a common scale."""
+    moved: int
+    """How many questions do not say the same in both runs."""
     worse: int
     better: int
     cases: int
@@ -129,12 +132,21 @@ def _difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
     before, after = words_of(pairs.old, gate.metric), words_of(pairs.new, gate.metric)
     if before is None or after is None:
         return f"the rows of {'the baseline' if before is None else 'this run'} do not have it"
-    words = _whole(
-        [before[nth] for nth, _ in members],
-        [after[nth] for _, nth in members],
-        [pairs.new.clusters[nth] for _, nth in members],
-    )
-    return _of_words(words, sign, metric.kind in PLAIN)
+    old, new = [before[nth] for nth, _ in members], [after[nth] for _, nth in members]
+    if not all(map(_is_sound, {*old, *new})):
+        return NO_NUMBER
+    words = _whole(old, new, [pairs.new.clusters[nth] for _, nth in members])
+    plain = metric.kind in PLAIN
+    if not plain and not any(whole for _, whole in (*words.old, *words.new)):
+        return "no question is a case of it"
+    return _of_words(words, sign, plain)
+
+
+def _is_sound(word: Any) -> bool:
+    """Whether a word is what metrics say; a file may say anything."""
+    if isinstance(word, tuple):
+        return all(map(_is_sound, word)) and word[1] >= 0
+    return not isinstance(word, float) or math.isfinite(word)
 
 
 def words_of(rows: Rows, metric: str) -> Sequence[Word] | None:
@@ -183,7 +195,7 @@ def _scaled(part: Any, scale: int) -> int:
 
 
 def _of_words(words: _Words, sign: int, plain: bool) -> Difference:
-    """§ d = (N − R·D) of the old run less that of the new one, R the rate of both together; times its denominator."""
+    """By (N − R·D) of the old run less that of the new one, R the rate of both together; times its denominator."""
     part = sum(one for one, _ in (*words.old, *words.new))
     whole = sum(one for _, one in (*words.old, *words.new))
     same = plain or all(before[1] == after[1] for before, after in zip(words.old, words.new, strict=True))
@@ -195,6 +207,7 @@ def _of_words(words: _Words, sign: int, plain: bool) -> Difference:
     column = sums(moved, words.clusters)
     found = Difference(
         column,
+        sum(before != after for before, after in zip(words.old, words.new, strict=True)),
         sum(one > 0 for one in moved),
         sum(one < 0 for one in moved),
         len(moved),
@@ -271,6 +284,8 @@ def _exceeding(
     shared = [(before[old], after[new], pairs.new.clusters[new]) for old, new in members if before[old] and after[new]]
     if not shared:
         return "the rows do not have it"
+    if any(isinstance(word, tuple) or not _is_sound(word) for one in shared for word in (*one[0], *one[1])):
+        return NO_NUMBER
     sign, tolerance = (1 if metric.better == "higher" else -1), Fraction(gate.threshold)
     old, new = ([[-sign * Fraction(word) for word in one[side]] for one in shared] for side in (0, 1))  # type: ignore[arg-type]
     largest = tops(
@@ -285,6 +300,7 @@ def _exceeding(
     changes = [_mean(other) - _mean(one) for one, other in zip(old, new, strict=True)]
     return Difference(
         sums([now - then for then, now in counts], clusters),
+        sum(one != other for one, other in zip(old, new, strict=True)),
         sum(change > 0 for change in changes),
         sum(change < 0 for change in changes),
         len(shared),
@@ -323,7 +339,7 @@ def _of_votes(pairs: Pairs, members: Sequence[tuple[int, int]], sign: int) -> Di
     )
     turned = [(old[one], new[other]) for one, other in members if old[one] != new[other]]
     worse = sum(one[0] == one[1] and other[0] != other[1] for one, other in turned)
-    return found._replace(worse=worse, better=len(turned) - worse)
+    return found._replace(moved=len(turned), worse=worse, better=len(turned) - worse)
 
 
 def votes_of(rows: Rows) -> Sequence[tuple[str, str]] | None:

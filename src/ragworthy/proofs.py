@@ -37,6 +37,7 @@ def prove(found: Mapping[Key, Difference], proving: Proving) -> dict[Key, Tested
 def _tested(one: Difference, proving: Proving) -> Tested:
     return Tested(
         alpha=float(proving.alpha),
+        moved=one.moved,
         worse=one.worse,
         better=one.better,
         changed=sum(value != 0 for value in one.column.values()),

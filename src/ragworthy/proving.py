@@ -30,6 +30,8 @@ class Tested(NamedTuple):
     adjusted: float = 1.0
     """The same for all gates of the verdict that compare: how often chance would show it in any of them."""
     alpha: float = 0.05
+    moved: int = 0
+    """How many questions do not say the same in both runs, whether or not that is for the better."""
     worse: int = 0
     better: int = 0
     changed: int = 0
@@ -60,7 +62,7 @@ class Tested(NamedTuple):
     @property
     def unchanged(self) -> bool:
         """Whether every question says the same in both runs."""
-        return self.without is None and not self.worse and not self.better
+        return self.without is None and not self.moved
 
     @property
     def fewest(self) -> int:

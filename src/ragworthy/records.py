@@ -46,7 +46,7 @@ class Gold(msgspec.Struct, frozen=True, gc=False):
     gold_groups: list[list[str]] | None = None
     """Where the evidence lies, bound: any id of a group will do, and every group is needed."""
     gold_reference: str | list[str] | None = None
-    cluster: str | None = None
+    cluster: str | int | None = None
     """What it stands or falls with, where its document does not say it."""
 
 
@@ -121,7 +121,7 @@ class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
     gold_groups: list[list[str]] | None = None
     gold_claim_substr: list[str] | None = None
     gold_claim_all: Pieces | None = None
-    cluster: str | None = None
+    cluster: str | int | None = None
 
     @property
     def name(self) -> str:
@@ -223,7 +223,7 @@ class StructuredGold(msgspec.Struct, frozen=True, gc=False):
     qid: str | None = None
     question: str | None = None
     expected: dict[str, Any] | None = None
-    cluster: str | None = None
+    cluster: str | int | None = None
 
     @property
     def name(self) -> str:

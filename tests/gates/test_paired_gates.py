@@ -195,7 +195,7 @@ def test_the_point_still_decides_where_somebody_asks_for_it() -> None:
 
 def test_all_outcomes_of_the_rule() -> None:
     """Every row of the table: evidence, whether it is proven, the loss against min_effect 1 and tolerance 2."""
-    proven, open_ = pv.Tested(adjusted=0.01, worse=9, changed=9), pv.Tested(adjusted=0.2, worse=9, changed=9)
+    proven, open_ = pv.Tested(adjusted=0.01, moved=9, changed=9), pv.Tested(adjusted=0.2, moved=9, changed=9)
     for evidence, tested, lost, upper, outcome in (
         ("paired", proven, 3, 5, Outcome.FAIL),
         ("paired", proven, 1.5, 2, Outcome.FAIL),  # beyond min_effect is enough

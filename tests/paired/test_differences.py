@@ -223,6 +223,23 @@ def test_what_has_no_test_says_why(name: str, why: str) -> None:
     assert difference(g.Gate(name, g.DROP, "0.02"), METRICS[name], pair(rows, rows)) == why
 
 
+@pytest.mark.parametrize("word", [float("nan"), float("inf"), (1, -1), (float("nan"), 2)])
+@pytest.mark.parametrize("name", [PRECISION, "latency.p95"])
+def test_rows_that_somebody_wrote_by_hand_are_no_crash(name: str, word: Word) -> None:
+    gate = g.Gate(name, g.WORSE, "0.02", evidence="paired")
+    found = difference(gate, METRICS[name], pair(rows_of({name: [1, word]}), rows_of({name: [1, 1]})))
+    assert found == "the rows hold something that is no number"
+
+
+def test_without_a_case_there_is_nothing_to_test() -> None:
+    gate = g.Gate(PRECISION, g.DROP, "0.02", evidence="paired")
+    for words in ([None, None], [(0, 0), (0, 0)]):
+        rows = rows_of({PRECISION: words})
+        assert difference(gate, METRICS[PRECISION], pair(rows, rows)) == "no question is a case of it"
+    empty = rows_of({PRECISION: []})
+    assert difference(gate, METRICS[PRECISION], pair(empty, empty)) == "the two runs share no question"
+
+
 def test_whether_a_question_is_good_is_read_off_its_label() -> None:
     old = rows_of({PRECISION: [None] * 6}, labels=["OK", "REFUSAL_OK", "OK", "OK", "OK", "OK"])
     new = rows_of({PRECISION: [None] * 6}, labels=["OK", "HALLUCINATION", "ANS_NO_HIT", "OK", "ERROR", "OK"])
@@ -230,6 +247,14 @@ def test_whether_a_question_is_good_is_read_off_its_label() -> None:
     found = difference(gate, METRICS["answers.good"], pair(old, new))
     assert not isinstance(found, str)
     assert (found.worse, found.better, found.cases) == (3, 0, 6)
+
+
+def test_that_a_question_changed_is_another_thing_than_that_it_is_worse() -> None:
+    """Nothing is right before and after: whether a wrong answer is given makes no rate better or worse."""
+    tested = proven(of([False, False, False], [False, None, False]))
+    assert (tested.worse, tested.better, tested.p) == (0, 0, 1.0)
+    assert tested.moved == 1 and not tested.unchanged
+    assert proven(of([False, None], [False, None])).unchanged
 
 
 # the family

@@ -24,42 +24,48 @@ def totals(values: Sequence[int | Fraction], clusters: Sequence[str]) -> dict[st
     return found
 
 
-def design_effect(found: Totals) -> float:
+def design_effect(found: Totals, *, unit: int = 1, cases: int | None = None) -> float:
     """How many times wider the variance is than that of as many cases without clusters; never below 1.
 
     [G/(G−1) · Σs_g²/n²] / [x̄(1−x̄)/n] with s_g the sum of what the cases of a cluster lie above the mean. Where every
-    cluster is one case, where there is only one cluster, or all cases are alike, it is 1.
+    cluster is one case, where there is only one cluster, or all cases are alike, it is 1. `unit` is the greatest value
+    of a case, so that sums can be whole numbers; `cases` is what it is held against, where some cases are repeated.
 
     >>> design_effect({"a": (2, 2), "b": (0, 2)}), design_effect({"a": (1, 1), "b": (0, 1)})
     (4.0, 1.0)
+    >>> design_effect({"a": (6, 2), "b": (0, 2)}, unit=3, cases=2)
+    2.0
     """
-    count, cases = len(found), sum(size for _, size in found.values())
-    whole = Fraction(sum((total for total, _ in found.values()), Fraction(0)))
-    if count < 2 or count == cases or whole in (0, cases):
+    count, weight = len(found), sum(size for _, size in found.values())
+    whole = sum(total for total, _ in found.values())
+    if count < 2 or count == weight or whole in (0, weight * unit):
         return 1.0
-    mean = whole / cases
-    top, bottom = mean.numerator, mean.denominator
-    above = sum((total * bottom - top * size) ** 2 for total, size in found.values())  # integers for a rate
-    return max(1.0, float(Fraction(count, count - 1) * above / (bottom**2 * cases * mean * (1 - mean))))
+    mean = Fraction(whole) / (weight * unit)
+    top, bottom = mean.numerator * unit, mean.denominator
+    above = sum((total * bottom - top * size) ** 2 for total, size in found.values())  # integers where sums are
+    spread = Fraction(count, count - 1) * above / (mean * (1 - mean) * (unit * bottom * weight) ** 2)
+    return max(1.0, float(spread * (weight if cases is None else cases)))
 
 
-def wilson_clustered(found: Totals) -> Interval | None:
+def wilson_clustered(found: Totals, *, unit: int = 1, cases: int | None = None) -> Interval | None:
     """The 95 % Wilson interval with n / design effect cases, and t with G − 1 degrees for z; None without cases.
 
     Where every cluster is one case it is the plain one. One cluster of several cases says nothing of others: 0 to 1.
+    `unit` and `cases` are those of `design_effect`; the interval is of the mean over `unit`.
 
     >>> [round(end, 3) for end in wilson_clustered({"a": (9, 10), "b": (6, 10), "c": (10, 10)})]
     [0.24, 0.987]
     """
-    count, cases = len(found), sum(size for _, size in found.values())
-    if cases == 0:
+    count, weight = len(found), sum(size for _, size in found.values())
+    if weight == 0:
         return None
-    mean = Fraction(sum((total for total, _ in found.values()), Fraction(0))) / cases
-    if count == cases:
-        return wilson_mean(mean, cases)
+    mean = Fraction(sum(total for total, _ in found.values())) / (weight * unit)
+    if count == weight:
+        return wilson_mean(mean, weight)
     if count == 1:
         return Interval(0.0, 1.0)
-    worth, z, share = cases / design_effect(found), student(0.975, count - 1), float(mean)
+    worth = (weight if cases is None else cases) / design_effect(found, unit=unit, cases=cases)
+    z, share = student(0.975, count - 1), float(mean)
     centre = share + z * z / (2 * worth)
     spread = z * math.sqrt(share * (1 - share) / worth + z * z / (4 * worth * worth))
     scale = 1 + z * z / worth

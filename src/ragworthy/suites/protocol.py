@@ -46,13 +46,13 @@ from ragworthy.suites.intervals import Part, plain
 from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.rowing import WHOLE as WHOLE
+from ragworthy.suites.rowing import numbers_of
 from ragworthy.suites.shared import with_settings
 from ragworthy.suites.slices import fields_of
 
 APART = ("tail", "spread")
 """Kinds of metrics that say how far questions are apart, of which one alone says nothing."""
-WHOLE = "a number of all items at once"
-"""Why a question has no value of a metric that looks at all of them."""
 
 
 class Suite(ABC):
@@ -328,17 +328,7 @@ class Suite(ABC):
         self, names: Iterable[MetricName], case: Case, words: Mapping[str, Word], found: Found
     ) -> tuple[dict[str, float], dict[str, str]]:
         """What some metrics say of one question, and why the others say nothing."""
-        metrics: dict[str, float] = {}
-        undefined: dict[str, str] = {}
-        for name in names:
-            word, value = words.get(name.id), found.value(name.id)
-            if name.metric.over == "all":
-                undefined[name.id] = WHOLE
-            elif self.lacks(word, value):
-                undefined[name.id] = self.undefined(name, case, value)
-            else:
-                metrics[name.id] = self.number(name, word)
-        return metrics, undefined
+        return numbers_of(self, names, case, words, found)
 
     def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
         """The row of one question from what every metric says of it."""

@@ -88,7 +88,7 @@ class Wanted(NamedTuple):
     """Whether it names evidence or sources."""
     document: str | None = None
     """The document of its first relevant block, where that is known."""
-    cluster: str | None = None
+    cluster: str | int | None = None
     """What it stands or falls with, where the gold item says so."""
 
 
