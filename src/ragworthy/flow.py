@@ -167,7 +167,8 @@ def _prove(several: Sequence[Open]) -> Proven:
 def settle(one: Open, proven: Proven) -> Part:
     """What was found becomes outcomes, and the part of the report."""
     suite, bound, found = one.suite, one.bound, one.found
-    tested = {gate: proven[suite.name, gate] for gate in one.differences}
+    flips = {} if bound.baseline is None else bound.baseline.flips
+    tested = {gate: proven[suite.name, gate]._replace(flips=flips.get(gate.metric)) for gate in one.differences}
     values = found.summary.values
     judged = g.judge(bound.gates, values, baseline=bound.baseline, waivers=bound.waivers, each=one.each, tested=tested)
     return describe(suite, found._replace(judged=g.excuse(suite.settle(judged, bound, found.evidence))))

@@ -134,8 +134,6 @@ class Judged(NamedTuple):
     """Whether it was not measured because errors took its cases away: these can be had, so nothing excuses it."""
     tested: Tested | None = None
     """What the questions of both runs say, where it compares and is not decided by its point."""
-    flips: Fraction | None = None
-    """The share of questions that changed between runs of the baseline itself, where that is known."""
 
     @property
     def lost(self) -> Fraction | None:
@@ -286,8 +284,7 @@ def _judge_one(
         return Judged(gate, Outcome.NOT_MEASURED, seen.without, value, baseline=compared)
     tested = seen if compared is not None and gate.evidence != POINT else None
     outcome, reason = _compare(gate, value, compared, seen)
-    flips = None if baseline is None else baseline.flips.get(gate.metric)
-    return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested, flips=flips)
+    return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
 
 
 def _judge_each(gate: Gate, value: Value, each: Mapping[tuple[str, str], bool | None]) -> Judged:

@@ -215,16 +215,16 @@ def test_undecided_by_its_interval_says_how_many_more() -> None:
 # differences
 
 
-def compared(
-    worse: int, better: int, cases: int, *, gate: g.Gate | None = None, flips: Fraction | None = None, **more: Any
-) -> g.Judged:
+def compared(worse: int, better: int, cases: int, *, gate: g.Gate | None = None, **more: Any) -> g.Judged:
     gate = gate or g.Gate("answers.chr", g.DROP, "0.02", evidence="paired")
     right = cases // 2
     value = g.Value(right - worse + better, cases, None, None, "higher", "answers", "cited")
     told: dict[str, Any] = {"square": (worse + better) / cases, **more}
-    tested = pv.Tested(worse=worse, better=better, changed=worse + better, cases=cases, clusters=cases, **told)
+    tested = pv.Tested(
+        worse=worse, better=better, changed=worse + better, cases=cases, clusters=cases, moved=worse + better, **told
+    )
     outcome = Outcome.UNDECIDED if worse > better else Outcome.PASS
-    return g.Judged(gate, outcome, "", value, baseline=Fraction(right, cases), tested=tested, flips=flips)
+    return g.Judged(gate, outcome, "", value, baseline=Fraction(right, cases), tested=tested)
 
 
 def test_the_loss_that_is_found_and_the_tolerance_that_is_too_sharp() -> None:

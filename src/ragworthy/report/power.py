@@ -173,8 +173,8 @@ def _flips(one: g.Judged, tested: Tested | None, top: int) -> tuple[float, str]:
     """The share of questions that change although nothing did, and where it comes from."""
     from ragworthy.paired import power
 
-    if one.flips is not None:
-        return float(one.flips), RUNS
+    if one.tested is not None and one.tested.flips is not None:
+        return float(one.tested.flips), RUNS
     if tested is None or tested.square is None:
         return power.ASSUMED, ASSUMED
     return _changed(tested, top, by_chance=tested.proven), PAIR

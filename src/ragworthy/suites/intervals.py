@@ -34,6 +34,7 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
     values = dict(summary.values)
     names = [name for name in summary.names if name.id in rows.words and name.metric.kind in FOLDED]
     parts = {name.id: suite.parts(name, evidence, summary) for name in names}
+    apart = {name for name, count in Counter(rows.clusters).items() if count == 1}
     for group in dict.fromkeys(group for group, _ in values):
         members = suite.members(rows, group)
         clusters = [rows.clusters[nth] for nth in members]
@@ -43,12 +44,15 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
                 continue
             column = parts[name.id]
             counts = Counter(zip(clusters, (column[nth] for nth in members), strict=True))
-            values[group, name.id] = _widened(value, counts)
+            values[group, name.id] = _widened(value, counts, apart)
     return summary._replace(values=values)
 
 
-def _widened(value: g.Value, counts: Counter[tuple[str, Part]]) -> g.Value:
-    """A value with the interval that clusters give it; as it is where they say nothing."""
+def _widened(value: g.Value, counts: Counter[tuple[str, Part]], apart: set[str]) -> g.Value:
+    """A value with the interval that clusters give it; as it is where they say nothing.
+
+    Questions that stand for themselves are set `apart` from those of documents: somebody chose how many there are.
+    """
     found = _totals(counts)
     if not found.several or len(found.by) < 2 or not _folds_to(found, value):
         return value
@@ -56,12 +60,12 @@ def _widened(value: g.Value, counts: Counter[tuple[str, Part]]) -> g.Value:
 
     # Copies of a question add nothing: however many there are, it rests on the different ones.
     rests_on, unit = min(found.cases, value.independent or found.cases), value.top * found.unit
-    interval = wilson_clustered(found.by, unit=unit, cases=rests_on)
+    interval = wilson_clustered(found.by, unit=unit, cases=rests_on, apart=apart)
     if interval is None:
         return value
     return value._replace(
         interval=Interval(value.top * interval.low, value.top * interval.high),
-        deff=design_effect(found.by, unit=unit, cases=rests_on) * found.cases / rests_on,
+        deff=design_effect(found.by, unit=unit, cases=rests_on, apart=apart) * found.cases / rests_on,
         clusters=len(found.by),
     )
 
