@@ -11,6 +11,7 @@ import scipy.stats
 
 import ragworthy as rw
 from conftest import run_cli, write_jsonl
+from places import ROOT
 from ragworthy import gates as g
 from ragworthy import proving as pv
 from ragworthy.differences import difference, pair
@@ -398,3 +399,30 @@ def test_the_panel(folder: Path) -> None:
     body = dict(result.report["suites"]["answers"])
     body["metrics"] = body["metrics"] | {"retrieval.delta_s_median": {"undefined": None, "den": None}}
     assert any(line.startswith("ΔS does not see citations of the nearest wrong") for line in panel.lines("x", body))
+
+
+# the page
+
+
+def _table(title: str) -> list[list[str]]:
+    """The rows of the table with this header on the page about verdicts."""
+    lines = (ROOT / "docs/verdicts.md").read_text(encoding="utf-8").splitlines()
+    start = next(nth for nth, line in enumerate(lines) if line.startswith(title)) + 2
+    end = next(nth for nth in range(start, len(lines)) if not lines[nth].startswith("|"))
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[start:end]]
+
+
+def test_the_page_has_the_numbers_of_the_functions() -> None:
+    for gate, rate, clean, passes, cases in _table("| Gate | True rate |"):
+        op, limit = (">=" if gate[0] == "≥" else "<="), Fraction(gate[2:])
+        assert cases_needed(op, limit) is not None
+        assert f"{power.chance(op, limit, Fraction(rate), int(clean)):.0%}".replace("%", " %") == passes
+        assert f"{power.cases_to_show(op, limit, Fraction(rate)):,}" == cases
+    shares = (0.0, 0.02, 0.05, 0.10, 0.17)
+    for cases, *drops in _table("| Cases | 0 % flip |"):
+        found = [power.detectable(int(cases.replace(",", "")), flips) for flips in shares]
+        assert [f"{100 * (one or 1):.1f}" for one in found] == drops
+    for tolerance, *many in _table("| Tolerance | 2 % flip |"):
+        loss = int(tolerance.split()[0]) / 100
+        found = [f"{power.fewest_for(loss, flips):,} ({power.fewest_for(loss, flips, 12):,})" for flips in shares[1:]]
+        assert found == many
