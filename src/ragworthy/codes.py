@@ -98,6 +98,22 @@ CATALOGUE: dict[str, Code] = {
     "RW-E01": Code("trec_line", "A line of a TREC file has the wrong shape.", "A qrels line is 'query iteration document grade'; a run line is 'query Q0 document rank score tag'."),
     "RW-E02": Code("trec_repeated", "A document stands twice under one query.", "Keep one line for each query and document."),
     "RW-E03": Code("trec_topic", "A topic has the wrong shape.", 'A topic is a line {"qid", "query"}, or <top> with <num> and <title>; each query has one.'),
+    # history
+    "RW-H01": Code("no_history", "There is no history where one was looked for.", "'ragworthy gate' makes one by itself; name another with --store or RAGWORTHY_STORE."),
+    "RW-H02": Code("not_a_history", "Something else stands where the history is expected.", "Name another file with --store, or move this one away."),
+    "RW-H03": Code("store_address", "The address of a history cannot be used.", "Give the path of a file, or postgresql://USER@HOST/DATABASE; the password may stand in PGPASSWORD."),
+    "RW-H04": Code("store_failed", "The history cannot be read or written.", "The line has what the database said; check the path, the free space, or that the server can be reached."),
+    "RW-H05": Code("store_newer", "The history was written by a newer version of ragworthy.", "Use that version; nothing was changed."),
+    "RW-H06": Code("rows_changed", "The rows of a report are not those that it was written with.", "Run the gate again; a changed report is not kept."),
+    "RW-H07": Code("unknown_run", "No run has this id or name.", "'ragworthy history list' shows the runs and baselines."),
+    "RW-H08": Code("no_such_baseline", "The baseline is a blessed run, and there is no history that has it.", "Bless a run ('ragworthy history bless RUN --by NAME --reason TEXT'), or name the history with --store."),
+    "RW-H09": Code("too_few_runs", "A baseline from one run may be a lucky one, or an unlucky one.", "Run the pipeline three times and gate each run; --single goes without."),
+    "RW-H10": Code("no_baseline", "This run cannot be a baseline.", "Bless a run with valid evidence on the frozen gold set."),
+    "RW-H11": Code("no_receipt", "The run was kept without a receipt.", "Add it: 'ragworthy history add REPORT --receipt RECEIPT'."),
+    "RW-H12": Code("history_line", "A line of a history.jsonl is not one.", "Name the file that 'ragworthy gate' appends to."),
+    "RW-H13": Code("blessed_already", "The baseline is this run already.", "Nothing is to do; blessings are never written twice."),
+    "RW-H14": Code("no_questions", "The questions of these runs say nothing of this metric.", "Name a metric that is a rate or a mean over questions, and runs that were kept with their rows."),
+    "RW-H15": Code("too_few_to_compare", "Fewer than two runs can be put beside each other.", "Gate more runs of this gold set under the same settings; the line says why earlier ones were left behind."),
     # import
     "RW-A01": Code("import_columns", "A column that is needed is not there, or several could be meant.", "Say which column is which with --map, as the line shows."),
     "RW-A02": Code("import_nothing", "Nothing in the file could be read as a question, an answer or a text.", "Check that it is the file you mean, and of this format."),
@@ -214,6 +230,11 @@ CATALOGUE: dict[str, Code] = {
     "RW-U10": Code("target_none", "A fixture or a marker names the pipeline under test, and there is none.", "Return it: return answer. Where ragworthy_target is not overridden at all, the recorded traces that the policy names are judged: docs/pytest.md."),
     "RW-U11": Code("marker_unknown", "A marker of the pytest plugin has a name, an argument or a keyword that it does not know.", "Write one of the markers ragworthy, ragworthy_question and ragworthy_gates, with keywords: docs/pytest.md."),
     "RW-U12": Code("marker_unheard", "A marker of the pytest plugin is where it does nothing, so nothing would be judged.", "Let a test under it take the fixture ragworthy_result, or have the marker ragworthy_gates or ragworthy_question; or remove it: docs/pytest.md."),
+    # comparisons
+    "RW-Y01": Code("compare_gold", "Traces can be compared only when they are scored, which takes a gold set.", "Add --gold GOLD; of reports (-o FILE.json) nothing else is needed."),
+    "RW-Y02": Code("compare_side", "What is to be compared is neither a report, nor traces, nor the folder of a run, nor an entry of the history.", "Name a JSON report, the folder of 'ragworthy run', a file of traces with --gold, a TREC run with --qrels, or history:ID, history:NAME or commit:SHA."),
+    "RW-Y03": Code("compare_no_suite", "The two have no suite in common.", "Compare reports that score the same suite; --suite chooses one of several."),
+    "RW-Y04": Code("compare_allow", "There is nothing of this name that may differ.", "Name a setting, as the line 'not comparable' does: --allow reranker."),
     # a defect of ours
     "RW-X70": Code("defect", "Ragworthy itself failed.", "Report it with the command, the version and the lines shown."),
     # warnings

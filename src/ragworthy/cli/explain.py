@@ -94,13 +94,14 @@ def _metric(metric: Metric) -> str:
 def formats() -> dict[str, type]:
     """The file formats that can be printed as a schema: the records that suites declare, and what all of them share."""
     from ragworthy import records
+    from ragworthy.comparison.records import Compared
     from ragworthy.load.lock import Lock
     from ragworthy.metrics.facts.redirects import Table
     from ragworthy.runner.contract import Replied
     from ragworthy.suites import SUITES
 
     declared = [one for suite in SUITES.values() for one in suite.inputs if one.schema]
-    shared = {"reply": Replied, "chunks": records.Chunk, "redirects": Table, "lock": Lock}
+    shared = {"reply": Replied, "chunks": records.Chunk, "redirects": Table, "lock": Lock, "compare": Compared}
     return {one.schema: getattr(records, one.record) for one in declared} | shared
 
 
@@ -113,7 +114,7 @@ def schema(name: str) -> dict[str, object]:
         raise usage_error(f'expected one of {", ".join(kinds)}, got "{name}"')
     made: dict[str, object] = _steady(_reply() if name == "reply" else msgspec.json.schema(kinds[name]))
     head: dict[str, object] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"ragworthy.{name}/1"}
-    own = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": (), "reply": ()}
+    own = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": (), "reply": (), "compare": ()}
     own |= {"gold.structured": ("id", "qid"), "outputs.structured": ("id", "qid")}
     aliases = own.get(name, ("qid", "q_id"))
     if aliases:

@@ -89,7 +89,7 @@ def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
     one.add_argument("--no-default-gates", action="store_true", help="only the gates named by --gates")
     one.add_argument("--profile", choices=("default", "reference"), default="default",
                      help="reference: print what the sources' own scorer prints")  # fmt: skip
-    one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run")
+    one.add_argument("--baseline", metavar="FILE|history:NAME", help="JSON report of an accepted run, or a blessed one")
     one.add_argument("--evidence", choices=("point", "interval"), default="point",
                      help="what decides a gate on one number; those that compare are decided by questions")  # fmt: skip
     one.add_argument("--alpha", metavar="RATE", help="how often a loss may be called proven by luck (default 0.05)")

@@ -1,21 +1,22 @@
-"""`gate`: every suite of a policy. `verify`: a verdict re-derived. `history trend`: how several reports move."""
+"""`gate`: every suite of a policy. `verify`: a verdict re-derived."""
 
 import argparse
 from collections.abc import Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragworthy import flow
-from ragworthy.cli.outputs import finish, keep_inputs, options
-from ragworthy.cli.say import print, show
+from ragworthy.cli.keep import baseline_file, eval_outputs, home_of_policy, keep_run
+from ragworthy.cli.outputs import finish, options
+from ragworthy.cli.say import print
 from ragworthy.errors import usage_error
-from ragworthy.files import check_inside, check_ours, write_whole
+from ragworthy.files import check_inside, check_ours
 from ragworthy.gates import EACH, Judged, name_of
 from ragworthy.names import Exit, Verdict
 from ragworthy.policy.read import find_policy, load_policy
 from ragworthy.report.show import plural
-from ragworthy.safe import json_text
 from ragworthy.suites import SUITES
 
 if TYPE_CHECKING:
@@ -26,15 +27,20 @@ def gate(given: argparse.Namespace) -> int:
     """Run every suite of the policy."""
     path = find_policy(given.config)
     policy = load_policy(path, SUITES, today=date.today())
+    home = home_of_policy(policy)
+    if not given.baseline and policy.baseline:
+        baseline_file(policy.baseline, home, given.store)
     requests = flow.from_policy(policy, **options(given))
     flow.check_stale(requests)
     if given.baseline:
-        requests = [request.with_baseline(Path(given.baseline)) for request in requests]
+        baseline = baseline_file(given.baseline, home, given.store)
+        requests = [request.with_baseline(baseline) for request in requests]
     if given.selftest:
         if given.output or given.rows or given.receipt:
             raise usage_error("--selftest judges damaged traces: it writes no reports, rows or receipts")
         return _selftest(requests)
-    return finish(given, requests, Path(given.receipt) if given.receipt else _own_receipt(path))
+    receipt = Path(given.receipt) if given.receipt else _own_receipt(path)
+    return finish(given, requests, receipt, partial(keep_run, given, policy), eval_outputs(policy, given))
 
 
 def _own_receipt(policy: Path) -> Path:
@@ -121,26 +127,3 @@ def _waiver(one: Judged, today: date) -> str:
     assert waiver is not None  # noqa: S101 - only waived gates are shown
     state = "expired" if waiver.expires < today.isoformat() else "still holds"
     return f"waived: {name_of(one.gate)} until {waiver.expires} ({state} today), by {waiver.owner}: {waiver.reason}"
-
-
-# reports over time
-
-
-def trend(given: argparse.Namespace) -> int:
-    """How the numbers of several reports move; exit 1 on an alert, 4 where they cannot be compared."""
-    from ragworthy import history as trending
-
-    keep_inputs([given.output], given.reports)
-    found = trending.trend([Path(name) for name in given.reports], suite=given.suite_name, repeated=given.repeated)
-    text = json_text(trending.as_json(found))
-    if given.output:
-        write_whole(Path(given.output), text.encode())
-    code = Exit.INVALID if found.unlike else Exit.NO_SHIP if found.alerts else Exit.SHIP
-    if given.format == "json":
-        show(text)
-        return int(code)
-    for line in trending.as_text(found):
-        print(line)
-    said = "not comparable" if found.unlike else plural(found.alerts, "alert")
-    print(f"trend: {said} (exit {int(code)})")
-    return int(code)

@@ -24,6 +24,7 @@ PACKAGES = {
     "rfc8785": "rfc8785",
     "safetensors": "safetensors",
     "selectolax": "selectolax",
+    "sqlalchemy": "sqlalchemy",
     "tokenizers": "tokenizers",
     "wordllama": "wordllama",
     "zstandard": "zstandard",

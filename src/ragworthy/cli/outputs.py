@@ -5,7 +5,7 @@ when it writes. Heavy modules load where they are used: many commands write some
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,12 +94,18 @@ def named_files(given: argparse.Namespace) -> list[str]:
 # scoring and writing
 
 
-def finish(given: argparse.Namespace, requests: Sequence["flow.Request"], receipt: Path | None) -> int:
-    """Score, write every file that was asked for, print."""
+def finish(
+    given: argparse.Namespace,
+    requests: Sequence["flow.Request"],
+    receipt: Path | None,
+    keep: "Callable[[flow.Run, bytes | None], None] | None" = None,
+    also: Sequence[Path] = (),
+) -> int:
+    """Score, keep the run, write every file that was asked for, print. `also` is what `keep` writes."""
     from ragworthy import flow
 
     besides = [one.name for request in requests for one in _besides(request)]
-    outputs = [*given.output, given.rows, str(receipt) if receipt else None, *besides]
+    outputs = [*given.output, given.rows, str(receipt) if receipt else None, *besides, *map(str, also)]
     if any(outputs):
         guard(given, requests, outputs)
     run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
@@ -109,6 +115,8 @@ def finish(given: argparse.Namespace, requests: Sequence["flow.Request"], receip
 
         made = receipts.make(run, requests, receipt.parent)
     _write_besides(requests, run)
+    if keep is not None:
+        keep(run, made)
     return publish(given, run, (receipt, made) if receipt is not None and made is not None else None)
 
 

@@ -18,6 +18,7 @@ from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.policy.declare import Declared, Setting
 from ragworthy.policy.gate_text import Named, parse_gate_text
+from ragworthy.policy.kept import BLESSED
 from ragworthy.policy.proofs import proving_of
 from ragworthy.policy.sections import NUMBERS, parse_limits
 from ragworthy.report import write as writing
@@ -45,7 +46,7 @@ def score(given: argparse.Namespace) -> int:
         settings=settings,
         gates=gates,
         plugins=plugins,
-        baseline=Path(given.baseline) if given.baseline else None,
+        baseline=_baseline(given.baseline) if given.baseline else None,
         lock=Path(given.lock) if given.lock else None,
         **proving_of({"alpha": given.alpha, "cluster": given.cluster, "seed": given.seed}, "command line")._asdict(),
         **options(given),
@@ -53,6 +54,15 @@ def score(given: argparse.Namespace) -> int:
     if getattr(given, "item", None):
         return _items(given, request)
     return finish(given, [request], Path(given.receipt) if given.receipt else None)
+
+
+def _baseline(written: str) -> Path:
+    """The baseline as a file; a run of the history is fetched from that."""
+    if not written.startswith((BLESSED, "commit:")):
+        return Path(written)
+    from ragworthy.history.home import fetched, home_of
+
+    return fetched(written, home_of(None))
 
 
 def _check_files(given: argparse.Namespace, suite: Declared, inputs: dict[str, Any]) -> str | None:

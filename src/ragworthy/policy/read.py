@@ -16,6 +16,7 @@ from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, SUITES
 from ragworthy.policy.gate_checks import EVIDENCE, Known
 from ragworthy.policy.gate_text import DEFAULTS, parse_gates
+from ragworthy.policy.kept import BLESSED, Kept, blessed_path, parse_baseline, parse_kept
 from ragworthy.policy.proofs import parse_proving
 from ragworthy.policy.sections import Section, Suites, every_key, paths_of, sections
 from ragworthy.proving import Proving
@@ -38,6 +39,7 @@ class Policy(NamedTuple):
     """The day on which its waivers were judged."""
     plugins: tuple[Plugin, ...] = ()
     """Metrics from elsewhere, loaded."""
+    history: Kept = Kept()
     proving: Proving = Proving()
     cluster: str = "document"
 
@@ -109,10 +111,10 @@ def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | N
     check.known(freeze, KEYS["freeze"], "freeze.")
     how = parse_proving(check, table)
     signers = check.strings(freeze, "signers", "freeze.") or ()
-    baseline = check.take(table, "baseline", str, "", "a path")
+    baseline, kept = parse_baseline(check, table), parse_kept(check, table)
     check.stop()
     policy = Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today)
-    return policy._replace(proving=how.proving, cluster=how.cluster)
+    return policy._replace(proving=how.proving, cluster=how.cluster, history=kept)
 
 
 def _with_defaults(
@@ -228,5 +230,7 @@ def _whole_name(written: str, *, known: Known, k: int, only: str | None) -> str 
 
 def resolve(policy: Policy, written: str) -> Path:
     """A path of the policy, relative to the policy's folder."""
+    if written.startswith(BLESSED):
+        return blessed_path(policy.folder, written.removeprefix(BLESSED))
     path = Path(written)
     return path if path.is_absolute() else policy.folder / path

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy.report import compared, panel
+from ragworthy.report.changes import lead
 from ragworthy.report.part import Voice, Voices, blamed, partial_notes
 from ragworthy.report.show import (
     cases,
@@ -100,7 +101,8 @@ def _bytes(lines: list[str]) -> int:
 
 def _head(report: dict[str, Any], voices: Voices) -> list[str]:
     lines: list[str] = [fill("## {} Ragworthy: {}", _MARK[report["verdict"]], report["verdict"]), ""]
-    notes = [fill("- {}", line) for suite, body in report["suites"].items() for line in voices(suite).lead(body)]
+    suites = report["suites"].items()
+    notes = [fill("- {}", line) for suite, body in suites for line in (*voices(suite).lead(body), *lead(body))]
     notes += [fill("- {}", note) for note in partial_notes(report, voices)]
     notes += [fill("- not valid: {}", reason) for reason in report["invalid"]]
     lines += [*notes, ""] if notes else []

@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy.report import compared, panel
+from ragworthy.report.changes import lead
 from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes
 from ragworthy.report.show import (
     cases,
@@ -82,7 +83,8 @@ def brief(report: dict[str, Any], voices: Voices, *, most: int = 5) -> str:
 
 def _leads(report: dict[str, Any], voices: Voices) -> list[str]:
     """What the suites say before anything else."""
-    lines = [f"  {line}" for suite, body in report["suites"].items() for line in voices(suite).lead(body)]
+    suites = report["suites"].items()
+    lines = [f"  {line}" for suite, body in suites for line in (*voices(suite).lead(body), *lead(body))]
     return [*lines, ""] if lines else []
 
 

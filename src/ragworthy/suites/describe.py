@@ -51,6 +51,10 @@ def describe(suite: Suite, found: Found) -> Part:
     for key in _COMMON:
         body |= {**extra.body.get(key, {}), key: common[key]}
     body["can_show"] = able.entries(found.judged)
+    if found.opened.earlier is not None:
+        from ragworthy.suites.changes import against_baseline
+
+        body["compared"] = against_baseline(suite, found)
     rows = found.summary.rows
     body["rows"] = encoded(rows) if rows is not None else {"none": found.summary.rowless}
     steps = [*extra.steps, *steps_of(found.judged), *able.steps(found.judged)]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ragworthy import gates as g
+from ragworthy.comparison.likeness import of_baseline
 from ragworthy.index.blocks import load_corpus
 from ragworthy.load.baseline import as_baseline
 from ragworthy.metrics.facts import raters as r
@@ -33,7 +34,7 @@ from ragworthy.suites.answers.bound import bound_to
 from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
-from ragworthy.suites.opened import Listed, Opened, unlike_run
+from ragworthy.suites.opened import Listed, Opened
 from ragworthy.suites.protocol import WHOLE, Suite
 from ragworthy.suites.request import Progress, Request
 
@@ -175,7 +176,7 @@ class Agreement(Suite):
         others = settings["items_sha256"] != earlier.suite.settings.get("items_sha256")
         if others and earlier.verdict != "INVALID":
             return as_baseline(earlier, "its votes are about other items")
-        return as_baseline(earlier, unlike_run(earlier, settings))
+        return as_baseline(earlier, of_baseline(earlier.made, earlier.made._replace(settings=settings)))
 
     def an_id(self, evidence: Evidence) -> str:
         """Without a gold set, only votes have ids."""

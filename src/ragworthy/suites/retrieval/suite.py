@@ -75,6 +75,8 @@ class Retrieval(Suite):
                 "slices": list(settings.slices),
                 "redirects": len(request.get("redirects") or ()),
                 "corpus": sides.shadow.corpus is not None,
+                "normaliser": list(arm.normalisers),
+                "reranker": list(arm.rerankers),
             },
             own=arms,
             errored=((arm.errored, arm.runs, "runs"),),
