@@ -393,6 +393,18 @@ def test_reports_say_it_once_and_full_ones_all(folder: Path) -> None:
     assert rw.gate("ragworthy.toml").can_show == entries
 
 
+def test_a_blessed_baseline_knows_how_many_questions_flip(folder: Path) -> None:
+    """1.645²·0.02/0.02² = 135.3 cases."""
+    base = json.loads((folder / "base.json").read_text())
+    (folder / "base.json").write_text(json.dumps(base | {"flips": {"answers.containment": "1/50"}}))
+    entry = rw.gate("ragworthy.toml").can_show[1]
+    assert (entry["flips"], entry["flips_from"], entry["needed"]) == (0.02, RUNS, 136)
+    (folder / "base.json").write_text(json.dumps(base | {"flips": {"answers.containment": "3/2"}}))
+    done = run_cli("gate")
+    line = 'base.json: flips.answers.containment: expected a share, got "3/2" [RW-B01]'
+    assert (done.code, done.err.splitlines()[0]) == (2, line)
+
+
 def test_the_panel(folder: Path) -> None:
     result = rw.score("answers", gold="gold.jsonl", traces="traces.jsonl", slices=["topic"])
     lines = panel.lines("answers", result.report["suites"]["answers"])

@@ -98,6 +98,8 @@ def test_a_baseline_changes_by_blessing_only_and_gates_use_it() -> None:
     gated(HERE, {1, *range(10, 20)}, run="e", code=1)  # ten worse, none better: proven
     assert run_cli("verify", ".ragworthy/receipt.json").code == 0
     assert gated(HERE, {1, *range(10, 20)}, "--baseline", f"history:{ids(HERE)[-1]}", run="f").code == 0
+    kept = json.loads(Path(".ragworthy/baselines/main.json").read_text())
+    assert kept["flips"]["answers.precision"] == "0"  # the three runs are alike
     Path(".ragworthy/baselines/main.json").unlink()  # the store has the last word
     gated(HERE, {1, *range(10, 20)}, run="g", code=1)
     assert Path(".ragworthy/baselines/main.json").exists()
