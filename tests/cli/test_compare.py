@@ -136,6 +136,16 @@ def test_a_report_with_a_baseline_begins_with_what_changed(folder: Path, say: Sa
     assert "  against before.json: no question changed (12 compared)\n" in same
 
 
+def test_a_receipt_with_a_baseline_is_verified_from_wherever_it_is_seen(
+    folder: Path, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "score", "answers", "--gold", "gold/answers.jsonl", "--trace", "after.jsonl", "--baseline", "before.json"
+    assert say(*words, "-q", "--receipt", "receipt.json")[0] == 1
+    monkeypatch.chdir(folder / "gold")
+    code, out, _ = say("verify", "../receipt.json")
+    assert code == 0 and "re-derives byte for byte" in out
+
+
 def test_a_baseline_that_is_not_comparable_is_not_compared(folder: Path) -> None:
     result = score("x.json", "after.jsonl", baseline="before.json", short_substr="reject")
     compared = result.report["suites"]["answers"]["compared"]
@@ -333,11 +343,9 @@ def test_two_chunkings_at_equal_bytes(tmp_path: Path, monkeypatch: pytest.Monkey
     """Six sentences a chunk against two: at 2,000 bytes three large chunks count, or seven to eight small ones."""
     monkeypatch.chdir(tmp_path)
     gold, one, other, large, small = (list[Row]() for _ in range(5))
+    ending = "units: see the table of numbers there."
     for nth in range(8):
-        said = [
-            f"In document {nth} value {i:02} of the machine is {nth * 100 + i:03} units, as all of us here should know."
-            for i in range(24)
-        ]
+        said = [f"In document {nth} value {i:02} of this machine is {nth * 100 + i:03} {ending}" for i in range(24)]
         for i in range(0, 24, 6):
             large.append({"chunk_id": f"a{nth}-{i // 6}", "doc_id": f"d{nth}.md", "text": " ".join(said[i : i + 6])})
         for i in range(0, 24, 2):

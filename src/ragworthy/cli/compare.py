@@ -1,9 +1,7 @@
 """`compare`: what changed from one run to another."""
 
 import argparse
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
@@ -13,9 +11,6 @@ from ragworthy.comparing.sides import Given
 from ragworthy.files import Read, check_writable, write_whole
 from ragworthy.report.changes import last_line
 
-if TYPE_CHECKING:
-    from ragworthy.history.store import Store
-
 
 def compare(given: argparse.Namespace) -> int:
     """Exit 0 when the two were compared, whatever came of it, and 4 when they cannot be."""
@@ -24,7 +19,7 @@ def compare(given: argparse.Namespace) -> int:
     for name in given.output:
         form_of(Path(name))
         check_writable(Path(name))
-    more = Given(given.suite, _path(given.gold), _path(given.qrels), partial(_open, given), given.jobs)
+    more = Given(given.suite, _path(given.gold), _path(given.qrels), given.store, given.config, given.jobs)
     asked = Asked(more, (_path(corpora[0]), _path(corpora[1])), tuple(given.allow))
     found = Comparison(compared(given.a, given.b, asked), Read())
     for name in given.output:
@@ -34,13 +29,6 @@ def compare(given: argparse.Namespace) -> int:
     else:
         show(found.render(given.format, full=given.all))
     return found.exit_code
-
-
-def _open(given: argparse.Namespace) -> "Store":
-    """The history that is named, that of the policy, or the usual one."""
-    from ragworthy.cli.keep import open_kept
-
-    return open_kept(given)
 
 
 def _path(given: str | None) -> Path | None:

@@ -1,7 +1,6 @@
 """Two runs compared, for whoever asked from Python."""
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from ragworthy.comparison.records import Compared, Flip, Number
 from ragworthy.errors import usage_error
 from ragworthy.files import Read, note_paths, remembering, write_whole
 from ragworthy.given import in_python
-from ragworthy.history import find_place, open_store
 from ragworthy.report import changes as telling
 from ragworthy.result import Result
 from ragworthy.safe import json_text
@@ -53,8 +51,7 @@ def compare(
     """
     with in_python(), remembering(Read()) as read:
         note_paths(read, (a, b, gold, qrels, corpus_a, corpus_b))
-        kept = partial(open_store, find_place(store, Path()), create=False)
-        given = Given(suite, _path(gold), _path(qrels), kept, jobs)
+        given = Given(suite, _path(gold), _path(qrels), store, jobs=jobs)
         return Comparison(compared(a, b, Asked(given, (_path(corpus_a), _path(corpus_b)), names("allow", allow))), read)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,19 +13,13 @@ from ragworthy.comparison.likeness import Made
 from ragworthy.errors import Problem, UsageError
 from ragworthy.files import read_bytes, sha256_of, shown_path
 from ragworthy.gold.commands import suite_of
-from ragworthy.history import find_place, open_store
+from ragworthy.history.home import is_stored, opened
 from ragworthy.load.baseline import as_baseline, load_report, suites_in
 from ragworthy.load.questions import open_questions
 from ragworthy.result import Result
 from ragworthy.rows import Rows, decoded
 from ragworthy.runner.results import SUMMARY, TRACES, check_beside
 from ragworthy.suites import SUITES
-
-if TYPE_CHECKING:
-    from ragworthy.history.store import Store
-
-STORED = ("history:", "commit:")
-"""What names an entry of the history."""
 
 
 class Given(NamedTuple):
@@ -34,8 +28,10 @@ class Given(NamedTuple):
     suite: str | None = None
     gold: Path | None = None
     qrels: Path | None = None
-    store: "Callable[[], Store] | None" = None
-    """Opens the history, where an entry of it is named and it is not in the usual place of this folder."""
+    store: str | None = None
+    """Where the history is kept, where it is not the policy's or the usual one."""
+    config: str | None = None
+    """The policy that says where the history is kept."""
     jobs: int | None = 1
 
 
@@ -68,7 +64,7 @@ def side_of(given: Any, corpus: Path | None, more: Given) -> Side:
     if isinstance(given, Result):
         return of_run("the result", given.report, None)
     text = str(given)
-    if text.startswith(STORED):
+    if is_stored(text):
         return _stored(text, more)
     path = Path(text)
     if more.qrels is not None:
@@ -114,7 +110,7 @@ def _loads(slices: Iterable[str]) -> tuple[str, ...]:
 
 def _stored(name: str, more: Given) -> Side:
     """An entry of the history."""
-    store = more.store() if more.store is not None else open_store(find_place(None, Path()), create=False)
+    store = opened(more.store, more.config)
     run = store.find(name)
     return of_run(name, store.report(run.id), None)._replace(sha256=run.report_sha256)
 

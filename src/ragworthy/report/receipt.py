@@ -87,7 +87,8 @@ def _derived(report: dict[str, Any]) -> dict[str, Any]:
     for name, suite in report["suites"].items():
         inputs = [{key: one[key] for key in ("role", "sha256", "records")} for one in suite["inputs"]]
         warnings = [{key: one[key] for key in ("code", "count", "qids")} for one in suite["warnings"]]
-        suites[name] = suite | {"inputs": inputs, "warnings": warnings}
+        compared = {"compared": suite["compared"] | {"against": None}} if suite.get("compared") else {}
+        suites[name] = suite | {"inputs": inputs, "warnings": warnings} | compared
     return report | {"suites": suites, "provenance": None}
 
 
