@@ -22,8 +22,6 @@ class GoldSource(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=Tr
 
 Sources: TypeAlias = list[str | GoldSource]
 """What `gold_source` holds: names of documents, or documents with a section or a page."""
-
-
 Pieces: TypeAlias = list[str | list[str]]
 """What `gold_claim_all` holds: groups of pieces that mean the same; a text is a group of one."""
 
@@ -47,7 +45,6 @@ class Gold(msgspec.Struct, frozen=True, gc=False):
     """Where the evidence lies, bound: any id of a group will do, and every group is needed."""
     gold_reference: str | list[str] | None = None
     cluster: str | int | None = None
-    """What it stands or falls with, where its document does not say it."""
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):

@@ -34,7 +34,8 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
     values = dict(summary.values)
     names = [name for name in summary.names if name.id in rows.words and name.metric.kind in FOLDED]
     parts = {name.id: suite.parts(name, evidence, summary) for name in names}
-    apart = {name for name, count in Counter(rows.clusters).items() if count == 1}
+    sizes = Counter(rows.clusters[nth] for nth in suite.members(rows, None))
+    apart = {name for name, size in sizes.items() if size == 1}
     for group in dict.fromkeys(group for group, _ in values):
         members = suite.members(rows, group)
         clusters = [rows.clusters[nth] for nth in members]

@@ -487,7 +487,7 @@ def test_a_drop_against_a_baseline(six: Path) -> None:
     flags = ("--questions", six / "questions.jsonl", "--outputs", six / "outputs.jsonl", "--slice", "region")
     assert run_cli("score", "structured", *flags, "-o", six / "base.json").code == 0
     (six / "outputs.jsonl").write_bytes(now)
-    for drop, north, outcomes in (("1.7", "3.4", ["pass", "pass"]), ("1.6", "3.3", ["fail", "fail"])):
+    for drop, north, outcomes in (("1.7", "3.4", ["pass"] * 2), ("1.6", "3.3", ["undecided"] * 2)):
         text = f'[[gate]]\nmetric = "structured.score"\nmax_drop = {drop}\n'
         text += f'[[gate]]\nmetric = "structured.score"\nmax_drop = {north}\nslice = "region=north"\n'
         ran = gated(six, text, head='baseline = "base.json"\n')
