@@ -100,6 +100,8 @@ def test_a_baseline_changes_by_blessing_only_and_gates_use_it() -> None:
     assert gated(HERE, {1, *range(10, 20)}, "--baseline", f"history:{ids(HERE)[-1]}", run="f").code == 0
     kept = json.loads(Path(".ragworthy/baselines/main.json").read_text())
     assert kept["flips"]["answers.precision"] == "0"  # the three runs are alike
+    assert gated(HERE, {1, *range(10, 20)}, "--commit", "feed", run="h", code=1)
+    assert gated(HERE, {1, *range(10, 20)}, "--baseline", "commit:feed", run="i").code == 0
     Path(".ragworthy/baselines/main.json").unlink()  # the store has the last word
     gated(HERE, {1, *range(10, 20)}, run="g", code=1)
     assert Path(".ragworthy/baselines/main.json").exists()
@@ -166,6 +168,17 @@ def test_what_is_no_evidence_is_no_baseline() -> None:
     )
 
 
+def test_another_gold_set_than_the_frozen_one_is_no_baseline() -> None:
+    lay(HERE)
+    run_cli("gold", "freeze", "gold.jsonl", "--signer", "Ada", "--reason", "first")
+    lay(HERE, questions=41)
+    gated(HERE, {1}, "--unfrozen")
+    done = run_cli("history", "bless", ids(HERE)[0], "--by", "Ada", "--reason", "x", "--single")
+    assert done.err.splitlines()[0] == (
+        ".ragworthy/history.db: expected a run on the frozen gold set, got one whose set was not it (answers) [RW-H10]"
+    )
+
+
 # the last report
 
 
@@ -225,6 +238,15 @@ def test_the_folder_of_the_last_report_stays_inside_and_replaces_only_our_files(
         2, "eval/report.md: expected a new file, or one of ours, got another file [RW-U03]",
     )  # fmt: skip
     assert Path("eval/report.md").read_text() == "my own notes\n"
+
+
+def test_a_file_of_other_lines_is_no_history() -> None:
+    lay(HERE)
+    gated(HERE, {1})
+    Path("other.jsonl").write_text("[1]\n")
+    assert run_cli("history", "verify", "--against", "other.jsonl").err.splitlines()[0] == (
+        "other.jsonl:1: expected a line of a run, got another [RW-H12]"
+    )
 
 
 # tables and reports again

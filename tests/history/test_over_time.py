@@ -121,6 +121,17 @@ def test_bisect_proves_nothing_where_nothing_fell(runs: list[str]) -> None:
     assert run_cli("history", "bisect", "nothing").code == 2
 
 
+def test_a_metric_without_rows_is_not_bisected(runs: list[str]) -> None:
+    done = run_cli("history", "bisect", "answers.support")
+    assert (done.code, done.err.splitlines()[0]) == (
+        2,
+        f"{runs[0]}: expected rows with answers.support, got none: it cannot be held against the others question by "
+        "question [RW-H14]",
+    )
+    done = run_cli("history", "trend", "--metric", "answers.support")
+    assert done.err.splitlines()[0] == "expected a metric of answers, got answers.support [RW-H14]"
+
+
 # the parts
 
 

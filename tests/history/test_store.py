@@ -11,6 +11,7 @@ from conftest import write_jsonl
 from ragworthy.errors import DataError, RagworthyError
 from ragworthy.history import broken_attempts, next_attempt, open_store
 from ragworthy.history import engine as database
+from ragworthy.history.checked import problems
 from ragworthy.history.commit import commit_of
 from ragworthy.history.migrations import STEPS, VERSION
 from ragworthy.history.places import Place, find_place, place_of
@@ -101,25 +102,24 @@ def test_attempts_are_a_chain_that_can_be_checked_alone(store: Store) -> None:
     assert told == attempts[2]  # what a receipt can say before the store has it
 
 
-@pytest.mark.parametrize(
-    ("statement", "said"),
-    [
-        ("UPDATE ragworthy_runs SET verdict = 'SHIP' WHERE id = :first", "run {first}: verdict was changed"),
-        ("UPDATE ragworthy_runs SET commit_id = 'beef' WHERE id = :first", "run {first}: commit was changed"),
-        ("UPDATE ragworthy_summaries SET num = 0 WHERE metric = 'answers.precision' AND run = :first",
+FORGERIES = [
+        ("UPDATE ragworthy_runs SET verdict = 'SHIP' WHERE id = '{first}'", "run {first}: verdict was changed"),
+        ("UPDATE ragworthy_runs SET commit_id = 'beef' WHERE id = '{first}'", "run {first}: commit was changed"),
+        ("UPDATE ragworthy_summaries SET num = 0 WHERE metric = 'answers.precision' AND run = '{first}'",
          "run {first}: a number was changed"),
-        ("UPDATE ragworthy_rows SET body = (SELECT body FROM ragworthy_reports WHERE run = :first) WHERE run = :first",
+        ("UPDATE ragworthy_rows SET body = (SELECT body FROM ragworthy_reports WHERE run = '{first}') "
+         "WHERE run = '{first}'",
          "run {first}: a row of answers was changed"),
-        ("DELETE FROM ragworthy_rows WHERE run = :first", "run {first}: the rows of answers were removed"),
-        ("DELETE FROM ragworthy_receipts WHERE run = :first", "run {first}: the receipt was removed"),
-        ("UPDATE ragworthy_reports SET body = (SELECT body FROM ragworthy_reports WHERE run = :second) "
-         "WHERE run = :first", "run {first}: the report was changed"),
-        ("DELETE FROM ragworthy_runs WHERE id = :first", "run {first}: expected a run, got none: it was removed"),
-        ("DELETE FROM ragworthy_attempts WHERE run = :first",
+        ("DELETE FROM ragworthy_rows WHERE run = '{first}'", "run {first}: the rows of answers were removed"),
+        ("DELETE FROM ragworthy_receipts WHERE run = '{first}'", "run {first}: the receipt was removed"),
+        ("UPDATE ragworthy_reports SET body = (SELECT body FROM ragworthy_reports WHERE run = '{second}') "
+         "WHERE run = '{first}'", "run {first}: the report was changed"),
+        ("DELETE FROM ragworthy_runs WHERE id = '{first}'", "run {first}: expected a run, got none: it was removed"),
+        ("DELETE FROM ragworthy_attempts WHERE run = '{first}'",
          "attempt 2 (run {second}): expected attempt 1, got 2: one was removed or added"),
-        ("DELETE FROM ragworthy_attempts WHERE run = :third",
+        ("DELETE FROM ragworthy_attempts WHERE run = '{third}'",
          "attempt of run {third}: expected an attempt, got none: it was removed or changed"),
-        ("UPDATE ragworthy_baselines SET run = :third", "blessing of {second} as main: it was moved to {third}"),
+        ("UPDATE ragworthy_baselines SET run = '{third}'", "blessing of {second} as main: it was moved to {third}"),
         ("UPDATE ragworthy_baselines SET reason = 'no reason'", "blessing of {second} as main: it was changed"),
         ("UPDATE ragworthy_baselines SET flips = '{{}}'", "blessing of {second} as main: it was changed"),
         ("DELETE FROM ragworthy_baselines",
@@ -129,14 +129,20 @@ def test_attempts_are_a_chain_that_can_be_checked_alone(store: Store) -> None:
         ("DELETE FROM ragworthy_ledger WHERE number = 2", "ledger: entry 3 (run): expected entry 2: one was removed"),
         ("UPDATE ragworthy_ledger SET kind = 'prune', body = '{{\"at\":\"\",\"runs\":[]}}' WHERE number = 1",
          "ledger: entry 1 (prune): expected what its hash covers, got something that was changed"),
-    ],
-)  # fmt: skip
-def test_whatever_is_changed_behind_its_back_is_named(store: Store, statement: str, said: str) -> None:
+    ]  # fmt: skip
+"""What somebody writes into the database, and what is said of it."""
+
+
+def test_whatever_is_changed_behind_its_back_is_named(store: Store) -> None:
     assert store.check([store.head()]) == []
     ids = dict(zip(("first", "second", "third"), (one.id for one in store.runs()), strict=True))
-    statement = statement.format().replace(":first", f"'{ids['first']}'").replace(":second", f"'{ids['second']}'")
-    found = forged(store, statement.replace(":third", f"'{ids['third']}'").replace(":", r"\:"))
-    assert said.format(**ids) in found
+    for statement, said in FORGERIES:
+        with store.engine.connect() as connection, connection.begin() as tried:
+            connection.exec_driver_sql(statement.format(**ids))
+            found = problems(connection)
+            tried.rollback()
+        assert said.format(**ids) in found, statement
+    assert store.check() == []
 
 
 def test_the_end_cut_off_is_found_by_what_was_written_down_elsewhere(store: Store) -> None:
@@ -306,6 +312,22 @@ def test_a_password_is_never_shown() -> None:
     assert "s3cret" not in said
     assert said.startswith("postgresql://me@127.0.0.1:1/eval: expected a store that can be used, got: ")
     assert "[RW-H04]" in said
+
+
+def test_an_address_that_cannot_be_read_is_said_so() -> None:
+    with pytest.raises(DataError) as caught:
+        open_store("postgresql://me@host:port/db")
+    assert caught.value.lines()[0] == (
+        "postgresql://me@host:port/db: expected postgresql://USER@HOST/DATABASE, got an address that cannot be read "
+        "[RW-H03]"
+    )
+
+
+def test_a_path_may_have_any_sign_in_it(tmp_path: Path, report: Report) -> None:
+    path = tmp_path / "a?b=c#d %20é" / "history.db"
+    run = open_store(path).add(report).run
+    assert path.is_file()
+    assert open_store(path, create=False).find(run).verdict == "SHIP"
 
 
 def test_other_things_are_no_stores(tmp_path: Path) -> None:

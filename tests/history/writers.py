@@ -54,7 +54,7 @@ def main() -> int:
         before = os.fstat(confirmed).st_size
         child = forked(store, report, confirmed, who, 10_000)
         if chance.random() < 0.8:  # after its first runs, at any moment; the others while it opens the store
-            enough, until = before + ID * chance.randint(1, 3), time.monotonic() + 20
+            enough, until = before + ID * chance.randint(1, 2), time.monotonic() + 20
             while os.fstat(confirmed).st_size < enough and time.monotonic() < until:
                 time.sleep(0.001)
         time.sleep(chance.uniform(0, 0.02))

@@ -40,7 +40,7 @@ def _over_time(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     one.add_argument("--metric", action="append", default=[], metavar="METRIC", help="only these metrics (repeatable)")
     one.add_argument("--repeated", action="store_true",
                      help="the same thing run again, not windows in time: is it deterministic?")  # fmt: skip
-    one.add_argument("--last", type=whole, metavar="N", help="only so many kept runs")
+    one.add_argument("--last", type=whole, metavar="N", help="only so many kept runs (default: 100)")
     one.add_argument("--plot", metavar="FILE", help="draw the lines (.svg or .png)")
     one.add_argument("-o", "--output", metavar="FILE", help="write the trend as JSON")
     _form(one)

@@ -67,18 +67,42 @@ def _repeats(store: "Store", run: Run) -> int:
 
 
 def flip_rates(store: "Store", runs: Sequence[Run]) -> dict[str, Fraction]:
-    """For each metric the share of questions on which two of the runs differ, over all pairs of runs."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    """For each metric the share of questions on which two of the runs differ, over all pairs. A report that pools runs
+    has such pairs inside of it.
+    """
+    found: dict[str, tuple[Fraction, int]] = {}
     for suite in dict.fromkeys(suite for run in runs for suite in run.suites):
         kept = [rows for run in runs if (rows := store.rows(run.id, suite)) is not None]
-        for one, other in combinations(kept, 2):
-            for metric, counted in _flips(one, other).items():
-                found.setdefault(metric, []).append(counted)
-    summed = {metric: tuple(map(sum, zip(*counts, strict=True))) for metric, counts in found.items()}
-    return {metric: Fraction(changed, cases) for metric, (changed, cases) in sorted(summed.items()) if cases}
+        pairs = [_flips(one, other) for one, other in combinations(kept, 2) if max(one.runs + other.runs) <= 1]
+        for counts in (*pairs, *map(pooled_flips, kept)):
+            for metric, (changed, cases) in counts.items():
+                before = found.get(metric, (Fraction(0), 0))
+                found[metric] = (before[0] + changed, before[1] + cases)
+    return {metric: changed / cases for metric, (changed, cases) in sorted(found.items()) if cases}
 
 
-def _flips(one: Rows, other: Rows) -> dict[str, tuple[int, int]]:
+def pooled_flips(rows: Rows) -> dict[str, tuple[Fraction, int]]:
+    """The same inside of a report that pools runs: of R runs of a question, k of them good, two differ in
+    2·k·(R − k) / (R·(R − 1)) of the pairs. Nothing for metrics whose words are no share of the runs.
+
+    >>> rows = Rows(("a", "b"), ("a", "b"), ("", ""), (None, None), (3, 3), ((), ()), {"m": (Fraction(1, 3), 1)})
+    >>> pooled_flips(rows)
+    {'m': (Fraction(2, 3), 2)}
+    """
+    found = {}
+    for metric, words in rows.words.items():
+        cases = [
+            (Fraction(word) * runs, runs)
+            for word, runs in zip(words, rows.runs, strict=True)
+            if runs > 1 and word is not None and not isinstance(word, tuple)
+        ]
+        if cases and all(good.denominator == 1 and 0 <= good <= runs for good, runs in cases):
+            changed = sum((2 * good * (runs - good) / (runs * (runs - 1)) for good, runs in cases), Fraction(0))
+            found[metric] = (changed, len(cases))
+    return found
+
+
+def _flips(one: Rows, other: Rows) -> dict[str, tuple[Fraction, int]]:
     """For each metric how many questions say something else, of those that are a case of either run."""
     there = other.places()
     both = [(nth, there[qid]) for nth, qid in enumerate(one.qids) if qid in there]
@@ -86,7 +110,7 @@ def _flips(one: Rows, other: Rows) -> dict[str, tuple[int, int]]:
     for metric in one.words.keys() & other.words.keys():
         words = [(one.words[metric][here], other.words[metric][nth]) for here, nth in both]
         cases = [(a, b) for a, b in words if a is not None or b is not None]
-        found[metric] = (sum(a != b for a, b in cases), len(cases))
+        found[metric] = (Fraction(sum(a != b for a, b in cases)), len(cases))
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, exc, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url, text
 from sqlalchemy.pool import NullPool
 
 from ragworthy.errors import RagworthyError, data_error, missing_extra
@@ -45,9 +45,8 @@ def _file(place: Place, create: bool) -> Engine:
         _check_file(place)
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(
-        f"sqlite:///{path.as_posix()}", poolclass=NullPool, connect_args={"timeout": WAIT, "check_same_thread": False}
-    )
+    url = URL.create("sqlite", database=str(path))  # no text: a path may have any sign in it
+    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": WAIT, "check_same_thread": False})
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine

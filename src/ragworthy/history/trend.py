@@ -20,6 +20,8 @@ SCHEMA = "ragworthy.trend/1"
 """
 1  first version
 """
+MOST = 100
+"""So many runs are looked at where nobody says how many."""
 BARS = "▁▂▃▄▅▆▇█"
 FEWEST_BARS = 3
 REPEATED = (
@@ -94,7 +96,7 @@ def kept_trend(
     runs = [one for one in runs if chosen in one.suites]
     if repeated:  # the same thing: one commit and one gold set
         runs = [one for one in runs if (one.commit, one.gold_sha256) == (runs[-1].commit, runs[-1].gold_sha256)]
-    line, breaks, invalid = last_line(from_store(store, runs[-last:] if last else runs, chosen))
+    line, breaks, invalid = last_line(from_store(store, runs[-(last or MOST) :], chosen))
     if len(line) < 2:
         why = f": {breaks[-1].why}" if breaks else ""
         message = f"expected two runs or more that can be compared, got {len(line)}{why}"

@@ -10,6 +10,8 @@ from ragworthy.proving import POINT
 from ragworthy.report import show
 from ragworthy.report.power import Drop, Rate, of_drop, of_rate, old_value
 
+ALPHA = 0.05
+
 # one number
 
 
@@ -214,6 +216,25 @@ def steps(judged: Sequence[g.Judged]) -> list[tuple[str, str]]:
         return []
     told = ", ".join(f"about {many:,} for {g.name_of(gate)}" for gate, many in more)
     return [("how many more questions decide it", f"in four of five cases, if they are as those here: {told}")]
+
+
+def pair_line(cases: int, worse: int, better: int) -> str:
+    """What two runs of so many questions can show, where so many of them changed: the loss that is found, and more.
+
+    >>> print(pair_line(200, 11, 5).replace("; ", ";\\n"))
+    200 questions of which 8 % changed find a loss of 7.2 points in four of five;
+    about 420 more would prove the one seen here
+    """
+    from ragworthy.paired import power
+    from ragworthy.paired.exact import mcnemar
+
+    finds, share = power.detectable(cases, power.flips_of(cases, worse + better)), show.percent((worse + better) / cases)
+    of = f"{show.plural(cases, 'question')} of which {share} changed"
+    if finds is None:
+        return f"{of} are too few to find any loss in four of five"
+    told = f"{of} find a loss of {_digits(100 * finds)} points in four of five"
+    more = power.about_more(cases, worse, better) if mcnemar(worse, better) > ALPHA else None
+    return f"{told}; about {more:,} more would prove the one seen here" if more else told
 
 
 def compared_gates(judged: Sequence[g.Judged]) -> int:
