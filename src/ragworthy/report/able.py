@@ -228,7 +228,10 @@ def pair_line(cases: int, worse: int, better: int) -> str:
     from ragworthy.paired import power
     from ragworthy.paired.exact import mcnemar
 
-    finds, share = power.detectable(cases, power.flips_of(cases, worse + better)), show.percent((worse + better) / cases)
+    finds, share = (
+        power.detectable(cases, power.flips_of(cases, worse + better)),
+        show.percent((worse + better) / cases),
+    )
     of = f"{show.plural(cases, 'question')} of which {share} changed"
     if finds is None:
         return f"{of} are too few to find any loss in four of five"
