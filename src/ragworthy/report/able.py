@@ -228,11 +228,8 @@ def pair_line(cases: int, worse: int, better: int) -> str:
     from ragworthy.paired import power
     from ragworthy.paired.exact import mcnemar
 
-    finds, share = (
-        power.detectable(cases, power.flips_of(cases, worse + better)),
-        show.percent((worse + better) / cases),
-    )
-    of = f"{show.plural(cases, 'question')} of which {share} changed"
+    finds = power.detectable(cases, power.flips_of(cases, worse + better))
+    of = f"{show.plural(cases, 'question')} of which {show.percent((worse + better) / cases)} changed"
     if finds is None:
         return f"{of} are too few to find any loss in four of five"
     told = f"{of} find a loss of {_digits(100 * finds)} points in four of five"
