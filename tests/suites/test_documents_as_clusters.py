@@ -68,6 +68,17 @@ def test_a_gold_item_names_its_cluster_outright() -> None:
     assert found.by("question") == ("cluster=mine", "cluster=0", "3", "4", "cluster=mine")
 
 
+@pytest.mark.parametrize(("given", "got"), [('["x"]', "a list"), ("1.5", "1.5"), ("true", "true")])
+def test_a_cluster_of_another_type_is_refused_in_these_words(given: str, got: str) -> None:
+    Path("gold.jsonl").write_text(f'{{"qid": "A", "answerable": false, "cluster": {given}}}\n')
+    write_jsonl(Path("traces.jsonl"), [{"qid": "A", "answer_json": {"claim": "not in context"}}])
+    done = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl")
+    assert done.code == 2
+    assert done.err.splitlines()[0] == (
+        f"gold.jsonl:1: cluster: expected a string or a whole number, got {got} [RW-G03]"
+    )
+
+
 def test_where_all_is_about_one_document_each_question_stands_for_itself() -> None:
     topics = [Topic("a", None, "x"), Topic("b", None, "x"), Topic("c")]
     assert clusters_of(["1", "2", "3"], topics).documents == ("1", "2", "3")
