@@ -1,13 +1,15 @@
 """What goes into a store comes out of it; what is changed behind its back is named."""
 
+import contextlib
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import inspect, text
 
-from conftest import write_jsonl
+from conftest import run_cli, write_jsonl
 from ragworthy.errors import DataError, RagworthyError
 from ragworthy.history import broken_attempts, next_attempt, open_store
 from ragworthy.history import engine as database
@@ -126,6 +128,7 @@ FORGERIES = [
          "blessing of {second} as main: expected a blessing, got none: it was removed"),
         ("UPDATE ragworthy_signatures SET signed_by = 'Eve'",
          "blessing of {second} as main: the signature was changed"),
+        ("DELETE FROM ragworthy_signatures", "blessing of {second} as main: the signature was changed"),
         ("DELETE FROM ragworthy_ledger WHERE number = 2", "ledger: entry 3 (run): expected entry 2: one was removed"),
         ("UPDATE ragworthy_ledger SET kind = 'prune', body = '{{\"at\":\"\",\"runs\":[]}}' WHERE number = 1",
          "ledger: entry 1 (prune): expected what its hash covers, got something that was changed"),
@@ -143,6 +146,25 @@ def test_whatever_is_changed_behind_its_back_is_named(store: Store) -> None:
             tried.rollback()
         assert said.format(**ids) in found, statement
     assert store.check() == []
+
+
+@pytest.mark.parametrize("table", [one for one in METADATA.tables if one != "ragworthy_schema"])
+def test_nonsense_in_any_cell_is_named_and_never_a_defect(table: str, tmp_path: Path, report: Report) -> None:
+    path = tmp_path / "history.db"
+    store = open_store(path)
+    lock = {"path": "gold/answers.lock", "sha256": "1", "signers": ["Ada"], "label": "v3"}
+    run = store.add({**with_rows(report), "provenance": {"lock": lock}}, commit="c0ffee", receipt=b"r").run
+    store.bless(run, name="main", by="Ada", reason="x")
+    whole = path.read_bytes()
+    for column in METADATA.tables[table].columns:
+        path.write_bytes(whole)
+        with contextlib.closing(sqlite3.connect(path)) as raw, raw:
+            first = f"SELECT min(rowid) FROM {table}"
+            raw.execute(f"UPDATE {table} SET {column.name} = 'nonsense' WHERE rowid = ({first})")
+        for words in (["list"], ["show", run], ["verify"]):
+            done = run_cli("history", *words, "--store", path)
+            assert done.code in (0, 1, 2), (column, words, done.err)
+            assert done.code or words != ["verify"], column
 
 
 def test_the_end_cut_off_is_found_by_what_was_written_down_elsewhere(store: Store) -> None:

@@ -1,6 +1,7 @@
 """Whether a store is what its ledger says: every change that did not go through it is named."""
 
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from ragworthy.history import tables as t
-from ragworthy.history.entries import Attempt, Link, Summary, broken_attempts, canonical, link_hash, sha256
+from ragworthy.history.entries import Attempt, Link, Summary, broken_attempts, link_hash, sha256
 from ragworthy.history.taken import summaries_hash, unpacked
 from ragworthy.rows import UnreadableError, decoded
 
@@ -20,7 +21,7 @@ def problems(connection: Connection, heads: Sequence[str] = ()) -> list[str]:
     found = list(_chain(links))
     found += [f"ledger: expected the entry {head[:12]} that was written down elsewhere, got none" for head in heads
               if head not in known]  # fmt: skip
-    said = [(one, json.loads(one.body)) for one in links]
+    said = [(one, json.loads(one.body)) for one in links if link_hash(*one[:4]) == one.hash]  # others are named above
     return [
         *found,
         *_runs(connection, said),
@@ -70,11 +71,11 @@ def _runs(connection: Connection, said: Said) -> Iterator[str]:
 def _run(connection: Connection, entry: Link, body: dict[str, Any], row: Any, receipt: str | None) -> Iterator[str]:
     run = body["run"]
     now = {
-        "number": row.number, "at": row.created_at, "verdict": row.verdict, "suites": json.loads(row.suites),
+        "number": row.number, "at": row.created_at, "verdict": row.verdict, "suites": row.suites,
         "gold": row.gold_sha256, "label": row.gold_label, "policy": row.policy_sha256, "commit": row.commit_id,
         "index": row.index_hash, "report": row.report_sha256,
     }  # fmt: skip
-    expected = {**body, "number": entry.number}
+    expected = {**body, "number": entry.number, "suites": json.dumps(body["suites"])}
     yield from (f"run {run}: {key} was changed" for key, value in now.items() if expected.get(key) != value)
     s = t.SUMMARIES.c
     numbers = tuple(Summary(*one[1:]) for one in connection.execute(select(t.SUMMARIES).where(s.run == run)))
@@ -82,18 +83,19 @@ def _run(connection: Connection, entry: Link, body: dict[str, Any], row: Any, re
         yield f"run {run}: a number was changed"
     yield from _rows(connection, run, body["rows"])
     packed = connection.scalar(select(t.REPORTS.c.body).where(t.REPORTS.c.run == run))
-    if packed is None or sha256(packed) != body["body"]:
+    if not isinstance(packed, bytes) or sha256(packed) != body["body"]:
         yield f"run {run}: the report was {'removed' if packed is None else 'changed'}"
-    kept = connection.scalar(select(t.RECEIPTS.c.body).where(t.RECEIPTS.c.run == run))
-    if _hash(kept) != receipt:
+    kept = connection.execute(select(t.RECEIPTS).where(t.RECEIPTS.c.run == run)).first()
+    now_there = {None} if kept is None else {_hash(kept.body), kept.sha256}
+    if now_there != {receipt}:
         yield f"run {run}: the receipt was {'removed' if kept is None else 'changed'}"
 
 
-def _hash(kept: bytes | None) -> str | None:
+def _hash(kept: bytes) -> str:
     """The hash of packed bytes; a text that is none where they cannot be unpacked."""
     try:
-        return sha256(unpacked(kept)) if kept is not None else None
-    except ValueError:
+        return sha256(unpacked(kept))
+    except (ValueError, TypeError, zlib.error):
         return ""
 
 
@@ -109,7 +111,7 @@ def _rows(connection: Connection, run: str, expected: dict[str, str]) -> Iterato
             body = msgspec.json.decode(unpacked(one.body))
             decoded(body)
             same = body["sha256"] == one.sha256 == expected[suite]
-        except (ValueError, UnreadableError, LookupError):
+        except (ValueError, TypeError, UnreadableError, LookupError, zlib.error):
             same = False
         if not same:
             yield f"run {run}: a row of {suite} was changed"
@@ -143,9 +145,9 @@ def _blessings(connection: Connection, said: Said) -> Iterator[str]:
         if row is None:
             yield f"{what}: expected a blessing, got none: it was removed"
             continue
-        now = [row.name, row.run, row.blessed_by, row.reason, row.at, row.previous, json.loads(row.runs)]
-        before = [body[key] for key in ("name", "run", "by", "reason", "at", "previous", "runs")]
-        if now != before or canonical(json.loads(row.flips)) != canonical(body["flips"]):
+        now = [row.name, row.run, row.blessed_by, row.reason, row.at, row.previous, row.runs, row.flips]
+        before = [body[key] for key in ("name", "run", "by", "reason", "at", "previous")]
+        if now != [*before, json.dumps(body["runs"]), json.dumps(body["flips"], sort_keys=True)]:
             moved = f"moved to {row.run}" if row.run != body["run"] else "changed"
             yield f"{what}: it was {moved}"
     yield from (f"blessing of {one.run} as {one.name}: no entry of the ledger: it was added" for one in there.values())
@@ -155,13 +157,16 @@ def _signatures(connection: Connection, said: Said) -> Iterator[str]:
     s = t.SIGNATURES.c
     there: dict[int, list[list[str]]] = {}
     for one in connection.execute(select(t.SIGNATURES).order_by(s.number, s.nth)):
-        there.setdefault(one.number, []).append([one.run, one.what, one.signed_by, one.reason, one.at])
+        mine = there.setdefault(one.number, [])
+        mine.append(
+            [one.run, one.what, one.signed_by, one.reason, one.at, *([] if one.nth == len(mine) else [one.nth])]
+        )
     kept = set(connection.scalars(select(t.RUNS.c.number)))
     for entry, body in said:
         if entry.kind == "run" and entry.number in kept and there.pop(entry.number, []) != body.get("signed", []):
             yield f"run {body['run']}: a signature was changed"
         if entry.kind == "bless":
             mine = [[body["run"], "blessing", body["by"], body["reason"], body["at"]]]
-            if there.pop(entry.number, mine) != mine:
+            if there.pop(entry.number, []) != mine:
                 yield f"blessing of {body['run']} as {body['name']}: the signature was changed"
     yield from (f"a signature of run {one[0][0]}: no entry of the ledger: it was added" for one in there.values())

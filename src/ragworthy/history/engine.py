@@ -2,6 +2,7 @@
 
 import sqlite3
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -124,7 +125,7 @@ def explained(place: Place) -> Iterator[None]:
         yield
     except RagworthyError:
         raise
-    except (exc.SQLAlchemyError, sqlite3.Error, OSError) as error:
+    except (exc.SQLAlchemyError, sqlite3.Error, OSError, ValueError, TypeError, LookupError, zlib.error) as error:
         reason = getattr(error, "orig", None) or error
         said = " ".join(str(reason).split("\n")[0].split())[:200]
         raise data_error("RW-H04", f"expected a store that can be used, got: {said}", where=str(place)) from None

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, Engine, delete, insert, select
@@ -33,6 +33,9 @@ from ragworthy.rows import Rows, decoded
 def clock() -> str:
     """Now, as a store writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+Made = TypeVar("Made")
 
 
 class Added(NamedTuple):
@@ -141,7 +144,7 @@ class Store:
             asked = asked.where(t.RUNS.c.gold_sha256 == gold)
         if commit is not None:
             asked = asked.where(t.RUNS.c.commit_id == commit)
-        found = [_run(one) for one in self._rows(asked)]
+        found = self._each(asked, _run)
         return [one for one in found if suite is None or suite in one.suites]
 
     def find(self, named: str) -> Run:
@@ -171,29 +174,29 @@ class Store:
         asked = select(t.ROWS.c.suite, t.ROWS.c.body).where(t.ROWS.c.run == run)
         with database.explained(self.place), database.reading(self.engine) as connection:
             body = connection.scalar(select(t.REPORTS.c.body).where(t.REPORTS.c.run == run))
+            if body is None:
+                raise data_error("RW-H07", f"expected a run with its report, got none for {run}", where=str(self.place))
             kept = connection.execute(asked).all() if rows else []
-        if body is None:
-            raise data_error("RW-H07", f"expected a run with its report, got none for {run}", where=str(self.place))
-        return together(body, {suite: msgspec.json.decode(unpacked(one)) for suite, one in kept})
+            return together(body, {suite: msgspec.json.decode(unpacked(one)) for suite, one in kept})
 
     def rows(self, run: str, suite: str) -> Rows | None:
         """The rows of a suite of a run; None where it was added without."""
         asked = select(t.ROWS.c.body).where(t.ROWS.c.run == run, t.ROWS.c.suite == suite)
         with database.explained(self.place), database.reading(self.engine) as connection:
             body = connection.scalar(asked)
-        return decoded(msgspec.json.decode(unpacked(body))) if body is not None else None
+            return decoded(msgspec.json.decode(unpacked(body))) if body is not None else None
 
     def receipt(self, run: str) -> bytes | None:
         """The receipt of a run."""
         with database.explained(self.place), database.reading(self.engine) as connection:
             body = connection.scalar(select(t.RECEIPTS.c.body).where(t.RECEIPTS.c.run == run))
-        return unpacked(body) if body is not None else None
+            return unpacked(body) if body is not None else None
 
     def summaries(self, run: str) -> list[Summary]:
         """The numbers of a run."""
         s = t.SUMMARIES.c
         asked = select(t.SUMMARIES).where(s.run == run).order_by(s.suite, s.slice, s.metric)
-        return [Summary(*one[1:]) for one in self._rows(asked)]
+        return self._each(asked, lambda one: Summary(*one[1:]))
 
     def attempts(self, gold_sha256: str, commit: str) -> list[Attempt]:
         """Every attempt on a gold set and a commit, in order; each one seals the one before it."""
@@ -207,13 +210,13 @@ class Store:
 
     def blessings(self) -> list[Blessing]:
         """Every blessing, oldest first."""
-        return [_blessing(one) for one in self._rows(select(t.BASELINES).order_by(t.BASELINES.c.number))]
+        return self._each(select(t.BASELINES).order_by(t.BASELINES.c.number), _blessing)
 
     def signatures(self, run: str) -> list[Signature]:
         """Who stands behind a run."""
         s = t.SIGNATURES.c
         asked = select(s.run, s.what, s.signed_by, s.reason, s.at).where(s.run == run).order_by(s.number, s.nth)
-        return [Signature(*one) for one in self._rows(asked)]
+        return self._each(asked, lambda one: Signature(*one))
 
     def head(self) -> str:
         """The hash of the last entry of the ledger; empty for a new store."""
@@ -228,9 +231,9 @@ class Store:
         with database.explained(self.place), database.reading(self.engine) as connection:
             return problems(connection, heads)
 
-    def _rows(self, asked: Any) -> Sequence[Any]:
+    def _each(self, asked: Any, make: Callable[[Any], Made]) -> list[Made]:
         with database.explained(self.place), database.reading(self.engine) as connection:
-            return connection.execute(asked).all()
+            return [make(one) for one in connection.execute(asked)]
 
 
 def open_store(where: str | Path | Place, *, create: bool = True, now: Callable[[], str] = clock) -> Store:
