@@ -51,10 +51,7 @@ def describe(suite: Suite, found: Found) -> Part:
     for key in _COMMON:
         body |= {**extra.body.get(key, {}), key: common[key]}
     body["can_show"] = able.entries(found.judged)
-    if found.opened.earlier is not None:
-        from ragworthy.suites.changes import against_baseline
-
-        body["compared"] = against_baseline(suite, found)
+    body |= _compared(suite, found)
     rows = found.summary.rows
     body["rows"] = encoded(rows) if rows is not None else {"none": found.summary.rowless}
     steps = [*extra.steps, *steps_of(found.judged), *able.steps(found.judged)]
@@ -70,6 +67,15 @@ def describe(suite: Suite, found: Found) -> Part:
         texts=extra.texts,
         evidence=dict(extra.kept) if extra.kept is not None else {"rows_sha256": rows_hash(suite, found)},
     )
+
+
+def _compared(suite: Suite, found: Found) -> dict[str, Any]:
+    """What changed against the baseline, where there is one."""
+    if found.opened.earlier is None:
+        return {}
+    from ragworthy.suites.changes import against_baseline
+
+    return {"compared": against_baseline(suite, found)}
 
 
 def _invalid(found: Found, extra: Extra) -> list[str]:
