@@ -76,6 +76,7 @@ class Tested(NamedTuple):
         return math.ceil(-math.log2(self.alpha) - 1e-12)
 
 
+Tested.__test__ = False  # type: ignore[attr-defined]  # its name begins like a test of pytest
 NO_TEST = Tested(without="the questions of both runs were not compared")
 UNCHANGED = "no question changed"
 
