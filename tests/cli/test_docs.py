@@ -145,9 +145,9 @@ def test_every_metric_is_documented_and_no_other() -> None:
 @pytest.mark.parametrize("suite", SUITES)
 def test_metrics_named_anywhere_exist(suite: str) -> None:
     files = {f"{suite}.{suffix}" for suffix in ("jsonl", "json", "py", "lock", "md")}
-    common = ("inputs", "settings", "counts", "metrics", "slices", "labels", "offenders", "warnings")
-    parts = (*common, "live", "can_show", "compared", "rows")
-    keys = {f"{suite}.{key}" for key in (*KEYS[suite], *parts)}
+    parts = ("inputs", "settings", "counts", "metrics", "slices", "labels", "offenders", "warnings", "live")
+    more = ("waterfall", "clusters", "can_show", "compared", "rows")
+    keys = {f"{suite}.{key}" for key in (*KEYS[suite], *parts, *more)}
     shown = {
         "answers.in_scope",  # the metric of one's own that pages show how to write
         "answers.label",  # the gate that must_pass of a marker of pytest makes

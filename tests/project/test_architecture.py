@@ -42,7 +42,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("history", "selftest", "doctor", "starter", "given", "prefill"),
         ("single",),
         ("receipts", "frames"),
-        ("result",),
+        ("proof", "result", "showing"),
         ("api", "experiments"),
         ("ran", "comparing"),
         ("marked",),

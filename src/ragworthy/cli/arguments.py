@@ -17,6 +17,7 @@ from ragworthy.cli.flags import (
     quiet,
     run_flags,
     scored,
+    shown,
     whole,
 )
 from ragworthy.names import DEFAULT_K, DEFAULT_MODEL, RETRIEVAL_K, VERSION
@@ -67,6 +68,10 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         scored(command(suites, name, SUITES[name].summary, "score:score"), SUITES[name])
 
     _compare(command(commands, "compare", "what changed from one run to another, and is it noise?", "compare:compare"))
+    one = command(
+        commands, "show", "one question with everything known of it: expected, answered, texts, why", "show:show"
+    )
+    shown(one, words if words[:1] == ("show",) else ())
 
     run_flags(command(commands, "run", "drive a pipeline over a gold set; resumable", "experiment:run"))
     experiments(command(commands, "experiment", "drive it in seeds, jitters, knobs and loads", None))
@@ -76,24 +81,16 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     kept_runs(command(commands, "history", "earlier runs: list, compare over time, bless, export", None))
 
-    one = command(
-        commands,
-        "verify",
-        "re-derive a verdict from its receipt; exit 0 only when every byte agrees",
-        "gate:verify",
-    )
-    one.add_argument("receipt", metavar="RECEIPT",
-                     help="a receipt written by gate or score; code of plugins that it names is run")  # fmt: skip
-    one.add_argument("--expect", choices=["SHIP", "NO-SHIP", "INCONCLUSIVE", "INVALID"], metavar="VERDICT",
-                     help="exit 1 unless the verdict is this one: verify RECEIPT --expect SHIP && deploy")  # fmt: skip
-    one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
+    _proof(commands)
 
     _gold(command(commands, "gold", "the gold set's own quality, lock and changes", None))
 
     _exchange(commands, words)
 
     one = command(commands, "explain", "definitions of metrics, codes and file formats", "explain:explain")
-    one.add_argument("topic", nargs="*", metavar="METRIC|CODE|schema NAME|definition|map NAME", help="what to explain")
+    one.add_argument(
+        "topic", nargs="*", metavar="METRIC|CODE|CAUSE|schema NAME|definition|map NAME", help="what to explain"
+    )
     plugin(one)
 
     one = command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")
@@ -106,6 +103,37 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     one = command(commands, "completion", "print a completion script for your shell", "explain:completion")
     one.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell")
     return top
+
+
+def _proof(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """What is done with receipts and bundles."""
+    one = command(
+        commands,
+        "verify",
+        "re-derive a verdict from its receipt or bundle; exit 0 only when every byte agrees",
+        "proof:verify",
+    )
+    one.add_argument("receipt", metavar="RECEIPT|BUNDLE",
+                     help="what gate or score wrote; code of plugins that a receipt names is run")  # fmt: skip
+    one.add_argument("--expect", choices=["SHIP", "NO-SHIP", "INCONCLUSIVE", "INVALID"], metavar="VERDICT",
+                     help="exit 1 unless the verdict is this one: verify RECEIPT --expect SHIP && deploy")  # fmt: skip
+    one.add_argument("--inputs", metavar="DIR", help="a folder in which inputs of a receipt are found by their bytes")
+    one.add_argument("--signers", metavar="FILE", help="who may have signed: an allowed_signers file of OpenSSH")
+    one.add_argument("--signer", metavar="NAME", help="who of them must have signed")
+    one.add_argument("--store", metavar="PATH|URL", help="the history in which attempts and blessings must be found")
+    one.add_argument("--run-plugins", action="store_true",
+                     help="run the code of plugins that a bundle holds: it is somebody's code")  # fmt: skip
+    one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
+
+    one = command(commands, "sign", "sign a receipt or a bundle with an SSH key", "proof:sign")
+    one.add_argument("receipt", metavar="RECEIPT|BUNDLE", help="what gate or score wrote")
+    one.add_argument("--key", required=True, metavar="FILE", help="a private SSH key, or the public one of an agent's")
+
+    group = command(commands, "receipt", "two receipts beside each other", None)
+    verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
+    one = command(verbs, "diff", "what changed between two receipts: inputs, settings, gates, numbers", "proof:diff")
+    one.add_argument("old", metavar="OLD", help="a receipt or a bundle")
+    one.add_argument("new", metavar="NEW", help="another one")
 
 
 def _compare(one: argparse.ArgumentParser) -> None:

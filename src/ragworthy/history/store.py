@@ -109,6 +109,11 @@ class Store:
         _append(connection, "receipt", {"run": run, "receipt": sha256(receipt)})
         connection.execute(insert(t.RECEIPTS).values(run=run, sha256=sha256(receipt), body=packed(receipt)))
 
+    def keep_receipt(self, run: str, receipt: bytes) -> None:
+        """Keep the receipt of a run that was added without one: it is made when its attempt is known."""
+        with database.explained(self.place), database.writing(self.engine) as connection:
+            self._late_receipt(connection, run, receipt)
+
     def bless(
         self, run: str, *, name: str, by: str, reason: str, runs: Sequence[str] = (), flips: Mapping[str, str] = {}
     ) -> Blessing:

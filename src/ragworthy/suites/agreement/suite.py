@@ -13,6 +13,7 @@ from ragworthy.metrics.facts.arbitration import REJECT, Voted
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Column
+from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import plural
 from ragworthy.suites.agreement import DECLARED
 from ragworthy.suites.agreement.advice import counts_line, lines, of_pairs, of_raters, steps, tsv_of, warnings
@@ -248,6 +249,7 @@ class Agreement(Suite):
             qid=case.qid,
             label=case.label,
             stage=case.stage or Stage.VOTES,
+            cause=case.cause,
             why=case.why,
             question=gold.question if gold is not None else None,
             claim=voted.claim,
@@ -256,6 +258,12 @@ class Agreement(Suite):
             gold_citations=(gold.gold_citations if gold is not None else None) or [],
             own={},
         )
+
+    def item(self, case: Case, found: Found) -> Viewed:
+        """One question with every vote on it."""
+        from ragworthy.suites.agreement.item import look
+
+        return look(self, case, found)
 
     def extra(self, found: Found) -> Extra:
         """The form, how each of them voted, every disagreement, and what somebody has to look at."""
