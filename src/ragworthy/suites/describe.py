@@ -55,9 +55,7 @@ def describe(suite: Suite, found: Found) -> Part:
     body: dict[str, Any] = {}
     for key in _COMMON:
         body |= {**extra.body.get(key, {}), key: common[key]}
-    body["can_show"] = able.entries(found.judged)
-    body |= _compared(suite, found)
-    body["rows"] = _kept(found)
+    body |= {"can_show": able.entries(found.judged), **_compared(suite, found), "rows": _kept(found)}
     return Part(
         suite=suite.name,
         body=body,
