@@ -102,6 +102,10 @@ class Difference(NamedTuple):
     """The 95 % interval of new − old, in the unit of the metric."""
     only_old: tuple[str, ...] = ()
     only_new: tuple[str, ...] = ()
+    square: float | None = None
+    """The mean square of what a question changed by, in the unit of the metric: of rates the share that flipped."""
+    deff: float = 1.0
+    """How many times more questions it takes because those of one cluster change together."""
 
 
 class _Words(NamedTuple):
@@ -210,20 +214,34 @@ def _of_words(words: _Words, sign: int, plain: bool) -> Difference:
         for before, after in zip(words.old, words.new, strict=True)
     ]
     clusters = len(set(words.clusters))
+    column = sums(moved, words.clusters)
     found = Difference(
-        sums(moved, words.clusters),
+        column,
         sum(before != after for before, after in zip(words.old, words.new, strict=True)),
         sum(one > 0 for one in moved),
         sum(one < 0 for one in moved),
         len(moved),
         clusters,
         None if plain else _flips(words, sign, moved),
+        square=None if plain else _square(moved, words.scale * (1 if same else whole) * whole),
+        deff=_deff(moved, column),
     )
     flips = found.flips
     if flips is not None and flips.plain and same and clusters == len(moved):
         both = _turned(tango(*flips.right_wrong, len(moved), TWO_SIDED), sign)
         return found._replace(upper=tango(*flips.right_wrong, len(moved)).high, interval=both)
     return _bounded(found, words, sign, plain)
+
+
+def _square(moved: Sequence[int], scale: int) -> float:
+    """The mean square of changes, `scale` being twice their unit for all questions together."""
+    return float(4 * Fraction(len(moved) * sum(one * one for one in moved), scale * scale)) if scale else 0.0
+
+
+def _deff(moved: Sequence[int], column: Mapping[str, int]) -> float:
+    """How much larger the variance of the swaps is than if each question were swapped by itself."""
+    squares = sum(one * one for one in moved)
+    return max(1.0, sum(one * one for one in column.values()) / squares) if squares else 1.0
 
 
 def _flips(words: _Words, sign: int, moved: Sequence[int]) -> Flips | None:

@@ -176,7 +176,8 @@ def _prove(several: Sequence[Open]) -> Proven:
 def settle(one: Open, proven: Proven) -> Part:
     """What was found becomes outcomes, and the part of the report."""
     suite, bound, found = one.suite, one.bound, one.found
-    tested = {gate: proven[suite.name, gate] for gate in one.differences}
+    flips = {} if bound.baseline is None else bound.baseline.flips
+    tested = {gate: proven[suite.name, gate]._replace(flips=flips.get(gate.metric)) for gate in one.differences}
     values = found.summary.values
     judged = g.judge(bound.gates, values, baseline=bound.baseline, waivers=bound.waivers, each=one.each, tested=tested)
     return describe(suite, found._replace(judged=g.excuse(suite.settle(judged, bound, found.evidence))))
@@ -317,9 +318,9 @@ def voice_of(suite: str) -> Voice:
     return voice
 
 
-def render(report: dict[str, Any], form: str, *, colour: bool = False) -> str:
-    """A report in one of the formats text, json, markdown, junit."""
-    return writing.render(report, form, voice_of, colour=colour)
+def render(report: dict[str, Any], form: str, *, colour: bool = False, full: bool = False) -> str:
+    """A report in one of the formats text, json, markdown, junit; `full`: as text with what it cannot show."""
+    return writing.render(report, form, voice_of, colour=colour, full=full)
 
 
 def brief(report: dict[str, Any], form: str) -> str:

@@ -176,6 +176,8 @@ class Baseline(NamedTuple):
     """What every metric said of every question of it; None where that is not known."""
     rowless: str = ""
     """Why its rows are not known, for people."""
+    flips: Mapping[str, Fraction] = {}
+    """The share of questions that changed between its own runs, by metric, where that was kept."""
 
 
 Values = Mapping[tuple[str | None, str], Value]

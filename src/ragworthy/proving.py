@@ -49,6 +49,12 @@ class Tested(NamedTuple):
     only_old: tuple[str, ...] = ()
     only_new: tuple[str, ...] = ()
     """Questions of one run only, which are no part of the test."""
+    square: float | None = None
+    """The mean square of what a question changed by: of rates the share that flipped; None where it says nothing."""
+    flips: Fraction | None = None
+    """The share of questions that changed between runs of the baseline itself, where that is known."""
+    deff: float = 1.0
+    """How many times more questions it takes because those of one cluster change together."""
 
     @property
     def proven(self) -> bool:

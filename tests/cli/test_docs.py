@@ -146,7 +146,7 @@ def test_every_metric_is_documented_and_no_other() -> None:
 def test_metrics_named_anywhere_exist(suite: str) -> None:
     files = {f"{suite}.{suffix}" for suffix in ("jsonl", "json", "py", "lock", "md")}
     parts = ("inputs", "settings", "counts", "metrics", "slices", "labels", "offenders", "warnings", "live")
-    more = ("waterfall", "clusters", "compared", "rows")
+    more = ("waterfall", "clusters", "can_show", "compared", "rows")
     keys = {f"{suite}.{key}" for key in (*KEYS[suite], *parts, *more)}
     shown = {
         "answers.in_scope",  # the metric of one's own that pages show how to write

@@ -134,7 +134,7 @@ def test_fewer_than_five_changes_prove_nothing_and_that_is_said() -> None:
     assert gate["reason"] == reason
     assert report["next"][-1] == {
         "pattern": "a loss is neither proven nor excluded: answers.precision",
-        "do": "look at the questions that are worse; more questions like them decide it, in both runs, "
+        "do": "look at the questions that are worse; about 60 more questions like them decide it, in both runs, "
         "and so may more runs",
     }
     assert gated(top="alpha = 0.1\n")[0] == 1  # then four are enough: 1/16 = 0.0625

@@ -98,6 +98,8 @@ def test_a_baseline_changes_by_blessing_only_and_gates_use_it() -> None:
     gated(HERE, {1, *range(10, 20)}, run="e", code=1)  # ten worse, none better: proven
     assert run_cli("verify", ".ragworthy/receipt.json").code == 0
     assert gated(HERE, {1, *range(10, 20)}, "--baseline", f"history:{ids(HERE)[-1]}", run="f").code == 0
+    kept = json.loads(Path(".ragworthy/baselines/main.json").read_text())
+    assert kept["flips"]["answers.precision"] == "0"  # the three runs are alike
     assert gated(HERE, {1, *range(10, 20)}, "--commit", "feed", run="h", code=1)
     assert gated(HERE, {1, *range(10, 20)}, "--baseline", "commit:feed", run="i").code == 0
     Path(".ragworthy/baselines/main.json").unlink()  # the store has the last word

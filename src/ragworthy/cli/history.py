@@ -15,7 +15,7 @@ from ragworthy.files import check_inside, check_ours, read_bytes, write_whole
 from ragworthy.history import Run, keeping
 from ragworthy.history.commit import commit_of
 from ragworthy.history.exporting import told
-from ragworthy.history.home import home_of, opened
+from ragworthy.history.home import as_baseline, home_of, opened
 from ragworthy.load.baseline import suites_in
 from ragworthy.names import DEFAULT_K, REPORT_SCHEMA, Exit
 from ragworthy.policy.kept import BLESSED, blessed_path, is_name
@@ -188,7 +188,7 @@ def bless(given: argparse.Namespace) -> int:
         print(f"warning: {line}")
     print(f"blessed: {run.id} is {made.name} now{f', before it was {made.previous}' if made.previous else ''}")
     if path is not None:
-        write_whole(path, json_text(store.report(run.id)).encode(), renews=True)
+        write_whole(path, as_baseline(store, run.id, made), renews=True)
         print(f"wrote: {path}")
     if home.eval is not None:
         lines = keeping.eval_files(home.policy, home.eval)[-1]

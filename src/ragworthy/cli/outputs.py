@@ -172,7 +172,7 @@ def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, byt
     if given.quiet and given.format == "text":  # another format is asked for by whoever reads it
         print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
     else:
-        show(flow.render(report, given.format, colour=coloured(given)))
+        show(flow.render(report, given.format, colour=coloured(given), full=given.full))
     return int(report["exit_code"])
 
 

@@ -14,6 +14,7 @@ from ragworthy.policy.read import find_policy
 from ragworthy.safe import json_text
 
 if TYPE_CHECKING:
+    from ragworthy.history.entries import Blessing
     from ragworthy.history.store import Store
 
 COMMIT = "commit:"
@@ -70,6 +71,14 @@ def is_stored(written: str) -> bool:
     return written.startswith((BLESSED, COMMIT))
 
 
+def as_baseline(store: "Store", run: str, blessed: "Blessing | None") -> bytes:
+    """The report of a run as a file to compare with, with how many questions change between runs like it."""
+    report = store.report(run)
+    return json_text(
+        report | ({"flips": dict(blessed.flips)} if blessed is not None and blessed.flips else {})
+    ).encode()
+
+
 def fetched(written: str, home: Home, given: str | None = None) -> Path:
     """The report of `history:NAME`, `history:RUN` or `commit:SHA` as a file, which receipts and later looks can name.
 
@@ -87,7 +96,7 @@ def fetched(written: str, home: Home, given: str | None = None) -> Path:
             raise data_error("RW-H08", message, where=str(path))
         return path
     store = open_store(place, create=False)
-    data = json_text(store.report(store.find(name).id)).encode()
+    data = as_baseline(store, store.find(name).id, store.baseline(name))
     check_inside(path, home.folder, "the baseline")
     check_ours(path, lambda start: REPORT_SCHEMA.encode() in start)
     if not path.is_file() or path.read_bytes() != data:

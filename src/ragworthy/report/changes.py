@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.report.able import pair_line
 from ragworthy.report.show import number, padded, plural, signed, width_of
 from ragworthy.safe import code, fill, row, terminal
 from ragworthy.text import clip, visible
@@ -189,6 +190,8 @@ def _head(name: str, suite: Json) -> str:
 def _below(suite: Json, more: int) -> list[str]:
     """What stands below the table."""
     lines = p_lines(suite)
+    if suite["changed"] and suite["rowless"] is None:
+        lines.append(pair_line(suite["cases"], len(suite["broken"]), len(suite["fixed"])))
     lines += [f"not compared question by question: {suite['rowless']}"] if suite["rowless"] is not None else []
     untested: dict[str, list[str]] = {}
     for name, one in suite["metrics"].items():

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy.report import blamed as blame
-from ragworthy.report import compared
+from ragworthy.report import compared, panel
 from ragworthy.report.changes import lead
 from ragworthy.report.part import Voice, Voices, blamed, partial_notes, to_look
 from ragworthy.report.show import (
@@ -46,7 +46,8 @@ def render(report: dict[str, Any], voices: Voices, *, limit: int = LIMIT) -> str
     for suite, body in report["suites"].items():
         gated = limits(report)
         head += _metrics(suite, body, gated, voices(suite))
-        optional += [_offenders(report, suite, voices), _warnings(body), _slices(body, gated), _inputs(body)]
+        limits_of = _limits(suite, body)
+        optional += [_offenders(report, suite, voices), _warnings(body), limits_of, _slices(body, gated), _inputs(body)]
     return _fit(head, optional, tail, limit)
 
 
@@ -218,6 +219,10 @@ def _warnings(body: dict[str, Any]) -> list[str]:
         said = fill("{} ({})", warning["message"], warning["code"])
         lines.append(fill("- {}: {}", code(warning["where"]), said) if warning["where"] else fill("- {}", said))
     return ["### Warnings", "", *lines, ""] if lines else []
+
+
+def _limits(suite: str, body: dict[str, Any]) -> list[str]:
+    return [f"### {panel.TITLE}", "", *(fill("- {}", line) for line in panel.lines(suite, body)), ""]
 
 
 def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:

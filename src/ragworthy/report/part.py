@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from ragworthy import gates as g
 from ragworthy.codes import CATALOGUE
 from ragworthy.names import RELEASE, SMOKE, Outcome
+from ragworthy.report import able
 from ragworthy.report.show import plural
 
 
@@ -163,6 +164,8 @@ def release_warnings(frozen: Frozen, baseline_verdict: str | None, judged: Seque
         if one.previous is not None and _looser(one):
             message = f"{g.name_of(one.gate)}: the threshold was {one.previous}, now it is {one.gate.threshold}"
             entries.append(plain("RW-W23", message, 0))
+    if sharp := able.sharp_note(judged):
+        entries.append(plain("RW-W115", sharp, 0))
     return entries + _proven(judged)
 
 

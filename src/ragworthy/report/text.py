@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy.report import blamed as blame
-from ragworthy.report import compared
+from ragworthy.report import compared, panel
 from ragworthy.report.changes import lead
 from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes, to_look
 from ragworthy.report.show import (
@@ -35,8 +35,8 @@ _COLOURS = {"SHIP": "32", "NO-SHIP": "31", "INCONCLUSIVE": "33", "INVALID": "35"
 _OUTCOMES = {"pass": "32", "fail": "31", "undecided": "33", "not_measured": "35"}
 
 
-def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> str:
-    """The whole report as text; the last line is the verdict and the exit code.
+def render(report: dict[str, Any], voices: Voices, *, colour: bool = False, full: bool = False) -> str:
+    """The whole report as text; the last line is the verdict and the exit code. `full`: with what it cannot show.
 
     Whatever a line holds of the data, nothing in it steers a terminal; colours are added when that is done.
     """
@@ -54,6 +54,9 @@ def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> s
         first_one = body["offenders"][0]["qid"] if body["offenders"] else None
         look = to_look(report, suite, voices, first_one) if first_one is not None else ""
         lines += _suite(suite, body, limits(report), voices(suite), look)
+    if full:
+        limited = (f"  {line}" for suite, body in report["suites"].items() for line in panel.lines(suite, body))
+        lines += [panel.TITLE, *limited, ""]
     if report["next"]:
         lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in report["next"]), ""]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")

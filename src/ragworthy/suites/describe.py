@@ -11,7 +11,7 @@ import msgspec
 from ragworthy import gates as g
 from ragworthy.metrics.causes import Went, depth_of, waterfall
 from ragworthy.names import Cause, Stage, Verdict
-from ragworthy.report import model
+from ragworthy.report import able, model
 from ragworthy.report.part import Part, release_warnings
 from ragworthy.report.show import plural
 from ragworthy.rows import encoded
@@ -55,15 +55,13 @@ def describe(suite: Suite, found: Found) -> Part:
     body: dict[str, Any] = {}
     for key in _COMMON:
         body |= {**extra.body.get(key, {}), key: common[key]}
-    body |= _compared(suite, found)
-    rows = found.summary.rows
-    body["rows"] = encoded(rows) if rows is not None else {"none": found.summary.rowless}
+    body |= {"can_show": able.entries(found.judged), **_compared(suite, found), "rows": _kept(found)}
     return Part(
         suite=suite.name,
         body=body,
         judged=found.judged,
         invalid=invalid,
-        steps=[{"pattern": pattern, "do": do} for pattern, do in (*extra.steps, *steps_of(found.judged))],
+        steps=_steps(found, extra),
         provenance=found.opened.provenance(),
         rows=partial(_as_dicts, suite, found),
         files=extra.files,
@@ -79,6 +77,18 @@ def _compared(suite: Suite, found: Found) -> dict[str, Any]:
     from ragworthy.suites.changes import against_baseline
 
     return {"compared": against_baseline(suite, found)}
+
+
+def _kept(found: Found) -> dict[str, Any]:
+    """The rows of the questions, or why there are none."""
+    rows = found.summary.rows
+    return encoded(rows) if rows is not None else {"none": found.summary.rowless}
+
+
+def _steps(found: Found, extra: Extra) -> list[dict[str, str]]:
+    """What a pattern means and what to do; how many more questions decide what is undecided."""
+    steps = [*extra.steps, *steps_of(found.judged), *able.steps(found.judged)]
+    return [{"pattern": pattern, "do": do} for pattern, do in steps]
 
 
 def _invalid(found: Found, extra: Extra) -> list[str]:
