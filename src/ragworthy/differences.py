@@ -19,11 +19,13 @@ from ragworthy.paired.kappa import SCALE, cohen, jackknife
 from ragworthy.paired.percentiles import tops
 from ragworthy.paired.swaps import sums
 from ragworthy.rows import Rows, Word
+from ragworthy.stats import Interval
 
 KAPPA, VOTE = "agreement.kappa", "vote:"
 """The number of all items at once that has a test, and how rows name the votes that it is made of."""
 GOOD = "good"
 """The metric that can be read off the labels of any run."""
+TWO_SIDED = 0.95
 PLAIN = ("count", "sum")
 """Kinds that are added up and not divided by anything."""
 NO_NUMBER = "the rows hold something that is no number"
@@ -73,6 +75,12 @@ class Flips(NamedTuple):
         """Whether no question is a case of one run only."""
         return not any((*self.counted_wrong, *self.right_counted))
 
+    @property
+    def turned(self) -> "Flips":
+        """The same with old and new exchanged."""
+        one, other, third = self.right_wrong, self.counted_wrong, self.right_counted
+        return Flips(one[::-1], other[::-1], third[::-1], self.rate)
+
 
 class Difference(NamedTuple):
     """What became worse and better, and by how much."""
@@ -90,6 +98,8 @@ class Difference(NamedTuple):
     upper: float | None = None
     """The loss that is not excluded, in the unit of the metric."""
     unbounded: str = ""
+    interval: Interval | None = None
+    """The 95 % interval of new − old, in the unit of the metric."""
     only_old: tuple[str, ...] = ()
     only_new: tuple[str, ...] = ()
 
@@ -211,7 +221,8 @@ def _of_words(words: _Words, sign: int, plain: bool) -> Difference:
     )
     flips = found.flips
     if flips is not None and flips.plain and same and clusters == len(moved):
-        return found._replace(upper=tango(*flips.right_wrong, len(moved)).high)
+        both = _turned(tango(*flips.right_wrong, len(moved), TWO_SIDED), sign)
+        return found._replace(upper=tango(*flips.right_wrong, len(moved)).high, interval=both)
     return _bounded(found, words, sign, plain)
 
 
@@ -248,7 +259,15 @@ def _bounded(found: Difference, words: _Words, sign: int, plain: bool) -> Differ
     if interval is None:
         return found._replace(unbounded="all questions are in one cluster")
     upper = interval.high if sign > 0 else -interval.low
-    return found._replace(upper=upper * (found.cases if plain else 1) / words.scale)
+    unit = (found.cases if plain else 1) / words.scale
+    both = clustered(loss.residuals, found.cases, TWO_SIDED, loss=float(loss.loss))
+    turned = None if both is None else _turned(Interval(both.low * unit, both.high * unit), 1)
+    return found._replace(upper=upper * unit, interval=turned)
+
+
+def _turned(loss: Interval, sign: int) -> Interval:
+    """The interval of a loss as one of the difference; the loss is a rise where the sign is negative."""
+    return Interval(-loss.high, -loss.low) if sign > 0 else loss
 
 
 # percentiles

@@ -67,7 +67,6 @@ class Gate(NamedTuple):
     slice: str | None = None
     min_n: int = 0
     evidence: str = "point"
-    """What decides: point or interval; paired where it compares."""
     must_pass: tuple[str, ...] = ()
     optional: bool = False
     review: tuple[str, str] | None = None
@@ -278,10 +277,11 @@ def _judge_one(
         compared = baseline.values.get((gate.slice, gate.metric))
         if compared is None:
             return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} does not have this number", value)
-    if gate.guard and (tested or NO_TEST).without:
-        return Judged(gate, Outcome.NOT_MEASURED, (tested or NO_TEST).without or "", value, baseline=compared)
-    tested = (tested or NO_TEST) if compared is not None and gate.evidence != POINT else None
-    outcome, reason = _compare(gate, value, compared, tested or NO_TEST)
+    seen = tested or NO_TEST
+    if gate.guard and seen.without:
+        return Judged(gate, Outcome.NOT_MEASURED, seen.without, value, baseline=compared)
+    tested = seen if compared is not None and gate.evidence != POINT else None
+    outcome, reason = _compare(gate, value, compared, seen)
     return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
 
 
@@ -295,15 +295,10 @@ def _judge_each(gate: Gate, value: Value, each: Mapping[tuple[str, str], bool | 
     return Judged(gate, Outcome.PASS, f"all {len(gate.must_pass)} questions that must pass do", value)
 
 
-def _drop(value: Value, baseline: Fraction) -> Fraction:
-    """How much worse the value is than the baseline; negative when it is better."""
-    number = value.exact or Fraction(0)
-    return baseline - number if value.better == "higher" else number - baseline
-
-
 def _lost(gate: Gate, value: Value, baseline: Fraction) -> Fraction | None:
     """How much worse the value is, in its own unit or as a share of the baseline; None for a share of nothing."""
-    drop = _drop(value, baseline)
+    number = value.exact or Fraction(0)
+    drop = baseline - number if value.better == "higher" else number - baseline
     if gate.op == DROP or drop <= 0:
         return drop
     return drop / abs(baseline) if baseline else None

@@ -22,8 +22,6 @@ class GoldSource(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=Tr
 
 Sources: TypeAlias = list[str | GoldSource]
 """What `gold_source` holds: names of documents, or documents with a section or a page."""
-
-
 Pieces: TypeAlias = list[str | list[str]]
 """What `gold_claim_all` holds: groups of pieces that mean the same; a text is a group of one."""
 
@@ -46,8 +44,7 @@ class Gold(msgspec.Struct, frozen=True, gc=False):
     gold_groups: list[list[str]] | None = None
     """Where the evidence lies, bound: any id of a group will do, and every group is needed."""
     gold_reference: str | list[str] | None = None
-    cluster: str | None = None
-    """What it stands or falls with, where its document does not say it."""
+    cluster: str | int | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
@@ -121,7 +118,7 @@ class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
     gold_groups: list[list[str]] | None = None
     gold_claim_substr: list[str] | None = None
     gold_claim_all: Pieces | None = None
-    cluster: str | None = None
+    cluster: str | int | None = None
 
     @property
     def name(self) -> str:
@@ -223,7 +220,7 @@ class StructuredGold(msgspec.Struct, frozen=True, gc=False):
     qid: str | None = None
     question: str | None = None
     expected: dict[str, Any] | None = None
-    cluster: str | None = None
+    cluster: str | int | None = None
 
     @property
     def name(self) -> str:

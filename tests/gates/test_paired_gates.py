@@ -21,7 +21,7 @@ from ragworthy.differences import difference, pair
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.names import Outcome, Verdict
 from ragworthy.proofs import prove
-from ragworthy.rows import Rows
+from ragworthy.rows import Rows, decoded, encoded
 
 Report = dict[str, Any]
 SUITE = (
@@ -184,6 +184,29 @@ def test_a_baseline_without_rows_is_judged_by_the_point_and_that_is_said() -> No
     assert f"\n  judged by its point: {why}: answers.precision\n" in shown().out
     code, report = gated(DROP + 'evidence = "interval"\n')
     assert (code, report["gates"][0]["reason"]) == (3, f"no bound of the loss is known: {why}")
+
+
+def test_questions_that_the_baseline_lacks_are_counted_and_named() -> None:
+    flips(5, 0, 100)
+    body = json.loads(Path("base.json").read_text())
+    whole = decoded(body["suites"]["answers"]["rows"])
+    fewer = whole._replace(
+        qids=whole.qids[1:],
+        clusters=whole.clusters[1:],
+        labels=whole.labels[1:],
+        causes=whole.causes[1:],
+        runs=whole.runs[1:],
+        slices=whole.slices[1:],
+        words={name: said[1:] for name, said in whole.words.items()},
+        own={},
+    )
+    body["suites"]["answers"]["rows"] = encoded(fewer)
+    Path("base.json").write_text(json.dumps(body))
+    code, report = gated()
+    (warning,) = [one for one in report["suites"]["answers"]["warnings"] if one["code"] == "RW-W107"]
+    assert (warning["message"], warning["qids"]) == ("1 question is in one of the compared runs only", ["q0"])
+    paired = report["gates"][0]["paired"]
+    assert (code, paired["worse"], paired["cases"], paired["only_here"], paired["only_baseline"]) == (3, 4, 99, 1, 0)
 
 
 def test_the_point_still_decides_where_somebody_asks_for_it() -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ragworthy.comparison.likeness import Made
 from ragworthy.errors import DataError, data_error
 from ragworthy.files import read_text, sha256_of, shown_path
 from ragworthy.gates import Baseline
@@ -86,6 +87,14 @@ class Earlier(NamedTuple):
     """What every metric said of every question."""
     rowless: str = ""
     """Why there are no rows, for people."""
+
+    @property
+    def made(self) -> Made:
+        """How it was made, as far as that decides what it can be compared with."""
+        suite = self.suite
+        gold = next((one.sha256 for one in suite.inputs if one.role == "gold"), None)
+        loads = tuple(name for name in suite.slices if name.startswith("load="))
+        return Made(gold, suite.profile, suite.settings, suite.frozen, self.verdict, loads)
 
 
 def suites_in(path: Path) -> list[str]:

@@ -1,8 +1,9 @@
 """The interval of a rate whose cases come in clusters: questions of one document are worth less than as many others."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 from ragworthy.paired.bounds import student
 from ragworthy.stats import Interval, wilson_mean
@@ -24,45 +25,86 @@ def totals(values: Sequence[int | Fraction], clusters: Sequence[str]) -> dict[st
     return found
 
 
-def design_effect(found: Totals) -> float:
+class Spread(NamedTuple):
+    """The variance of a mean over clusters."""
+
+    variance: Fraction
+    degrees: int
+    """Its degrees of freedom, Satterthwaite's cut to a whole number; without strata one less than there are clusters.
+    """
+
+
+def spread(found: Totals, *, unit: int = 1, apart: Container[str] = ()) -> Spread:
+    """G/(G−1) · Σs_g²/n², with s_g the sum of what the cases of a cluster lie above the mean.
+
+    Clusters of two kinds whose numbers somebody chose, questions about documents and unanswerable ones that are about
+    none, are two strata: `apart` has the clusters of one. What lies between strata is no chance, so each has the mean
+    of its own s_g taken off. A stratum of one cluster is none.
+
+    >>> spread({"a": (2, 2), "b": (0, 2)})
+    Spread(variance=Fraction(1, 4), degrees=1)
+    """
+    weight = sum(size for _, size in found.values())
+    mean = Fraction(sum(total for total, _ in found.values())) / (weight * unit)
+    top, bottom = mean.numerator * unit, mean.denominator
+    above = {name: total * bottom - top * size for name, (total, size) in found.items()}  # integers where sums are
+    parts = [[one for name, one in above.items() if (name in apart) is side] for side in (False, True)]
+    strata = parts if min(map(len, parts)) > 1 else [list(above.values())]
+    variances = [
+        Fraction(len(one) * sum(value * value for value in one) - sum(one) ** 2, len(one) - 1)
+        / (unit * bottom * weight) ** 2
+        for one in strata
+    ]
+    whole = sum(variances, Fraction(0))
+    shares = sum(part * part / (len(one) - 1) for part, one in zip(variances, strata, strict=True))
+    return Spread(whole, int(whole * whole / shares) if shares else len(found) - 1)
+
+
+def design_effect(found: Totals, *, unit: int = 1, cases: int | None = None, apart: Container[str] = ()) -> float:
     """How many times wider the variance is than that of as many cases without clusters; never below 1.
 
-    [G/(G−1) · Σs_g²/n²] / [x̄(1−x̄)/n] with s_g the sum of what the cases of a cluster lie above the mean. Where every
-    cluster is one case, where there is only one cluster, or all cases are alike, it is 1.
+    The `spread` over x̄(1−x̄)/n. Where every cluster is one case, where there is only one cluster, or all cases are
+    alike, it is 1. `unit` is the greatest value of a case, so that sums can be whole numbers; `cases` is what it is
+    held against, where some cases are repeated.
 
     >>> design_effect({"a": (2, 2), "b": (0, 2)}), design_effect({"a": (1, 1), "b": (0, 1)})
     (4.0, 1.0)
+    >>> design_effect({"a": (6, 2), "b": (0, 2)}, unit=3, cases=2)
+    2.0
     """
-    count, cases = len(found), sum(size for _, size in found.values())
-    whole = Fraction(sum((total for total, _ in found.values()), Fraction(0)))
-    if count < 2 or count == cases or whole in (0, cases):
+    weight = sum(size for _, size in found.values())
+    whole = sum(total for total, _ in found.values())
+    if len(found) < 2 or len(found) == weight or whole in (0, weight * unit):
         return 1.0
-    mean = whole / cases
-    top, bottom = mean.numerator, mean.denominator
-    above = sum((total * bottom - top * size) ** 2 for total, size in found.values())  # integers for a rate
-    return max(1.0, float(Fraction(count, count - 1) * above / (bottom**2 * cases * mean * (1 - mean))))
+    mean = Fraction(whole) / (weight * unit)
+    plain = mean * (1 - mean) / (weight if cases is None else cases)
+    return max(1.0, float(spread(found, unit=unit, apart=apart).variance / plain))
 
 
-def wilson_clustered(found: Totals) -> Interval | None:
+def wilson_clustered(
+    found: Totals, *, unit: int = 1, cases: int | None = None, apart: Container[str] = ()
+) -> Interval | None:
     """The 95 % Wilson interval with n / design effect cases, and t with G − 1 degrees for z; None without cases.
 
     Where every cluster is one case it is the plain one. One cluster of several cases says nothing of others: 0 to 1.
+    `unit`, `cases` and `apart` are those of `design_effect`; the interval is of the mean over `unit`.
 
     >>> [round(end, 3) for end in wilson_clustered({"a": (9, 10), "b": (6, 10), "c": (10, 10)})]
     [0.24, 0.987]
     """
-    count, cases = len(found), sum(size for _, size in found.values())
-    if cases == 0:
+    count, weight = len(found), sum(size for _, size in found.values())
+    if weight == 0:
         return None
-    mean = Fraction(sum((total for total, _ in found.values()), Fraction(0))) / cases
-    if count == cases:
-        return wilson_mean(mean, cases)
+    mean = Fraction(sum(total for total, _ in found.values())) / (weight * unit)
+    if count == weight:
+        return wilson_mean(mean, weight)
     if count == 1:
         return Interval(0.0, 1.0)
-    worth, z, share = cases / design_effect(found), student(0.975, count - 1), float(mean)
+    worth = (weight if cases is None else cases) / design_effect(found, unit=unit, cases=cases, apart=apart)
+    z, share = student(0.975, spread(found, unit=unit, apart=apart).degrees), float(mean)
     centre = share + z * z / (2 * worth)
-    spread = z * math.sqrt(share * (1 - share) / worth + z * z / (4 * worth * worth))
+    margin = z * math.sqrt(share * (1 - share) / worth + z * z / (4 * worth * worth))
     scale = 1 + z * z / worth
-    low = 0.0 if mean == 0 else max(0.0, (centre - spread) / scale)
-    high = 1.0 if mean == 1 else min(1.0, (centre + spread) / scale)
+    low = 0.0 if mean == 0 else max(0.0, (centre - margin) / scale)
+    high = 1.0 if mean == 1 else min(1.0, (centre + margin) / scale)
     return Interval(low, high)

@@ -124,6 +124,7 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[V
             ("qid", pa.string()),
             ("label", pa.string()),
             ("stage", pa.string()),
+            ("cause", pa.string()),
             ("metrics", pa.map_(pa.string(), pa.float64())),
             ("undefined", pa.map_(pa.string(), pa.string())),
             *told,

@@ -16,7 +16,7 @@ class Topic(NamedTuple):
 
     question: str | None = None
     """Its text."""
-    named: str | None = None
+    named: str | int | None = None
     """The cluster that the gold item names itself."""
     document: str | None = None
     """The document of its first gold citation, where that is known."""
@@ -51,9 +51,10 @@ def clusters_of(qids: Sequence[str], topics: Iterable[Topic]) -> Clusters:
     questions: list[str] = []
     for qid, one in zip(qids, known, strict=True):
         text = squeeze(fold(one.question)) if one.question else ""
-        own = f"cluster={one.named}" if one.named else first.setdefault(text, qid) if text else qid
+        named = one.named not in (None, "")
+        own = f"cluster={one.named}" if named else first.setdefault(text, qid) if text else qid
         questions.append(own)
-        documents.append(f"doc={one.document}" if several and one.document and not one.named else own)
+        documents.append(f"doc={one.document}" if several and one.document and not named else own)
     return Clusters(tuple(documents), tuple(questions))
 
 

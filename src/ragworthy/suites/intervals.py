@@ -4,10 +4,11 @@ A number keeps its plain interval where each of its questions stands for itself,
 nothing says how clusters differ.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.metrics.fold import of_nothing
@@ -23,7 +24,6 @@ SAME = 1e-9
 """How far the words of a metric may be from its value: where they are further, it was worked out in another way."""
 Part = tuple[Any, Any] | None
 """What a question adds to a number, and how much it weighs; None where it is no case."""
-Totals = dict[str, tuple[Fraction, Fraction]]
 
 
 def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
@@ -34,6 +34,8 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
     values = dict(summary.values)
     names = [name for name in summary.names if name.id in rows.words and name.metric.kind in FOLDED]
     parts = {name.id: suite.parts(name, evidence, summary) for name in names}
+    sizes = Counter(rows.clusters[nth] for nth in suite.members(rows, None))
+    apart = {name for name, size in sizes.items() if size == 1}
     for group in dict.fromkeys(group for group, _ in values):
         members = suite.members(rows, group)
         clusters = [rows.clusters[nth] for nth in members]
@@ -43,48 +45,66 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
                 continue
             column = parts[name.id]
             counts = Counter(zip(clusters, (column[nth] for nth in members), strict=True))
-            values[group, name.id] = _widened(value, counts)
+            values[group, name.id] = _widened(value, counts, apart)
     return summary._replace(values=values)
 
 
-def _widened(value: g.Value, counts: Counter[tuple[str, Part]]) -> g.Value:
-    """A value with the interval that clusters give it; as it is where they say nothing."""
-    found, cases, several = _totals(counts)
-    weight = sum((size for _, size in found.values()), Fraction(0))
-    if not several or len(found) < 2 or not weight or not _folds_to(found, weight, value):
+def _widened(value: g.Value, counts: Counter[tuple[str, Part]], apart: set[str]) -> g.Value:
+    """A value with the interval that clusters give it; as it is where they say nothing.
+
+    Questions that stand for themselves are set `apart` from those of documents: somebody chose how many there are.
+    """
+    found = _totals(counts)
+    if not found.several or len(found.by) < 2 or not _folds_to(found, value):
         return value
+    if value.independent is not None and len(found.by) >= value.independent:
+        return value  # the clusters are copies of a question and nothing else: it counts different questions already
     from ragworthy.paired.clusters import design_effect, wilson_clustered
 
     # Copies of a question add nothing: however many there are, it rests on the different ones.
-    rests_on = min(cases, value.independent or cases)
-    scale = rests_on / weight
-    scaled: Any = {one: (total * scale / value.top, size * scale) for one, (total, size) in found.items()}
-    interval = wilson_clustered(scaled)
+    rests_on, unit = min(found.cases, value.independent or found.cases), value.top * found.unit
+    interval = wilson_clustered(found.by, unit=unit, cases=rests_on, apart=apart)
     if interval is None:
         return value
     return value._replace(
         interval=Interval(value.top * interval.low, value.top * interval.high),
-        deff=design_effect(scaled) * cases / rests_on,
-        clusters=len(found),
+        deff=design_effect(found.by, unit=unit, cases=rests_on, apart=apart) * found.cases / rests_on,
+        clusters=len(found.by),
     )
 
 
-def _totals(counts: Counter[tuple[str, Part]]) -> tuple[Totals, int, bool]:
-    """Sums and weights by cluster, how many questions count, and whether a cluster has several of them."""
-    found: Totals = {}
+class _Totals(NamedTuple):
+    """Sums and weights of questions by their cluster, in whole numbers."""
+
+    by: dict[str, tuple[int, int]]
+    unit: int
+    """What a sum of 1 is here."""
+    cases: int
+    several: bool
+    """Whether a cluster has more than one question."""
+
+
+def _totals(counts: Counter[tuple[str, Part]]) -> _Totals:
+    """Equal parts of a cluster at once, over a common denominator: fractions would take a hundred times as long."""
+    parts = {part for _, part in counts if part is not None and not of_nothing(part)}
+    unit = math.lcm(*(Fraction(part[0]).denominator for part in parts))
+    whole = {part: (int(Fraction(part[0]) * unit), int(part[1])) for part in parts}
+    by: dict[str, tuple[int, int]] = {}
     sizes: Counter[str] = Counter()
     for (cluster, part), count in counts.items():
-        if part is not None and not of_nothing(part):
-            total, weight = found.get(cluster, (Fraction(0), Fraction(0)))
-            found[cluster] = total + count * Fraction(part[0]), weight + count * Fraction(part[1])
+        if part in whole:
+            total, weight = by.get(cluster, (0, 0))
+            by[cluster] = total + count * whole[part][0], weight + count * whole[part][1]
             sizes[cluster] += count
-    return found, sizes.total(), any(size > 1 for size in sizes.values())
+    return _Totals(by, unit, sizes.total(), any(size > 1 for size in sizes.values()))
 
 
-def _folds_to(found: Totals, weight: Fraction, value: g.Value) -> bool:
+def _folds_to(found: _Totals, value: g.Value) -> bool:
     """Whether the words are what the value was made of: blocks that are counted one by one are something else."""
-    number = sum((total for total, _ in found.values()), Fraction(0)) / weight
-    return value.exact is not None and abs(float(number - value.exact)) <= SAME * max(1, value.top)
+    total, weight = (sum(one) for one in zip(*found.by.values(), strict=True))
+    if not weight or value.exact is None:
+        return False
+    return abs(float(Fraction(total, weight * found.unit) - value.exact)) <= SAME * max(1, value.top)
 
 
 def plain(words: Iterable[Any]) -> list[Part]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from ragworthy import gates as g
 from ragworthy.errors import PolicyError, Problem, policy_error
 from ragworthy.metrics.registry import MetricName, Word, find
-from ragworthy.suites.evidence import Case, Evidence, Summary
+from ragworthy.suites.evidence import Case, Evidence, Found, Summary
 from ragworthy.suites.intervals import clustered
 from ragworthy.suites.kept import with_rows
 from ragworthy.suites.protocol import Suite
@@ -72,6 +72,14 @@ def must_pass(suite: Suite, request: Request, evidence: Evidence) -> dict[tuple[
                 raise PolicyError([Problem("RW-P09", message, where, f"{gate.metric}: must_pass")])
             said[gate.metric, qid] = suite.says(names[gate.metric], case, evidence) if gate.metric in names else None
     return said
+
+
+def pulled_down(suite: Suite, found: Found, qid: str) -> list[str]:
+    """The metrics of which one question alone says that it is not as good as it can be."""
+    case = suite.case_of(found.evidence, qid)
+    judging = [name for name in found.summary.names if case is not None and suite.judges_one(name)]
+    said = {name: suite.says(name, case, found.evidence) for name in judging if case is not None}
+    return [name.id for name, good in said.items() if good is not None and good is not (name.metric.better == "higher")]
 
 
 def _each(gate: g.Gate) -> bool:

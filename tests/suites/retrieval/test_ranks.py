@@ -20,7 +20,8 @@ from ragworthy.metrics.registry import find
 from ragworthy.suites import SUITES
 from ragworthy.suites.request import Request
 from ragworthy.suites.retrieval import Retrieval
-from ragworthy.suites.retrieval.ranks import ONLY_RANKS, BeyondRanksError, Queries, RankFacts, facts_of, word_of
+from ragworthy.suites.retrieval.rank_facts import BeyondRanksError, RankFacts, facts_of, word_of
+from ragworthy.suites.retrieval.ranks import ONLY_RANKS, Queries
 from ragworthy.trec.ranking import Ranked, score
 from ragworthy.trec.read import read_qrels, read_run
 

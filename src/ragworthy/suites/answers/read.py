@@ -1,6 +1,7 @@
 """Gold and traces become a tally, by the parallel reader, and what is kept of single questions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +20,7 @@ from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
 from ragworthy.suites.clusters import Topic, topic_of
+from ragworthy.suites.crowds import Home, Placed, home_of, place_of, placed_by
 from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.reading import Flaws, reader, told
@@ -84,6 +86,8 @@ class Kept(NamedTuple):
     """Questions with evidence and ids, where no corpus is given to hold one against the other."""
     how: f.Rules = f.Rules()
     """How claims were compared."""
+    homes: Callable[[], Sequence[Home]] = tuple
+    """Where the first evidence of every question of `qids` stands, when asked; empty where that is not known."""
     slices: Sequence[tuple[str, ...]] = ()
     """The slices of every question of `qids`; empty where nothing is split."""
     topics: Sequence[Topic] = ()
@@ -100,6 +104,7 @@ class Corpus(NamedTuple):
 
     texts: dict[str, str] | None = None
     bindings: Bindings | None = None
+    placed: Placed = place_of
 
     @property
     def whole(self) -> bool:
@@ -124,7 +129,7 @@ def measured(
         parts=processes(request.jobs, gold.size + traces.size, gold.splits and traces.splits),
         allow_gold_errors=request.allow_gold_errors,
         slice_fields=fields,
-        watch=frozenset(qid for gate in request.gates for qid in gate.must_pass),
+        watch=request.wanted.union(qid for gate in request.gates for qid in gate.must_pass),
         keep_rows=request.keep_rows or rules.by_rule is not None,
         up_to=MOST,
         most_offenders=request.most_offenders,
@@ -189,7 +194,7 @@ def _all(source: Source, kind: type[Record]) -> Iterator[Record]:
         yield from decoder.records(block)
 
 
-def kept(found: Measured, opened: Opened, rules: f.Rules, bound: Bindings | None, *, parts: bool) -> Kept:
+def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", *, parts: bool) -> Kept:
     """What was kept of single questions, with places as people read them; `parts` of claims only where rows are."""
     golds = _golds(opened["gold"])
     return Kept(
@@ -208,10 +213,19 @@ def kept(found: Measured, opened: Opened, rules: f.Rules, bound: Bindings | None
         parts=_parts(found, opened, rules) if parts else {},
         unchecked=[name_of(one) for one in golds if rules.chunks is None and names_evidence(one) and has_ids(one)],
         how=rules,
-        bindings=bound,
+        bindings=corpus.bindings,
         slices=found.slices,
-        topics=_topics(found, opened["gold"], golds, bound),
+        topics=_topics(found, opened["gold"], golds, corpus.bindings),
+        homes=partial(_homes, golds, found.qids, corpus),
     )
+
+
+def _homes(golds: Sequence[Gold], qids: Sequence[str], corpus: "Corpus") -> list[Home]:
+    """Where the first evidence of every question stands; of files that are too large for a second look nothing."""
+    if len(golds) != len(qids):
+        return []
+    bind = corpus.bindings.bind if corpus.bindings is not None else None
+    return [home_of(resolved(one, bind), corpus.placed) for one in golds]
 
 
 def _topics(found: Measured, source: Source, golds: Sequence[Gold], bound: Bindings | None) -> list[Topic]:
@@ -289,4 +303,4 @@ def corpus_of(opened: Opened, request: Request) -> Corpus:
 
     chunks = read_chunks(opened.enter(chunk_source(given)), empty=retrieved_nothing(given))
     texts = {chunk.name: fold(chunk.text) for chunk in chunks}
-    return Corpus(texts, bindings(opened["gold"], chunks, texts))
+    return Corpus(texts, bindings(opened["gold"], chunks, texts), placed_by(chunks))

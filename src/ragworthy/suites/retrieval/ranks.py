@@ -12,19 +12,17 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ragworthy import gates as g
-from ragworthy.errors import PolicyError
-from ragworthy.metrics.facts.convergence import Question
-from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.fold import as_number, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import Label, Stage
+from ragworthy.names import Cause, Label, Stage
 from ragworthy.policy.declare import Input
 from ragworthy.report.part import Frozen, Note, noted
+from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import plural
 from ragworthy.rows import MOST, Rows
 from ragworthy.stats import wilson_mean
@@ -34,6 +32,7 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import WHOLE, Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import DECLARED, LIVE_RUN, TREC
+from ragworthy.suites.retrieval.rank_facts import BeyondRanksError, RankFacts, asked_of, facts_of, question_of, word_of
 from ragworthy.suites.retrieval.two_runs import Pair
 from ragworthy.trec.ranking import Floats, Ranked, Run, score
 from ragworthy.trec.read import read_qrels, read_run
@@ -41,65 +40,6 @@ from ragworthy.trec.read import read_qrels, read_run
 ONLY_RANKS = "TREC files hold ids and ranks only"
 NO_GATE = ("scored, and nothing was judged", "add --gates recall@5=0.80, or --live-run OLD to compare with")
 CASES = "judged queries"
-
-
-class BeyondRanksError(Exception):
-    """A metric looked at something that ids and ranks do not show."""
-
-
-class RankFacts(NamedTuple):
-    """Those of the `Facts` of a query that ids and ranks show; asking for another is an error of its own."""
-
-    returned: int
-    blocks: tuple[int, ...]
-    """The ranks of relevant documents, 0 for each that was not found; a single 0 where there is none."""
-    relevant: tuple[int, ...]
-    gains: tuple[int, ...]
-    ideal: tuple[int, ...]
-    answerable: bool = True
-    present: bool = True
-    errored: bool = False
-
-    def __getattr__(self, name: str) -> Any:
-        if name in Facts._fields:
-            raise BeyondRanksError(name)
-        raise AttributeError(f"'Facts' object has no attribute '{name}'")
-
-
-def facts_of(ranked: Ranked) -> Iterator[RankFacts]:
-    """The facts of every judged query, in order."""
-    queries = np.arange(len(ranked.qids) + 1)
-    found_at = np.searchsorted(ranked.reached.query, queries).tolist()
-    wanted_at = np.searchsorted(ranked.ideal.query, queries).tolist()
-    ranks, grades, ideal = ranked.reached.rank.tolist(), ranked.reached.grade.tolist(), ranked.ideal.grade.tolist()
-    returned = ranked.returned.tolist()
-    for nth in range(len(ranked.qids)):
-        found, wanted = slice(*found_at[nth : nth + 2]), slice(*wanted_at[nth : nth + 2])
-        relevant, best = tuple(ranks[found]), tuple(ideal[wanted])
-        lacking = max(1, len(best)) - len(relevant)
-        yield RankFacts(returned[nth], relevant + (0,) * lacking, relevant, tuple(grades[found]), best)
-
-
-def asked_of(name: MetricName, given: Any) -> Any:
-    """What a metric says; raises BeyondRanksError where it needs more than ids and ranks, wherever it comes from."""
-    try:
-        return name.metric.of(given, **name.depth)
-    except PolicyError as error:  # what a metric of somebody's own raises comes with its name
-        if isinstance(error.__cause__, BeyondRanksError):
-            raise error.__cause__ from None
-        raise
-
-
-def word_of(name: MetricName, facts: RankFacts) -> Word:
-    """What a metric says of one query."""
-    word: Word = asked_of(name, facts if name.metric.over == "run" else question_of(facts))
-    return word
-
-
-def question_of(facts: RankFacts) -> Question:
-    """A query as a question that was asked once."""
-    run: Any = facts
-    return Question({(0, 0): run}, (run,))
 
 
 class Queries:
@@ -282,6 +222,19 @@ class Ranks(Suite):
             return None
         return Case(qid, Some(queries, queries.ranked.qids.index(qid)), Fate.SCORED, None)
 
+    def known(self, found: Found) -> Sequence[str]:
+        """The id of every judged query."""
+        queries: Queries = found.own.queries
+        return queries.ranked.qids
+
+    def items(self, found: Found, names: Sequence[str]) -> list[Viewed]:
+        """Queries with what the run returned for them."""
+        from ragworthy.suites.retrieval.ranked_item import look
+
+        wanted = set(names)
+        rows = {row.qid: row for row in self.rows(found) if row.qid in wanted}
+        return [look(rows[name], found) for name in names]
+
     def rows(self, found: Found) -> Iterator[Row]:
         """Every judged query's row, in natural order."""
         queries: Queries = found.own.queries
@@ -305,6 +258,7 @@ class Ranks(Suite):
                 qid=qid,
                 label=(Label.OK if hit else Label.NOT_RETRIEVED).value,
                 stage=None if hit else Stage.RETRIEVAL.value,
+                cause=None if hit else Cause.NOT_RETRIEVED.value,
                 metrics=metrics,
                 undefined=undefined,
                 facts={"answerable": relevant[nth] > 0, "answered": False, "missing": False, "hit": hit},

@@ -1,0 +1,30 @@
+"""What metrics say of one question, as its row has it."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from ragworthy.metrics.registry import MetricName, Word
+from ragworthy.suites.evidence import Case, Found
+
+if TYPE_CHECKING:
+    from ragworthy.suites.protocol import Suite
+
+WHOLE = "a number of all items at once"
+"""Why a question has no value of a metric that looks at all of them."""
+
+
+def numbers_of(
+    suite: "Suite", names: Iterable[MetricName], case: Case, words: Mapping[str, Word], found: Found
+) -> tuple[dict[str, float], dict[str, str]]:
+    """What some metrics say of one question, and why the others say nothing."""
+    metrics: dict[str, float] = {}
+    undefined: dict[str, str] = {}
+    for name in names:
+        word, value = words.get(name.id), found.value(name.id)
+        if name.metric.over == "all":
+            undefined[name.id] = WHOLE
+        elif suite.lacks(word, value):
+            undefined[name.id] = suite.undefined(name, case, value)
+        else:
+            metrics[name.id] = suite.number(name, word)
+    return metrics, undefined
