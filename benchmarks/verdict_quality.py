@@ -13,6 +13,8 @@ import argparse
 import gzip
 import json
 import math
+import multiprocessing
+import os
 import random
 import subprocess
 import sys
@@ -44,6 +46,8 @@ SHARES = {"same traces": 0.0, "2 %": 0.12, "5 %": 0.3, "17 %": 1.0}
 TOLERANCE = Fraction("0.02")
 ALPHA = 0.05
 TOPICS = 3
+SAME = 3
+"""How many pairs of the same traces are judged: all are alike."""
 RETRIEVAL = (
     g.Gate("retrieval.recall@5", g.DROP, "0.02"),
     g.Gate("retrieval.recall@1", g.DROP, "0.02"),
@@ -290,14 +294,29 @@ def cell(found: Sequence[Found]) -> Cell:
 
 def unchanged(pool: Pool, repeats: int, gates: Sequence[g.Gate], sizes: Sequence[int]) -> dict[tuple[str, int], Cell]:
     """Pairs in which nothing changed, under the regression gates of the answers suite."""
-    cells = {}
-    for flips, share in SHARES.items():
-        for cases in sizes:
-            rng = rng_of("unchanged", flips, cases)
-            times = 3 if share == 0 else repeats
-            found = [judged([noise(pool, cases, share, rng)], [gates], nth) for nth in range(times)]
-            cells[flips, cases] = cell(found)
-    return cells
+
+    def one(flips: str, cases: int) -> Cell:
+        rng, share = rng_of("unchanged", flips, cases), SHARES[flips]
+        times = range(repeats if share else SAME)
+        return cell([judged([noise(pool, cases, share, rng)], [gates], nth) for nth in times])
+
+    return _each(one, [(flips, cases) for flips in SHARES for cases in sizes])
+
+
+def _each(one: Callable[..., Any], keys: Sequence[Any]) -> dict[Any, Any]:
+    """What a function says of every cell; forked processes share the work, for there are many."""
+    global _TASK
+    _TASK = one
+    with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
+        return dict(zip(keys, pool.map(_task, keys, chunksize=1), strict=True))
+
+
+_TASK: Callable[..., Any] | None = None
+
+
+def _task(key: Sequence[Any]) -> Any:
+    assert _TASK is not None
+    return _TASK(*key)
 
 
 def family(answers: Pool, results: Pool, repeats: int, sizes: Sequence[int]) -> dict[tuple[str, int], Cell]:
@@ -308,17 +327,15 @@ def family(answers: Pool, results: Pool, repeats: int, sizes: Sequence[int]) -> 
     ]
     of_answers = [gate for gate in RULE_D if not gate.guard] + slices
     of_results = [g.with_evidence(gate._replace(min_effect="0"), "point") for gate in RETRIEVAL]
-    cells = {}
-    for flips, share in SHARES.items():
-        for cases in sizes:
-            rng = rng_of("family", flips, cases)
-            found = []
-            for nth in range(1 if share == 0 else repeats):
-                one = noise(answers, cases, share, rng)
-                other = noise(results, cases // 2, share, rng)
-                found.append(judged([one, other], [of_answers, of_results], nth))
-            cells[flips, cases] = cell(found)
-    return cells
+
+    def one(flips: str, cases: int) -> Cell:
+        rng, share, found = rng_of("family", flips, cases), SHARES[flips], []
+        for nth in range(repeats if share else SAME):
+            pairs = [noise(answers, cases, share, rng), noise(results, cases // 2, share, rng)]
+            found.append(judged(pairs, [of_answers, of_results], nth))
+        return cell(found)
+
+    return _each(one, [(flips, cases) for flips in SHARES for cases in sizes])
 
 
 class Power(NamedTuple):
@@ -333,19 +350,17 @@ def power(pool: Pool, metric: str, repeats: int, sizes: Sequence[int], drops: Se
     """Planted drops under one gate with `min_effect = 0`."""
     gate = g.Gate(metric, g.DROP, str(float(TOLERANCE)), evidence="paired", min_effect="0")
     pool = pool._replace(first=_only(pool.first, {metric}), second=_only(pool.second, {metric}))
-    cells = {}
-    for flips, share in SHARES.items():
-        for cases in sizes:
-            for drop in drops:
-                rng = rng_of("power", metric, flips, cases, drop)
-                found, exact = [], 0
-                for nth in range(repeats):
-                    one = with_drop(noise(pool, cases, share, rng), metric, drop / 100, rng)
-                    found.append(judged([one], [[gate]], nth))
-                    exact += _exact(gate, one) <= ALPHA
-                told = cell(found)
-                cells[flips, cases, drop] = Power(told.no_ship, 100 * exact / repeats, told.fixed)
-    return cells
+
+    def one(flips: str, cases: int, drop: int) -> Power:
+        rng, found, exact = rng_of("power", metric, flips, cases, drop), [], 0
+        for nth in range(repeats):
+            pair_of = with_drop(noise(pool, cases, SHARES[flips], rng), metric, drop / 100, rng)
+            found.append(judged([pair_of], [[gate]], nth))
+            exact += _exact(gate, pair_of) <= ALPHA
+        told = cell(found)
+        return Power(told.no_ship, 100 * exact / repeats, told.fixed)
+
+    return _each(one, [(flips, cases, drop) for flips in SHARES for cases in sizes for drop in drops])
 
 
 def _exact(gate: g.Gate, given: Pair) -> float:
@@ -465,7 +480,7 @@ def measured(repeats: int, sizes: Sequence[int] = SIZES, drops: Sequence[int] = 
         {
             (metric, *where): one
             for pool, metric in found
-            for where, one in power(pool, metric, repeats, sizes, drops).items()
+            for where, one in power(pool, metric, max(repeats // 5, 20), sizes, drops).items()
         },
         {
             (metric, *where): one
