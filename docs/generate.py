@@ -127,10 +127,12 @@ GROUPS = {
     "B": "Baseline",
     "L": "Lock",
     "R": "Receipts",
+    "H": "History",
     "N": "The built-in pipeline",
     "J": "Journals of runs",
     "P": "Policy and gates",
     "U": "Usage",
+    "Y": "Comparisons",
     "X": "A defect of ours",
     "W": "Warnings",
 }

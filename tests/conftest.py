@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
@@ -15,6 +16,8 @@ from ragworthy.cli.main import main
 
 # pytest loads this file as `tests.conftest`; type checkers know it as `conftest`. Both names are this module.
 sys.modules.setdefault("conftest", sys.modules[__name__])
+
+os.environ["RAGWORTHY_STORE"] = "off"  # gates keep their runs only where a test is about that: tests/history
 
 collect_ignore = [
     "servers/rude_callables.py",

@@ -131,6 +131,7 @@ def environment(python: str, folder: Path) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "LC_ALL": "C",
         "COLUMNS": "120",
+        "RAGWORTHY_STORE": "off",
     }
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ragworthy.adapters import import_file
     from ragworthy.adapters.replies import reply
     from ragworthy.api import gate, score
+    from ragworthy.comparing.result import Comparison, compare
     from ragworthy.errors import RagworthyError
     from ragworthy.metrics.registry import metric
     from ragworthy.names import Verdict
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ragworthy.runner.trace_writer import TraceWriter
 
 __all__ = [
+    "Comparison",
     "LangChainRecorder",
     "RagworthyError",
     "Ran",
@@ -33,6 +35,7 @@ __all__ = [
     "TraceWriter",
     "Verdict",
     "__version__",
+    "compare",
     "gate",
     "import_file",
     "metric",
@@ -42,6 +45,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Comparison": "ragworthy.comparing.result",
     "LangChainRecorder": "ragworthy.recorders.langchain",
     "RagworthyError": "ragworthy.errors",
     "Ran": "ragworthy.ran",
@@ -49,6 +53,7 @@ _HOME = {
     "SpanRecorder": "ragworthy.recorders.spans",
     "TraceWriter": "ragworthy.runner.trace_writer",
     "Verdict": "ragworthy.names",
+    "compare": "ragworthy.comparing.result",
     "gate": "ragworthy.api",
     "import_file": "ragworthy.adapters",
     "metric": "ragworthy.metrics.registry",

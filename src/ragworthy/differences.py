@@ -19,11 +19,13 @@ from ragworthy.paired.kappa import SCALE, cohen, jackknife
 from ragworthy.paired.percentiles import tops
 from ragworthy.paired.swaps import sums
 from ragworthy.rows import Rows, Word
+from ragworthy.stats import Interval
 
 KAPPA, VOTE = "agreement.kappa", "vote:"
 """The number of all items at once that has a test, and how rows name the votes that it is made of."""
 GOOD = "good"
 """The metric that can be read off the labels of any run."""
+TWO_SIDED = 0.95
 PLAIN = ("count", "sum")
 """Kinds that are added up and not divided by anything."""
 NO_NUMBER = "the rows hold something that is no number"
@@ -73,6 +75,12 @@ class Flips(NamedTuple):
         """Whether no question is a case of one run only."""
         return not any((*self.counted_wrong, *self.right_counted))
 
+    @property
+    def turned(self) -> "Flips":
+        """The same with old and new exchanged."""
+        one, other, third = self.right_wrong, self.counted_wrong, self.right_counted
+        return Flips(one[::-1], other[::-1], third[::-1], self.rate)
+
 
 class Difference(NamedTuple):
     """What became worse and better, and by how much."""
@@ -90,8 +98,14 @@ class Difference(NamedTuple):
     upper: float | None = None
     """The loss that is not excluded, in the unit of the metric."""
     unbounded: str = ""
+    interval: Interval | None = None
+    """The 95 % interval of new − old, in the unit of the metric."""
     only_old: tuple[str, ...] = ()
     only_new: tuple[str, ...] = ()
+    square: float | None = None
+    """The mean square of what a question changed by, in the unit of the metric: of rates the share that flipped."""
+    deff: float = 1.0
+    """How many times more questions it takes because those of one cluster change together."""
 
 
 class _Words(NamedTuple):
@@ -201,19 +215,34 @@ def _of_words(words: _Words, sign: int, plain: bool) -> Difference:
         for before, after in zip(words.old, words.new, strict=True)
     ]
     clusters = len(set(words.clusters))
+    column = sums(moved, words.clusters)
     found = Difference(
-        sums(moved, words.clusters),
+        column,
         sum(before != after for before, after in zip(words.old, words.new, strict=True)),
         sum(one > 0 for one in moved),
         sum(one < 0 for one in moved),
         len(moved),
         clusters,
         None if plain else _flips(words, sign, moved),
+        square=None if plain else _square(moved, words.scale * (1 if same else whole) * whole),
+        deff=_deff(moved, column),
     )
     flips = found.flips
     if flips is not None and flips.plain and same and clusters == len(moved):
-        return found._replace(upper=tango(*flips.right_wrong, len(moved)).high)
+        both = _turned(tango(*flips.right_wrong, len(moved), TWO_SIDED), sign)
+        return found._replace(upper=tango(*flips.right_wrong, len(moved)).high, interval=both)
     return _bounded(found, words, sign, plain)
+
+
+def _square(moved: Sequence[int], scale: int) -> float:
+    """The mean square of changes, `scale` being twice their unit for all questions together."""
+    return float(4 * Fraction(len(moved) * sum(one * one for one in moved), scale * scale)) if scale else 0.0
+
+
+def _deff(moved: Sequence[int], column: Mapping[str, int]) -> float:
+    """How much larger the variance of the swaps is than if each question were swapped by itself."""
+    squares = sum(one * one for one in moved)
+    return max(1.0, sum(one * one for one in column.values()) / squares) if squares else 1.0
 
 
 def _flips(words: _Words, sign: int, moved: Sequence[int]) -> Flips | None:
@@ -249,7 +278,15 @@ def _bounded(found: Difference, words: _Words, sign: int, plain: bool) -> Differ
     if interval is None:
         return found._replace(unbounded="all questions are in one cluster")
     upper = interval.high if sign > 0 else -interval.low
-    return found._replace(upper=upper * (found.cases if plain else 1) / words.scale)
+    unit = (found.cases if plain else 1) / words.scale
+    both = clustered(loss.residuals, found.cases, TWO_SIDED, loss=float(loss.loss))
+    turned = None if both is None else _turned(Interval(both.low * unit, both.high * unit), 1)
+    return found._replace(upper=upper * unit, interval=turned)
+
+
+def _turned(loss: Interval, sign: int) -> Interval:
+    """The interval of a loss as one of the difference; the loss is a rise where the sign is negative."""
+    return Interval(-loss.high, -loss.low) if sign > 0 else loss
 
 
 # percentiles

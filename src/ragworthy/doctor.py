@@ -1,13 +1,10 @@
 """What these files can and cannot show, and why. What is told of a suite, the suite says (`Suite.examined`)."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 from ragworthy import flow
-from ragworthy.errors import RagworthyError
-from ragworthy.gates import MAX, MIN, name_of
+from ragworthy.errors import DataError, RagworthyError
 from ragworthy.load.plugins import installed, load_point
-from ragworthy.stats import cases_needed
 from ragworthy.suites import SUITES
 from ragworthy.suites.examine import Seen
 
@@ -21,8 +18,19 @@ def examine(requests: Sequence[flow.Request]) -> list[str]:
 def _examined(request: flow.Request) -> list[str]:
     suite = SUITES[request.suite].load()
     run = flow.score(suite.to_examine(request))
-    lines: list[str] = suite.examined(request, Seen(run.parts[0], run.report["invalid"], _power(run)))
+    seen = Seen(run.parts[0], run.report["invalid"], _power(_compared(request, run)))
+    lines: list[str] = suite.examined(request, seen)
     return lines
+
+
+def _compared(request: flow.Request, run: flow.Run) -> flow.Run:
+    """The run as `gate` would score it where there is a baseline: what is examined may be scored in another way."""
+    if request.baseline is None:
+        return run
+    try:
+        return flow.score(request)
+    except DataError:
+        return run  # its gold set has errors, which are told
 
 
 def plugins() -> list[str]:
@@ -39,19 +47,10 @@ def plugins() -> list[str]:
 
 
 def _power(run: flow.Run) -> list[str]:
-    """How many cases each gate has, and how many it needs to mean anything with 95 % confidence."""
-    lines = []
-    for judged in run.judged:
-        gate, value = judged.gate, judged.value
-        if gate.op not in (MIN, MAX) or value is None or value.den is None or not value.rate:
-            continue
-        needed = cases_needed(gate.op, Fraction(gate.threshold) / value.top)
-        if needed is None:
-            continue
-        enough = (value.size or 0) >= needed.to_pass
-        sign = "≥" if gate.op == MIN else "≤"
-        lines.append(
-            f"  {'yes' if enough else 'no '}  {name_of(gate)} {sign} {gate.threshold}: has {value.size or 0:,} cases, "
-            f"needs {needed.to_pass:,} clean ones to be shown with 95 % confidence"
-        )
+    """What each gate can show with the cases there are, at the rate that was seen, and how many it takes."""
+    lines = [
+        f"  {'yes' if one['enough'] else 'no '}  {one['gate']}: {one['says']}"
+        for part in run.parts
+        for one in part.body["can_show"]
+    ]
     return lines or ["  nothing to count: no gate on a rate"]

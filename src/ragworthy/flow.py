@@ -1,6 +1,6 @@
 """Read this first: load → measure → summarise → judge → report, for one suite and for a whole policy."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,15 +19,17 @@ from ragworthy.proving import ANYTIME, Tested
 from ragworthy.report import model
 from ragworthy.report import write as writing
 from ragworthy.report.part import Part, Voice
+from ragworthy.report.sheet import Viewed
 from ragworthy.suites import SUITES
 from ragworthy.suites.comparing import Differences, differences_of, untested, with_good, with_passed
 from ragworthy.suites.describe import describe
 from ragworthy.suites.evidence import Bound, Evidence, Found
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
+from ragworthy.suites.request import Attempts
 from ragworthy.suites.request import Progress as Progress
 from ragworthy.suites.request import Request as Request
-from ragworthy.suites.summarise import check_must_pass, must_pass, summarise
+from ragworthy.suites.summarise import check_must_pass, must_pass, pulled_down, summarise
 
 if TYPE_CHECKING:
     from ragworthy.differences import Difference
@@ -92,13 +94,20 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
     report = model.assemble(parts)
     if plugins := plugins_of(requests):
         report["provenance"]["plugins"] = [one.told() for one in plugins]
-    return Run(report, parts)
+    run = Run(report, parts)
+    return with_attempts(run, requests[0].attempts) if requests and requests[0].attempts is not None else run
+
+
+def with_attempts(run: Run, attempts: Attempts) -> Run:
+    """The same with how often it was tried, which only a store of earlier runs knows."""
+    return run._replace(report=run.report | {"attempts": attempts.told()})
 
 
 def with_judged(run: Run, suite: str, judged: g.Judged) -> Run:
     """The same with one more gate of a suite, and the verdict that follows."""
     parts = [one._replace(judged=[*one.judged, judged]) if one.suite == suite else one for one in run.parts]
-    return Run(model.assemble(parts) | {"provenance": run.report["provenance"]}, parts)
+    kept = {key: run.report[key] for key in ("provenance", "attempts") if key in run.report}
+    return Run(model.assemble(parts) | kept, parts)
 
 
 class Open(NamedTuple):
@@ -170,10 +179,39 @@ def _prove(several: Sequence[Open]) -> Proven:
 def settle(one: Open, proven: Proven) -> Part:
     """What was found becomes outcomes, and the part of the report."""
     suite, bound, found = one.suite, one.bound, one.found
-    tested = {gate: proven[suite.name, gate] for gate in one.differences}
+    flips = {} if bound.baseline is None else bound.baseline.flips
+    tested = {gate: proven[suite.name, gate]._replace(flips=flips.get(gate.metric)) for gate in one.differences}
     values = found.summary.values
     judged = g.judge(bound.gates, values, baseline=bound.baseline, waivers=bound.waivers, each=one.each, tested=tested)
     return describe(suite, found._replace(judged=g.excuse(suite.settle(judged, bound, found.evidence))))
+
+
+class Looked(NamedTuple):
+    """Single questions of one suite."""
+
+    shown: list[Viewed]
+    bad: dict[str, list[str]]
+    """The metrics that each of them pulls down, by its id."""
+    known: Callable[[], Iterable[str]]
+    """The id of every question that there is."""
+
+
+def look(request: Request, names: Sequence[str]) -> Looked:
+    """Some questions with everything that is known of them, as far as the suite has them. Nothing is judged."""
+    declared = SUITES[request.suite]
+    with using_metrics(request.plugins), declared.named():
+        check_request(request)
+        suite: Suite = declared.load()
+        request = suite.in_full(request)._replace(baseline=None, wanted=frozenset(names))
+        suite = suite.variant(request)
+        opened = open_inputs(suite, request)
+        evidence = suite.told(request, _read(suite, request, opened, None))
+        opened.check_unchanged()
+        summary = summarise(suite, request, evidence)
+        found = Found(request, opened, evidence, summary, [], suite.frozen(opened, evidence))
+        there = [name for name in names if suite.case_of(evidence, name) is not None]
+        bad = {name: pulled_down(suite, found, name) for name in there}
+        return Looked(suite.items(found, there), bad, lambda: suite.known(found))
 
 
 def _read(suite: Suite, request: Request, opened: Opened, progress: Progress | None) -> Evidence:
@@ -284,9 +322,9 @@ def voice_of(suite: str) -> Voice:
     return voice
 
 
-def render(report: dict[str, Any], form: str, *, colour: bool = False) -> str:
-    """A report in one of the formats text, json, markdown, junit."""
-    return writing.render(report, form, voice_of, colour=colour)
+def render(report: dict[str, Any], form: str, *, colour: bool = False, full: bool = False) -> str:
+    """A report in one of the formats text, json, markdown, junit; `full`: as text with what it cannot show."""
+    return writing.render(report, form, voice_of, colour=colour, full=full)
 
 
 def brief(report: dict[str, Any], form: str) -> str:

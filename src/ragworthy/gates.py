@@ -182,6 +182,8 @@ class Baseline(NamedTuple):
     """Why its rows are not known, for people."""
     passed: Mapping[tuple[str, str], bool] = MappingProxyType({})
     """Whether questions that must pass ever did, by metric and qid, as far as its rows say."""
+    flips: Mapping[str, Fraction] = {}
+    """The share of questions that changed between its own runs, by metric, where that was kept."""
 
 
 Values = Mapping[tuple[str | None, str], Value]

@@ -84,6 +84,8 @@ def _tested(one: Difference, proving: Proving) -> Tested:
         unbounded=one.unbounded,
         only_old=one.only_old,
         only_new=one.only_new,
+        square=one.square,
+        deff=one.deff,
     )
 
 

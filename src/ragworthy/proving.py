@@ -53,6 +53,12 @@ class Tested(NamedTuple):
     """How many times likelier what changed is under a loss than by chance, for all gates that were tested so."""
     unweighed: str = ""
     """Why there is none, where one was asked for."""
+    square: float | None = None
+    """The mean square of what a question changed by: of rates the share that flipped; None where it says nothing."""
+    flips: Fraction | None = None
+    """The share of questions that changed between runs of the baseline itself, where that is known."""
+    deff: float = 1.0
+    """How many times more questions it takes because those of one cluster change together."""
 
     @property
     def proven(self) -> bool:
@@ -76,6 +82,7 @@ class Tested(NamedTuple):
         return math.ceil(-math.log2(self.alpha) - 1e-12)
 
 
+Tested.__test__ = False  # type: ignore[attr-defined]  # its name begins like a test of pytest
 NO_TEST = Tested(without="the questions of both runs were not compared")
 UNCHANGED = "no question changed"
 

@@ -1,15 +1,16 @@
 """Making receipts, and re-deriving verdicts from them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ragworthy import flow
-from ragworthy.errors import RagworthyError, data_error, policy_error, usage_error
+from ragworthy.errors import Problem, RagworthyError, UsageError, data_error, policy_error, usage_error
 from ragworthy.gates import Gate
 from ragworthy.ids import natural
 from ragworthy.index.blocks import corpus_files
@@ -19,20 +20,26 @@ from ragworthy.metrics.facts.redirects import Table
 from ragworthy.names import VERSION
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.proofs import CLUSTERS, proving_of
-from ragworthy.policy.read import load_policy
-from ragworthy.policy.sections import check_settings
+from ragworthy.policy.read import Policy, load_policy, parse_policy, policy_table
+from ragworthy.policy.sections import LOCK, check_settings
 from ragworthy.proving import Proving
 from ragworthy.report import receipt
+from ragworthy.report.placed import Placed, placed
 from ragworthy.suites import SUITES
 from ragworthy.suites.answers.suite import pack_path
 from ragworthy.suites.opened import lock_of
+from ragworthy.suites.request import Attempts
 from ragworthy.suites.retrieval import TREC
 from ragworthy.text import described
 
 
-def make(run: flow.Run, requests: Sequence[flow.Request], root: Path) -> bytes:
-    """The receipt of a run; paths in it are relative to `root`, the folder it will stand in."""
-    return receipt.build(run.report, run.parts, _options(requests), files(requests), root)
+def make(
+    run: flow.Run, requests: Sequence[flow.Request], root: Path, moved: Mapping[str, str] = MappingProxyType({})
+) -> bytes:
+    """The receipt of a run; paths in it are relative to `root`, the folder it will stand in. `moved` has the paths of
+    those inputs, by role, that stood elsewhere when the receipt was made first.
+    """
+    return receipt.build(run.report, run.parts, _options(requests), files(requests), root, moved)
 
 
 def files(requests: Sequence[flow.Request]) -> dict[str, Path]:
@@ -83,6 +90,8 @@ def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
     """What the files do not say: for a policy only the flags, else the settings and gates too."""
     request = requests[0]
     options: dict[str, Any] = {"unfrozen": request.unfrozen, "allow_gold_errors": request.allow_gold_errors}
+    if request.attempts is not None:
+        options["attempts"] = request.attempts.told()
     if plugins := flow.plugins_of(requests):
         options["plugins"] = [one.told() for one in plugins]
     if request.policy is not None:
@@ -110,27 +119,109 @@ def _written(gate: Gate) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key not in ("usual", "kept", "min_effect", "rerun") or value}
 
 
-def _requests(given: receipt.Receipt, root: Path) -> list[flow.Request]:
+def _requests(given: receipt.Receipt, found: Placed, *, trusted: bool) -> list[flow.Request]:
     """The requests a receipt was made from; gates and settings are checked when they are scored, as everywhere."""
-    found = receipt.files_of(given, root)
-    asked = given.request
+    asked, paths = given.request, found.paths
     flags: dict[str, Any] = {"unfrozen": asked.unfrozen, "allow_gold_errors": asked.allow_gold_errors}
-    if "policy" in found:
-        policy = load_policy(found["policy"], SUITES, today=asked.today)
+    flags["attempts"] = attempts_of(asked)
+    if "policy" in paths:
+        policy, packs = _policy(given, found, trusted=trusted)
         if policy.waivers and asked.today is None:
             message = "expected the day on which waivers were judged, got a receipt without one"
             raise data_error("RW-R01", message, field="request.today")
         requests = flow.from_policy(policy, **flags)
-        if asked.baseline_from_command_line and "baseline" in found:
-            requests = [one.with_baseline(found["baseline"]) for one in requests]
+        if packs:
+            requests = [one._replace(packs=packs) for one in requests]
+        if asked.baseline_from_command_line and "baseline" in paths:
+            requests = [one.with_baseline(paths["baseline"]) for one in requests]
         return requests
+    if not trusted and asked.plugins:
+        raise _somebodys_code([one.get("name", "") for one in asked.plugins])
     SUITES.also([asked.suite or ""])
     named = [one.get("name", "") for one in asked.plugins or () if one.get("name") != asked.suite]
     flags["plugins"] = tuple(
-        load_file(found[f"plugin:{name}"], name) if f"plugin:{name}" in found else load_point(METRICS, name)
+        load_file(paths[f"plugin:{name}"], name) if f"plugin:{name}" in paths else load_point(METRICS, name)
         for name in named
     )
-    return [_scored(asked, found, flags)]
+    return [_scored(asked, paths, flags)]
+
+
+def attempts_of(asked: receipt.Asked) -> Attempts | None:
+    """The attempts that a receipt counts, the run itself the last of them."""
+    told = asked.attempts
+    if told is None:
+        return None
+    if told.count != len(told.chain) or not told.chain:
+        message = f"expected the number of hashes in its chain ({len(told.chain)}), got {told.count}"
+        raise data_error("RW-R01", message, field="request.attempts.count")
+    return Attempts(told.count, tuple(told.chain), told.commit)
+
+
+def _policy(given: receipt.Receipt, found: Placed, *, trusted: bool) -> tuple[Policy, dict[str, Path]]:
+    """The policy of a receipt, and where its rule packs are, should they be elsewhere.
+
+    Where an input moved, the paths of the policy lead nowhere any more: each is replaced by where the input is.
+    """
+    path, today = found.paths["policy"], given.request.today
+    if not found.moved:
+        return load_policy(path, SUITES, today=today), {}
+    written = next(one.path for one in given.inputs if one.role == "policy")
+    table = policy_table(path, Path(written).name)
+    if table.get("plugins") and not trusted:
+        raise _somebodys_code(table["plugins"])
+    SUITES.also(key for key, value in table.items() if isinstance(value, dict))
+    suites = [name for name in SUITES if isinstance(table.get(name), dict)]
+    packs: dict[str, Path] = {}
+    for name in suites:
+        prefix = "" if len(suites) == 1 else f"{name}."
+        table[name] = _moved_section(table[name], SUITES[name], found.paths, prefix)
+        mine = f"{prefix}pack:"
+        packs |= {role.removeprefix(mine): at for role, at in found.paths.items() if role.startswith(mine)}
+    if isinstance(table.get("baseline"), str):
+        override = given.request.baseline_from_command_line or "baseline" not in found.paths
+        table["baseline"] = None if override else str(found.paths["baseline"].absolute())
+    plugins = {role.removeprefix("plugin:"): at for role, at in found.paths.items() if role.startswith("plugin:")}
+    for name in table.get("plugins") or ():
+        if str(name).endswith(".py") and name not in plugins:
+            raise _unnamed("plugins", name)
+    table = {key: value for key, value in table.items() if value is not None}
+    return parse_policy(table, SUITES, path.as_posix(), path, today, plugins), packs
+
+
+def _moved_section(
+    section: Mapping[str, Any], suite: Declared, paths: Mapping[str, Path], prefix: str
+) -> dict[str, Any]:
+    """The section of a suite with the inputs where they are."""
+    table = dict(section)
+    for one in suite.inputs:
+        role = f"{prefix}{one.receipt_role}"
+        if one.written or not one.meaning or not table.get(one.key):
+            continue
+        if one.form == "files" and isinstance(table[one.key], list):
+            roles = [f"{role}:{nth}" for nth in range(len(table[one.key]))]
+        else:
+            roles = [role]
+        if lacking := [each for each in roles if each not in paths]:
+            raise _unnamed(lacking[0], table[one.key])
+        at = [str(paths[each].absolute()) for each in roles]
+        table[one.key] = at if one.form == "files" else at[0]
+    for name in table.get("rule_packs") or ():
+        if name not in BUNDLED_PACKS and f"{prefix}pack:{name}" not in paths:
+            raise _unnamed(f"{prefix}pack:{name}", name)
+    if f"{prefix}lock" in paths:
+        table[LOCK] = str(paths[f"{prefix}lock"].absolute())
+    elif table.get(LOCK):
+        raise _unnamed(f"{prefix}lock", table[LOCK])
+    return table
+
+
+def _unnamed(role: str, path: Any) -> RagworthyError:
+    return data_error("RW-R13", f"expected an input of the receipt, got {described(path)}", where="policy", field=role)
+
+
+def _somebodys_code(names: Iterable[Any]) -> RagworthyError:
+    message = f"expected --run-plugins, got a bundle with code of plugins ({', '.join(map(str, names))})"
+    return UsageError([Problem("RW-R06", message)])
 
 
 def _scored(asked: receipt.Asked, found: dict[str, Path], flags: dict[str, Any]) -> flow.Request:
@@ -177,6 +268,16 @@ def _given(declared: Declared, settings: Any, found: dict[str, Path], *, trec: b
     return {key: paths for key, paths in given.items() if paths}
 
 
+def requests_of(path: Path) -> tuple[list[flow.Request], list[str]]:
+    """What a receipt was made from; nothing, and why, where something is not as it was."""
+    given, body, _ = receipt.read(path)
+    if given is None:
+        return [], [f"the receipt was made by version {body['tool']['version']}, this is {VERSION}"]
+    found = placed(given.inputs, path.parent, path.parent, None)
+    lost = [*found.gone, *found.changed]
+    return ([], lost) if lost else (_requests(given, found, trusted=True), [])
+
+
 class Checked(NamedTuple):
     """What verifying a receipt showed."""
 
@@ -189,6 +290,8 @@ class Checked(NamedTuple):
     """What was derived again, where it could be."""
     request: flow.Request | None = None
     """The first of its requests, for the flags."""
+    notes: tuple[str, ...] = ()
+    """Inputs that were found elsewhere, in words."""
 
     @property
     def agrees(self) -> bool:
@@ -196,25 +299,45 @@ class Checked(NamedTuple):
         return self.run is not None and not self.differences
 
 
-def check(path: Path, *, today: date, jobs: int | None = None) -> Checked:
+class How(NamedTuple):
+    """How a receipt is verified."""
+
+    today: date
+    jobs: int | None = None
+    inputs: Path | None = None
+    """A folder in which inputs are looked for by their bytes."""
+    bundled: bool = False
+    """Whether inputs are in that folder only: it is what a bundle holds."""
+    run_plugins: bool = False
+    """Whether the code of plugins in a bundle may be run."""
+
+
+def check(path: Path, how: How) -> Checked:
     """Recompute a receipt from the files it names, and say what differs."""
     given, body, canonical = receipt.read(path)
-    root = path.parent
     if given is None:
         version = body["tool"]["version"]
         made_by = f"tool: the receipt was made by version {version}, this is {VERSION}: verify it with that version"
         return Checked(str(body.get("verdict")), 0, [made_by])
+    root = path.parent
     nothing = Checked(given.verdict, len(given.inputs), [])
-    moved = receipt.moved(given.inputs, root)
-    if moved.gone or moved.changed:
-        return nothing._replace(differences=[*moved.gone, *moved.changed], gone=bool(moved.gone))
-    if given.request.today is not None and given.request.today > today + timedelta(days=1):
+    beside = None if how.bundled else root
+    found = placed(given.inputs, beside, beside, how.inputs)
+    nothing = nothing._replace(notes=() if how.bundled else tuple(found.said()))
+    if found.gone or found.changed:
+        return nothing._replace(differences=[*found.gone, *found.changed], gone=bool(found.gone))
+    if given.request.today is not None and given.request.today > how.today + timedelta(days=1):
         return nothing._replace(differences=[f"request.today: the receipt is of {given.request.today}, to come yet"])
     try:
-        requests = [request._replace(jobs=jobs) for request in _requests(given, root)]
+        trusted = how.run_plugins or not how.bundled
+        requests = [
+            one._replace(jobs=how.jobs, keep_rows=how.bundled) for one in _requests(given, found, trusted=trusted)
+        ]
         run = flow.score_all(requests)
-        again = make(run, requests, root)
+        again = make(run, requests, root, found.moved)
     except RagworthyError as error:
+        if any(one.code == "RW-R06" for one in error.problems):
+            raise
         return nothing._replace(differences=error.lines())
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
         # A receipt may combine what no command would: whatever that leads to, it does not re-derive.
@@ -222,7 +345,7 @@ def check(path: Path, *, today: date, jobs: int | None = None) -> Checked:
         return nothing._replace(
             differences=[f"request: expected what a command was given, got something else ({what})"]
         )
-    found = nothing._replace(run=run, request=requests[0])
+    derived = nothing._replace(run=run, request=requests[0])
     if again == canonical:
-        return found
-    return found._replace(differences=receipt.differences(json.loads(again), body) or ["the bytes differ"])
+        return derived
+    return derived._replace(differences=receipt.differences(json.loads(again), body) or ["the bytes differ"])

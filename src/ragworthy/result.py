@@ -62,6 +62,11 @@ class Result:
         """Every gate's outcome."""
         return list(self.report["gates"])
 
+    @property
+    def can_show(self) -> list[dict[str, Any]]:
+        """What each gate can show with these questions, and how many it would take, suite by suite."""
+        return [one for body in self.report["suites"].values() for one in body["can_show"]]
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row a question, in gold order."""
         return self._run.rows()
@@ -83,8 +88,8 @@ class Result:
             raise AssertionError(self.text())
 
     def text(self, *, full: bool = False) -> str:
-        """The verdict, the gates and the first offenders; `full`: the whole report, as the command line prints it."""
-        return flow.render(self.report, "text") if full else flow.brief(self.report, "text")
+        """The verdict, the gates and the first offenders; `full`: the whole report, as `--full` prints it."""
+        return flow.render(self.report, "text", full=True) if full else flow.brief(self.report, "text")
 
     def markdown(self) -> str:
         """The whole report as Markdown, as `write` gives it to a file ending in .md."""

@@ -42,6 +42,24 @@ def uncommanded(line: str) -> str:
     return compiled(_COMMAND).sub(shown, line)
 
 
+def shell(words: Iterable[str]) -> str:
+    r"""Words as a shell takes them, on one line that steers no terminal; what cannot be typed is escaped as Bash does.
+
+    >>> print(shell(["show", "q 1", "q\x9b'2"]))
+    show 'q 1' $'q\u009b\'2'
+    """
+    import shlex
+
+    return " ".join(shlex.quote(word) if word.isprintable() else f"$'{''.join(map(_typed, word))}'" for word in words)
+
+
+def _typed(sign: str) -> str:
+    if sign.isprintable():
+        return f"\\{sign}" if sign in "\\'" else sign
+    code = ord(sign)
+    return rf"\x{code:02x}" if code < 0x80 else rf"\u{code:04x}" if code < 0x10000 else rf"\U{code:08x}"
+
+
 # Markdown
 
 

@@ -13,6 +13,7 @@ from ragworthy.gold.commands import open_gold, suite_of
 from ragworthy.load.chunks import read_lines
 from ragworthy.load.foreign import check
 from ragworthy.load.sources import open_source
+from ragworthy.paired.power import cases_to_show
 from ragworthy.prefill import slice_fields, toml
 from ragworthy.report.show import plural
 from ragworthy.stats import cases_needed
@@ -153,20 +154,23 @@ _PLACES = ("gold_citations", "gold_evidence", "gold_source")
 
 
 def _power(suite: str, records: Records) -> list[str]:
-    """How many questions each usual gate has at most, and how many it needs to mean anything."""
+    """How many questions each usual gate has at most, and how many it takes where half as many are bad as it allows."""
     declared = SUITES[suite]
     closed = sum(one.get("answerable") is False for one in records)
     lines = []
     for gate in declared.default_gates(declared.settings(), {}):
-        needed = cases_needed(gate.op, Fraction(gate.threshold)) if gate.op in (MIN, MAX) else None
-        if needed is None:
+        limit = Fraction(gate.threshold)
+        needed = cases_needed(gate.op, limit) if gate.op in (MIN, MAX) else None
+        about = cases_to_show(gate.op, limit, (1 + limit) / 2 if gate.op == MIN else limit / 2)
+        if needed is None or about is None:
             continue
         most = {"answers.under_refusal": closed, "answers.over_refusal": len(records) - closed}.get(
             gate.metric, len(records)
         )
         sign = "≥" if gate.op == MIN else "≤"
         lines.append(
-            f"  {'yes' if most >= needed.to_pass else 'no '}  {gate.metric} {sign} {gate.threshold}: at most "
-            f"{plural(most, 'case')}, needs {needed.to_pass:,} clean ones to be shown with 95 % confidence"
+            f"  {'yes' if most >= about else 'no '}  {gate.metric} {sign} {gate.threshold}: at most "
+            f"{plural(most, 'case')}, needs {needed.to_pass:,} clean ones, or about {about:,} with half as many "
+            "bad ones as it allows"
         )
     return lines

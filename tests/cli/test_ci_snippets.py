@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ GITHUB, GITLAB = ".github/workflows/ragworthy.yml", ".gitlab-ci.yml"
 SCRIPT, PRE_COMMIT, PRE_PUSH = "scripts/gate.sh", ".pre-commit-config.yaml", ".git/hooks/pre-push"
 REQUIREMENT = "ragworthy @ git+https://git.example.com/ragworthy.git@COMMIT"
 """What the jobs install: placeholders for the address and the commit."""
-FILES = ("report.md", "last_report.json", "junit.xml", "receipt.json")
+FILES = ("report.md", "last_report.json", "junit.xml", "evidence.zip")
 EXIT = {"SHIP": 0, "NO-SHIP": 1, "INVALID": 4}
 
 STUB = """#!{bash}
@@ -168,7 +169,8 @@ def check_files(project: Project) -> None:
     suite = ET.fromstring(project.written("junit.xml")).find("testsuite")
     assert suite is not None
     bad = len(suite.findall("testcase/failure")) + len(suite.findall("testcase/error"))
-    receipt = json.loads(project.written("receipt.json"))
+    with zipfile.ZipFile(project.folder / "eval/evidence.zip") as bundle:
+        receipt = json.loads(bundle.read("receipt.json"))
     assert report["verdict"] == receipt["verdict"] == project.state
     assert report["exit_code"] == receipt["exit_code"] == EXIT[project.state]
     assert suite.get("name") == f"ragworthy {project.state}"
@@ -336,7 +338,7 @@ def test_gitlab_job(project: Project) -> None:
     kept = job["artifacts"]
     assert kept["when"] == "always"
     assert kept["reports"] == {"junit": "eval/junit.xml"}
-    assert kept["paths"] == ["eval/report.md", "eval/last_report.json", "eval/receipt.json"]
+    assert kept["paths"] == ["eval/report.md", "eval/last_report.json", "eval/evidence.zip"]
     assert "secret" not in done.log + after.log
 
 
@@ -400,5 +402,5 @@ def test_jobs_and_script_ask_for_the_same_files() -> None:
     """One gate command, word for word, in every job; and each deletes what an earlier run left."""
     for name in (GITHUB, GITLAB, SCRIPT):
         body = snippets()[name]
-        assert "-o eval/report.md -o eval/last_report.json -o eval/junit.xml --receipt eval/receipt.json" in body
-        assert "rm -f eval/report.md eval/last_report.json eval/junit.xml eval/receipt.json" in body
+        assert "-o eval/report.md -o eval/last_report.json -o eval/junit.xml --bundle eval/evidence.zip" in body
+        assert "rm -f eval/report.md eval/last_report.json eval/junit.xml eval/evidence.zip" in body

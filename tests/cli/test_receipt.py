@@ -58,7 +58,8 @@ def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_receipt_verifies(here: Path) -> None:
     done = ragworthy("verify", RECEIPT)
     assert (done.code, done.err) == (0, "")
-    *gates, last = done.out.splitlines()
+    *gates, attempts, last = done.out.splitlines()
+    assert attempts == "attempts: not counted"
     assert last == f"verified: SHIP re-derives byte for byte from {len(INPUTS)} inputs (exit 0)"
     assert len(gates) == len(json.loads(RECEIPT.read_text())["gates"])
     assert gates[0] == "gate: answers.precision >= 0.80: pass (0.9348)"
@@ -141,7 +142,7 @@ def test_one_changed_byte_of_any_input_is_caught(here: Path, role: str, change: 
     was, now = (hashlib.sha256(data).hexdigest() for data in (before, path.read_bytes()))
     assert ragworthy("verify", RECEIPT) == Ran(
         1,
-        f"{role}: ../{INPUTS[role]} moved: sha256 was {was}, is {now}\n"
+        f"{role}: ../{INPUTS[role]} changed: sha256 was {was}, is {now}\n"
         "not verified: the receipt says SHIP, but it does not re-derive (exit 1)\n",
         "",
     )
@@ -152,7 +153,7 @@ def test_a_missing_input_is_named(here: Path, role: str) -> None:
     Path(INPUTS[role]).unlink()
     done = ragworthy("verify", RECEIPT)
     said = f"{role}: ../{INPUTS[role]}: expected a file, got nothing at this path"
-    assert (done.code, done.out.splitlines()) == (2, [said, "not verified: inputs are not here (exit 2)"])
+    assert (done.code, done.out.splitlines()) == (2, [said, "cannot be verified: inputs are not here (exit 2)"])
 
 
 def test_a_lock_that_appears_later_is_caught(here: Path) -> None:

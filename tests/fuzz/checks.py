@@ -15,8 +15,8 @@ from fuzz.edits import Files, Place
 from fuzz.room import Ending, Snapshot
 from ragworthy.metrics import registry
 
-_OUTPUTS = ("-o", "--output", "--rows", "--receipt", "--tsv", "--plot", "--pairs-out", "--gold-out", "--trace-out",
-            "--chunks-out", "--qrels-out", "--run-out")  # fmt: skip
+_OUTPUTS = ("-o", "--output", "--rows", "--receipt", "--bundle", "--tsv", "--plot", "--pairs-out", "--gold-out",
+            "--trace-out", "--chunks-out", "--qrels-out", "--run-out")  # fmt: skip
 _VOLATILE = ("out/journal.jsonl", "out/timings.jsonl", "out/latency.jsonl", "out/latency.json")
 """Files with times in them: the only ones that may differ when a command is run again."""
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -230,7 +230,7 @@ def _gates(gates: list[dict[str, Any]]) -> str:
 
 def of_verified(command: list[str], ending: Ending) -> str:
     """`verified` means that the very bytes come out again."""
-    if command[0] != "verify" or not ending.out.startswith("verified"):
+    if command[0] != "verify" or "\nverified:" not in f"\n{ending.out}" or command[1].endswith(".zip"):
         return ""
     return reseal.difference(command[1])
 

@@ -14,7 +14,7 @@ KINDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "answers": (16, ("answers",)), "retrieval": (8, ("retrieval",)), "trec": (5, ("trec",)),
     "structured": (10, ("structured",)), "stability": (4, ("stability",)), "latency": (6, ("latency",)),
     "agreement": (7, ("agreement",)), "rules": (9, ("rules",)), "policy": (8, ("policy",)), "suites": (2, ("suites",)),
-    "receipt": (10, ("receipts",)), "index": (8, ("index",)), "vectors": (1, ("vectors",)),
+    "receipt": (10, ("receipts",)), "bundle": (3, ("bundles",)), "index": (8, ("index",)), "vectors": (1, ("vectors",)),
     "journal": (4, ("journal",)), "replies": (3, ("replies",)), "knobs": (2, ("knobs",)),
     "imports": (6, ("imports",)), "recordings": (6, ("recordings",)),
     "garbage": (12, ("garbage-claims", "garbage-errors", "garbage-nothing", "garbage-suites")),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ragworthy import flow, receipts
 from ragworthy.report import receipt
+from ragworthy.report.placed import placed
 
 _requests = receipts._requests  # looked up here, so that a new name is noticed at the start
 
@@ -16,8 +17,9 @@ def _derived(path: Path) -> bytes | None:
         given, _, _ = receipt.read(path)
         if given is None:  # of another version
             return None
-        requests = _requests(given, path.parent)
-        return receipts.make(flow.score_all(requests), requests, path.parent) + b"\n"
+        found = placed(given.inputs, path.parent, path.parent, None)
+        requests = _requests(given, found, trusted=True)
+        return receipts.make(flow.score_all(requests), requests, path.parent, found.moved) + b"\n"
     except Exception:  # noqa: BLE001 - a request that makes no sense may raise anything here; verify must not
         return None
 

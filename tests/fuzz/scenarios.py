@@ -235,6 +235,16 @@ def receipts() -> Scenario:
     return Scenario(files, words(*(f"verify {name}" for name in names)), names)
 
 
+def bundles() -> Scenario:
+    """Bundles of a command and of a policy."""
+    start = _sound() | {"ragworthy.toml": m.GUARD.encode()}
+    files = _made(start, _FREEZE, f"{_SCORE} -q --bundle scored.zip", "gate -q --bundle gated.zip --receipt r.json")
+    names = ["scored.zip", "gated.zip"]
+    kept = {name: data for name, data in files.items() if name in (*names, "r.json")}
+    commands = words(*(f"verify {name}" for name in names), "receipt diff r.json gated.zip")
+    return Scenario(kept, commands, names)
+
+
 def index() -> Scenario:
     """The folder of an index, and everything that opens one."""
     gold = {"gold.jsonl": lines(m.INDEX_GOLD), "asked.jsonl": lines(m.TUNE_GOLD), "trace.jsonl": lines(m.TRACES)}
@@ -391,7 +401,8 @@ def recordings() -> Scenario:
 SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "answers": answers, "retrieval": retrieval, "trec": trec, "structured": structured, "stability": stability,
     "latency": latency, "agreement": agreement, "rules": rules, "policy": policy, "suites": suites,
-    "receipts": receipts, "index": index, "vectors": vectors, "journal": journal, "replies": replies, "knobs": knobs,
+    "receipts": receipts, "bundles": bundles, "index": index, "vectors": vectors,
+    "journal": journal, "replies": replies, "knobs": knobs,
     "garbage-claims": _garbage("claims"), "garbage-errors": _garbage("errors"), "garbage-nothing": _garbage("nothing"),
     "garbage-suites": garbage_suites, "imports": imports, "recordings": recordings,
 }  # fmt: skip

@@ -72,6 +72,7 @@ def main() -> None:
     warnings.simplefilter("error")
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
         os.environ.pop(name, None)
+    os.environ["RAGWORTHY_STORE"] = "off"  # a history holds the time: its bytes do not repeat
     room = Room(Path(tempfile.mkdtemp(prefix="room-", dir=root)) / "r")
     scenarios.use(room)
     _watch_defects()

@@ -88,7 +88,7 @@ ADVICE = {
     "RW-L03": "  signer_missing: Have them freeze it: 'ragworthy gold freeze --signer NAME --reason WHY'.",
     "RW-R01": "  receipt_unreadable: Name a receipt written by 'ragworthy gate' or 'score --receipt'.",
     "RW-R02": (
-        "  receipt_differs: The line says which input moved or which part differs; run the gate "
+        "  receipt_differs: The line says which input changed or which part differs; run the gate "
         "again on the files you mean."
     ),
 }

@@ -138,7 +138,7 @@ def test_no_policy_is_p08() -> None:
          "(one of: gate, reason, owner, expires)"),
         (SUITE + "[poetry]\n", "poetry: expected a known key, got an unknown one "
          "(one of: version, evidence, alpha, cluster, seed, defaults, plugins, baseline, answers, retrieval, "
-         "structured, stability, latency, agreement, regression, freeze, gate, waiver)"),
+         "structured, stability, latency, agreement, regression, freeze, history, gate, waiver)"),
     ],
 )  # fmt: skip
 def test_unknown_keys_are_named_with_their_path_and_a_suggestion(text: str, line: str) -> None:

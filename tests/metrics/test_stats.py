@@ -154,7 +154,7 @@ def report_on(refused: int, answered: int, folder: Path) -> str:
 def test_a_gold_set_too_small_for_its_gate_is_told_so(tmp_path: Path) -> None:
     sentence = (
         "0 of 20 unanswerable questions answered: the true rate may still be 16 %; "
-        "73 clean cases are needed to show 5 %"
+        "to show 5 % takes 73 clean cases at the least"
     )
     text = report_on(20, 0, tmp_path)
     assert f"  answers.under_refusal: {sentence}\n" in text
@@ -162,6 +162,6 @@ def test_a_gold_set_too_small_for_its_gate_is_told_so(tmp_path: Path) -> None:
     assert text.endswith("verdict: SHIP (exit 0)\n")
 
 
-@pytest.mark.parametrize(("refused", "answered", "told"), [(72, 0, True), (73, 0, False), (71, 1, True)])
+@pytest.mark.parametrize(("refused", "answered", "told"), [(72, 0, True), (73, 0, False), (99, 2, True)])
 def test_the_sentence_disappears_with_enough_cases(refused: int, answered: int, told: bool, tmp_path: Path) -> None:
-    assert ("73 clean cases are needed to show 5 %" in report_on(refused, answered, tmp_path)) is told
+    assert ("; to show 5 % with 80 % chance takes about" in report_on(refused, answered, tmp_path)) is told

@@ -5,7 +5,7 @@ import json
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragworthy.rows import Rows, UnreadableError, decoded, encoded
@@ -40,6 +40,7 @@ def tables(draw: st.DrawFn) -> Rows:
     )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tables())
 def test_what_is_read_is_what_was_written(rows: Rows) -> None:
     assert decoded(json.loads(json.dumps(encoded(rows)))) == rows

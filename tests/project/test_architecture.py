@@ -27,7 +27,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("gates",),
         ("metrics",),
         ("differences",),
-        ("proofs",),
+        ("proofs", "comparison"),
     ),
     (("wire",), ("load",), ("policy",)),
     (
@@ -42,9 +42,9 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("history", "selftest", "doctor", "starter", "given", "prefill"),
         ("single",),
         ("receipts", "frames"),
-        ("result",),
+        ("proof", "result", "showing"),
         ("api", "experiments"),
-        ("ran",),
+        ("ran", "comparing"),
         ("marked",),
         ("tested",),
     ),
@@ -54,7 +54,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
 PLACE = {
     name: (level, step) for level, steps in enumerate(LAYERS) for step, names in enumerate(steps) for name in names
 }
-PURE = {"metrics", "stats", "gates", "paired", "proving", "differences", "proofs"}
+PURE = {"comparison", "metrics", "stats", "gates", "paired", "proving", "differences", "proofs"}
 LONG_FUNCTIONS = {
     "cli.arguments:parser": "a list of commands",
     "gold.lint:sarif": "one literal object",
@@ -189,6 +189,7 @@ def test_broad_excepts_stand_only_where_something_is_handed_on() -> None:
     allowed["load/plugins.py"] = 1  # whatever a plugin raises is an error with its name
     allowed["runner/targets/langchain.py"] = 2  # what a chain raises is raised again, with what it had retrieved
     allowed["recorders/sink.py"] = 1  # whatever goes wrong in a recorder is a line of its file, or counted
+    allowed["cli/keep.py"] = 1  # whatever goes wrong in a history is told, and the verdict stays
     found: dict[str, int] = {}
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

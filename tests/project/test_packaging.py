@@ -211,6 +211,7 @@ COMMANDS = {
     "rfc8785": "gate",
     "safetensors": INDEX,
     "selectolax": "index build --docs doc.html --out out",
+    "sqlalchemy": "history list --store history.db",
     "tokenizers": INDEX,
     "wordllama": INDEX,
     "zstandard": "score answers --gold gold.jsonl.zst --trace runs/latest/traces.jsonl",

@@ -159,6 +159,27 @@ def test_an_item_of_structured_answers(worlds: dict[str, World], monkeypatch: py
         assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("name", [name for name in SCORES if name != "gate"])
+def test_a_question_that_is_shown(worlds: dict[str, World], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    for nth in (1, 2) if name == "structured" else (0, 1):
+        found = []
+        for world in worlds.values():
+            monkeypatch.chdir(world.folder)
+            beside = Path("chunks.jsonl")  # where texts are looked for when no corpus is given
+            beside.exists() or shutil.copy(world.name("chunks", ".jsonl"), beside)
+            _, suite, *files = scores(world)[name]
+            show = ["show", world.t(f"Q{nth}" if suite == "structured" else f"q{nth}"), "--suite", suite, *files]
+            for form in ("text", "json"):
+                done = run_cli(*show, "--format", form)
+                assert done.code in (0, 1), done.err
+                assert_inert(done.out)
+            text = run_cli(*show, "--format", "markdown", "--full").out
+            assert_inert(text)
+            found.append(skeleton(parser.parse(text)))
+        assert found[0] == found[1]
+
+
 def test_the_tables_of_disagreements(world: World) -> None:
     for name, columns in (("pairs", 5), ("raters", 4)):
         scored(world, name, "--tsv", "t.tsv")
@@ -193,6 +214,9 @@ def commands(world: World) -> list[list[str]]:
         ["gate", "-c", n("policy", ".toml"), "--selftest"],
         [*scores(world)["answers"], "--receipt", n("receipt", ".json"), "-o", n("one", ".json")],
         ["verify", n("receipt", ".json")],
+        ["show", t("x"), "-c", n("policy", ".toml")],
+        ["show", t("q1"), "--run", n("receipt", ".json")],
+        ["show", t("q1"), "--run", n("one", ".json"), "--format", "json"],
         [*scores(world)["answers"], "--baseline", n("one", ".json"), "-o", n("two", ".json")],
         ["history", "trend", n("one", ".json"), n("two", ".json")],
         ["history", "trend", n("one", ".json"), n("two", ".json"), "--format", "json"],

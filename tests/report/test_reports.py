@@ -277,7 +277,7 @@ def test_junit_tells_quality_from_what_could_not_be_scored() -> None:
         assert [element.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["6", "1", "3", "2"]
     [failure] = root.iter("failure")
     assert failure.get("message") == "answers.precision: 0.0, expected ≥ 0.8 (below the threshold)"
-    assert "a ANS_NO_CONTAIN generation: " in (failure.text or "")
+    assert "a ANS_NO_CONTAIN generation, claim_wrong: " in (failure.text or "")
 
 
 def test_junit_has_an_error_for_evidence_that_is_not_valid() -> None:

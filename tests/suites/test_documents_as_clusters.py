@@ -68,6 +68,17 @@ def test_a_gold_item_names_its_cluster_outright() -> None:
     assert found.by("question") == ("cluster=mine", "cluster=0", "3", "4", "cluster=mine")
 
 
+@pytest.mark.parametrize(("given", "got"), [('["x"]', "a list"), ("1.5", "1.5"), ("true", "true")])
+def test_a_cluster_of_another_type_is_refused_in_these_words(given: str, got: str) -> None:
+    Path("gold.jsonl").write_text(f'{{"qid": "A", "answerable": false, "cluster": {given}}}\n')
+    write_jsonl(Path("traces.jsonl"), [{"qid": "A", "answer_json": {"claim": "not in context"}}])
+    done = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl")
+    assert done.code == 2
+    assert done.err.splitlines()[0] == (
+        f"gold.jsonl:1: cluster: expected a string or a whole number, got {got} [RW-G03]"
+    )
+
+
 def test_where_all_is_about_one_document_each_question_stands_for_itself() -> None:
     topics = [Topic("a", None, "x"), Topic("b", None, "x"), Topic("c")]
     assert clusters_of(["1", "2", "3"], topics).documents == ("1", "2", "3")
@@ -200,14 +211,27 @@ def test_a_slice_has_its_own_clusters() -> None:
 
 
 def test_repeated_questions_are_worth_no_more_than_different_ones() -> None:
-    """Five questions in stability, four times each, all steady: the interval is one of five cases at most."""
+    """Six questions in stability, four times each, all steady: the interval is one of six cases at most.
+
+    About one document it is that; about two documents it is less, with t of one degree for z.
+    """
+    metric = _steady(["z#1"] * 6)
+    assert (metric["low"], metric["high"]) == wilson(6, 6)
+    assert "deff" not in metric
+    metric, z = _steady(["y#1"] * 3 + ["z#1"] * 3), scipy_stats.t.ppf(0.975, 1)
+    assert (metric["n"], metric["distinct"], metric["clusters"], metric["deff"]) == (24, 6, 2, 4.0)
+    assert metric["low"] == pytest.approx(6 / (6 + z * z), abs=1e-9)
+
+
+def _steady(cited: Sequence[str]) -> dict[str, Any]:
+    """What stability says of questions that are each there four times, under ids of their own."""
     golds = [
-        one | {"qid": f"{one['qid']}-{copy}", "gold_citations": ["z#1"]}
+        one | {"qid": f"{one['qid']}-{copy}", "gold_citations": [chunk]}
         for copy in range(4)
-        for one in c.answers_gold(6, 1)[:5]
+        for one, chunk in zip(c.answers_gold(len(cited) + 1, 1), cited, strict=False)
     ]
     runs = [
-        c.trace(one["qid"], seed=seed, answer_json={"claim": one["gold_claim_substr"][0], "citations": ["z#1"]})
+        c.trace(one["qid"], seed=seed, answer_json={"claim": one["gold_claim_substr"][0], "citations": ["y#1"]})
         for one in golds
         for seed in (0, 1)
     ]
@@ -215,12 +239,8 @@ def test_repeated_questions_are_worth_no_more_than_different_ones() -> None:
     write_jsonl(Path("runs.jsonl"), runs)
     case = c.Case("stability", "stability", {"gold": "gold.jsonl", "runs": "runs.jsonl"}, "stability.acr", "gold")
     run_cli(*c.command(case, "-o", "report.json"))
-    metric = json.loads(Path("report.json").read_text())["suites"]["stability"]["metrics"]["stability.acr"]
-    five, z = wilson(5, 5), scipy_stats.t.ppf(0.975, 4)
-    assert five is not None
-    assert (metric["n"], metric["distinct"], metric["clusters"], metric["deff"]) == (20, 5, 5, 4.0)
-    assert metric["low"] == pytest.approx(5 / (5 + z * z), abs=1e-9)
-    assert metric["low"] < five.low
+    metrics: dict[str, dict[str, Any]] = json.loads(Path("report.json").read_text())["suites"]["stability"]["metrics"]
+    return metrics["stability.acr"]
 
 
 def test_the_profile_reference_knows_no_clusters() -> None:

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterable, Sequence
 
+from ragworthy.cli.earlier import kept_runs, no_history
 from ragworthy.cli.flags import (
     Parser,
     command,
@@ -16,6 +17,7 @@ from ragworthy.cli.flags import (
     quiet,
     run_flags,
     scored,
+    shown,
     whole,
 )
 from ragworthy.names import DEFAULT_K, DEFAULT_MODEL, RETRIEVAL_K, VERSION
@@ -54,8 +56,10 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         metavar="FILE",
         help="the policy (default: ragworthy.toml or pyproject.toml); plugins that it names are run",
     )
-    one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run; overrides the policy")
+    one.add_argument("--baseline", metavar="FILE|history:NAME",
+                     help="JSON report of an accepted run, or a blessed one; overrides the policy")  # fmt: skip
     one.add_argument("--selftest", action="store_true", help="damage the traces and prove that each gate can fail")
+    no_history(one)
     common(one)
 
     score = command(commands, "score", "one suite from files", None)
@@ -63,39 +67,30 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     for name in scored_suites:
         scored(command(suites, name, SUITES[name].summary, "score:score"), SUITES[name])
 
+    _compare(command(commands, "compare", "what changed from one run to another, and is it noise?", "compare:compare"))
+    one = command(
+        commands, "show", "one question with everything known of it: expected, answered, texts, why", "show:show"
+    )
+    shown(one, words if words[:1] == ("show",) else ())
+
     run_flags(command(commands, "run", "drive a pipeline over a gold set; resumable", "experiment:run"))
     experiments(command(commands, "experiment", "drive it in seeds, jitters, knobs and loads", None))
 
     _index(command(commands, "index", "documents to an index; search, check, compare and migrate it", None))
     _retrieve(command(commands, "retrieve", "traces for every paraphrase and seed of a gold set", "index:retrieve"))
 
-    group = command(commands, "history", "earlier runs: trends and drift", None)
-    verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
-    one = command(verbs, "trend", "how the numbers of several reports move", "gate:trend")
-    one.add_argument("reports", nargs="+", metavar="REPORT", help="JSON reports, oldest first")
-    one.add_argument("--suite", dest="suite_name", metavar="SUITE", help="which suite (default: the first in common)")
-    one.add_argument("--repeated", action="store_true", help="the same thing run again, not windows in time")
-    one.add_argument("-o", "--output", metavar="FILE", help="write the trend as JSON")
-    one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
+    kept_runs(command(commands, "history", "earlier runs: list, compare over time, bless, export", None))
 
-    one = command(
-        commands,
-        "verify",
-        "re-derive a verdict from its receipt; exit 0 only when every byte agrees",
-        "gate:verify",
-    )
-    one.add_argument("receipt", metavar="RECEIPT",
-                     help="a receipt written by gate or score; code of plugins that it names is run")  # fmt: skip
-    one.add_argument("--expect", choices=["SHIP", "NO-SHIP", "INCONCLUSIVE", "INVALID"], metavar="VERDICT",
-                     help="exit 1 unless the verdict is this one: verify RECEIPT --expect SHIP && deploy")  # fmt: skip
-    one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
+    _proof(commands)
 
     _gold(command(commands, "gold", "the gold set's own quality, lock and changes", None))
 
     _exchange(commands, words)
 
     one = command(commands, "explain", "definitions of metrics, codes and file formats", "explain:explain")
-    one.add_argument("topic", nargs="*", metavar="METRIC|CODE|schema NAME|definition|map NAME", help="what to explain")
+    one.add_argument(
+        "topic", nargs="*", metavar="METRIC|CODE|CAUSE|schema NAME|definition|map NAME", help="what to explain"
+    )
     plugin(one)
 
     one = command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")
@@ -108,6 +103,62 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     one = command(commands, "completion", "print a completion script for your shell", "explain:completion")
     one.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell")
     return top
+
+
+def _proof(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """What is done with receipts and bundles."""
+    one = command(
+        commands,
+        "verify",
+        "re-derive a verdict from its receipt or bundle; exit 0 only when every byte agrees",
+        "proof:verify",
+    )
+    one.add_argument("receipt", metavar="RECEIPT|BUNDLE",
+                     help="what gate or score wrote; code of plugins that a receipt names is run")  # fmt: skip
+    one.add_argument("--expect", choices=["SHIP", "NO-SHIP", "INCONCLUSIVE", "INVALID"], metavar="VERDICT",
+                     help="exit 1 unless the verdict is this one: verify RECEIPT --expect SHIP && deploy")  # fmt: skip
+    one.add_argument("--inputs", metavar="DIR", help="a folder in which inputs of a receipt are found by their bytes")
+    one.add_argument("--signers", metavar="FILE", help="who may have signed: an allowed_signers file of OpenSSH")
+    one.add_argument("--signer", metavar="NAME", help="who of them must have signed")
+    one.add_argument("--store", metavar="PATH|URL", help="the history in which attempts and blessings must be found")
+    one.add_argument("--run-plugins", action="store_true",
+                     help="run the code of plugins that a bundle holds: it is somebody's code")  # fmt: skip
+    one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
+
+    one = command(commands, "sign", "sign a receipt or a bundle with an SSH key", "proof:sign")
+    one.add_argument("receipt", metavar="RECEIPT|BUNDLE", help="what gate or score wrote")
+    one.add_argument("--key", required=True, metavar="FILE", help="a private SSH key, or the public one of an agent's")
+
+    group = command(commands, "receipt", "two receipts beside each other", None)
+    verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
+    one = command(verbs, "diff", "what changed between two receipts: inputs, settings, gates, numbers", "proof:diff")
+    one.add_argument("old", metavar="OLD", help="a receipt or a bundle")
+    one.add_argument("new", metavar="NEW", help="another one")
+
+
+def _compare(one: argparse.ArgumentParser) -> None:
+    side = "JSON report, folder of a run, traces, TREC run, history:ID, history:NAME or commit:SHA"
+    one.add_argument("a", metavar="A", help=f"the earlier one: {side}")
+    one.add_argument("b", metavar="B", help="the later one")
+    one.add_argument("--suite", choices=tuple(SUITES), metavar="SUITE", help="one suite (default: all in common)")
+    one.add_argument("--gold", metavar="FILE", help="the gold set, to score traces or the folder of a run")
+    one.add_argument("--qrels", metavar="FILE", help="TREC judgements: A and B are TREC runs")
+    one.add_argument(
+        "--corpus-a", metavar="DIR|FILE", help="the index or chunks of A; with that of B, recall at equal bytes"
+    )
+    one.add_argument("--corpus-b", metavar="DIR|FILE", help="the index or chunks of B")
+    one.add_argument("--allow", action="append", default=[], metavar="SETTING",
+                     help="let this differ, e.g. reranker, because it is what you try (repeatable)")  # fmt: skip
+    one.add_argument("--store", metavar="URL|FILE", help="where the history is kept (also: RAGWORTHY_STORE)")
+    one.add_argument("-c", "--config", metavar="FILE", help="the policy that says where the history is kept")
+    one.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="format of stdout")
+    one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
+                     help="write the comparison (repeatable); format by suffix: .json .md .txt")  # fmt: skip
+    one.add_argument("--all", action="store_true", help="every question that changed, and every k")
+    one.add_argument(
+        "--jobs", type=jobs, metavar="N", help="how many processes score traces (default: one for each core)"
+    )
+    quiet(one)
 
 
 def _init(one: argparse.ArgumentParser) -> None:
@@ -168,6 +219,7 @@ def _gold_lock(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     one.add_argument("--dense", default=DEFAULT_MODEL, metavar="MODEL",
                      help="the model to calibrate (default: wordllama)")  # fmt: skip
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
+    one.add_argument("--label", metavar="TEXT", help="what this version is called, e.g. v3")
 
     one = command(verbs, "verify", "whether a gold set is the frozen one", "gold:verify")
     one.add_argument("gold", metavar="GOLD", help="the gold set")

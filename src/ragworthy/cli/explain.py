@@ -7,11 +7,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from ragworthy.cli.causes import CAUSES
 from ragworthy.cli.say import print, show
 from ragworthy.codes import CATALOGUE
 from ragworthy.errors import missing_extra, usage_error
 from ragworthy.metrics.registry import Metric, all_metrics
-from ragworthy.names import Exit
+from ragworthy.names import Cause, Exit
 
 
 def explain(given: argparse.Namespace) -> int:
@@ -38,6 +39,9 @@ def _explain(topic: list[str]) -> int:
     elif code := _code(topic[0]):
         entry = CATALOGUE[code]
         show(f"{code} {entry.name}\n  {entry.means}\n  {entry.do}\n")
+    elif topic[0] in CAUSES:
+        means, do = CAUSES[Cause(topic[0])]
+        show(f"{topic[0]}\n  {means}\n  {do}\n")
     elif topic[0] == "map":
         _map(topic[1:])
     elif topic[0] == "definition":
@@ -94,13 +98,22 @@ def _metric(metric: Metric) -> str:
 def formats() -> dict[str, type]:
     """The file formats that can be printed as a schema: the records that suites declare, and what all of them share."""
     from ragworthy import records
+    from ragworthy.comparison.records import Compared
     from ragworthy.load.lock import Lock
     from ragworthy.metrics.facts.redirects import Table
+    from ragworthy.report.sheet import Page
     from ragworthy.runner.contract import Replied
     from ragworthy.suites import SUITES
 
     declared = [one for suite in SUITES.values() for one in suite.inputs if one.schema]
-    shared = {"reply": Replied, "chunks": records.Chunk, "redirects": Table, "lock": Lock}
+    shared = {
+        "reply": Replied,
+        "chunks": records.Chunk,
+        "redirects": Table,
+        "lock": Lock,
+        "compare": Compared,
+        "show": Page,
+    }
     return {one.schema: getattr(records, one.record) for one in declared} | shared
 
 
@@ -113,7 +126,7 @@ def schema(name: str) -> dict[str, object]:
         raise usage_error(f'expected one of {", ".join(kinds)}, got "{name}"')
     made: dict[str, object] = _steady(_reply() if name == "reply" else msgspec.json.schema(kinds[name]))
     head: dict[str, object] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"ragworthy.{name}/1"}
-    own = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": (), "reply": ()}
+    own = {"chunks": ("chunk_id", "id"), "lock": (), "redirects": (), "reply": (), "compare": (), "show": ()}
     own |= {"gold.structured": ("id", "qid"), "outputs.structured": ("id", "qid")}
     aliases = own.get(name, ("qid", "q_id"))
     if aliases:

@@ -5,7 +5,8 @@ Imports nothing heavier than the argument parser.
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ragworthy.policy.declare import REFUSAL_PACK, REFUSAL_PATTERN, REFUSAL_START, REFUSED, Declared
@@ -49,9 +50,13 @@ def common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
                      help=f"write a report (repeatable); format by suffix: {suffixes}")  # fmt: skip
     one.add_argument("--format", choices=FORMATS, default="text", help="format of stdout")
+    one.add_argument("--full", action="store_true", help="as text, with what this evidence cannot show")
     one.add_argument("--rows", metavar="FILE", help="write every row (.jsonl, .parquet or .csv)")
     if receipt:
         one.add_argument("--receipt", metavar="FILE", help="write the receipt here")
+        one.add_argument("--bundle", metavar="FILE",
+                         help="write a zip with the receipt and all that it rests on, for verify")  # fmt: skip
+        one.add_argument("--sign", metavar="KEY", help="sign the receipt and the bundle with this SSH key")
     one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
     one.add_argument("--unfrozen", action="store_true", help="score although the gold set is not the frozen one")
     one.add_argument("--allow-gold-errors", action="store_true", help="score although the gold set has lint errors")
@@ -88,7 +93,7 @@ def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
     one.add_argument("--no-default-gates", action="store_true", help="only the gates named by --gates")
     one.add_argument("--profile", choices=("default", "reference"), default="default",
                      help="reference: print what the sources' own scorer prints")  # fmt: skip
-    one.add_argument("--baseline", metavar="FILE", help="JSON report of an accepted run")
+    one.add_argument("--baseline", metavar="FILE|history:NAME", help="JSON report of an accepted run, or a blessed one")
     one.add_argument("--evidence", choices=("point", "interval"), default="point",
                      help="what decides a gate on one number; those that compare are decided by questions")  # fmt: skip
     one.add_argument("--alpha", metavar="RATE", help="how often a loss may be called proven by luck (default 0.05)")
@@ -99,6 +104,37 @@ def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
     plugin(one)
     common(one)
+
+
+def shown(one: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """What showing questions takes: where they stand, or the files and settings of the suite that is named."""
+    one.add_argument("qids", nargs="+", metavar="QID", help="the questions")
+    one.add_argument("-c", "--config", metavar="FILE", help="the policy (default: ragworthy.toml or pyproject.toml)")
+    one.add_argument("--suite", dest="suite_name", metavar="SUITE",
+                     help="only this suite; its files and settings are taken as 'score SUITE' takes them")  # fmt: skip
+    one.add_argument("--run", metavar="FILE|history:ID",
+                     help="an earlier run: its receipt, its JSON report, or history:ID")  # fmt: skip
+    one.add_argument("--store", metavar="FILE|URL", help="the history (default: that of the policy)")
+    suite = _suite_in(words)
+    own = [*_inputs(suite), *_settings(suite)] if suite is not None else []
+    for flag in own or _FILES:
+        if flag.names[0] != "--run":
+            flag._replace(how=flag.how | {"required": False}).add(one)
+    one.add_argument("--full", action="store_true", help="whole texts, every run")
+    one.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="format of stdout")
+    one.add_argument("-o", "--output", metavar="FILE", help="write it (.txt, .md or .json)")
+    one.add_argument("--allow-gold-errors", action="store_true", help="look although the gold set has lint errors")
+    quiet(one)
+
+
+def _suite_in(words: Sequence[str]) -> Declared | None:
+    """The suite that `--suite` names."""
+    from ragworthy.suites import SUITES
+
+    named = [word.partition("=")[2] for word in words if word.startswith("--suite=")]
+    named += [after for word, after in pairwise(words) if word == "--suite"]
+    SUITES.also(named[-1:])
+    return SUITES.get(named[-1]) if named else None
 
 
 class Flag(NamedTuple):
@@ -112,6 +148,11 @@ class Flag(NamedTuple):
         one.add_argument(*self.names, **self.how)
 
 
+_FILES = (
+    Flag(("--gold",), {"metavar": "FILE", "help": "the gold set, where there is no policy"}),
+    Flag(("--trace",), {"metavar": "FILE", "help": "the traces"}),
+    Flag(("--corpus",), {"metavar": "DIR|FILE", "help": "the index or its chunks"}),
+)
 AFTER = ("--refusal", "--refusal-pack", "--refusal-start", "--refusal-pattern", "--slice")
 """Settings that stand among what every suite takes."""
 SEVERAL: dict[str, Any] = {"action": "append", "default": []}

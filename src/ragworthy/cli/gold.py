@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 50
 _EXAMPLES = 3
+LONGEST_LABEL = 60
+"""So many characters the name of a version may have: it stands in tables."""
 
 
 def lint(given: argparse.Namespace) -> int:
@@ -155,6 +157,8 @@ def freeze(given: argparse.Namespace) -> int:
     before = lock or (lock_path(path) if path.is_file() else None)
     if not extra and before is not None and before.exists() and load_lock(before).calibration is not None:
         calibration = ["the calibration of the earlier lock is gone: freeze with --corpus to make one"]
+    if given.label is not None:
+        extra = extra | {"label": _label(given.label)}
     sealed = commands.freeze(path, signers=given.signer, reason=given.reason, now=now, lock=lock, extra=extra)
     entry = sealed["history"][-1]
     for kind in ("added", "removed", "changed"):
@@ -162,12 +166,21 @@ def freeze(given: argparse.Namespace) -> int:
             print(f"{kind}: {qid}")
         if len(entry.get(kind, [])) > _SHOWN:
             print(f"{kind}: … and {len(entry[kind]) - _SHOWN:,} more")
-    names = ", ".join(given.signer)
-    print(f"frozen: {plural(sealed['items'], 'item')}, sha256 {sealed['sha256']}, signed by {names}")
+    names, label = ", ".join(given.signer), f" as {sealed['label']}" if "label" in sealed else ""
+    print(f"frozen: {plural(sealed['items'], 'item')}{label}, sha256 {sealed['sha256']}, signed by {names}")
     for line in calibration:
         print(line)
     print(f"lock: {sealed['path']}")
     return int(Exit.SHIP)
+
+
+def _label(text: str) -> str:
+    """What a version is called: one short line."""
+    if not text.strip() or len(text) > LONGEST_LABEL or not text.isprintable():
+        raise usage_error(
+            f"--label: expected a text of up to {LONGEST_LABEL} characters, got {clip(text, 60) or 'none'}"
+        )
+    return text.strip()
 
 
 def _extra(path: Path, given: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:

@@ -24,6 +24,7 @@ PACKAGES = {
     "rfc8785": "rfc8785",
     "safetensors": "safetensors",
     "selectolax": "selectolax",
+    "sqlalchemy": "sqlalchemy",
     "tokenizers": "tokenizers",
     "wordllama": "wordllama",
     "zstandard": "zstandard",
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered in words
-        given = parser(tuple(words[:2])).parse_args(words)
+        given = parser(tuple(words)).parse_args(words)
         module, _, function = given.handler.partition(":")
         _check_words(words)
         with remembering():

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.cli.say import print, show
 from ragworthy.errors import UsageError, usage_error
-from ragworthy.files import check_inside, check_ours, check_writable, write_whole
+from ragworthy.files import check_inside, check_ours, check_readable, check_writable, write_whole
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.suites import SUITES
 
 if TYPE_CHECKING:
     from ragworthy import flow
+    from ragworthy.cli.keep import Keeper
 
 
 # before anything is scored
@@ -60,13 +61,27 @@ def options(given: argparse.Namespace) -> dict[str, Any]:
         form_of(Path(name))
     if given.rows and form_of(Path(given.rows)) != "rows":
         raise usage_error(f"--rows: expected a .jsonl, .parquet or .csv file, got {given.rows}")
-    wants_rows = bool(given.rows) or any(form_of(Path(name)) == "rows" for name in given.output)
+    bundle = _check_proof(given)
+    wants_rows = bool(given.rows or bundle) or any(form_of(Path(name)) == "rows" for name in given.output)
     return {
         "unfrozen": given.unfrozen,
         "allow_gold_errors": given.allow_gold_errors,
         "jobs": given.jobs,
         "keep_rows": wants_rows,
     }
+
+
+def _check_proof(given: argparse.Namespace) -> str | None:
+    """Refuse what cannot become a bundle or a signature; the bundle, where one is asked for."""
+    bundle: str | None = getattr(given, "bundle", None)
+    key: str | None = getattr(given, "sign", None)
+    if bundle and Path(bundle).suffix != ".zip":
+        raise usage_error(f"--bundle: expected a .zip file, got {bundle}")
+    if key and not (bundle or given.receipt or given.command == "gate"):
+        raise usage_error("--sign: expected --receipt or --bundle besides it, got neither")
+    if key:
+        check_readable(Path(key).expanduser())
+    return bundle
 
 
 def guard(given: argparse.Namespace, requests: Sequence["flow.Request"], outputs: Sequence[str | None]) -> None:
@@ -94,22 +109,52 @@ def named_files(given: argparse.Namespace) -> list[str]:
 # scoring and writing
 
 
-def finish(given: argparse.Namespace, requests: Sequence["flow.Request"], receipt: Path | None) -> int:
-    """Score, write every file that was asked for, print."""
+def finish(
+    given: argparse.Namespace,
+    requests: Sequence["flow.Request"],
+    receipt: Path | None,
+    keep: "Keeper | None" = None,
+    also: Sequence[Path] = (),
+) -> int:
+    """Score, keep the run, write every file that was asked for, print. `also` is what `keep` writes."""
     from ragworthy import flow
 
     besides = [one.name for request in requests for one in _besides(request)]
-    outputs = [*given.output, given.rows, str(receipt) if receipt else None, *besides]
+    signed = [f"{receipt}.sig"] if receipt and given.sign else []
+    proof = [str(receipt) if receipt else None, *signed, given.bundle]
+    outputs = [*given.output, given.rows, *proof, *besides, *map(str, also)]
     if any(outputs):
         guard(given, requests, outputs)
     run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
+    if keep is not None and (attempts := keep.attempts(run)) is not None:
+        requests, run = [one._replace(attempts=attempts) for one in requests], flow.with_attempts(run, attempts)
     made = None
-    if receipt is not None:
+    root = receipt.parent if receipt is not None else Path(given.bundle).parent if given.bundle else None
+    if root is not None:
         from ragworthy import receipts
 
-        made = receipts.make(run, requests, receipt.parent)
+        made = receipts.make(run, requests, root)
     _write_besides(requests, run)
+    if made is not None:
+        _prove(given, run, requests, receipt, made)
+    if keep is not None:
+        keep.rest(run, made)
     return publish(given, run, (receipt, made) if receipt is not None and made is not None else None)
+
+
+def _prove(
+    given: argparse.Namespace, run: "flow.Run", requests: Sequence["flow.Request"], receipt: Path | None, made: bytes
+) -> None:
+    """Write what goes with a receipt: its signature, and the bundle of all that it rests on."""
+    key = Path(given.sign).expanduser() if given.sign else None
+    if key is not None and receipt is not None:
+        from ragworthy.proof.signing import SUFFIX, sign
+
+        write_whole(receipt.with_name(receipt.name + SUFFIX), sign(made + b"\n", key))
+    if given.bundle:
+        from ragworthy.proof import bundle
+
+        bundle.write(Path(given.bundle), made, run, requests, key)
 
 
 def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, bytes] | None = None) -> int:
@@ -127,7 +172,7 @@ def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, byt
     if given.quiet and given.format == "text":  # another format is asked for by whoever reads it
         print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
     else:
-        show(flow.render(report, given.format, colour=coloured(given)))
+        show(flow.render(report, given.format, colour=coloured(given), full=given.full))
     return int(report["exit_code"])
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.corpus.normalise import count_tokens
+from ragworthy.files import shown_path
 from ragworthy.ids import section_key, stable
 from ragworthy.load.chunks import read_chunks
 from ragworthy.load.sources import Block, FileSource, PlainFile, Source, open_source
@@ -119,7 +120,7 @@ def load_corpus(given: Any) -> Corpus:
         index = open_index(path)
         manifest = index.manifest
         lengths = {one.doc_id: one.bytes for one in manifest.documents}
-        found = _corpus(index.chunks, path.name, index.folder.sha256)
+        found = _corpus(index.chunks, shown_path(path), index.folder.sha256)
         return found._replace(
             lengths=found.lengths | lengths,
             index_hash=manifest.index_hash,

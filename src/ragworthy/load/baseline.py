@@ -1,11 +1,13 @@
 """An earlier report, as far as a comparison needs it."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from ragworthy.comparison.likeness import Made
 from ragworthy.errors import DataError, data_error
 from ragworthy.files import read_text, sha256_of, shown_path
 from ragworthy.gates import Baseline
@@ -72,6 +74,7 @@ class _Report(msgspec.Struct, frozen=True):
     verdict: str
     suites: dict[str, _Suite]
     gates: list[_Gate]
+    flips: dict[str, str] = {}
 
 
 class Earlier(NamedTuple):
@@ -86,6 +89,16 @@ class Earlier(NamedTuple):
     """What every metric said of every question."""
     rowless: str = ""
     """Why there are no rows, for people."""
+    flips: Mapping[str, Fraction] = {}
+    """The share of questions that changed between runs like it, by metric, where it was blessed."""
+
+    @property
+    def made(self) -> Made:
+        """How it was made, as far as that decides what it can be compared with."""
+        suite = self.suite
+        gold = next((one.sha256 for one in suite.inputs if one.role == "gold"), None)
+        loads = tuple(name for name in suite.slices if name.startswith("load="))
+        return Made(gold, suite.profile, suite.settings, suite.frozen, self.verdict, loads)
 
 
 def suites_in(path: Path) -> list[str]:
@@ -101,7 +114,16 @@ def load_report(path: Path, suite: str) -> Earlier:
         raise data_error("RW-B01", message, where=str(path), field=f"suites.{suite}")
     found = report.suites[suite]
     rows, rowless = _rows(found.rows, path, suite)
-    return Earlier(shown_path(path), sha256_of(path), report.verdict, found, report.gates, rows, rowless)
+    flips = {name: _share(text, path, name) for name, text in report.flips.items()}
+    return Earlier(shown_path(path), sha256_of(path), report.verdict, found, report.gates, rows, rowless, flips)
+
+
+def _share(text: str, path: Path, name: str) -> Fraction:
+    """A share that was written beside a blessed report."""
+    found = ratio(text)
+    if found is None or not 0 <= found <= 1:
+        raise data_error("RW-B01", f'expected a share, got "{text[:40]}"', where=str(path), field=f"flips.{name}")
+    return found
 
 
 def _rows(given: Any, path: Path, suite: str) -> tuple[Rows | None, str]:
@@ -148,4 +170,4 @@ def as_baseline(earlier: Earlier, unlike: str | None) -> Baseline:
         if number.exact is not None
     }
     thresholds = {(gate.metric, gate.op, gate.slice): gate.threshold for gate in earlier.gates}
-    return Baseline(values, thresholds, unlike, rows=earlier.rows, rowless=earlier.rowless)
+    return Baseline(values, thresholds, unlike, rows=earlier.rows, rowless=earlier.rowless, flips=earlier.flips)

@@ -202,6 +202,9 @@ def _explain_gold(value: dict[str, Any]) -> list[Found]:
     question = value.get("question")
     if question is not None and not isinstance(question, str):
         found.append(Found("RW-G03", "question", f"expected a string, got {described(question)}"))
+    cluster = value.get("cluster")
+    if cluster is not None and (isinstance(cluster, bool) or not isinstance(cluster, (str, int))):
+        found.append(Found("RW-G03", "cluster", f"expected a string or a whole number, got {described(cluster)}"))
     for field in ("gold_claim_substr", "gold_citations", "constraints"):
         found += _string_list(value, field, "RW-G03")
     reference = value.get("gold_reference")

@@ -36,6 +36,8 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True):
     corpus: dict[str, Any] | None = None
     evidence_sha256: str | None = None
     """The hash of all items as they are frozen, in their order; only where an item names evidence."""
+    label: str | None = None
+    """What people call this version of the set."""
 
 
 BOUND = frozenset({"gold_citations", "gold_groups", "relevant", "relevant_offsets", "index_hash", "bound"})

@@ -7,9 +7,10 @@ only a reference says what a right claim is, what looks for pieces of gold text 
 from collections.abc import Iterable
 from fractions import Fraction
 
+from ragworthy.metrics.causes import Blame, Steps, cause_of, stage_of
 from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.registry import metric
-from ragworthy.names import HARMLESS, Label, Stage
+from ragworthy.names import HARMLESS, Cause, Label
 
 SHIPPED = "shipped answers"
 
@@ -288,71 +289,93 @@ def _off(facts: Facts) -> bool:
     return found.contradicted or not (found.stated if found.details else found.num)
 
 
-def _refused(facts: Facts) -> tuple[Stage, str]:
-    """An answerable question was refused: because of what was retrieved, or in spite of it."""
-    if facts.by_text:
-        return Stage.REFUSAL, "refused although the gold set has an answer"
-    if facts.retrieved and facts.lost:
-        return Stage.RETRIEVAL, "refused, and the gold text is in no chunk that was retrieved"
-    if facts.retrieved:
-        return Stage.REFUSAL, "refused although gold evidence was retrieved"
-    if facts.unbound:
-        return Stage.INDEX, "refused, and no chunk of the corpus holds the gold evidence"
-    return Stage.RETRIEVAL, "refused, and no gold evidence was retrieved"
-
-
-def _uncited(facts: Facts) -> tuple[Stage, str]:
-    """Gold evidence was there and was not cited: a right claim is badly cited, a wrong one is badly written."""
-    if not facts.contains and facts.lost:
-        return Stage.RETRIEVAL, "the gold text is in no chunk that was retrieved"
-    if not facts.contains:
-        return Stage.GENERATION, "gold evidence was retrieved but not cited, and the claim lacks the gold text"
-    if facts.by_reference and _off(facts):
-        return (
-            Stage.GENERATION,
-            "gold evidence was retrieved but not cited, and the claim is not what the reference says",
-        )
-    return Stage.CITATION, "gold evidence was retrieved but not cited"
-
-
-def blame(facts: Facts, *, whole: bool = True) -> tuple[Stage, str]:
-    """The stage to look at first, and why.
+def steps_of(facts: Facts, k: int, *, whole: bool = True) -> Steps:
+    """The steps of a question to a right answer. Without evidence only its text can be judged.
 
     Where the corpus is not the `whole` index but what was retrieved from it, evidence that no chunk holds may be in the
     index all the same: it was not retrieved.
     """
-    facts = facts if whole else facts._replace(unbound=False)
-    what = label(facts)
-    if what is Label.MISSING:
-        return Stage.PIPELINE, "no trace was written for this question"
-    if what is Label.ERROR:
-        return Stage.PIPELINE, "an error instead of an answer"
-    if what is Label.EMPTY_CLAIM:
-        return Stage.GENERATION, "the claim is empty"
-    if what is Label.HALLUCINATION:
-        return Stage.REFUSAL, "answered although the gold set says that the corpus has no answer"
-    if what is Label.OVER_REFUSAL:
-        return _refused(facts)
-    if what is Label.OUT_OF_SCOPE:
-        return Stage.CITATION, "cites an id that was not retrieved"
-    if what is Label.ANS_NO_HIT:
-        if facts.retrieved:
-            return _uncited(facts)
-        if facts.unbound:
-            return Stage.INDEX, "no chunk of the corpus holds the gold evidence"
-        return Stage.RETRIEVAL, "no gold evidence was retrieved"
-    if what is Label.ANS_NO_CONTAIN and facts.compared is not None and facts.contains:
-        return Stage.GENERATION, (
-            "states another number than the reference"
-            if facts.compared.contradicted
-            else "states nothing of what the reference says"
-        )
-    if what is Label.ANS_NO_CONTAIN and facts.by_text:
-        return Stage.GENERATION, "the claim lacks the gold text"
-    if what is Label.ANS_NO_CONTAIN and facts.lost:
-        return Stage.RETRIEVAL, "cites gold evidence, but the gold text is in no chunk that was retrieved"
-    if what is Label.ANS_NO_CONTAIN:
-        return Stage.GENERATION, "cites the right evidence, but the claim lacks the gold text"
-    if what is Label.SCU_VIOLATION:
-        return Stage.CONSTRAINTS, "the locked constraints were not echoed or are contradicted"
-    return Stage.PIPELINE, "nothing to blame"
+    known = facts.answerable and not facts.by_text
+    said = facts.answerable and facts.shipped
+    return Steps(
+        answerable=facts.answerable,
+        present=facts.present,
+        errored=facts.errored,
+        refused=facts.refused,
+        in_corpus=not facts.gone if known and whole and (facts.gone or facts.supportable) else None,
+        retrieved=facts.retrieved and not facts.lost if known else None,
+        in_top=k in facts.any_in_top if known else None,
+        cited=facts.hit if known and said else None,
+        in_scope=facts.in_scope if known and said else None,
+        right=is_right(facts) if said else None,
+        kept=facts.kept if said and facts.constrained else None,
+    )
+
+
+def is_right(facts: Facts) -> bool:
+    """Whether a claim says what the gold set says, whatever it cites."""
+    return facts.claim and facts.contains and not (facts.by_reference and _off(facts))
+
+
+def blame(facts: Facts, k: int, *, whole: bool = True) -> Blame:
+    """What went wrong, the stage to look at first, and why; nothing where the question is as it should be."""
+    if label(facts) in HARMLESS:
+        return Blame(None, None, "nothing to blame")
+    cause = cause_of(steps_of(facts, k, whole=whole))
+    return Blame(cause, stage_of(cause), _why(facts, k, cause))
+
+
+def _why(facts: Facts, k: int, cause: Cause | None) -> str:
+    """The reason in words. Those that are always the same stand in a table; the others depend on the claim."""
+    if cause in _WHYS:
+        return _WHYS[cause]
+    if cause is Cause.REFUSED:
+        known = "the gold set has an answer" if facts.by_text else "gold evidence was retrieved"
+        return f"refused although {known}"
+    if cause is Cause.NOT_CITED:
+        return f"gold evidence was retrieved but not cited{_wrong_too(facts)}"
+    if cause is Cause.CLAIM_WRONG:
+        return _wrong(facts)
+    seen = _unfound(facts, k, cause)
+    return f"refused, and {seen}" if facts.refused else seen
+
+
+_WHYS = {
+    Cause.MISSING: "no trace was written for this question",
+    Cause.TARGET_ERROR: "an error instead of an answer",
+    Cause.ANSWERED: "answered although the gold set says that the corpus has no answer",
+    Cause.OUT_OF_SCOPE: "cites an id that was not retrieved",
+    Cause.CONSTRAINT_BROKEN: "the locked constraints were not echoed or are contradicted",
+}
+
+
+def _unfound(facts: Facts, k: int, cause: Cause | None) -> str:
+    """Gold evidence that never reached the answer."""
+    if cause is Cause.NOT_IN_CORPUS:
+        return "no chunk of the corpus holds the gold evidence"
+    if cause is Cause.BELOW_K:
+        return f"gold evidence comes only after the first {k}"
+    if not facts.retrieved:
+        return "no gold evidence was retrieved"
+    lost = "the gold text is in no chunk that was retrieved"
+    return f"cites gold evidence, but {lost}" if facts.hit else lost
+
+
+def _wrong_too(facts: Facts) -> str:
+    """What is wrong with a claim besides its citations."""
+    if is_right(facts):
+        return ""
+    if not facts.claim:
+        return ", and the claim is empty"
+    return f", and the claim {'is not what the reference says' if facts.contains else 'lacks the gold text'}"
+
+
+def _wrong(facts: Facts) -> str:
+    """What is wrong with a claim that cites the right evidence, or has none to cite."""
+    if not facts.claim:
+        return "the claim is empty"
+    if facts.compared is not None and facts.contains:
+        contradicted = facts.compared.contradicted
+        return f"states {'another number than the reference' if contradicted else 'nothing of what the reference says'}"
+    lacks = "the claim lacks the gold text"
+    return lacks if facts.by_text else f"cites the right evidence, but {lacks}"

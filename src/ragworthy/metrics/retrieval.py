@@ -10,7 +10,6 @@ from functools import lru_cache, partial
 from ragworthy.metrics.facts.convergence import CHAOS, FORWARD, Question, mark, run_marks
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import metric
-from ragworthy.names import Label, Stage
 
 _CASES, _NO_CASES = "answerable questions", "no answerable question with relevant blocks"
 _ANSWERED, _NO_ANSWER = "answered questions", "nothing was answered"
@@ -342,54 +341,3 @@ def token_coverage(facts: Facts) -> Fraction | None:
 def missing(question: Question) -> bool | None:
     """Number of gold questions without any trace."""
     return not question.runs
-
-
-def label(facts: Facts, k: int) -> Label:
-    """What became of one run: the first label that applies."""
-    if not facts.present:
-        return Label.MISSING
-    if facts.errored:
-        return Label.ERROR
-    if not facts.answerable:
-        return Label.UNANSWERABLE
-    if facts.answers and not facts.answered:
-        return Label.NOT_CITED
-    if facts.answers and not facts.covered:
-        return Label.NOT_COVERED
-    if facts.answers and facts.accurate is False:
-        return Label.OFF_TARGET
-    if not any(0 < rank <= k for rank in facts.blocks):
-        return Label.NOT_RETRIEVED
-    if facts.far:
-        return Label.FAR_OFF
-    return Label.OK
-
-
-def blame(facts: Facts, k: int, *, whole: bool = True) -> tuple[Stage, str]:
-    """The stage to look at first, and why; what a corpus lacks is not in the index where it is the `whole` of it."""
-    what = label(facts, k)
-    found = any(0 < rank <= k for rank in facts.blocks)
-    if what is Label.MISSING:
-        return Stage.PIPELINE, "no trace was written for this question"
-    if what is Label.ERROR:
-        return Stage.PIPELINE, "an error instead of results"
-    if facts.gone and whole and what in (Label.NOT_COVERED, Label.OFF_TARGET, Label.NOT_RETRIEVED):
-        return Stage.INDEX, "the text that answers it is not in this index"
-    if what is Label.NOT_CITED:
-        return Stage.CITATION, "nothing is cited"
-    if what in (Label.NOT_COVERED, Label.OFF_TARGET) and found and not facts.by_rank:
-        where = "another section" if what is Label.NOT_COVERED else "other bytes"
-        return Stage.CITATION, f"a relevant block is among the first {k}, but {where} is cited"
-    if what is Label.OFF_TARGET and not found:
-        return Stage.CHUNKING, "the anchor section is cited, but not the bytes that answer"
-    if what is Label.FAR_OFF:
-        return Stage.INDEX, "the cited text is as far from the question as unrelated text"
-    if what in (Label.NOT_COVERED, Label.OFF_TARGET, Label.NOT_RETRIEVED):
-        if 0 < facts.anchor <= k and not found:
-            return Stage.CHUNKING, f"the anchor section is among the first {k}, but no relevant block of it"
-        if facts.blocks and any(facts.blocks):
-            return Stage.RANKING, f"the first relevant block is at rank {min(filter(None, facts.blocks))}"
-        if facts.negative:
-            return Stage.RETRIEVAL, f"a hard negative is at rank {facts.negative}, and no relevant block was returned"
-        return Stage.RETRIEVAL, "no relevant block was returned"
-    return Stage.PIPELINE, "nothing to blame"

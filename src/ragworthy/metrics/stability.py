@@ -6,6 +6,8 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from ragworthy.metrics.answers import steps_of
+from ragworthy.metrics.causes import Steps, depth_of
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.pieces import needed, tells
 from ragworthy.metrics.registry import metric
@@ -35,6 +37,8 @@ class Said(NamedTuple):
     found: bool
     """Whether gold evidence was retrieved."""
     retrieved: tuple[str, ...]
+    steps: Steps
+    """The steps to a right answer that it took."""
 
 
 class Broken(NamedTuple):
@@ -82,23 +86,30 @@ def canon(text: str) -> str:
 
 def said_by(rules: f.Rules) -> Callable[[Gold, Run], Said]:
     """A function that establishes what a run says, with refusals and hits as in the answers suite."""
-    flags_of = f.trace_flags(rules)
+    flags_of, gold_flags = f.trace_flags(rules), f.gold_flags(rules)
 
     def said(gold: Gold, run: Run) -> Said:
         answer = run.answer_json if run.error is None else None
         trace = Trace(qid=run.name, retrieved_ids=run.retrieved_ids, answer_json=answer, error=run.error)
-        facts = f.unpack(flags_of(gold, trace), rules.ks)
+        facts = f.unpack(gold_flags(gold) | flags_of(gold, trace), rules.ks)
         claim = canon(answer.claim or "") if answer is not None and facts.claim else None
+        contains = claim is not None and _contains(gold, claim, rules.short_words)
+        echoed = _echoed(gold.constraints or [], answer.constraints_echo if answer is not None else None)
+        steps = steps_of(facts, depth_of(rules.ks))
         return Said(
             refused=facts.refused,
             errored=facts.errored,
             claim=claim,
-            contains=claim is not None and _contains(gold, claim, rules.short_words),
+            contains=contains,
             hit=facts.hit,
-            echoed=_echoed(gold.constraints or [], answer.constraints_echo if answer is not None else None),
+            echoed=echoed,
             cited=frozenset() if facts.refused or answer is None else _ids(answer.citations),
             found=facts.retrieved,
             retrieved=tuple(run.retrieved_ids or ()),
+            steps=steps._replace(
+                right=None if steps.right is None else contains,
+                kept=echoed if steps.right is not None and gold.constraints else None,
+            ),
         )
 
     return said

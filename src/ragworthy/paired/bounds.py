@@ -166,8 +166,8 @@ def lost(
     old_whole, new_whole = sum(whole for _, whole in old), sum(whole for _, whole in new)
     if not old_whole or not new_whole:
         return None
-    old_rate = Fraction(sum((part for part, _ in old), Fraction(0)), old_whole)
-    new_rate = Fraction(sum((part for part, _ in new), Fraction(0)), new_whole)
+    old_rate = Fraction(sum(part for part, _ in old), old_whole)
+    new_rate = Fraction(sum(part for part, _ in new), new_whole)
     before, after, cases = float(old_rate), float(new_rate), len(old)
     pulls: dict[str, list[float]] = {}
     for (part, whole), (new_part, after_whole), cluster in zip(old, new, clusters, strict=True):

@@ -7,10 +7,16 @@ import math
 from fractions import Fraction
 
 from ragworthy.paired.bounds import normal
+from ragworthy.stats import wilson
 
 _Z1 = 1.6448536269514722
 _Z2 = 0.8416212335729143
 _Z95 = 1.959963984540054
+POWER = 0.80
+ASSUMED = 0.05
+"""The share of questions that flip between two runs of the same pipeline, where nothing is known of it."""
+EXACTLY = 2_000
+"""Up to so many cases they are counted exactly; beyond, the formula lacks about 1.5 %."""
 
 
 def flips_of(cases: int, flips: int) -> float:
@@ -90,13 +96,73 @@ def cases_for(op: str, threshold: float | Fraction, rate: float | Fraction) -> i
     return max(1, math.ceil((spread / room) ** 2))
 
 
-def shrunk(op: str, num: int, den: int) -> Fraction:
+def chance(op: str, threshold: float | Fraction, rate: float | Fraction, cases: int) -> float:
+    """How often an interval gate passes with so many cases at a true rate: exactly, over all numbers of good cases.
+
+    >>> round(chance("<=", 0.05, 0.02, 73), 3), round(chance(">=", 0.80, 0.90, 16), 3), chance(">=", 0.80, 0.9, 0)
+    (0.229, 0.185, 0.0)
+    """
+    if cases < 1:
+        return 0.0
+    share, limit = (rate, threshold) if op == ">=" else (1 - rate, 1 - Fraction(threshold))
+    fewest = _fewest_good(float(limit), cases)
+    return 0.0 if fewest is None else _at_least(fewest, cases, min(1.0, max(0.0, float(share))))
+
+
+def cases_to_show(op: str, threshold: float | Fraction, rate: float | Fraction) -> int | None:
+    """The same as `cases_for`, by the exact chance: the fewest cases from which on it stays at four of five.
+
+    >>> cases_to_show("<=", 0.05, 0.02), cases_to_show(">=", 0.80, 0.85), cases_to_show(">=", 0.80, 0.80)
+    (337, 481, None)
+    """
+    first = cases_for(op, threshold, rate)
+    if first is None or first > EXACTLY:
+        return None if first is None else rounded(1.015 * first)
+    last = first + first // 12 + 40
+    below = (cases for cases in range(last, first - 1, -1) if chance(op, threshold, rate, cases) < POWER)
+    return 1 + next(below, first - 1)
+
+
+def _fewest_good(limit: float, cases: int) -> int | None:
+    """The fewest good cases with which the interval is wholly above a limit; None where not even all are enough."""
+
+    def passes(good: int) -> bool:
+        interval = wilson(good, cases)
+        return interval is not None and interval.low >= limit
+
+    if not passes(cases):
+        return None
+    low, high = -1, cases
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return high
+
+
+def _at_least(fewest: int, cases: int, share: float) -> float:
+    """The chance of at least so many good cases, summed from the likelier end of the shorter tail."""
+    if share in (0.0, 1.0) or fewest <= 0:
+        return 1.0 if fewest <= 0 or share == 1.0 else 0.0
+    if fewest <= cases * share:
+        return 1.0 - _at_least(cases - fewest + 1, cases, 1.0 - share)
+    log = math.lgamma(cases + 1) - math.lgamma(fewest + 1) - math.lgamma(cases - fewest + 1)
+    term = math.exp(log + fewest * math.log(share) + (cases - fewest) * math.log1p(-share))
+    total, odds = 0.0, share / (1.0 - share)
+    for good in range(fewest, cases + 1):
+        total += term
+        term *= (cases - good) / (good + 1) * odds
+        if term < total * 1e-16:
+            break
+    return min(1.0, total)
+
+
+def shrunk(op: str, num: int | Fraction, den: int) -> Fraction:
     """A rate that was seen with one bad case more, for `cases_for`: a clean set is not a perfect system.
 
     >>> shrunk(">=", 20, 20), shrunk("<=", 0, 19)
     (Fraction(20, 21), Fraction(1, 20))
     """
-    return Fraction(num, den + 1) if op == ">=" else Fraction(num + 1, den + 1)
+    return Fraction(num) / (den + 1) if op == ">=" else Fraction(num + 1) / (den + 1)
 
 
 def about_in_all(cases: int, worse: int, better: int) -> int | None:
@@ -109,10 +175,27 @@ def about_in_all(cases: int, worse: int, better: int) -> int | None:
     """
     if worse <= better:
         return None
-    drop, flips = (worse - better) / cases, flips_of(cases, worse + better)
+    return about_for((worse - better) / cases, flips_of(cases, worse + better))
+
+
+def about_for(drop: float, flips: float, gates: int = 1) -> int:
+    """Roughly how many cases prove a loss, where so many questions flip, those that were lost included.
+
+    >>> about_for(0.03, 17 / 202), about_for(0.03, 17 / 202, gates=5)
+    (620, 1000)
+    """
+    z = _Z1 if gates == 1 else normal(1 - 0.05 / gates)
     inside = max(0.0, flips - drop * drop)
-    needed = 1.06 * (_Z1 * math.sqrt(flips) + _Z2 * math.sqrt(inside)) ** 2 / (drop * drop) + 5
-    return _rounded(needed)
+    return rounded(1.06 * (z * math.sqrt(flips) + _Z2 * math.sqrt(inside)) ** 2 / (drop * drop) + 5)
+
+
+def about_to_exclude(room: float, flips: float) -> int:
+    """Roughly how many cases exclude a loss beyond the tolerance, where so much of it is left.
+
+    >>> about_to_exclude(0.02, 0.05)
+    830
+    """
+    return rounded(1.06 * (_Z1 + _Z2) ** 2 * flips / (room * room) + 5)
 
 
 def about_more(cases: int, worse: int, better: int) -> int | None:
@@ -122,10 +205,14 @@ def about_more(cases: int, worse: int, better: int) -> int | None:
     (420, 0, None)
     """
     needed = about_in_all(cases, worse, better)
-    return None if needed is None else _rounded(max(0, needed - cases))
+    return None if needed is None else rounded(max(0, needed - cases))
 
 
-def _rounded(number: float) -> int:
-    """Up, to two digits."""
+def rounded(number: float) -> int:
+    """Up, to two digits: what is advised is no more exact than that.
+
+    >>> rounded(615.6), rounded(7), rounded(0)
+    (620, 7, 0)
+    """
     step = int(10 ** max(0, len(str(math.floor(number))) - 2))
     return math.ceil(number / step) * step

@@ -142,8 +142,8 @@ class Declared(NamedTuple):
     """The order of flags in `--help`; those that are not named come last."""
     forms: Mapping[str, tuple[str, ...]] = {}
     """Which files belong together, by the setting `form`, where there is a choice."""
-    items: str = ""
-    """What `--help` says of `--item`, in a suite that can show single items (`Suite.items`)."""
+    items: str = "show one question with everything known of it instead of the report (repeatable)"
+    """What `--help` says of `--item`; empty in a suite that cannot show single items (`Suite.items`)."""
     plugin: Any = None
     """The package it comes from, where that is not this one."""
 
@@ -240,6 +240,11 @@ class Declared(NamedTuple):
         """Whether an input must be there: it is needed, and no other can stand in its place."""
         others = [other for other in self.inputs if other.receipt_role == one.receipt_role and not other.several]
         return one.needed and len(others) == 1
+
+    @property
+    def written(self) -> frozenset[str]:
+        """The keys of what it writes besides a report."""
+        return frozenset(one.key for one in self.inputs if one.written)
 
     def by_role(self, role: str) -> Input | None:
         """The first input with this name in receipts."""

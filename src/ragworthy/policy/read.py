@@ -1,9 +1,10 @@
 """The policy file: which suites run on what, and which gates hold. Every mistake is named by the path of its key."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ragworthy.errors import policy_error
@@ -11,11 +12,12 @@ from ragworthy.files import read_text
 from ragworthy.gates import AGAINST, Gate, Waiver, name_of, with_defaults, with_evidence
 from ragworthy.load.checker import Checker, load_toml, shown
 from ragworthy.load.keys import KEYS
-from ragworthy.load.plugins import Plugin, load_metrics, using_metrics
+from ragworthy.load.plugins import Plugin, load_file, load_metrics, using_metrics
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, SUITES
 from ragworthy.policy.gate_checks import EVIDENCE, Known
 from ragworthy.policy.gate_text import DEFAULTS, parse_gates
+from ragworthy.policy.kept import BLESSED, Kept, blessed_path, parse_baseline, parse_kept
 from ragworthy.policy.proofs import parse_proving
 from ragworthy.policy.sections import Section, Suites, every_key, paths_of, sections
 from ragworthy.proving import Proving
@@ -38,6 +40,7 @@ class Policy(NamedTuple):
     """The day on which its waivers were judged."""
     plugins: tuple[Plugin, ...] = ()
     """Metrics from elsewhere, loaded."""
+    history: Kept = Kept()
     proving: Proving = Proving()
     cluster: str = "document"
 
@@ -61,24 +64,40 @@ def find_policy(given: str | None) -> Path:
 
 def load_policy(path: Path, suites: Suites, *, today: date | None) -> Policy:
     """Read and check a policy. `today` decides about waivers; None leaves their dates alone."""
+    return parse_policy(policy_table(path), suites, path.as_posix(), path, today)
+
+
+def policy_table(path: Path, name: str = "") -> dict[str, Any]:
+    """What a policy file says; `name` is that of the file where it had another one."""
     table = load_toml(path)
-    where = path.as_posix()
-    if path.name == "pyproject.toml":
+    if (name or path.name) == "pyproject.toml":
         tool = table.get("tool")
         table = tool.get("ragworthy", {}) if isinstance(tool, dict) else {}
         if not isinstance(table, dict) or not table:
-            raise policy_error("RW-P08", "expected a table [tool.ragworthy], got none", where=where)
-    return parse_policy(table, suites, where, path, today)
+            raise policy_error("RW-P08", "expected a table [tool.ragworthy], got none", where=path.as_posix())
+    return table
 
 
-def parse_policy(table: dict[str, Any], suites: Suites, where: str, path: Path | None, today: date | None) -> Policy:
-    """A policy from its table."""
+def parse_policy(
+    table: dict[str, Any],
+    suites: Suites,
+    where: str,
+    path: Path | None,
+    today: date | None,
+    elsewhere: Mapping[str, Path] = MappingProxyType({}),
+) -> Policy:
+    """A policy from its table; `elsewhere` says where files of plugins are that are not where they are named."""
     suites.also(key for key, value in table.items() if isinstance(value, dict))
     check = Checker(where)
     check.known(table, every_key(suites)[""], "")
     named = check.strings(table, "plugins", "") or ()
     folder = path.parent if path is not None else Path()
-    loaded = [load_metrics(name, folder, where=where, field=f"plugins[{nth}]") for nth, name in enumerate(named)]
+    loaded = [
+        load_file(elsewhere[name], name)
+        if name in elsewhere
+        else load_metrics(name, folder, where=where, field=f"plugins[{nth}]")
+        for nth, name in enumerate(named)
+    ]
     with using_metrics(loaded, where):
         return _parse(check, table, suites, path, today)._replace(plugins=tuple(loaded))
 
@@ -109,10 +128,10 @@ def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | N
     check.known(freeze, KEYS["freeze"], "freeze.")
     how = parse_proving(check, table)
     signers = check.strings(freeze, "signers", "freeze.") or ()
-    baseline = check.take(table, "baseline", str, "", "a path")
+    baseline, kept = parse_baseline(check, table), parse_kept(check, table)
     check.stop()
     policy = Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today)
-    return policy._replace(proving=how.proving, cluster=how.cluster)
+    return policy._replace(proving=how.proving, cluster=how.cluster, history=kept)
 
 
 def _with_defaults(
@@ -228,5 +247,7 @@ def _whole_name(written: str, *, known: Known, k: int, only: str | None) -> str 
 
 def resolve(policy: Policy, written: str) -> Path:
     """A path of the policy, relative to the policy's folder."""
+    if written.startswith(BLESSED):
+        return blessed_path(policy.folder, written.removeprefix(BLESSED))
     path = Path(written)
     return path if path.is_absolute() else policy.folder / path

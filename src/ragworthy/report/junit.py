@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from ragworthy.metrics.registry import suite_of
+from ragworthy.report.blamed import named
 from ragworthy.report.part import Voices
 from ragworthy.report.show import gate_name
 from ragworthy.safe import xml
@@ -75,5 +76,5 @@ def _offenders(report: dict[str, Any], gate: dict[str, Any], voices: Voices) -> 
             shown = one["claim"] is not None or voice.claims_always
             claim = f"; claim: {clip(one['claim'] or '', 300)}" if shown else ""
             wanted = f"; expected: {clip(one['expected'], 300)}" if one.get("expected") else ""
-            lines.append(xml(f"{one['qid']} {one['label']} {one['stage']}: {one['why']}{claim}{wanted}"))
+            lines.append(xml(f"{one['qid']} {one['label']} {named(one)}: {one['why']}{claim}{wanted}"))
     return "\n".join(lines)

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report import compared
-from ragworthy.report.part import Voice, Voices, blamed, partial_notes
+from ragworthy.report import blamed as blame
+from ragworthy.report import compared, panel
+from ragworthy.report.changes import lead
+from ragworthy.report.part import Voice, Voices, blamed, partial_notes, to_look
 from ragworthy.report.show import (
     cases,
     counted,
@@ -44,7 +46,8 @@ def render(report: dict[str, Any], voices: Voices, *, limit: int = LIMIT) -> str
     for suite, body in report["suites"].items():
         gated = limits(report)
         head += _metrics(suite, body, gated, voices(suite))
-        optional += [_offenders(body), _warnings(body), _slices(body, gated), _inputs(body)]
+        limits_of = _limits(suite, body)
+        optional += [_offenders(report, suite, voices), _warnings(body), limits_of, _slices(body, gated), _inputs(body)]
     return _fit(head, optional, tail, limit)
 
 
@@ -100,7 +103,8 @@ def _bytes(lines: list[str]) -> int:
 
 def _head(report: dict[str, Any], voices: Voices) -> list[str]:
     lines: list[str] = [fill("## {} Ragworthy: {}", _MARK[report["verdict"]], report["verdict"]), ""]
-    notes = [fill("- {}", line) for suite, body in report["suites"].items() for line in voices(suite).lead(body)]
+    suites = report["suites"].items()
+    notes = [fill("- {}", line) for suite, body in suites for line in (*voices(suite).lead(body), *lead(body))]
     notes += [fill("- {}", note) for note in partial_notes(report, voices)]
     notes += [fill("- not valid: {}", reason) for reason in report["invalid"]]
     lines += [*notes, ""] if notes else []
@@ -141,6 +145,7 @@ def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]],
         lines += [fill("Labels: {}", counted(body["labels"])), ""]
     if body["stages"]:
         lines += [fill("Stages to blame: {}", counted(body["stages"])), ""]
+    lines += [fill("- {}", line) for line in blame.lines(body)]
     lines += [fill("- {}", line) for line in voice.lines(body)]
     for table in voice.tables(body):
         lines += ["", *_table(table.header, table.rows), ""]
@@ -158,19 +163,22 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [row(header), "|---" * len(header) + "|", *map(row, rows)]
 
 
-def _offenders(body: dict[str, Any]) -> list[str]:
+def _offenders(report: dict[str, Any], suite: str, voices: Voices) -> list[str]:
+    body = report["suites"][suite]
     if not body["offenders"]:
         return []
     known = any("expected" in one for one in body["offenders"])
     header, cells = _ANSWERED if "score" in body["offenders"][0] else _EXPECTED if known else _CLAIMED
-    return [f"### Worst offenders{of_all(body)}", "", *_table(header, map(cells, body["offenders"])), ""]
+    look = to_look(report, suite, voices, body["offenders"][0]["qid"])
+    last = [fill("Everything about one of them: {}", code(look)), ""] if look else []
+    return [f"### Worst offenders{of_all(body)}", "", *_table(header, map(cells, body["offenders"])), "", *last]
 
 
 def _claimed(one: dict[str, Any]) -> tuple[str, ...]:
     return (
         one["qid"],
         one["label"],
-        f"{one['stage']}: {one['why']}",
+        f"{blame.named(one)}: {one['why']}",
         clip(one["claim"] or "", 200),
         _ids(one["citations"]),
         _ids(one["gold_citations"]),
@@ -188,7 +196,7 @@ def _answered(one: dict[str, Any]) -> tuple[str, ...]:
         one["qid"],
         one["label"],
         f"{one['score']:g}",
-        f"{one['stage']}: {one['why']}",
+        f"{blame.named(one)}: {one['why']}",
         clip(one["question"] or "", 120),
         _ids(one["citations"]),
         _ids(one["gold_citations"]),
@@ -211,6 +219,10 @@ def _warnings(body: dict[str, Any]) -> list[str]:
         said = fill("{} ({})", warning["message"], warning["code"])
         lines.append(fill("- {}: {}", code(warning["where"]), said) if warning["where"] else fill("- {}", said))
     return ["### Warnings", "", *lines, ""] if lines else []
+
+
+def _limits(suite: str, body: dict[str, Any]) -> list[str]:
+    return [f"### {panel.TITLE}", "", *(fill("- {}", line) for line in panel.lines(suite, body)), ""]
 
 
 def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:

@@ -6,9 +6,8 @@ from typing import Any
 
 from ragworthy import gates as g
 from ragworthy.names import REPORT_SCHEMA, VERSION, exit_code
-from ragworthy.report import compared, show
+from ragworthy.report import able, compared, show
 from ragworthy.report.part import Part
-from ragworthy.stats import cases_needed
 
 
 def assemble(parts: Sequence[Part]) -> dict[str, Any]:
@@ -99,7 +98,7 @@ def _gate(one: g.Judged) -> dict[str, Any]:
         "evidence": gate.evidence,
         "min_n": gate.min_n,
         "optional": gate.optional,
-        "note": compared.note(one) or too_small(one),
+        "note": compared.note(one) or able.note(one),
     }
     if gate.op in g.AGAINST:
         entry["baseline"] = None if one.baseline is None else float(one.baseline)
@@ -152,37 +151,3 @@ def _interval(value: g.Value, limit: Fraction) -> str:
     """Both ends, and what clusters make of them."""
     ends = " … ".join(show.bound(end, limit) for end in value.interval or ())
     return f"{ends}{show.design_effect(value.deff)}"
-
-
-def too_small(one: g.Judged) -> str | None:
-    """What this many cases cannot show, and how many would be needed; None when there are enough.
-
-    >>> gate = g.Gate("answers.under_refusal", "<=", "0.05")
-    >>> value = g.Value(0, 20, None, (0.0, 0.16113), "lower", "unanswerable questions", "answered")
-    >>> too_small(g.Judged(gate, g.Outcome.PASS, "", value))
-    '0 of 20 unanswerable questions answered: the true rate may still be 16 %; 73 clean cases are needed to show 5 %'
-    """
-    gate, value = one.gate, one.value
-    if value is None or not value.size or value.interval is None or gate.op not in (g.MIN, g.MAX):
-        return None
-    if not value.rate or one.by_errors:
-        return None
-    needed = cases_needed(gate.op, Fraction(gate.threshold) / value.top)
-    if needed is None or value.size >= max(needed):
-        return None
-    low, high = value.interval
-    limit_at = Fraction(gate.threshold)
-    if (high < limit_at) if gate.op == g.MIN else (low > limit_at):
-        return None  # it fails beyond doubt
-    of = f"{value.num} of {value.den}" if value.counts else f"{value.n}"
-    cases = value.cases.removesuffix("s") if of == "1" else value.cases
-    seen = f"{of} {cases}{f' {value.event}' if value.counts else ''}"
-    if value.independent is not None:
-        seen = f"{seen}, {value.independent} of them different"
-    limit = gate.threshold if value.top != 1 else show.percent(float(Fraction(gate.threshold)))
-    if value.size < needed.to_pass:
-        ends = [f"{end:.1f}" if value.top != 1 else show.percent(end) for end in (low, high)]
-        doubt = ends[1] if gate.op == g.MAX else f"as low as {ends[0]}"
-        what = "rate" if value.top == 1 else "mean"
-        return f"{seen}: the true {what} may still be {doubt}; {needed.to_pass} clean cases are needed to show {limit}"
-    return f"{seen}: {needed.to_fail} cases are needed before a failure at {limit} could be shown"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from ragworthy import gates as g
 from ragworthy.codes import CATALOGUE
 from ragworthy.names import RELEASE, SMOKE, Outcome
+from ragworthy.report import able
 from ragworthy.report.show import plural
 
 
@@ -62,6 +63,9 @@ class Voice(Protocol):
     def pulls_down(self, offender: dict[str, Any], metric: str) -> bool:
         """Whether an offender of the report has to do with a metric."""
 
+    def looking(self, body: dict[str, Any], policy: str | None, qid: str) -> str:
+        """The command that shows one question of the report; nothing where there is none."""
+
 
 Voices = Callable[[str], Voice]
 """The voice of a suite by its name; handed in, because renderers stand below the suites."""
@@ -69,7 +73,8 @@ Voices = Callable[[str], Voice]
 
 def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
     """What the verdict does not cover, or what it rests on, that nobody should overlook."""
-    notes = []
+    attempts = report.get("attempts", {"count": 1})
+    notes = [attempted(attempts)] if attempts["count"] > 1 else []
     for suite, body in report["suites"].items():
         if (body.get("subset") or {}).get("scored") == "subset":
             notes.append("the dev subset only: the whole set was not scored")
@@ -77,6 +82,17 @@ def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
             notes.append(voices(suite).reference_note)
         notes += [one["message"] for one in body.get("warnings", ()) if one["code"] in LEADING]
     return notes
+
+
+def attempted(attempts: Mapping[str, Any]) -> str:
+    """How often this was tried, in words.
+
+    >>> attempted({"count": 3, "chain": ["…", "…"], "commit": "4f1c2d3e4f5a6b7c"})
+    'attempt 3 on this gold set and commit 4f1c2d3e4f5a'
+    """
+    count, commit = attempts["count"], attempts["commit"]
+    nth = "the first attempt" if count == 1 else f"attempt {count:,}"
+    return f"{nth} on this gold set and commit {commit[:12]}"
 
 
 def blamed(report: dict[str, Any], voices: Voices) -> list[dict[str, Any]]:
@@ -93,6 +109,12 @@ def blamed(report: dict[str, Any], voices: Voices) -> list[dict[str, Any]]:
             )
             (first if guilty else rest).append(one)
     return first + rest
+
+
+def to_look(report: dict[str, Any], suite: str, voices: Voices, qid: str) -> str:
+    """The command that shows one question of a report; nothing where none would."""
+    policy = (report.get("provenance") or {}).get("policy")
+    return voices(suite).looking(report["suites"][suite], policy["path"] if policy else None, qid)
 
 
 LEADING = ("RW-W93",)
@@ -142,6 +164,8 @@ def release_warnings(frozen: Frozen, baseline_verdict: str | None, judged: Seque
         if one.previous is not None and _looser(one):
             message = f"{g.name_of(one.gate)}: the threshold was {one.previous}, now it is {one.gate.threshold}"
             entries.append(plain("RW-W23", message, 0))
+    if sharp := able.sharp_note(judged):
+        entries.append(plain("RW-W115", sharp, 0))
     return entries + _proven(judged)
 
 

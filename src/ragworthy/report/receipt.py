@@ -3,15 +3,16 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
-from ragworthy.errors import DataError, data_error
+from ragworthy.errors import data_error
 from ragworthy.files import read_bytes, sha256_of, write_whole
 from ragworthy.names import VERSION, Verdict
 from ragworthy.records import SchemaOnly, explained
@@ -22,16 +23,23 @@ SCHEMA = "ragworthy.receipt/1"
 
 
 def build(
-    report: dict[str, Any], parts: Sequence[Part], request: dict[str, Any], files: dict[str, Path], root: Path
+    report: dict[str, Any],
+    parts: Sequence[Part],
+    request: dict[str, Any],
+    files: dict[str, Path],
+    root: Path,
+    moved: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
-    """The canonical bytes. `files` are all inputs by role; their paths are kept relative to `root`."""
+    """The canonical bytes. `files` are all inputs by role; their paths are kept relative to `root`, those of `moved` as
+    they were.
+    """
     import rfc8785
 
     body = {
         "schema": SCHEMA,
         "tool": {"name": "ragworthy", "version": VERSION},
         "inputs": [
-            {"role": role, "path": _relative(path, root), "sha256": sha256_of(path)}
+            {"role": role, "path": moved.get(role) or _relative(path, root), "sha256": sha256_of(path)}
             for role, path in sorted(files.items())
         ],
         "request": request,
@@ -40,9 +48,16 @@ def build(
         "invalid": report["invalid"],
         "verdict": report["verdict"],
         "exit_code": report["exit_code"],
-        "report_sha256": hashlib.sha256(rfc8785.dumps(_written(_derived(report)))).hexdigest(),
+        "report_sha256": report_hash(report),
     }
     return rfc8785.dumps(_written(body))
+
+
+def report_hash(report: dict[str, Any]) -> str:
+    """The hash of a report, without the paths people happened to type."""
+    import rfc8785
+
+    return hashlib.sha256(rfc8785.dumps(_written(_derived(report)))).hexdigest()
 
 
 _OF_GATE = ("metric", "op", "threshold", "slice", "evidence", "num", "den", "outcome", "waiver")
@@ -88,7 +103,8 @@ def _derived(report: dict[str, Any]) -> dict[str, Any]:
     for name, suite in report["suites"].items():
         inputs = [{key: one[key] for key in ("role", "sha256", "records")} for one in suite["inputs"]]
         warnings = [{key: one[key] for key in ("code", "count", "qids")} for one in suite["warnings"]]
-        suites[name] = suite | {"inputs": inputs, "warnings": warnings}
+        compared = {"compared": suite["compared"] | {"against": None}} if suite.get("compared") else {}
+        suites[name] = suite | {"inputs": inputs, "warnings": warnings} | compared
     return report | {"suites": suites, "provenance": None}
 
 
@@ -136,6 +152,14 @@ class AskedGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """Whether nobody named it; what an earlier version wrote does not say."""
 
 
+class AskedAttempts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How often this was tried."""
+
+    count: int
+    chain: list[str]
+    commit: str
+
+
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """What the files do not say: flags; without a policy the settings and gates too."""
 
@@ -154,6 +178,8 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     gates: list[AskedGate] | None = None
     plugins: list[dict[str, str]] | None = None
     """Code from elsewhere that was run, by name, version and hash."""
+    attempts: AskedAttempts | None = None
+    """The runs on the same gold set and commit, as a store of earlier runs counted them."""
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -200,33 +226,6 @@ def read(path: Path) -> tuple[Receipt | None, dict[str, Any], bytes]:
     except (rfc8785.CanonicalizationError, ValueError, RecursionError) as error:
         raise data_error("RW-R01", f"expected a receipt, got: {error}", where=where) from None
     return receipt, body, canonical
-
-
-def files_of(receipt: Receipt, root: Path) -> dict[str, Path]:
-    """The inputs a receipt names, by role."""
-    return {one.role: root / one.path for one in receipt.inputs}
-
-
-class Moved(NamedTuple):
-    """Inputs that are not as they were: not there any more, or with other bytes."""
-
-    gone: list[str]
-    changed: list[str]
-
-
-def moved(inputs: Sequence[Input], root: Path) -> Moved:
-    """What became of the inputs of a receipt, in words."""
-    found = Moved([], [])
-    for one in inputs:
-        path = root / one.path
-        try:
-            now = sha256_of(path)
-        except DataError as error:
-            found.gone.append(f"{one.role}: {one.path}: {error.problems[0].message}")
-            continue
-        if now != one.sha256:
-            found.changed.append(f"{one.role}: {one.path} moved: sha256 was {one.sha256}, is {now}")
-    return found
 
 
 _MOST_DIFFERENCES = 20

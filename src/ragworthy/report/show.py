@@ -184,6 +184,15 @@ def is_rate(metric: dict[str, Any]) -> bool:
     return metric["den"] is not None or metric.get("n") is not None
 
 
+def cases_of(metric: dict[str, Any]) -> int:
+    """How many cases a metric rests on.
+
+    >>> cases_of({"den": 12}), cases_of({"den": None, "n": 7}), cases_of({"den": None})
+    (12, 7, 0)
+    """
+    return int(metric["den"] if metric["den"] is not None else metric.get("n") or 0)
+
+
 def sliced(metric: dict[str, Any], thresholds: Iterable[Fraction] = ()) -> str:
     """A metric of a slice with what it rests on."""
     rests_on = cases(metric["num"], metric["den"], metric.get("n"))

@@ -3,8 +3,10 @@
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.report import compared
-from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes
+from ragworthy.report import blamed as blame
+from ragworthy.report import compared, panel
+from ragworthy.report.changes import lead
+from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes, to_look
 from ragworthy.report.show import (
     cases,
     counted,
@@ -33,8 +35,8 @@ _COLOURS = {"SHIP": "32", "NO-SHIP": "31", "INCONCLUSIVE": "33", "INVALID": "35"
 _OUTCOMES = {"pass": "32", "fail": "31", "undecided": "33", "not_measured": "35"}
 
 
-def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> str:
-    """The whole report as text; the last line is the verdict and the exit code.
+def render(report: dict[str, Any], voices: Voices, *, colour: bool = False, full: bool = False) -> str:
+    """The whole report as text; the last line is the verdict and the exit code. `full`: with what it cannot show.
 
     Whatever a line holds of the data, nothing in it steers a terminal; colours are added when that is done.
     """
@@ -49,7 +51,12 @@ def render(report: dict[str, Any], voices: Voices, *, colour: bool = False) -> s
     first = len(lines) + 1  # after the header of the gates
     lines += _gates(report["gates"])
     for suite, body in report["suites"].items():
-        lines += _suite(suite, body, limits(report), voices(suite))
+        first_one = body["offenders"][0]["qid"] if body["offenders"] else None
+        look = to_look(report, suite, voices, first_one) if first_one is not None else ""
+        lines += _suite(suite, body, limits(report), voices(suite), look)
+    if full:
+        limited = (f"  {line}" for suite, body in report["suites"].items() for line in panel.lines(suite, body))
+        lines += [panel.TITLE, *limited, ""]
     if report["next"]:
         lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in report["next"]), ""]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
@@ -79,7 +86,8 @@ def brief(report: dict[str, Any], voices: Voices, *, most: int = 5) -> str:
 
 def _leads(report: dict[str, Any], voices: Voices) -> list[str]:
     """What the suites say before anything else."""
-    lines = [f"  {line}" for suite, body in report["suites"].items() for line in voices(suite).lead(body)]
+    suites = report["suites"].items()
+    lines = [f"  {line}" for suite, body in suites for line in (*voices(suite).lead(body), *lead(body))]
     return [*lines, ""] if lines else []
 
 
@@ -144,7 +152,7 @@ def _gates(gates: list[dict[str, Any]]) -> list[str]:
     return [*lines, *notes, ""] if notes else lines
 
 
-def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], voice: Voice) -> list[str]:
+def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], voice: Voice, look: str) -> list[str]:
     lines = [f"{suite}: {voice.counts_line(body['counts'])}", ""]
     header, ranked = grid(body, gated)
     if ranked:
@@ -160,6 +168,7 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], v
         lines.append(f"  {counted(body['labels'])}")
     if body["stages"]:
         lines.append(f"  stages to blame: {counted(body['stages'])}")
+    lines += [f"  {line}" for line in blame.lines(body)]
     lines += [f"  {line}" for line in voice.lines(body)]
     if lines[-1]:
         lines.append("")
@@ -167,7 +176,7 @@ def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], v
     lines += [line for table in tables if not table.last for line in _own(table)]
     lines += _slices(body, gated)
     lines += [line for table in tables if table.last for line in _own(table)]
-    return lines + _worst(body) + _warnings(body)
+    return lines + _worst(body, look) + _warnings(body)
 
 
 def _own(table: Table) -> list[str]:
@@ -176,13 +185,14 @@ def _own(table: Table) -> list[str]:
     return [*lines, *(f"  {line}" for line in table.lines), ""] if table.lines else lines
 
 
-def _worst(body: dict[str, Any]) -> list[str]:
+def _worst(body: dict[str, Any], look: str) -> list[str]:
+    """The offenders, and the command that shows one of them with everything known of it."""
     if not body["offenders"]:
         return []
     lines = [f"Worst offenders{of_all(body)}"]
     for one in body["offenders"]:
         lines += _offender(one)
-    return [*lines, ""]
+    return [*lines, f"  everything about one of them: {look}", ""] if look else [*lines, ""]
 
 
 def _warnings(body: dict[str, Any]) -> list[str]:
@@ -221,7 +231,7 @@ def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]
 
 def _offender(one: dict[str, Any]) -> list[str]:
     score = f"  {one['score']:g} of 100" if one.get("score") is not None else ""
-    lines = [f"  {one['qid']}  {one['label']}{score}  ({one['stage']}: {one['why']})"]
+    lines = [f"  {one['qid']}  {one['label']}{score}  ({blame.named(one)}: {one['why']})"]
     if "score" in one:
         return lines + _answered(one)
     if one["question"]:

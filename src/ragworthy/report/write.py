@@ -23,8 +23,8 @@ SUFFIXES = {
 }
 
 
-def render(report: dict[str, Any], form: str, voices: Voices, *, colour: bool = False) -> str:
-    """The report in one of the formats text, json, markdown, junit."""
+def render(report: dict[str, Any], form: str, voices: Voices, *, colour: bool = False, full: bool = False) -> str:
+    """The report in one of the formats text, json, markdown, junit; `full`: as text with what it cannot show."""
     if form == "json":
         return json_text(report)
     if form == "markdown":
@@ -38,7 +38,7 @@ def render(report: dict[str, Any], form: str, voices: Voices, *, colour: bool = 
     if form == "text":
         from ragworthy.report import text
 
-        return text.render(report, voices, colour=colour)
+        return text.render(report, voices, colour=colour, full=full)
     return _by_plugin(report, form)
 
 
@@ -124,6 +124,7 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[V
             ("qid", pa.string()),
             ("label", pa.string()),
             ("stage", pa.string()),
+            ("cause", pa.string()),
             ("metrics", pa.map_(pa.string(), pa.float64())),
             ("undefined", pa.map_(pa.string(), pa.string())),
             *told,

@@ -9,6 +9,7 @@ from ragworthy.metrics.fold import as_number
 from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
 from ragworthy.proving import ANYTIME, POINT, Proving, Tested
+from ragworthy.report import able
 from ragworthy.suites.evidence import Bound, Summary
 from ragworthy.suites.protocol import Suite
 
@@ -98,5 +99,9 @@ def steps_of(judged: Sequence[g.Judged]) -> list[tuple[str, str]]:
     open_ones = [g.name_of(one.gate) for one in judged if one.tested is not None and one.outcome is Outcome.UNDECIDED]
     if not open_ones:
         return []
-    do = "look at the questions that are worse; more questions like them decide it, in both runs, and so may more runs"
+    more = able.about_more(judged)
+    told = [f"about {more[one.gate]:,}" for one in judged if one.tested is not None and one.gate in more]
+    many = f"{', '.join(dict.fromkeys(told))} more" if told else "more"
+    decide = f"{many} questions like them decide it, in both runs, and so may more runs"
+    do = f"look at the questions that are worse; {decide}"
     return [(f"a loss is neither proven nor excluded: {', '.join(dict.fromkeys(open_ones))}", do)]

@@ -9,18 +9,20 @@ from typing import Any
 import msgspec
 
 from ragworthy import gates as g
-from ragworthy.names import Stage, Verdict
-from ragworthy.report import model
+from ragworthy.metrics.causes import Went, depth_of, waterfall
+from ragworthy.names import Cause, Stage, Verdict
+from ragworthy.report import able, model
 from ragworthy.report.part import Part, release_warnings
 from ragworthy.report.show import plural
 from ragworthy.rows import encoded
 from ragworthy.suites.comparing import steps_of
+from ragworthy.suites.crowds import telling
 from ragworthy.suites.evidence import Case, Extra, Found
 from ragworthy.suites.protocol import Suite
 
 _COMMON = (
-    "profile", "inputs", "settings", "frozen", "counts", "metrics", "slices", "labels", "stages", "offenders",
-    "warnings",
+    "profile", "inputs", "settings", "frozen", "counts", "metrics", "slices", "labels", "stages", "causes",
+    "waterfall", "clusters", "offenders", "warnings",
 )  # fmt: skip
 """The keys that every suite has in a report, in their order."""
 
@@ -44,26 +46,49 @@ def describe(suite: Suite, found: Found) -> Part:
         "slices": _slices(suite, found),
         "labels": _labels(suite, found.cases),
         "stages": _stages(suite, found.cases),
+        "causes": _causes(suite, found.cases),
+        "waterfall": _waterfall(suite, found),
+        "clusters": telling(suite.crowd(found)),
         "offenders": [] if ships else [one.as_dict() for one in suite.offenders(found, found.request.most_offenders)],
         "warnings": [*extra.warnings, *_release(found)],
     }
     body: dict[str, Any] = {}
     for key in _COMMON:
         body |= {**extra.body.get(key, {}), key: common[key]}
-    rows = found.summary.rows
-    body["rows"] = encoded(rows) if rows is not None else {"none": found.summary.rowless}
+    body |= {"can_show": able.entries(found.judged), **_compared(suite, found), "rows": _kept(found)}
     return Part(
         suite=suite.name,
         body=body,
         judged=found.judged,
         invalid=invalid,
-        steps=[{"pattern": pattern, "do": do} for pattern, do in (*extra.steps, *steps_of(found.judged))],
+        steps=_steps(found, extra),
         provenance=found.opened.provenance(),
         rows=partial(_as_dicts, suite, found),
         files=extra.files,
         texts=extra.texts,
         evidence=dict(extra.kept) if extra.kept is not None else {"rows_sha256": rows_hash(suite, found)},
     )
+
+
+def _compared(suite: Suite, found: Found) -> dict[str, Any]:
+    """What changed against the baseline, where there is one."""
+    if found.opened.earlier is None:
+        return {}
+    from ragworthy.suites.changes import against_baseline
+
+    return {"compared": against_baseline(suite, found)}
+
+
+def _kept(found: Found) -> dict[str, Any]:
+    """The rows of the questions, or why there are none."""
+    rows = found.summary.rows
+    return encoded(rows) if rows is not None else {"none": found.summary.rowless}
+
+
+def _steps(found: Found, extra: Extra) -> list[dict[str, str]]:
+    """What a pattern means and what to do; how many more questions decide what is undecided."""
+    steps = [*extra.steps, *steps_of(found.judged), *able.steps(found.judged)]
+    return [{"pattern": pattern, "do": do} for pattern, do in steps]
 
 
 def _invalid(found: Found, extra: Extra) -> list[str]:
@@ -113,6 +138,23 @@ def _stages(suite: Suite, cases: Sequence[Case]) -> dict[str, int]:
         if case.stage is not None and suite.offends(case):
             counts[case.stage] += case.weight
     return {stage.value: counts[stage] for stage in Stage if counts[stage]}
+
+
+def _causes(suite: Suite, cases: Sequence[Case]) -> dict[str, int]:
+    """How many questions went wrong in each way."""
+    counts: Counter[Cause] = Counter()
+    for case in cases:
+        if case.cause is not None and suite.offends(case):
+            counts[case.cause] += case.weight
+    return {cause.value: counts[cause] for cause in Cause if counts[cause]}
+
+
+def _waterfall(suite: Suite, found: Found) -> dict[str, Any]:
+    """How far the answerable questions came."""
+    known = (
+        Went(case.steps, case.weight, fine=not suite.offends(case)) for case in found.cases if case.steps is not None
+    )
+    return {"k": depth_of(found.evidence.settings.get("k") or ()), "steps": waterfall(known)}
 
 
 # rows

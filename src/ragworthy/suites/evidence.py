@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 from ragworthy import gates as g
+from ragworthy.metrics.causes import Steps
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Cause, Label, Stage
 from ragworthy.report.part import Content, Frozen, Part
@@ -47,6 +48,8 @@ class Case(NamedTuple):
     """What only the suite knows of it: records for offenders and rows."""
     cause: Cause | None = None
     """What went wrong with it; None where nothing did, or where nothing can be said."""
+    steps: Steps | None = None
+    """The steps to a right answer, where the suite can see them: for the waterfall."""
 
 
 class Evidence(NamedTuple):
@@ -164,6 +167,7 @@ class Row(NamedTuple):
     facts: dict[str, bool]
     own: dict[str, Any]
     """What only rows of this suite have."""
+    cause: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The row as files have it; written out, because there may be a million of them."""
@@ -171,6 +175,7 @@ class Row(NamedTuple):
             "qid": self.qid,
             "label": self.label,
             "stage": self.stage,
+            "cause": self.cause,
             "metrics": self.metrics,
             "undefined": self.undefined,
             "facts": self.facts,
@@ -208,10 +213,12 @@ class Offender(NamedTuple):
     gold_citations: list[str]
     own: dict[str, Any]
     """What only offenders of this suite have."""
+    cause: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The offender as reports have it."""
-        body: dict[str, Any] = self._asdict()
+        first = {"qid": self.qid, "label": self.label, "stage": self.stage, "cause": self.cause}
+        body: dict[str, Any] = first | self._asdict()
         own: dict[str, Any] = body.pop("own")
         return body | own
 
@@ -231,15 +238,6 @@ def some_of_each(worst: Sequence[Ranked], most: int, kind: Callable[[Ranked], An
         turns.append((seen[kind(one)], nth))
         seen[kind(one)] += 1
     return [worst[nth] for nth in sorted(nth for _, nth in sorted(turns)[:most])]
-
-
-class Items(NamedTuple):
-    """Single items, expected against got."""
-
-    good: list[bool]
-    """Whether each of them is as it should be."""
-    render: Callable[[str, bool], str]
-    """All of them as "text" or "markdown"; with colours or without."""
 
 
 class Extra(NamedTuple):

@@ -84,6 +84,8 @@ def _widened(value: g.Value, counts: Counter[tuple[str, Part]], apart: set[str],
     found = _totals(counts)
     if not (found.several or again) or len(found.by) < 2 or not _folds_to(found, value):
         return value
+    if value.independent is not None and len(found.by) >= value.independent:
+        return value  # the clusters are copies of a question and nothing else: it counts different questions already
     from ragworthy.paired.clusters import design_effect, wilson_clustered
 
     # Copies of a question add nothing: however many there are, it rests on the different ones.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
+from ragworthy.comparison.likeness import Made, of_baseline
 from ragworthy.files import sha256_of, shown_path
 from ragworthy.load.baseline import Earlier, as_baseline, load_report
 from ragworthy.load.lock import Lock, is_frozen, load_lock
@@ -16,9 +17,6 @@ from ragworthy.suites.request import Request
 
 if TYPE_CHECKING:
     from ragworthy.index.blocks import Corpus
-
-FREE_SETTINGS = ("slices", "k")
-"""Settings that may differ between two runs that are compared."""
 
 
 class Listed(NamedTuple):
@@ -97,15 +95,7 @@ class Opened:
         earlier = self.earlier
         if earlier is None:
             return None
-        gold = next((one.sha256 for one in earlier.suite.inputs if one.role == "gold"), None)
-        unlike = None
-        if gold != gold_sha256:
-            unlike = "it was scored on another gold set"
-        elif earlier.suite.profile != profile:
-            unlike = "it was scored with another profile"
-        elif earlier.suite.frozen in ("unfrozen", "broken"):
-            unlike = "its gold set was not the frozen one"
-        return as_baseline(earlier, unlike or unlike_run(earlier, settings))
+        return as_baseline(earlier, of_baseline(earlier.made, Made(gold_sha256, profile, settings)))
 
     def frozen(self, gold_sha256: str | None) -> Frozen:
         """Whether the gold set is the one that was signed."""
@@ -138,23 +128,15 @@ class Opened:
         if request.policy is not None:
             found["policy"] = {"path": shown_path(request.policy), "sha256": sha256_of(request.policy)}
         if self.lock is not None and self.lock_path is not None:
-            signers = {"signers": self.lock.signers}
+            signers: dict[str, Any] = {"signers": self.lock.signers}
+            if self.lock.label is not None:
+                signers["label"] = self.lock.label
             found["lock"] = {"path": shown_path(self.lock_path), "sha256": sha256_of(self.lock_path)} | signers
         if request.regression:
             found["regression"] = {"E_resonance": "not_measured"}  # it needs vectors that no trace holds
         if self.earlier is not None:
             found["baseline"] = {"path": self.earlier.path, "sha256": self.earlier.sha256}
         return found
-
-
-def unlike_run(earlier: Earlier, settings: dict[str, Any]) -> str | None:
-    """Why an earlier run cannot be compared with one under these settings, apart from its gold set."""
-    if earlier.verdict == "INVALID":
-        return "its own evidence was not valid"
-    theirs = earlier.suite.settings
-    every = {**settings, **theirs}
-    moved = [key for key in every if settings.get(key) != theirs.get(key) and key not in FREE_SETTINGS]
-    return f"it was scored with another setting of {', '.join(moved)}" if moved else None
 
 
 def lock_of(request: Request, gold: Any) -> Path | None:

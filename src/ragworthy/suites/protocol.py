@@ -18,13 +18,15 @@ from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts.distance import ACCEPT
 from ragworthy.metrics.fold import as_number, joined, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
-from ragworthy.names import HARMLESS, Label
+from ragworthy.names import Label
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
-from ragworthy.report.part import Column, Frozen, Table
+from ragworthy.report.part import Column, Frozen
 from ragworthy.report.part import Part as Told
+from ragworthy.report.sheet import Viewed
 from ragworthy.rows import MOST, Rows
 from ragworthy.suites.clusters import Topic, clusters_of
+from ragworthy.suites.crowds import Blaming
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import (
     Bound,
@@ -33,7 +35,6 @@ from ragworthy.suites.evidence import (
     Extra,
     Fate,
     Found,
-    Items,
     Ledger,
     Offender,
     Row,
@@ -44,18 +45,20 @@ from ragworthy.suites.evidence import (
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.intervals import Part, plain
 from ragworthy.suites.kept import counted, rows_of, too_many
+from ragworthy.suites.looking import sheet_of
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.rowing import WHOLE as WHOLE
 from ragworthy.suites.rowing import numbers_of
 from ragworthy.suites.shared import with_settings
 from ragworthy.suites.slices import fields_of
+from ragworthy.suites.voiced import Voiced
 
 APART = ("tail", "spread")
 """Kinds of metrics that say how far questions are apart, of which one alone says nothing."""
 
 
-class Suite(ABC):
+class Suite(Voiced, Blaming, ABC):
     """One kind of evaluation. A suite says in `DECLARED` what it reads; here is how records become cases."""
 
     declared: Declared
@@ -341,15 +344,12 @@ class Suite(ABC):
             qid=case.qid,
             label=None if case.label is None else case.label.value,
             stage=None if case.stage is None else case.stage.value,
+            cause=None if case.cause is None else case.cause.value,
             metrics=metrics,
             undefined=undefined,
             facts=self.established(case, found),
             own=self.more(case, found),
         )
-
-    def offends(self, case: Case) -> bool:
-        """Whether something is wrong with a question, so that a stage is to blame for it."""
-        return case.label is not None and case.label not in HARMLESS
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first; of every label some are shown."""
@@ -360,41 +360,29 @@ class Suite(ABC):
 
     def offender(self, case: Case, found: Found) -> Offender:
         """One of them: what a case knows of itself, where a suite does not say more."""
-        return Offender(case.qid, case.label, case.stage, case.why, None, None, [], [], [], {})
+        return Offender(case.qid, case.label, case.stage, case.why, None, None, [], [], [], {}, case.cause)
 
     def extra(self, found: Found) -> Extra:
         """What only this suite says."""
         return Extra()
 
-    def items(self, opened: Opened, request: Request, names: Sequence[str]) -> Items:
-        """Some items by their ids; asked only of a suite that declares that it can show them."""
-        raise NotImplementedError(f"the suite {self.name} declares items and shows none")
+    # one question
 
-    # for people; from the body of the report alone, so that a report can be rendered again
+    def known(self, found: Found) -> Iterable[str]:
+        """The id of every question, for whoever misspells one."""
+        return (case.qid for case in found.cases)
 
-    def counts_line(self, counts: dict[str, Any]) -> str:
-        """How many questions there were, and what became of them."""
-        return ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    def items(self, found: Found, names: Sequence[str]) -> list[Viewed]:
+        """Some questions by ids that `case_of` knows, in the order asked for, each with everything known of it."""
+        cases = {name: self.case_of(found.evidence, name) for name in names}
+        return [self.item(case, found) for name in names if (case := cases[name]) is not None]
 
-    def lead(self, body: dict[str, Any]) -> list[str]:
-        """What is said first, before the gates: the answer that somebody came for."""
-        return []
+    def item(self, case: Case, found: Found) -> Viewed:
+        """One of them: what an offender shows, with the texts behind its ids and what each metric says."""
+        return Viewed(sheet_of(case, self.said(case, found), self.offender(case, found), found))
 
-    def lines(self, body: dict[str, Any]) -> list[str]:
-        """What the suite says besides its metrics."""
-        return []
-
-    def tables(self, body: dict[str, Any]) -> list[Table]:
-        """Tables of its own."""
-        return []
-
-    def pulls_down(self, offender: dict[str, Any], metric: str) -> bool:
-        """Whether an offender of the report has to do with a metric, by its id."""
-        return True
-
-    reference_note = ""
-    """What people must know of a report of the profile reference."""
-    shows_undefined = False
-    """Whether people see metrics without a value too."""
-    claims_always = False
-    """Whether the claim of an offender is shown although there is none: then its absence says something."""
+    def said(self, case: Case, found: Found) -> Row:
+        """The row of one question."""
+        nth = next((nth for nth, one in enumerate(found.cases) if one.qid == case.qid), None)
+        words = {} if nth is None else {name: words[nth] for name, words in found.summary.words.items()}
+        return self.row(case, words, found)

@@ -14,6 +14,20 @@ from ragworthy.proving import Proving
 Progress = Callable[[int, int], None]
 
 
+class Attempts(NamedTuple):
+    """How often the same gold set was judged on the same commit: a fact that is given, not derived."""
+
+    number: int
+    """This run included."""
+    chain: tuple[str, ...]
+    """The hashes by which the store of earlier runs seals each of them, this run the last."""
+    commit: str
+
+    def told(self) -> dict[str, Any]:
+        """What a report and a receipt keep of it."""
+        return {"count": self.number, "chain": list(self.chain), "commit": self.commit}
+
+
 class Request(NamedTuple):
     """One suite to score: what, against what, by which rules."""
 
@@ -44,6 +58,10 @@ class Request(NamedTuple):
     cluster: str = "document"
     """What stands or falls together: the questions about one `document`, or each `question` for itself."""
     most_offenders: int = 10
+    attempts: Attempts | None = None
+    """The runs on the same gold set and commit; None where nothing counts them."""
+    wanted: frozenset[str] = frozenset()
+    """Questions that somebody wants to look at: what is known of each is kept, however many there are."""
     damage: Any = None
     """What a selftest does to each record that is read (`Damage.do` of `suites/damage.py`); None leaves them alone."""
 

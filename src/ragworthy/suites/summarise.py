@@ -6,7 +6,7 @@ from ragworthy import gates as g
 from ragworthy.errors import PolicyError, Problem, policy_error
 from ragworthy.metrics.registry import MetricName, Word, find
 from ragworthy.mustpass import Said
-from ragworthy.suites.evidence import Case, Evidence, Summary
+from ragworthy.suites.evidence import Case, Evidence, Found, Summary
 from ragworthy.suites.intervals import clustered
 from ragworthy.suites.kept import with_rows
 from ragworthy.suites.protocol import Suite
@@ -75,6 +75,14 @@ def must_pass(suite: Suite, request: Request, evidence: Evidence) -> dict[tuple[
             every = tuple(suite.says(names[gate.metric], one, evidence) for one in runs)
             said[gate.metric, qid] = every if len(every) > 1 else every[0] if every else None
     return said
+
+
+def pulled_down(suite: Suite, found: Found, qid: str) -> list[str]:
+    """The metrics of which one question alone says that it is not as good as it can be."""
+    case = suite.case_of(found.evidence, qid)
+    judging = [name for name in found.summary.names if case is not None and suite.judges_one(name)]
+    said = {name: suite.says(name, case, found.evidence) for name in judging if case is not None}
+    return [name.id for name, good in said.items() if good is not None and good is not (name.metric.better == "higher")]
 
 
 def _each(gate: g.Gate) -> bool:

@@ -257,6 +257,7 @@ def test_rows_say_what_became_of_every_pair() -> None:
         "qid": "q0",
         "label": "DISAGREED",
         "stage": "generation",
+        "cause": None,
         "metrics": {"agreement.percent": 0.0, "agreement.abstain": 0.0},
         "undefined": {"agreement.kappa": "a number of all items at once"},
         "facts": {"agreed": False, "abstained": False, "red_flag": False, "label_conflict": False},

@@ -221,6 +221,20 @@ def test_the_advice_agrees_with_the_stages(kinds: list[str], beside: list[str]) 
     assert first in WHOLE_RUN or (first in named.values() and stages[first.partition(",")[0]] == most), (told, stages)
 
 
+def test_claims_that_are_wrong_besides_are_told_where_nothing_is_cited() -> None:
+    """Five answers cite nothing; two of them are wrong as well, which no citation would mend."""
+    questions = [gold(n) for n in range(5)]
+    traces = [made("uncited", n) or {} for n in range(5)]
+    for trace in traces[:2]:
+        trace["answer_json"]["claim"] = "Something else."
+    told = steps(score(questions, traces))
+    assert [pattern for pattern, _ in told][:2] == ["no answer cites anything", "claims are wrong too"]
+    assert told[1][1] == (
+        "2 answers without gold citations lack the gold text too, with the evidence at hand: look at what the model is "
+        "given and told: it has the evidence and does not use it"
+    )
+
+
 def test_markers_of_another_form_are_named() -> None:
     """Nothing is cited, and two of three claims end with a source's number: there is a flag that reads it."""
     questions = [gold(n) for n in range(3)]

@@ -33,30 +33,40 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
 
 def test_a_question_is_shown_with_its_whole_texts(files: tuple[str, ...]) -> None:
     done = run_cli(*files, "--item", "q2", "--item", "q1")
-    assert (done.code, done.out) == (
-        1,
-        f"""\
+    assert done.code == 1
+    right, wrong = done.out.split("\n\nq1  ")
+    assert right.startswith("""\
 q2  OK
   question   How long is it kept, and where?
   expected   45 days
-  claim      145 days
+  claim      1⟦45 days⟧
   cites      a
-  gold       a
-  retrieved  a, b
+  gold       a (rank 1)
+  retrieved  1 a (gold, cited), 2 b
   remarks    inside a longer number
 
-q1  ANS_NO_CONTAIN (generation)
+""")
+    assert wrong.startswith("""\
+ANS_NO_CONTAIN (generation: claim_wrong)
   question   How long is it kept, and where?
   expected   45 days or forty-five days; and in Bonn
-  claim      {LONG}
-             And 45 days.
+  claim      It is kept for a long time, It is kept for a long time,""")
+    # Wrapped, and whole: nothing of it is cut.
+    claim = wrong.split("  claim      ")[1].split("  lacks")[0]
+    assert " ".join(claim.replace("| ", "").split()) == f"{LONG} And ⟦45 days⟧."
+    assert (
+        """
+           | And ⟦45 days⟧.
+  lacks      in Bonn
   cites      a
-  gold       a
-  retrieved  a, b
+  gold       a (rank 1)
+  retrieved  1 a (gold, cited), 2 b
   why        cites the right evidence, but the claim lacks the gold text; missing: in Bonn
-items: 1 of 2 good (exit 1)
-""",
+
+"""
+        in wrong
     )
+    assert wrong.endswith("\nitems: 1 of 2 good (exit 1)\n")
 
 
 def test_refusals_and_errors(files: tuple[str, ...]) -> None:
@@ -64,7 +74,7 @@ def test_refusals_and_errors(files: tuple[str, ...]) -> None:
     assert refused.code == 0
     assert "q3  REFUSAL_OK\n  question   Who founded it?\n  expected   a refusal\n" in refused.out
     failed = run_cli(*files, "--item", "q4")
-    assert "q4  ERROR (pipeline)" in failed.out
+    assert "q4  ERROR (pipeline: target_error)" in failed.out
     assert "  why        an error instead of an answer: timeout: 60 s [RW-J03]\n" in failed.out
     assert "**why:** an error instead of an answer: " in run_cli(*files, "--item", "q4", "--format", "markdown").out
 
@@ -72,6 +82,6 @@ def test_refusals_and_errors(files: tuple[str, ...]) -> None:
 def test_what_is_no_question_of_the_set(files: tuple[str, ...]) -> None:
     done = run_cli(*files, "--item", "q9")
     assert (done.code, done.err.splitlines()[0]) == (
-        2, '--item: expected a qid of the gold set, got "q9" [RW-U01]'
+        2, 'expected a question of answers, got "q9" [RW-U13]'
     )  # fmt: skip
     assert run_cli(*files, "--item", "q1", "--format", "json").code == 2

@@ -65,7 +65,7 @@ def test_text_that_was_never_retrieved_is_no_fault_of_the_model() -> None:
         "there": ("ANS_NO_CONTAIN", "generation"),
         "words": ("ANS_NO_CONTAIN", "generation"),
         "right": ("ANS_NO_HIT", "citation"),
-        "both": ("ANS_NO_HIT", "generation"),
+        "both": ("ANS_NO_HIT", "citation"),
         "refused": ("OVER_REFUSAL", "retrieval"),
         "unknown": ("ANS_NO_CONTAIN", "generation"),
     }
@@ -75,7 +75,7 @@ def test_without_texts_the_ids_decide() -> None:
     found = stages()
     assert found["part"] == found["there"] == ("ANS_NO_CONTAIN", "generation")
     assert found["refused"] == ("OVER_REFUSAL", "refusal")
-    assert (found["right"][1], found["both"][1]) == ("citation", "generation")
+    assert (found["right"][1], found["both"][1]) == ("citation", "citation")
 
 
 def test_numbers_are_the_same_with_and_without_texts() -> None:
@@ -127,7 +127,7 @@ def test_one_label_fills_all_places() -> None:
 
 @pytest.mark.data("data/squad2/dev/gold.jsonl.gz", "data/llm_answers/qwen3_squad2/dev")
 def test_answers_of_a_real_model_are_told_apart_by_what_they_say() -> None:
-    """None of these answers cites anything: those with the gold text lack citations, the others are wrong."""
+    """None of these answers cites anything: those with the gold text lack only citations, the others are wrong too."""
     traces = DATA / "llm_answers/qwen3_squad2/dev/trace.qwen3-0.6b.config1.jsonl"
     said = {one["qid"]: one for one in map(json.loads, traces.read_text(encoding="utf-8").splitlines())}
     with gzip.open(DATA / "squad2/dev/gold.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -135,12 +135,16 @@ def test_answers_of_a_real_model_are_told_apart_by_what_they_say() -> None:
     write_jsonl(Path("gold.jsonl"), golds)
     Path("traces.jsonl").write_bytes(traces.read_bytes())
     found = stages("--corpus", str(DATA / "squad2/dev/corpus.jsonl"))
+    rows = {row["qid"]: row for row in map(json.loads, Path("rows.jsonl").read_text().splitlines())}
+    both = 0
     for gold in golds:
         one = said[gold["qid"]]
         if not gold["answerable"] or one["answer_json"]["citations"]:
             continue
         holds = any(piece.lower() in one["answer_json"]["claim"].lower() for piece in gold["gold_claim_substr"])
         there = bool(set(gold["gold_citations"]) & set(one["retrieved_ids"]))
-        stage = "retrieval" if not there else "citation" if holds else "generation"
+        stage = "citation" if there else "retrieval"
         assert found[gold["qid"]] == ("ANS_NO_HIT", stage), gold["question"]
-    assert Counter(found.values())["ANS_NO_HIT", "generation"] == 8
+        assert rows[gold["qid"]]["facts"]["contains"] is holds
+        both += there and not holds
+    assert both == 8

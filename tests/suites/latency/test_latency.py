@@ -1136,7 +1136,7 @@ def test_a_failing_gate_on_a_metric_of_another_name_is_written_as_junit(gate: st
         if (found := one.find("failure")) is not None
     }
     assert list(failing) == [name]
-    assert failing[name].startswith("b ANS_NO_CONTAIN generation: ")
+    assert failing[name].startswith("b ANS_NO_CONTAIN generation, claim_wrong: ")
 
 
 def test_what_fails_fast_is_not_fast() -> None:

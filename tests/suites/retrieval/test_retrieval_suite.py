@@ -856,7 +856,7 @@ def test_the_text_says_what_a_person_needs(tmp_path: Path) -> None:
         "λ: → ",
         "ΔS recorded: ",
         "Worst offenders",
-        "Q8  MISSING  (pipeline: no trace was written for this question)",
+        "Q8  MISSING  (pipeline, missing: no trace was written for this question)",
         "What to do next",
         "questions without a trace: run every paraphrase and seed over the whole gold set again",
         "[RW-W26]",

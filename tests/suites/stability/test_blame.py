@@ -45,7 +45,7 @@ def named(gold: Row, *rows: Row) -> Fault:
 @pytest.mark.parametrize(
     ("rows", "label", "stage", "why"),
     [
-        ((WRONG, WRONG, WRONG, REFUSED), "ANS_NO_HIT", "generation",
+        ((WRONG, WRONG, WRONG, REFUSED), "ANS_NO_HIT", "citation",
          "no gold evidence cited in 3 of 3 runs, and 3 of 3 claims lack the gold text"),
         ((BLIND, BLIND, ERROR), "ANS_NO_HIT", "retrieval",
          "no gold evidence cited in 2 of 2 runs; no gold evidence was retrieved"),

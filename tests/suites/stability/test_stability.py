@@ -432,7 +432,8 @@ def test_a_question_without_runs_fails_and_makes_the_evidence_invalid() -> None:
     assert body["metrics"]["stability.failing_questions"]["value"] == 1
     assert body["metrics"]["stability.missing"]["value"] == 1
     assert body["offenders"][0] | {"question": ""} == {
-        "qid": "q2", "label": "MISSING", "stage": "pipeline", "why": "no run was written for this question",
+        "qid": "q2", "label": "MISSING", "stage": "pipeline", "cause": "missing",
+        "why": "no run was written for this question",
         "question": "", "claim": None, "citations": [], "retrieved_ids": [], "gold_citations": [], "runs": 0,
         "run": None, "broken": {},
     }  # fmt: skip

@@ -382,7 +382,7 @@ def test_an_error_of_several_parts_is_shown_as_json(tmp_path: Path) -> None:
     error = {"message": "over\nquota", "code": 429}
     shown = 'provider_error: {"code": 429, "message": "over\\nquota"}'
     done = cli(tmp_path, both(1)[0], [output(1, error=error)])
-    assert f"  Q1  ERROR  0 of 100  (pipeline: {shown})" in done.out.splitlines()
+    assert f"  Q1  ERROR  0 of 100  (pipeline, target_error: {shown})" in done.out.splitlines()
     assert f"failed    {shown}" in cli(tmp_path, both(1)[0], [output(1, error=error)], "--item", "Q1").out
 
 
@@ -1047,7 +1047,7 @@ def test_an_item_of_a_failure_shows_what_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--item", "nix"), '--item: expected an id of the question set, got "nix"'),
+        (("--item", "nix"), 'expected a question of structured, got "nix"'),
         (
             ("--item", "Q1", "--format", "json"),
             "--item: shows items as text or markdown, and writes no rows or receipts",
@@ -1061,5 +1061,6 @@ def test_an_item_of_a_failure_shows_what_was_written(tmp_path: Path) -> None:
 )
 def test_items_that_are_refused(flags: tuple[str, ...], message: str, tmp_path: Path) -> None:
     done = cli(tmp_path, *both(1), *flags)
-    assert (done.code, done.out, done.err) == (2, "", said("RW-U01", message))
+    code = "RW-U13" if "nix" in flags else "RW-U01"
+    assert (done.code, done.out, done.err) == (2, "", said(code, message))
     assert not Path("x.json").exists() and not Path("x.jsonl").exists()

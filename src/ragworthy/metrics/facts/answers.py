@@ -12,6 +12,7 @@ from ragworthy.metrics.facts.errored import is_error as is_error
 from ragworthy.metrics.facts.errored import said_error as said_error
 from ragworthy.metrics.facts.near import reads_like_refusal
 from ragworthy.metrics.facts.pieces import ALL_OF as ALL_OF
+from ragworthy.metrics.facts.pieces import GONE as GONE
 from ragworthy.metrics.facts.pieces import LETTERLESS as LETTERLESS
 from ragworthy.metrics.facts.pieces import LOST as LOST
 from ragworthy.metrics.facts.pieces import NO_LETTERS as NO_LETTERS
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 #   16-31  what is only worth a warning or a lint error
 #   32-47  two for each k: all gold citations among the first k, any of them; so 8 different k have room
 #   48     a refusal by rule, a word in a row
-#   49-53  gold that asks for all of several pieces, pieces that say nothing, gold text that was not retrieved
+#   49-54  gold that asks for all of several pieces, pieces that say nothing, gold text that was not retrieved, evidence
+#          that is not in the corpus
 # Those of gold pieces and chunk texts stand in `pieces.py`, those of ranks in `tops.py`.
 # Receipts keep these numbers: a bit that is given another meaning makes every earlier receipt disagree.
 
@@ -143,6 +145,8 @@ class Facts(NamedTuple):
     """What was found of a question with a reference."""
     lost: bool = False
     """The gold text stands in a gold chunk and in none that was retrieved; known only with a corpus."""
+    gone: bool = False
+    """The corpus has nothing of the gold evidence."""
 
     @property
     def by_reference(self) -> bool:
@@ -170,7 +174,7 @@ class Facts(NamedTuple):
         return self.answerable and not self.evidence
 
 
-_TICKED = Facts._fields[:-4]
+_TICKED = Facts._fields[:-5]
 """The fields that are one bit each, the lowest first."""
 # A field in another place than its bit would give metrics the wrong fact without any error.
 assert all(globals()[name.upper()] == 1 << bit for bit, name in enumerate(_TICKED))  # noqa: S101 - checked once
@@ -185,7 +189,7 @@ def unpack(flags: int, ks: tuple[int, ...], compared: "Compared | None" = None) 
     ticked = [bool(flags >> bit & 1) for bit in range(len(_TICKED))]
     all_in = frozenset(k for i, k in enumerate(ks) if flags >> (TOP + 2 * i) & 1)
     any_in = frozenset(k for i, k in enumerate(ks) if flags >> (TOP + 2 * i + 1) & 1)
-    return Facts._make((*ticked, all_in, any_in, compared, bool(flags & LOST)))
+    return Facts._make((*ticked, all_in, any_in, compared, bool(flags & LOST), bool(flags & GONE)))
 
 
 def gold_flags(rules: Rules) -> Callable[[Gold], int]:
@@ -232,7 +236,7 @@ def _evidence_flags(gold: Gold) -> int:
     """What is known of the evidence of an answerable question, where it is not a plain list of ids."""
     if gold.gold_groups:
         lost = UNBOUND if not all(gold.gold_groups) else 0
-        return ANSWERABLE | EVIDENCE | lost
+        return ANSWERABLE | EVIDENCE | (lost if any(gold.gold_groups) else UNBOUND | GONE)
     if gold.gold_citations:
         return ANSWERABLE | EVIDENCE
     return ANSWERABLE | UNBOUND if gold.gold_evidence or gold.gold_source else ANSWERABLE | NO_CITATIONS

@@ -2,8 +2,9 @@
 `gold_claim_all`. A piece without a letter or a digit stands in nearly every text, so it never counts.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ragworthy.ids import stable
 from ragworthy.names import MIN_SUBSTR
 from ragworthy.records import Gold, Pieces, RetrievalGold, Trace
 from ragworthy.text import can_count_when_short, fold, is_nfc, piece_occurs
@@ -30,6 +31,8 @@ SUPPORTED = 1 << 13
 UNKNOWN_CHUNK = 1 << 24
 LOST = 1 << 53
 """The gold text stands in a gold chunk and in no chunk that was retrieved."""
+GONE = 1 << 54
+"""The corpus has nothing of the gold evidence: none of its ids, and no chunk that holds its text."""
 
 Flags = Callable[[Gold, Trace], int]
 
@@ -72,7 +75,7 @@ def grouped(given: Pieces | None) -> list[list[str]]:
     return [[one] if isinstance(one, str) else one for one in given or ()]
 
 
-def needed(gold: Gold) -> list[list[str]]:
+def needed(gold: Gold | RetrievalGold) -> list[list[str]]:
     """Everything that a right claim needs, as groups: any piece of each will do. The any-of pieces are one group."""
     return [*([gold.gold_claim_substr] if gold.gold_claim_substr else []), *grouped(gold.gold_claim_all)]
 
@@ -150,8 +153,9 @@ def group_flags(given: Pieces, short_words: bool) -> int:
 
 def looked_up(flags_of: Flags, chunks: Mapping[str, str], *, short_words: bool) -> Flags:
     """The same flags, and what the texts of the chunks show: whether what is cited holds the gold text, and whether
-    that was retrieved at all.
+    that was retrieved at all, and in the corpus at all.
     """
+    known = chunks.keys() | {stable(name) for name in chunks if "|r=" in name}
 
     def with_texts(gold: Gold, trace: Trace) -> int:
         flags = flags_of(gold, trace)
@@ -159,12 +163,16 @@ def looked_up(flags_of: Flags, chunks: Mapping[str, str], *, short_words: bool) 
             return flags
         if flags & _ERRORED:
             return flags | SUPPORTABLE
+        if gold.gold_citations and not any(one in known or stable(one) in known for one in gold.gold_citations):
+            flags |= GONE
         answer = trace.answer_json
         if not flags & _REFUSED:
             flags |= _support(gold, answer.citations if answer is not None else None, chunks, short_words)
         if not flags & _CONTAINS and gold.gold_citations:
             claim = "" if flags & _REFUSED or answer is None else fold(answer.claim or "")
-            flags |= _lost(gold, claim, trace.retrieved_ids or [], chunks, short_words)
+            gold_ids, retrieved = gold.gold_citations, trace.retrieved_ids or []
+            if is_lost(needed(gold), gold_ids, claim, retrieved, chunks, short_words=short_words):
+                flags |= LOST
         return flags
 
     return with_texts
@@ -184,21 +192,28 @@ def _support(gold: Gold, cited: object, chunks: Mapping[str, str], short_words: 
     return flags | SUPPORTED if groups and all(held) else flags
 
 
-def _lost(gold: Gold, claim: str, retrieved: list[str], chunks: Mapping[str, str], short_words: bool) -> int:
-    """Whether something that the claim lacks stands in a gold chunk, and in none that was retrieved.
+def is_lost(
+    groups: Sequence[Sequence[str]],
+    gold_ids: Iterable[str],
+    claim: str,
+    retrieved: Sequence[str],
+    chunks: Mapping[str, str],
+    *,
+    short_words: bool,
+) -> bool:
+    """Whether something that a claim lacks stands in a gold chunk, and in none that was retrieved.
 
     Nothing is said where the texts of what was retrieved are not known, or where no gold chunk has the text: an answer
     may say in other words what a document says.
     """
-    if any(name not in chunks for name in retrieved):
-        return 0
+    lacking = [group for group in groups if not occurs(group, claim, short_words=short_words)]
+    if not lacking or any(name not in chunks for name in retrieved):
+        return False
     seen = [chunks[name] for name in retrieved]
-    gold_texts = [chunks[name] for name in gold.gold_citations or () if name in chunks]
-    for group in needed(gold):
-        if occurs(group, claim, short_words=short_words):
-            continue
+    gold_texts = [chunks[name] for name in gold_ids if name in chunks]
+    for group in lacking:
         if any(occurs(group, text, short_words=short_words) for text in seen):
             continue
         if any(occurs(group, text, short_words=short_words) for text in gold_texts):
-            return LOST
-    return 0
+            return True
+    return False

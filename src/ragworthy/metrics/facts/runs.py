@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ragworthy.ids import stable, tree_distance
+from ragworthy.metrics.facts.pieces import is_lost
 from ragworthy.metrics.facts.wanted import Place, Rules, Span, Wanted, kind_of, qualified
 from ragworthy.records import Citation, RetrievalTrace
-from ragworthy.text import trim_fold
+from ragworthy.text import fold, trim_fold
 
 FARTHEST = 1.0
 """The distance of a citation that was never retrieved."""
@@ -56,6 +57,13 @@ class Facts(NamedTuple):
     key: str
     cited: tuple[str, ...]
     tokens: tuple[int, int] | None
+    refused: bool = False
+    in_scope: bool = True
+    """Whether everything that is cited was returned."""
+    named: bool = False
+    """Whether a relevant block itself is cited, and not only its section."""
+    lost: bool = False
+    """Whether the gold text stands in a relevant block and in none that was returned; known only with a corpus."""
 
 
 class Reading(NamedTuple):
@@ -126,9 +134,26 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     distances = trace.distances
     if first is not None and distances is not None:
         recorded = distances[names.index(first)] if first in names else FARTHEST
-    facts = _cited(facts, wanted, cited, rules)._replace(by_rank=trace.cited_by == "rank")
+    facts = _cited(facts, wanted, cited, rules)._replace(
+        by_rank=trace.cited_by == "rank",
+        refused=not cited and refuses(trace, rules),
+        in_scope=all(name in names for name, _ in cited),
+        lost=any(facts.blocks) and _lost(wanted, names, trace, rules),
+    )
     model = (trace.delta_s_model.name, trace.delta_s_model.weights) if trace.delta_s_model is not None else None
     return Reading(facts, trace.query or "", tuple(names), first, recorded, model, trace.state)
+
+
+def _lost(wanted: Wanted, names: Sequence[str], trace: RetrievalTrace, rules: Rules) -> bool:
+    """Whether what the claim lacks stands in a relevant block and in none that was returned, as in the answers suite.
+
+    Where the gold set names short pieces, it is scored with them as words.
+    """
+    claims = claims_of(trace)
+    if rules.texts is None or not wanted.pieces or not claims:
+        return False
+    claim = "" if refuses(trace, rules) else fold(claims[-1])
+    return is_lost(wanted.pieces, sorted(wanted.ids), claim, names, rules.texts, short_words=True)
 
 
 def _meant(name: str, offsets: Span, trace: RetrievalTrace, rules: Rules) -> tuple[str, Span]:
@@ -176,20 +201,26 @@ def _ranked(wanted: Wanted, names: Sequence[str], trace: RetrievalTrace, rules: 
 def citations_of(trace: RetrievalTrace, rules: Rules) -> list[Citation] | None:
     """What the answer cites, in order; None where the trace says nothing about an answer."""
     given = trace.answer_citations
-    claims: list[str] = []
     for answer in (trace.answer, trace.answer_json):
-        if answer is None:
-            continue
-        claim = answer if isinstance(answer, str) else answer.claim
-        claims += [claim] if claim is not None else []
-        given = given if given is not None else [] if isinstance(answer, str) else answer.citations or []
-    if given is None:
-        return None
-    if any(trim_fold(claim) in rules.refusals for claim in claims):
-        return []
-    if rules.by_rule is not None and any(map(rules.by_rule.rule, claims)):
-        return []
+        if answer is not None and given is None:
+            given = [] if isinstance(answer, str) else answer.citations or []
+    if given is None or refuses(trace, rules):
+        return None if given is None else []
     return [Citation(one) if isinstance(one, str) else one for one in given]
+
+
+def claims_of(trace: RetrievalTrace) -> list[str]:
+    """What the answer says, under whichever key it was written."""
+    said = (one if isinstance(one, str) or one is None else one.claim for one in (trace.answer, trace.answer_json))
+    return [claim for claim in said if claim is not None]
+
+
+def refuses(trace: RetrievalTrace, rules: Rules) -> bool:
+    """Whether the answer is a refusal, by its exact text or by a rule."""
+    claims = claims_of(trace)
+    if any(trim_fold(claim) in rules.refusals for claim in claims):
+        return True
+    return rules.by_rule is not None and any(map(rules.by_rule.rule, claims))
 
 
 def _cited(facts: Facts, wanted: Wanted, cited: Sequence[tuple[str, Span]], rules: Rules) -> Facts:
@@ -221,6 +252,7 @@ def _cited(facts: Facts, wanted: Wanted, cited: Sequence[tuple[str, Span]], rule
         distance=tree_distance(place.section or "", anchor.path) if inside and anchor else None,
         cross_doc=cross,
         key=qualified(place) or name,
+        named=any(name in wanted.ids for name, _ in cited),
         cited=tuple(dict.fromkeys(one for one, _ in cited)),
     )
 

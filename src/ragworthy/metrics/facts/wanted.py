@@ -7,6 +7,7 @@ from zlib import crc32
 
 from ragworthy.ids import TYPE_TAGS, parse, section_key, stable
 from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
+from ragworthy.metrics.facts.pieces import needed
 from ragworthy.metrics.facts.redirects import Redirects
 from ragworthy.records import GoldSource, RetrievalGold
 from ragworthy.text import fold, squeeze
@@ -86,6 +87,8 @@ class Wanted(NamedTuple):
     """How many of its ids name documents."""
     by_evidence: bool = False
     """Whether it names evidence or sources."""
+    pieces: Sequence[Sequence[str]] = ()
+    """Groups of texts of which a right claim has one each."""
     document: str | None = None
     """The document of its first relevant block, where that is known."""
     cluster: str | int | None = None
@@ -150,6 +153,8 @@ class Rules(NamedTuple):
     moves: Moves | None = None
     groups: Callable[[RetrievalGold], Sequence[Group]] | None = None
     """Evidence and sources as chunks of the corpus, where there is one."""
+    texts: Mapping[str, str] | None = None
+    """The texts of the corpus, folded for comparison, where there is one."""
     document: Callable[[str], tuple[str, ...]] = lambda name: ()
     """The chunks of a document that is named in the place of an id."""
 
@@ -186,6 +191,7 @@ def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int
         question=gold.question,
         named=named,
         by_evidence=is_named(gold),
+        pieces=needed(gold),
         documents=0 if is_named(gold) else sum(bool(rules.document(name)) for name in map(stable, ids_of(gold))),
         document=_document(gold, blocks, spots),
         cluster=gold.cluster,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ragworthy.metrics.facts import raters as r
 from ragworthy.metrics.facts.arbitration import ABSTAIN, NOT_IN_CONTEXT, Final, Voted, arbitrate, voted_of
-from ragworthy.names import Label, Stage
+from ragworthy.names import Cause, Label, Stage
 from ragworthy.records import Gold
 from ragworthy.suites.agreement.read import Asked, Votes
 from ragworthy.suites.evidence import Case, Fate
@@ -72,6 +72,7 @@ def _pair(voted: Voted, fate: Fate, gold: Gold | None, slices: tuple[Slice, ...]
         slices=slices,
         rank=(WORST.index(label),),
         own=ended,
+        cause=Cause.TARGET_ERROR if label is Label.ERROR else None,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ragworthy import gates as g
+from ragworthy.comparison.likeness import of_baseline
 from ragworthy.index.blocks import load_corpus
 from ragworthy.load.baseline import as_baseline
 from ragworthy.metrics.facts import raters as r
@@ -12,6 +13,7 @@ from ragworthy.metrics.facts.arbitration import REJECT, Voted
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Column
+from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import plural
 from ragworthy.suites.agreement import DECLARED
 from ragworthy.suites.agreement.advice import counts_line, lines, of_pairs, of_raters, steps, tsv_of, warnings
@@ -33,7 +35,7 @@ from ragworthy.suites.answers.bound import bound_to
 from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
-from ragworthy.suites.opened import Listed, Opened, unlike_run
+from ragworthy.suites.opened import Listed, Opened
 from ragworthy.suites.protocol import WHOLE, Suite
 from ragworthy.suites.request import Progress, Request
 
@@ -175,7 +177,7 @@ class Agreement(Suite):
         others = settings["items_sha256"] != earlier.suite.settings.get("items_sha256")
         if others and earlier.verdict != "INVALID":
             return as_baseline(earlier, "its votes are about other items")
-        return as_baseline(earlier, unlike_run(earlier, settings))
+        return as_baseline(earlier, of_baseline(earlier.made, earlier.made._replace(settings=settings)))
 
     def an_id(self, evidence: Evidence) -> str:
         """Without a gold set, only votes have ids."""
@@ -247,6 +249,7 @@ class Agreement(Suite):
             qid=case.qid,
             label=case.label,
             stage=case.stage or Stage.VOTES,
+            cause=case.cause,
             why=case.why,
             question=gold.question if gold is not None else None,
             claim=voted.claim,
@@ -255,6 +258,12 @@ class Agreement(Suite):
             gold_citations=(gold.gold_citations if gold is not None else None) or [],
             own={},
         )
+
+    def item(self, case: Case, found: Found) -> Viewed:
+        """One question with every vote on it."""
+        from ragworthy.suites.agreement.item import look
+
+        return look(self, case, found)
 
     def extra(self, found: Found) -> Extra:
         """The form, how each of them voted, every disagreement, and what somebody has to look at."""

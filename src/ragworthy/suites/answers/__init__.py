@@ -86,6 +86,5 @@ DECLARED = Declared(
     settings=Answers,
     example="precision=0.80,chr=0.75",
     default_k=None,
-    items="show one question with all its texts instead of the report (repeatable)",
     flags=("--gold", "--trace", "--k", "--corpus", "--scu-enforced", "--rule-pack", "--short-substr", "--item"),
 )

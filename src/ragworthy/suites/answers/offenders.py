@@ -1,8 +1,9 @@
 """What a set of flags is called, and single questions as reports show them."""
 
-from ragworthy.metrics.answers import blame, label
+from ragworthy.metrics.answers import blame, is_right, label, steps_of
+from ragworthy.metrics.causes import depth_of
 from ragworthy.metrics.facts import answers as f
-from ragworthy.names import HARMLESS
+from ragworthy.names import Label
 from ragworthy.suites.answers.parallel.job import Offender as Worst
 from ragworthy.suites.answers.read import Alike, Kept
 from ragworthy.suites.answers.wording import INSIDE, REPEATS, Shown
@@ -13,16 +14,19 @@ def case_of(own: Alike, ks: tuple[int, ...], qid: str = "", whole: bool = True) 
     """What all questions with the same flags are: what they are called, and where to look first."""
     facts = f.unpack(own.flags, ks, own.compared)
     what = label(facts)
-    stage, why = blame(facts, whole=whole)
+    k = depth_of(ks)
+    cause, stage, why = blame(facts, k, whole=whole)
     fate = Fate.MISSING if facts.missing else Fate.ERRORED if facts.errored else Fate.SCORED
     return Case(
         qid=qid,
         facts=facts,
         fate=Fate.REFUSED if facts.refused else fate,
         label=what,
-        stage=None if what in HARMLESS else stage,
+        stage=stage,
         why=why,
         own=own,
+        cause=cause,
+        steps=steps_of(facts, k, whole=whole),
     )
 
 
@@ -48,10 +52,13 @@ def _offender(one: Worst, case: Case, rule: str | None, *, inside: bool) -> Offe
     why, own = Shown(one.question, claim, one.expected, lacks or (), one.error, inside).told(case.why)
     if rule is not None:
         why, own["refusal_rule"] = f"{why}, by the rule {rule}", rule
+    if case.label in (Label.ANS_NO_HIT, Label.OUT_OF_SCOPE):
+        own["claim_right"] = is_right(facts)
     return Offender(
         qid=one.qid,
         label=case.label,
         stage=case.stage,
+        cause=case.cause,
         why=why,
         question=one.question,
         claim=one.claim,

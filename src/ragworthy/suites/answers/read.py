@@ -1,6 +1,7 @@
 """Gold and traces become a tally, by the parallel reader, and what is kept of single questions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +21,7 @@ from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally
 from ragworthy.suites.answers.parallel.measure import measure
 from ragworthy.suites.answers.reruns import Rerun, open_reruns, pooled, rerun_of
 from ragworthy.suites.clusters import Topic, topic_of
+from ragworthy.suites.crowds import Home, Placed, home_of, place_of, placed_by
 from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.reading import Flaws, reader, told
@@ -85,6 +87,8 @@ class Kept(NamedTuple):
     """Questions with evidence and ids, where no corpus is given to hold one against the other."""
     how: f.Rules = f.Rules()
     """How claims were compared."""
+    homes: Callable[[], Sequence[Home]] = tuple
+    """Where the first evidence of every question of `qids` stands, when asked; empty where that is not known."""
     slices: Sequence[tuple[str, ...]] = ()
     """The slices of every question of `qids`; empty where nothing is split."""
     topics: Sequence[Topic] = ()
@@ -110,6 +114,7 @@ class Corpus(NamedTuple):
 
     texts: dict[str, str] | None = None
     bindings: Bindings | None = None
+    placed: Placed = place_of
 
     @property
     def whole(self) -> bool:
@@ -135,7 +140,7 @@ def measured(
         parts=processes(request.jobs, gold.size + traces.size, gold.splits and traces.splits),
         allow_gold_errors=request.allow_gold_errors,
         slice_fields=fields,
-        watch=frozenset(qid for gate in request.gates for qid in gate.must_pass),
+        watch=request.wanted.union(qid for gate in request.gates for qid in gate.must_pass),
         keep_rows=request.keep_rows or rules.by_rule is not None,
         up_to=MOST,
         most_offenders=request.most_offenders,
@@ -206,12 +211,12 @@ def read_runs(
     rules: f.Rules,
     fields: tuple[str, ...],
     tell: Progress | None,
-    corpus: Corpus,
+    corpus: "Corpus",
 ) -> tuple[Measured, Kept, dict[str, int]]:
     """Every run one after another, as one: what was measured, what is kept, and how many traces each run has."""
     roles = open_reruns(opened, request) if request.get("reruns") else ["trace"]
     first = measured(opened, request, rules, fields, tell, corpus.bindings)
-    own = kept(first, opened, rules, corpus.bindings, parts=request.keep_rows)
+    own = kept(first, opened, rules, corpus, parts=request.keep_rows)
     if len(roles) == 1:
         return first, own, {"trace": first.traces}
     again = [measured(opened, request, rules, fields, None, corpus.bindings, role) for role in roles[1:]]
@@ -228,7 +233,7 @@ def read_runs(
     return found, own, {role: one.traces for role, one in zip(roles, (first, *again), strict=True)}
 
 
-def kept(found: Measured, opened: Opened, rules: f.Rules, bound: Bindings | None, *, parts: bool) -> Kept:
+def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", *, parts: bool) -> Kept:
     """What was kept of single questions, with places as people read them; `parts` of claims only where rows are."""
     golds = _golds(opened["gold"])
     return Kept(
@@ -247,10 +252,19 @@ def kept(found: Measured, opened: Opened, rules: f.Rules, bound: Bindings | None
         parts=_parts(found, opened, rules) if parts else {},
         unchecked=[name_of(one) for one in golds if rules.chunks is None and names_evidence(one) and has_ids(one)],
         how=rules,
-        bindings=bound,
+        bindings=corpus.bindings,
         slices=found.slices,
-        topics=_topics(found, opened["gold"], golds, bound),
+        topics=_topics(found, opened["gold"], golds, corpus.bindings),
+        homes=partial(_homes, golds, found.qids, corpus),
     )
+
+
+def _homes(golds: Sequence[Gold], qids: Sequence[str], corpus: "Corpus") -> list[Home]:
+    """Where the first evidence of every question stands; of files that are too large for a second look nothing."""
+    if len(golds) != len(qids):
+        return []
+    bind = corpus.bindings.bind if corpus.bindings is not None else None
+    return [home_of(resolved(one, bind), corpus.placed) for one in golds]
 
 
 def _topics(found: Measured, source: Source, golds: Sequence[Gold], bound: Bindings | None) -> list[Topic]:
@@ -328,4 +342,4 @@ def corpus_of(opened: Opened, request: Request) -> Corpus:
 
     chunks = read_chunks(opened.enter(chunk_source(given)), empty=retrieved_nothing(given))
     texts = {chunk.name: fold(chunk.text) for chunk in chunks}
-    return Corpus(texts, bindings(opened["gold"], chunks, texts))
+    return Corpus(texts, bindings(opened["gold"], chunks, texts), placed_by(chunks))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ragworthy.names import HARMLESS, Stage
+from ragworthy.names import HARMLESS, Cause, Stage
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Case
 
@@ -24,7 +24,7 @@ _UNFOUND = "none was retrieved"
 """What to do about it depends on whether the index has it."""
 _LOOK = "look at the offenders"
 _TEXT = "tighten the claim's schema, or check the gold pieces"
-_WRITTEN = "look at what the model is given and told: it has the evidence and does not use it"
+WRITTEN = "look at what the model is given and told: it has the evidence and does not use it"
 _PART = "a part of the evidence was not retrieved: raise k, or look at the ranking"
 _STRICT = "the guard is too strict, or facts are split by chunking"
 _UNHELD = "'ragworthy gold bind' lists it with the nearest chunks: mend the corpus, or the evidence"
@@ -42,10 +42,13 @@ _REMEDIES = {
         "not citing the gold evidence that was retrieved", "look at how citations are chosen"
     ),
     "gold evidence was retrieved but not cited, and the claim lacks the gold text": _Remedy(
-        "neither citing the gold evidence that was retrieved nor saying what it says", _WRITTEN
+        "neither citing the gold evidence that was retrieved nor saying what it says", WRITTEN
     ),
     "gold evidence was retrieved but not cited, and the claim is not what the reference says": _Remedy(
-        "neither citing the gold evidence that was retrieved nor saying what the reference says", _WRITTEN
+        "neither citing the gold evidence that was retrieved nor saying what the reference says", WRITTEN
+    ),
+    "gold evidence was retrieved but not cited, and the claim is empty": _Remedy(
+        "with an empty claim that cites no gold evidence", "look at what the pipeline writes to answer_json"
     ),
     "the gold text is in no chunk that was retrieved": _Remedy("answered without the chunk that has the text", _PART),
     "refused, and the gold text is in no chunk that was retrieved": _Remedy(
@@ -72,6 +75,12 @@ _REMEDIES = {
     ),
 }
 """By the reason that offenders show."""
+_LOW = "look at the reranker, or give the answer more than the first k"
+_BY_CAUSE: dict[tuple[Cause | None, bool], _Remedy] = {
+    (Cause.BELOW_K, False): _Remedy("answered with gold evidence only after the first k", _LOW),
+    (Cause.BELOW_K, True): _Remedy("refused with gold evidence only after the first k", _LOW),
+}
+"""By the cause and whether the question was refused, where the reason names a number."""
 
 
 class Known(NamedTuple):
@@ -99,12 +108,13 @@ def _size(cases: Iterable[Case]) -> int:
 
 def step_of(stage: Stage, cases: Sequence[Case], questions: int, known: Known) -> Step:
     """A stage with how many questions show what, and what to do about it; the most frequent first."""
-    counts: Counter[str] = Counter()
+    counts: Counter[tuple[str, Cause | None]] = Counter()
     for case in cases:
-        counts[case.why] += case.weight
+        counts[case.why, case.cause] += case.weight
     told: dict[str, list[str]] = {}
-    for why, count in counts.most_common():
-        remedy = _REMEDIES.get(why, _Remedy(f"where {why}", _LOOK))
+    for (why, cause), count in counts.most_common():
+        remedy = _REMEDIES.get(why) or _BY_CAUSE.get((cause, why.startswith("refused")))
+        remedy = remedy or _Remedy(f"where {why}", _LOOK)
         do = f"{_UNFOUND}: {known.unfound}" if remedy.do == _UNFOUND else remedy.do
         if why.startswith("cites an id") and known.twisted is not None:
             do = f"{known.twisted}: {ONE_FORM}"

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.metrics.answers import OF_PIECES, by_reference_only
+from ragworthy.metrics.answers import OF_PIECES, by_reference_only, is_right
 from ragworthy.metrics.facts import answers as f
 from ragworthy.names import Label, Outcome, Stage
 from ragworthy.report.show import plural
 from ragworthy.suites.answers.read import Kept
-from ragworthy.suites.answers.remedies import ONE_FORM, Known, Step, by_stage, step_of
+from ragworthy.suites.answers.remedies import ONE_FORM, WRITTEN, Known, Step, by_stage, step_of
 from ragworthy.suites.answers.reruns import asked_in, runs_in
-from ragworthy.suites.evidence import Found
+from ragworthy.suites.evidence import Case, Found
 from ragworthy.suites.unfound import Absence, unfound
 from ragworthy.text import clip
 
@@ -193,7 +193,17 @@ def _of_stages(found: Found, explained: set[Stage]) -> list[Step]:
             counts = found.evidence.counts
             pattern, do = step_of(stage, cases, asked_in(counts), known)
             told.append((f"{pattern} in {runs_in(counts)} runs" if runs_in(counts) > 1 else pattern, do))
+        elif stage is Stage.CITATION:
+            told += _wrong_too(cases)
     return told
+
+
+def _wrong_too(cases: Sequence[Case]) -> list[Step]:
+    """Answers whose citations are told of already: that their claims are wrong is another matter."""
+    count = sum(case.weight for case in cases if case.facts.claim and not is_right(case.facts))
+    without = plural(count, "answer without gold citations lacks", "answers without gold citations lack")
+    do = f"{without} the gold text too, with the evidence at hand: {WRITTEN}"
+    return [("claims are wrong too", do)] if count else []
 
 
 def _absence(found: Found) -> Absence:

@@ -12,6 +12,7 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.report.part import Column, noted
+from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import answered_line, counted
 from ragworthy.rows import Rows
 from ragworthy.stats import wilson
@@ -40,8 +41,9 @@ from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.answers.taken import with_errors
 from ragworthy.suites.answers.wording import READS_LIKE
 from ragworthy.suites.clusters import clusters_of
+from ragworthy.suites.crowds import Crowd, Home, add_to, wrong_with
 from ragworthy.suites.damage import Damage
-from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Items, Offender, Row, Summary
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.id_clashes import id_clashes
 from ragworthy.suites.intervals import Part
@@ -312,6 +314,20 @@ class Answers(Suite):
                 more["remarks"] = said
             yield row._replace(own=more) if more else row
 
+    def crowd(self, found: Found) -> Crowd:
+        """What became of the questions of every slice; of every document, section and type where it is known."""
+        own: Kept = found.own
+        wrong = {case.own[::2]: wrong_with(case) for case in found.cases if self.offends(case)}
+        crowd: Crowd = {}
+        for case in found.cases if wrong else ():
+            for name, count in case.own.slices.items():
+                add_to(crowd, Home(), (name,), wrong.get(case.own[::2]), count)
+        known = zip(own.flags, map(own.compared.get, range(len(own.flags))), strict=True)
+        homes = zip(own.homes(), map(wrong.get, known), strict=False) if wrong else ()
+        for (home, what), count in Counter(homes).items():
+            add_to(crowd, home, (), what, count)
+        return crowd
+
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first: the reader keeps the worst of each part."""
         own: Kept = found.own
@@ -331,12 +347,21 @@ class Answers(Suite):
             kept={"tally": tally},
         )
 
-    def items(self, opened: Opened, request: Request, names: Sequence[str]) -> Items:
-        """Single questions with everything that is known of them."""
-        from ragworthy.suites.answers import item
+    def known(self, found: Found) -> Iterator[str]:
+        """The id of every question; they are read once more."""
+        from ragworthy.suites.answers.item import known
 
-        views = item.look(self.read(opened, request._replace(keep_rows=True), None).own, opened, names)
-        return Items([one.good for one in views], lambda form, colour: item.render(views, form, colour=colour))
+        return known(found.opened["gold"])
+
+    def items(self, found: Found, names: Sequence[str]) -> list[Viewed]:
+        """Single questions: their records are read once more, and no others are kept."""
+        from ragworthy.suites.answers.item import look
+
+        return look(self, found, names)
+
+    def said(self, case: Case, found: Found) -> Row:
+        """The row of one question, from its flags."""
+        return self.row(case, {name.id: self.word(name, case.facts) for name in found.summary.names}, found)
 
     # for people
 

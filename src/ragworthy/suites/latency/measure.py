@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.index.blocks import load_corpus
 from ragworthy.load.gold import name_of, read_gold
-from ragworthy.metrics.answers import blame, label
+from ragworthy.metrics.answers import blame, label, steps_of
+from ragworthy.metrics.causes import Blame, Steps, depth_of
 from ragworthy.metrics.cost import Prices, over_budget, projected
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.latency import Sample
 from ragworthy.metrics.registry import MetricName, all_metrics, find
-from ragworthy.names import DEFAULT_K, HARMLESS, SEVERITY, Label, Stage
+from ragworthy.names import DEFAULT_K, HARMLESS, SEVERITY, Cause, Label, Stage
 from ragworthy.records import Gold
 from ragworthy.report import model
 from ragworthy.stats import percentile
@@ -221,7 +222,11 @@ def cases_of(job: Job, own: Swept) -> list[Case]:
 def _case(question: Question, runs: Runs, everywhere: Sequence[Sample], rules: f.Rules, *, whole: bool) -> Case:
     worst = worst_of(runs.samples)
     what = Label.MISSING if worst is None else label_of(worst)
-    stage, why = (Stage.PIPELINE, "") if worst is None else _blame(worst, whole)
+    k = depth_of(rules.ks)
+    cause, stage, why = _blame(worst, k, whole)
+    steps = Steps(question.gold.answerable, present=False) if worst is None else None
+    if worst is not None and worst.facts is not None:
+        steps = steps_of(worst.facts, k, whole=whole)
     return Case(
         qid=question.qid,
         facts=runs,
@@ -232,6 +237,8 @@ def _case(question: Question, runs: Runs, everywhere: Sequence[Sample], rules: f
         slices=question.slices,
         rank=() if what is None else (SEVERITY[what],),
         own=Asked(question.gold, worst, everywhere, _lacks(question.gold, worst, rules)),
+        cause=cause,
+        steps=steps,
     )
 
 
@@ -253,9 +260,13 @@ def label_of(one: Sample) -> Label | None:
     return None if one.facts is None else label(one.facts)
 
 
-def _blame(one: Sample, whole: bool) -> tuple[Stage | None, str]:
-    """The stage to look at first, and why; None where nothing is wrong."""
-    return (None, "") if one.facts is None or label_of(one) in HARMLESS else blame(one.facts, whole=whole)
+def _blame(one: Sample | None, k: int, whole: bool) -> Blame:
+    """What went wrong, the stage to look at first, and why; nothing where no run is wrong, or holds no answer."""
+    if one is None:
+        return Blame(Cause.MISSING, Stage.PIPELINE, "")
+    if one.facts is None or label_of(one) in HARMLESS:
+        return Blame(None, None, "")
+    return blame(one.facts, k, whole=whole)
 
 
 def _badness(one: Sample) -> tuple[int, Fraction, str]:

@@ -10,11 +10,13 @@ from ragworthy.metrics.latency import load_name
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import DEFAULT_K, HARMLESS, Label
 from ragworthy.report.part import Column, Table
+from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import plural
 from ragworthy.rows import MOST, Rows
 from ragworthy.suites.answers.missing import for_text
 from ragworthy.suites.answers.wording import Shown, expected_text
 from ragworthy.suites.clusters import Topic, clusters_of, topic_of
+from ragworthy.suites.crowds import Home, home_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Summary
 from ragworthy.suites.intervals import Part
@@ -280,6 +282,7 @@ class Latency(Suite):
             qid=case.qid,
             label=case.label,
             stage=case.stage,
+            cause=case.cause,
             why=why if len(samples) == 1 else f"{why} ({bad} of {runs} not as they should be)",
             question=gold.question,
             claim=answer.claim if answer is not None else None,
@@ -288,6 +291,16 @@ class Latency(Suite):
             gold_citations=gold.gold_citations or [],
             own={"e2e_ms": float(worst.timed.e2e), "runs": len(samples), "bad_runs": bad} | own,
         )
+
+    def item(self, case: Case, found: Found) -> Viewed:
+        """One question with its runs under every configuration and load."""
+        from ragworthy.suites.latency.item import look
+
+        return look(self, case, found)
+
+    def home(self, case: Case, found: Found) -> Home:
+        """Where the first gold citation stands, as its id says."""
+        return home_of(case.own.gold)
 
     def extra(self, found: Found) -> Extra:
         """What was chosen and why, every configuration, the slowest runs, and what all of it cost."""

@@ -1,7 +1,7 @@
 """The files of the retrieval suite, read into arms, and whether they belong together."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from ragworthy.suites.retrieval import distances
 from ragworthy.suites.retrieval.cuts import cannot_compare, cut_otherwise
 from ragworthy.suites.retrieval.fit import Fit, fit_of
 from ragworthy.suites.retrieval.read import Job, read_arm, read_gold
-from ragworthy.text import trim_fold
+from ragworthy.text import fold, trim_fold
 
 LOST = "RW-G13"
 """Gold ids that the index does not have."""
@@ -57,6 +57,26 @@ class Sides(NamedTuple):
         """The corpora that were given, by role."""
         given = {"corpus": self.shadow.corpus, "live_corpus": self.live.corpus if self.live.its_own else None}
         return {role: corpus for role, corpus in given.items() if corpus is not None}
+
+
+class Folded(Mapping[str, str]):
+    """The texts of a corpus as they are compared, each folded when somebody first looks at it."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._folded = lru_cache(maxsize=1 << 14)(lambda name: fold(texts[name]))
+
+    def __getitem__(self, name: str) -> str:
+        return self._folded(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 class Arms(NamedTuple):
@@ -96,7 +116,7 @@ def open_sides(opened: Opened, request: Request, ks: tuple[int, ...]) -> Sides:
         by_rule=by_rule_of(settings),
     )
     shadow = _side(usual, request.get("corpus"), request.get("redirects"), opened.lock)
-    live = shadow._replace(its_own=False)
+    live = shadow._replace(its_own=False, rules=shadow.rules._replace(texts=None))
     if request.get("live_corpus") is not None:  # then the gold set is read as the index in use has its ids
         live = _side(usual, request.get("live_corpus"), request.get("live_redirects"), opened.lock)
     sides = Sides(shadow, live)
@@ -113,7 +133,8 @@ def _side(usual: Rules, given: Any, redirects: Sequence[Path | Table] | None, lo
     if corpus is None:
         return Side(usual._replace(moves=moves), None)
     groups = Groups(corpus.chunks)
-    return Side(usual._replace(moves=moves, place=corpus.place, groups=groups.of, document=groups.document), corpus)
+    rules = usual._replace(moves=moves, place=corpus.place, groups=groups.of, document=groups.document)
+    return Side(rules._replace(texts=Folded(corpus.texts)), corpus)
 
 
 def load_moves(given: Sequence[Path | Table], lock: Lock | None) -> Moves | None:

@@ -19,9 +19,10 @@ import numpy as np
 from ragworthy import gates as g
 from ragworthy.metrics.fold import as_number, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import Label, Stage
+from ragworthy.names import Cause, Label, Stage
 from ragworthy.policy.declare import Input
 from ragworthy.report.part import Frozen, Note, noted
+from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import plural
 from ragworthy.rows import MOST, Rows
 from ragworthy.stats import wilson_mean
@@ -221,6 +222,19 @@ class Ranks(Suite):
             return None
         return Case(qid, Some(queries, queries.ranked.qids.index(qid)), Fate.SCORED, None)
 
+    def known(self, found: Found) -> Sequence[str]:
+        """The id of every judged query."""
+        queries: Queries = found.own.queries
+        return queries.ranked.qids
+
+    def items(self, found: Found, names: Sequence[str]) -> list[Viewed]:
+        """Queries with what the run returned for them."""
+        from ragworthy.suites.retrieval.ranked_item import look
+
+        wanted = set(names)
+        rows = {row.qid: row for row in self.rows(found) if row.qid in wanted}
+        return [look(rows[name], found) for name in names]
+
     def rows(self, found: Found) -> Iterator[Row]:
         """Every judged query's row, in natural order."""
         queries: Queries = found.own.queries
@@ -244,6 +258,7 @@ class Ranks(Suite):
                 qid=qid,
                 label=(Label.OK if hit else Label.NOT_RETRIEVED).value,
                 stage=None if hit else Stage.RETRIEVAL.value,
+                cause=None if hit else Cause.NOT_RETRIEVED.value,
                 metrics=metrics,
                 undefined=undefined,
                 facts={"answerable": relevant[nth] > 0, "answered": False, "missing": False, "hit": hit},

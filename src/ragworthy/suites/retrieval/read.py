@@ -10,7 +10,7 @@ from ragworthy.metrics.facts.convergence import Arm, Asked, Question, RunKey, de
 from ragworthy.metrics.facts.judgements import ids_of, is_named
 from ragworthy.metrics.facts.runs import Facts, Reading, missing, read
 from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of, wording_of
-from ragworthy.metrics.retrieval import blame, label
+from ragworthy.metrics.runs_blamed import blame, found_in, label, steps_of
 from ragworthy.names import HARMLESS, SEVERITY
 from ragworthy.records import Citation, RetrievalGold, RetrievalTrace
 from ragworthy.suites.evidence import Case, Fate, Offender
@@ -24,7 +24,7 @@ UNHELD = "RW-G23"
 ALLOWED = ("RW-G10", "RW-G11")
 """Gold errors that may be passed over on request: a question without relevant blocks, negatives that are relevant."""
 DEPTH = 5
-"""How deep a relevant block may stand before its question is an offender."""
+"""How deep a relevant block may stand before its question is an offender, unless another k was asked for."""
 MOST_IDS = 10
 
 
@@ -285,57 +285,69 @@ def _answering(facts: Facts, answers: bool) -> Facts:
 # cases
 
 
-def case_of(one: Asked, *, whole: bool = True) -> Case:
+def case_of(one: Asked, depth: int = DEPTH, *, whole: bool = True, known: Container[str] | None = None) -> Case:
     """A question as the worst of its runs shows it; its type is that of its first relevant block."""
-    facts = worst(one)
-    what = label(facts, DEPTH)
-    stage, why = blame(facts, DEPTH, whole=whole)
+    facts = worst(one, depth)
+    what, held = label(facts, depth), _is_held(one.wanted, known) if whole else None
+    cause, stage, why = blame(facts, depth, held=held)
     types = tuple(f"type={kind}" for kind in one.wanted.types[:1] if kind)
-    off = sum(label(run, DEPTH) not in HARMLESS for run in one.question.facts)
+    off = sum(label(run, depth) not in HARMLESS for run in one.question.facts)
     fate = Fate.ERRORED if one.question.errored else Fate.SCORED
     return Case(
         qid=one.wanted.qid,
         facts=one.question,
         fate=fate if one.question.runs else Fate.MISSING,
         label=what,
-        stage=None if what in HARMLESS else stage,
+        stage=stage,
         why=why,
         slices=tuple(map(Slice, (*types, *one.wanted.slices))),
         rank=(SEVERITY[what], -off),
         own=one,
+        cause=cause,
+        steps=steps_of(facts, depth, held=held),
     )
 
 
-def worst(one: Asked) -> Facts:
+def _is_held(wanted: Wanted, known: Container[str] | None) -> bool | None:
+    """Whether the index has anything of what is relevant: what redirects or evidence lead to, and ids it knows."""
+    if not wanted.blocks:
+        return None
+    if not any(wanted.blocks):
+        return False
+    return None if known is None else any(name in known for block in wanted.blocks for name in block)
+
+
+def worst(one: Asked, depth: int = DEPTH) -> Facts:
     """The run of a question that went worst."""
-    return min(one.question.facts, key=lambda facts: SEVERITY[label(facts, DEPTH)])
+    return min(one.question.facts, key=lambda facts: SEVERITY[label(facts, depth)])
 
 
-def established(one: Asked) -> dict[str, bool]:
+def established(one: Asked, depth: int = DEPTH) -> dict[str, bool]:
     """What is known of a question: what holds of the worst of its runs."""
-    facts = worst(one)
+    facts = worst(one, depth)
     return {
         "answerable": one.wanted.answerable,
         "answered": facts.answered,
         "missing": not one.question.runs,
         "covered": facts.covered,
         "accurate": bool(facts.accurate),
-        "hit": any(0 < rank <= DEPTH for rank in facts.blocks),
+        "hit": found_in(facts, depth),
     }
 
 
-def offender_of(case: Case) -> Offender:
+def offender_of(case: Case, depth: int = DEPTH) -> Offender:
     """A question with the run that went worst."""
     one: Asked = case.own
-    facts = worst(one)
+    facts = worst(one, depth)
     key = next((key for key, run in sorted(one.question.runs.items()) if run == facts), None)
     reading = one.runs[key] if key is not None else None
     runs = len(one.question.runs)
-    alike = sum(label(run, DEPTH) == case.label for run in one.question.facts)
+    alike = sum(label(run, depth) == case.label for run in one.question.facts)
     return Offender(
         qid=case.qid,
         label=case.label,
         stage=case.stage,
+        cause=case.cause,
         why=case.why if runs < 2 else f"{case.why} (in {alike} of {runs} runs)",
         question=reading.query if reading else next(iter(one.wanted.wordings), None),
         claim=None,

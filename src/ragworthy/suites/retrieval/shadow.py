@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
+from ragworthy.comparison.likeness import differing
 from ragworthy.metrics.facts.convergence import Arm, Asked, RunKey
 from ragworthy.metrics.facts.wanted import GONE
 from ragworthy.metrics.fold import of_nothing
@@ -117,13 +118,9 @@ def why_unlike(live: Arm, shadow: Arm, *, recorded: bool) -> list[str]:
         reasons.append("the live traces come from several indexes")
     if ours and ours == theirs:
         reasons.append(f"both come from the same index, {sorted(ours)[0]}")
-    for what, one, other in (
-        ("normaliser", live.normalisers, shadow.normalisers),
-        ("reranker", live.rerankers, shadow.rerankers),
-    ):
-        if one != other:
-            before, after = (", ".join(names) or "none named" for names in (one, other))
-            reasons.append(f"they used different {what}s: live {before}, shadow {after}")
+    told = ("normaliser", live.normalisers, shadow.normalisers), ("reranker", live.rerankers, shadow.rerankers)
+    apart = (differing(what, one, other, ("live", "shadow")) for what, one, other in told)
+    reasons += [reason for reason in apart if reason is not None]
     if recorded and live.models != shadow.models:
         reasons.append("their distances come from different models")
     if live.answers != shadow.answers:

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from ragworthy import gates as g
-from ragworthy.names import Outcome, Stage
+from ragworthy.names import Cause, Outcome, Stage
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.retrieval.advice import Symptom, ids_are_lost, lost
@@ -24,31 +24,44 @@ _MEANS = {
 """What it means when one of some metrics fails its gate, and what to do; of all others the stages tell it."""
 _UNFOUND = "whether the index has it"
 """What to do depends on it."""
-_STAGES = {
-    Stage.PIPELINE: ("errors instead of results", "look at the error field of these traces, then run again"),
-    Stage.INDEX: ("what answers them is not in this index, or far from the question",
-                  "check what was indexed, then the embedding model and its normalisation"),
-    Stage.CHUNKING: ("the section is found, the block is not", "check section boundaries, typed blocks and offsets"),
-    Stage.RETRIEVAL: ("no relevant block was returned", _UNFOUND),
-    Stage.RANKING: ("a relevant block comes too late", "look at the reranker and at k"),
-    Stage.CITATION: ("a relevant block was returned, but another place or nothing is cited",
-                     "look at how citations are chosen"),
-}  # fmt: skip
-"""What is seen where a stage is to blame, and what to do."""
+_CHUNKS = ("the section is found, the block is not", "check section boundaries, typed blocks and offsets")
+_FAR = ("cited texts are far from the question", "check the embedding model and its normalisation")
+_CITED = "look at how citations are chosen"
+_CAUSES = {
+    Cause.TARGET_ERROR: ("errors instead of results", "look at the error field of these traces, then run again"),
+    Cause.NOT_IN_CORPUS: ("what answers them is not in this index", "check what was indexed"),
+    Cause.NOT_RETRIEVED: ("no relevant block was returned", _UNFOUND),
+    Cause.BELOW_K: ("a relevant block comes too late", "look at the reranker and at k"),
+    Cause.REFUSED: ("refused although a relevant block was returned", "the guard is too strict, or facts are split"),
+    Cause.OUT_OF_SCOPE: ("blocks are cited that were not returned", "let answers cite only what they were given"),
+    Cause.NOT_CITED: ("a relevant block was returned, but another place or nothing is cited", _CITED),
+}
+"""What is seen where something went wrong, and what to do."""
 
 
 def _of_stages(found: Found) -> list[tuple[str, str]]:
-    """The stages to blame, those with most questions first, as the report counts them."""
-    sizes: Counter[Stage] = Counter(case.stage for case in found.cases if case.stage is not None)
+    """The stages to blame, those with most questions first, as the report counts them; by the causes behind them."""
+    sizes: Counter[Stage] = Counter()
+    causes: dict[Stage, Counter[Cause | None]] = {stage: Counter() for stage in Stage}
+    for case in found.cases:
+        if case.stage is not None and case.cause is not Cause.MISSING:  # these have a step of their own
+            sizes[case.stage] += 1
+            causes[case.stage][case.cause] += 1
     order = list(Stage)
     told = []
     for stage in sorted(sizes, key=lambda stage: (-sizes[stage], order.index(stage))):
-        if stage is Stage.PIPELINE and not found.own.arm.errored:
-            continue  # questions without a trace have a step of their own
-        seen, do = _STAGES.get(stage, ("", "look at the offenders"))
-        do = unfound(_absence(found)) if do == _UNFOUND else do
-        told.append((f"{stage.value}, {sizes[stage]:,} of {plural(len(found.cases), 'question')}", f"{seen}: {do}"))
+        told.append((
+            f"{stage.value}, {sizes[stage]:,} of {plural(len(found.cases), 'question')}",
+            "; ".join(dict.fromkeys(_told(found, stage, cause) for cause, _ in causes[stage].most_common())),
+        ))  # fmt: skip
     return told
+
+
+def _told(found: Found, stage: Stage, cause: Cause | None) -> str:
+    """What a cause means; without one, or with chunks that are cut badly, the stage says it."""
+    own = {Stage.CHUNKING: _CHUNKS, Stage.INDEX: _FAR if cause is None else None}.get(stage)
+    seen, do = own or (_CAUSES.get(cause) if cause is not None else None) or ("other places are cited first", _CITED)
+    return f"{seen}: {unfound(_absence(found)) if do == _UNFOUND else do}"
 
 
 def _absence(found: Found) -> Absence:

@@ -5,15 +5,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.metrics.facts.convergence import MARKS, Question
+from ragworthy.metrics.causes import depth_of
+from ragworthy.metrics.facts.convergence import MARKS, Arm, Question
 from ragworthy.metrics.facts.distance import BLOCK
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Label, Outcome
 from ragworthy.proving import Tested
 from ragworthy.report.part import Column, Table
+from ragworthy.report.sheet import Viewed
 from ragworthy.suites.clusters import Topic
 from ragworthy.suites.comparing import tested_alone
+from ragworthy.suites.crowds import Home, home_at
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Summary
@@ -23,7 +26,7 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import DECLARED, TREC, advice, compared, distances, shadow
-from ragworthy.suites.retrieval.arms import Arms, invalid, open_sides, read_arms, why_moot
+from ragworthy.suites.retrieval.arms import Arms, Side, invalid, open_sides, read_arms, why_moot
 from ragworthy.suites.retrieval.cuts import moot, moot_live
 from ragworthy.suites.retrieval.numbers import completed, types_of
 from ragworthy.suites.retrieval.read import case_of, counts_of, established, incomplete, offender_of
@@ -64,7 +67,7 @@ class Retrieval(Suite):
         corpora = {role: len(corpus.places) for role, corpus in sides.corpora.items()}
         settings = request.settings
         return Evidence(
-            cases=[case_of(one, whole=sides.shadow.whole) for one in arm.asked],
+            cases=_cases(arm, sides.shadow, ks),
             records={"gold": len(arm.asked), "trace": arm.traces, **live, **corpora},
             counts=counts,
             settings={
@@ -75,6 +78,8 @@ class Retrieval(Suite):
                 "slices": list(settings.slices),
                 "redirects": len(request.get("redirects") or ()),
                 "corpus": sides.shadow.corpus is not None,
+                "normaliser": list(arm.normalisers),
+                "reranker": list(arm.rerankers),
             },
             own=arms,
             errored=((arm.errored, arm.runs, "runs"),),
@@ -134,7 +139,7 @@ class Retrieval(Suite):
         judged = completed(summary, evidence.cases, arms.shadow, known_corpus=corpus is not None)
         if arms.live is None:
             return judged
-        cases = [case_of(one, whole=arms.sides.live.whole) for one in arms.live.arm.asked]
+        cases = _cases(arms.live.arm, arms.sides.live, self.depths(request))
         words = words_of(self, summary.names, cases)
         values = values_of(self, summary.names, cases, words, self.groups(cases))
         live_corpus = arms.sides.live.corpus
@@ -191,7 +196,7 @@ class Retrieval(Suite):
 
     def established(self, case: Case, found: Found) -> dict[str, bool]:
         """What holds of the worst of its runs."""
-        return established(case.own)
+        return established(case.own, depth_of(found.evidence.settings["k"]))
 
     def more(self, case: Case, found: Found) -> dict[str, Any]:
         """How many runs there are, and whether they lead to the same place."""
@@ -199,7 +204,17 @@ class Retrieval(Suite):
 
     def offender(self, case: Case, found: Found) -> Offender:
         """A question with the run that went worst."""
-        return offender_of(case)
+        return offender_of(case, depth_of(found.evidence.settings["k"]))
+
+    def home(self, case: Case, found: Found) -> Home:
+        """Where the first relevant block stands."""
+        return next((home_at(place) for _, place in case.own.wanted.spots), Home())
+
+    def item(self, case: Case, found: Found) -> Viewed:
+        """One question with all its runs."""
+        from ragworthy.suites.retrieval.item import look
+
+        return look(self, case, found)
 
     def extra(self, found: Found) -> Extra:
         """Convergence, distances, symptoms, and the comparison with the index in use."""
@@ -256,6 +271,12 @@ class Retrieval(Suite):
 
 
 SUITE = Retrieval()
+
+
+def _cases(arm: Arm, side: Side, ks: Sequence[int]) -> list[Case]:
+    """Every question of an arm; what its corpus does not have is in no index, where the traces come from it."""
+    known = side.corpus.places if side.corpus is not None and side.its_own else None
+    return [case_of(one, depth_of(ks), whole=side.whole, known=known) for one in arm.asked]
 
 
 def _distances(found: Found) -> list[Any]:

@@ -1,10 +1,13 @@
 """What a question of the stability suite is called, and where to look first: what is wrong with most of its runs."""
 
+from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+from ragworthy.metrics.causes import Steps, cause_of, stage_of
 from ragworthy.metrics.stability import Question, Said, judged
-from ragworthy.names import Label, Stage
+from ragworthy.names import HARMLESS, Cause, Label, Stage
 
 _EVERY_RUN = "scu_consistency"
 """What is no limit of its own: it holds of every run, or it does not."""
@@ -34,10 +37,43 @@ class Fault(NamedTuple):
     why: str
     seen: Seen | None = None
     """None where there is nothing to see: no run, or nothing wrong."""
+    cause: Cause | None = None
+    """What is wrong with most of the runs that it is about; None where each of them is right, and they differ."""
 
 
 def fault(question: Question) -> Fault:
-    """What became of the question. One refusal or error among many wrong answers does not name it."""
+    """What became of the question. One refusal or error among many wrong answers does not name it.
+
+    The stage follows from what is wrong with most of the runs that the label is about. Where every one of them is
+    right, it is where they begin to differ.
+    """
+    found = _fault(question)
+    cause = usual_cause(question.runs, found.label) if found.label not in HARMLESS else None
+    return found._replace(cause=cause, stage=stage_of(cause) or found.stage)
+
+
+def usual_cause(runs: Iterable[Said], label: Label) -> Cause | None:
+    """What is wrong with most of the runs that a label is about; of two as frequent, what comes first on the way."""
+    if label is Label.MISSING:
+        return Cause.MISSING
+    causes = Counter(cause for run in runs if _is_about(run, label) and (cause := cause_of(run.steps)) is not None)
+    return max(Cause, key=causes.__getitem__) if causes else None
+
+
+def _is_about(run: Said, label: Label) -> bool:
+    if label is Label.ERROR:
+        return run.errored
+    return not run.errored and run.refused is (label is Label.OVER_REFUSAL)
+
+
+def steps_of(question: Question, cause: Cause | None) -> Steps:
+    """The steps of a run that went as the question did."""
+    if question.missing:
+        return Steps(question.answerable, present=False)
+    return next((run.steps for run in question.runs if cause_of(run.steps) is cause), question.runs[0].steps)
+
+
+def _fault(question: Question) -> Fault:
     if question.missing:
         return Fault(Label.MISSING, Stage.PIPELINE, "no run was written for this question")
     if not question.broken:

@@ -18,7 +18,7 @@ from ragworthy.suites.evidence import Case, Fate
 from ragworthy.suites.reading import nameless, stranger
 from ragworthy.suites.request import Request
 from ragworthy.suites.slices import slices_of
-from ragworthy.suites.stability.blame import fault
+from ragworthy.suites.stability.blame import fault, steps_of
 from ragworthy.text import fold, squeeze
 
 
@@ -118,7 +118,7 @@ def _noops(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
 def case_of(one: Asked, item: Item, fields: Iterable[str]) -> Case:
     """A question with all its runs as one case; offenders are ranked by label, then by how far they miss limits."""
     question = one.question
-    label, stage, why, _ = fault(question)
+    label, stage, why, _, cause = fault(question)
     fate = Fate.MISSING if question.missing else Fate.ERRORED if question.errored else Fate.SCORED
     far = sum((abs(broken.value - Fraction(broken.limit)) for broken in question.broken), Fraction(0))
     return Case(
@@ -131,6 +131,8 @@ def case_of(one: Asked, item: Item, fields: Iterable[str]) -> Case:
         slices=slices_of(item.value, fields),
         rank=(SEVERITY.get(label, SEVERITY[Label.LOW_SCORE]), -far),
         own=one,
+        cause=cause,
+        steps=steps_of(question, cause),
     )
 
 

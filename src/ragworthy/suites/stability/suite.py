@@ -15,9 +15,11 @@ from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Outcome
 from ragworthy.records import NO_ANSWER, Gold, Run
 from ragworthy.report.part import Column
+from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import answered_line, number
 from ragworthy.suites.answers.wording import Shown, expected_text, missing_pieces
 from ragworthy.suites.clusters import Topic, topic_of
+from ragworthy.suites.crowds import Home, home_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
 from ragworthy.suites.opened import Opened
@@ -173,6 +175,7 @@ class Stability(Suite):
             qid=case.qid,
             label=case.label,
             stage=case.stage,
+            cause=case.cause,
             why=f"{why}: {', '.join(limits)}" if limits else why,
             question=one.gold.question,
             claim=answer.claim,
@@ -188,6 +191,16 @@ class Stability(Suite):
                 **own,
             },
         )
+
+    def item(self, case: Case, found: Found) -> Viewed:
+        """One question with all its runs."""
+        from ragworthy.suites.stability.item import look
+
+        return look(self, case, found)
+
+    def home(self, case: Case, found: Found) -> Home:
+        """Where the first gold citation stands, as its id says."""
+        return home_of(case.own.gold)
 
     def extra(self, found: Found) -> Extra:
         """How the questions were asked, and those whose runs agree least."""

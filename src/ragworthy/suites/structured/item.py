@@ -3,26 +3,29 @@
 import json
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import safe
-from ragworthy.errors import usage_error
 from ragworthy.metrics import grading
-from ragworthy.metrics.context import Context
+from ragworthy.metrics.context import Context, files_of
 from ragworthy.metrics.definition import Definition, Field, value_at
 from ragworthy.metrics.grading import Known, Scored
 from ragworthy.metrics.kinds import COUNTS, Detail
 from ragworthy.metrics.kinds.texts import Listed
 from ragworthy.names import Label
-from ragworthy.records import StructuredGold, StructuredOutput
-from ragworthy.report.show import columns_of, number, padded, plural, width_of
+from ragworthy.records import ContextChunk, StructuredGold, StructuredOutput
+from ragworthy.report.sheet import Answered, Expected, Passage, Sheet, Viewed
+from ragworthy.report.show import number, padded, plural, width_of
+from ragworthy.report.wrapped import broken, fitting
 from ragworthy.safe import Markdown, fill, uncommanded
-from ragworthy.suites.opened import Opened
-from ragworthy.suites.request import Request
+from ragworthy.suites.evidence import Found, Row
 from ragworthy.suites.structured.mark import again
-from ragworthy.suites.structured.read import job_of, mark_all
 from ragworthy.suites.structured.width import marked
 from ragworthy.text import clip, visible
+
+if TYPE_CHECKING:
+    from ragworthy.suites.protocol import Suite
 
 WIDTH = 100
 """Columns of a terminal that lines stay within."""
@@ -34,8 +37,6 @@ ROWS = 4
 """Lines that one text may take."""
 MOST = 40
 """Lines of comparison for one field."""
-_CLOSING = "，。、：；！？）」』》】"
-"""Signs that no line begins with."""
 _GREEN, _RED = "32", "31"
 
 
@@ -70,25 +71,60 @@ class View(NamedTuple):
     fields: list[FieldView]
 
 
-def look(opened: Opened, request: Request, ids: Sequence[str]) -> list[View]:
+def look(suite: "Suite", found: Found, ids: Sequence[str]) -> list[Viewed]:
     """Some items by their ids, in the order asked for."""
-    job = job_of(opened, request)
-    all_of = mark_all(job, opened, None)
-    opened.check_unchanged()
-    place = all_of.questions.place
-    unknown = [name for name in ids if name not in place]
-    if unknown:
-        raise usage_error(f'--item: expected an id of the question set, got "{unknown[0]}"')
-    views = []
-    for name, (gold, output) in zip(ids, again(job, all_of, [place[name] for name in ids]), strict=True):
+    job, marked_all = found.own.job, found.own.marked
+    place = marked_all.questions.place
+    shown = []
+    for name, (gold, output) in zip(ids, again(job, marked_all, [place[name] for name in ids]), strict=True):
         known = grading.read(job.definition, output, repair=job.repair)
-        views.append(view(job.definition, gold, output, known, all_of.items[place[name]], details=not job.reference))
-    return views
+        one = view(job.definition, gold, output, known, marked_all.items[place[name]], details=not job.reference)
+        case = suite.case_of(found.evidence, name)
+        if case is not None:
+            shown.append(Viewed(_sheet(one, suite.said(case, found), gold, output), partial(_render, one)))
+    return shown
 
 
-def render(views: Sequence[View], form: str, *, colour: bool = False) -> str:
-    """Items one after another, as text or Markdown."""
-    return "\n".join(markdown(one) if form == "markdown" else text(one, colour=colour) for one in views)
+def _render(one: View, form: str, colour: bool) -> str:
+    return markdown(one) if form == "markdown" else text(one, colour=colour)
+
+
+def _sheet(one: View, row: Row, gold: StructuredGold, output: StructuredOutput | None) -> Sheet:
+    """The same as data."""
+    wanted = files_of((gold.expected or {}).get("source_map"))
+    chunks = (output.context or []) if output is not None else []
+    lost = ", ".join(f"{each.name} {_lost(each)}" for each in one.fields if each.lost)
+    error = None if output is None or output.error is None else one.detail
+    return Sheet(
+        suite="structured",
+        qid=one.qid,
+        good=one.good,
+        label=one.label,
+        stage=None if one.good else one.stage,
+        why="" if one.good else _reason(one) if one.reason else lost,
+        question=one.question,
+        expected=Expected(text=json.dumps(gold.expected, ensure_ascii=False), ids=wanted),
+        answer=None if output is None else Answered(claim=output.raw, error=error),
+        passages=[_passage(nth, chunk, wanted) for nth, chunk in enumerate(chunks, 1)],
+        metrics=row.metrics,
+        undefined=row.undefined,
+        own={"score": float(one.score), "fail_reason": one.reason, "fields": list(map(_field, one.fields))},
+    )
+
+
+def _passage(rank: int, chunk: ContextChunk, gold: Sequence[str]) -> Passage:
+    name = chunk.source_path or str(chunk.chunk_id or rank)
+    return Passage(name, rank, gold=name in gold, text=chunk.text)
+
+
+def _field(one: FieldView) -> dict[str, Any]:
+    """A sub-score as data."""
+    details = [
+        {"good": each.good, "expected": each.expected, "got": each.got, "note": each.note} for each in one.details
+    ]
+    part = None if one.part is None else float(one.part)
+    numbers = {"part": part, "weight": float(one.weight), "lost": float(one.lost), "counts": one.counts}
+    return {"name": one.name, "kind": one.kind, **numbers, "details": details}
 
 
 def view(
@@ -272,7 +308,7 @@ def _columns(row: tuple[str, ...], widths: list[int]) -> str:
 def _raw(raw: str) -> list[str]:
     """An answer as it was written, line by line, behind a bar."""
     written = (raw if raw.strip() else "(nothing)").split("\n")
-    lines = [piece for line in written[:MOST] for piece in _broken(visible(line.rstrip()), WIDTH - 4) or [""]]
+    lines = [piece for line in written[:MOST] for piece in broken(visible(line.rstrip()), WIDTH - 4) or [""]]
     more = len(written) - MOST
     shown = [f"  | {line}".rstrip() for line in lines]
     return [*shown, f"  … {plural(more, 'more line')}"] if more > 0 else shown
@@ -317,35 +353,11 @@ def _paint(line: str, code: str, colour: bool) -> str:
 
 def _wrapped(given: str, room: int) -> list[str]:
     """A text in a few lines, without anything that steers a terminal; cut with an ellipsis where it is longer."""
-    lines = _broken(visible(clip(given, LONGEST)), room)
+    lines = broken(visible(clip(given, LONGEST)), room)
     if len(lines) <= ROWS:
         return lines
     last = lines[ROWS - 1]
-    return [*lines[: ROWS - 1], last[: _fitting(last, room - 1)] + "…"]
-
-
-def _broken(line: str, room: int) -> list[str]:
-    """A line in pieces that fit, broken at a blank where there is one in the second half."""
-    pieces = []
-    while line:
-        end = _fitting(line, room)
-        blank = line.rfind(" ", end // 2, end + 1) if end < len(line) else -1
-        if blank > 0:
-            end = blank
-        elif 1 < end < len(line) and line[end] in _CLOSING:
-            end -= 1
-        pieces.append(line[:end].rstrip())
-        line = line[end:].lstrip()
-    return pieces
-
-
-def _fitting(line: str, room: int) -> int:
-    """How many characters of a line fit."""
-    for nth, sign in enumerate(line):
-        room -= columns_of(sign)
-        if room < 0:
-            return nth
-    return len(line)
+    return [*lines[: ROWS - 1], last[: fitting(last, room - 1)] + "…"]
 
 
 def markdown(view: View) -> str:

@@ -15,7 +15,7 @@ from ragworthy.load.sources import Source
 from ragworthy.metrics.definition import Definition
 from ragworthy.metrics.grading import Scored, label
 from ragworthy.metrics.kinds import COUNTS
-from ragworthy.names import Failure, Verdict
+from ragworthy.names import HARMLESS, Cause, Failure, Stage, Verdict
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.part import Part
 from ragworthy.suites.evidence import Case, Fate, Step
@@ -130,6 +130,22 @@ def cut_of(job: Job, slices: Sequence[tuple[str, ...]], request: Request, *, of_
 _FATES: dict[Failure | None, Fate] = {Failure.MISSING: Fate.MISSING, Failure.PROVIDER_ERROR: Fate.ERRORED}
 
 
+_CAUSES = {
+    Stage.RETRIEVAL: Cause.NOT_RETRIEVED,
+    Stage.CITATION: Cause.NOT_CITED,
+    Stage.GENERATION: Cause.CLAIM_WRONG,
+}
+"""What a stage of a structured answer amounts to: context that was not there, grounding, wrong or broken values."""
+
+
+def _cause(item: Scored) -> Cause | None:
+    if item.reason is Failure.MISSING:
+        return Cause.MISSING
+    if item.reason is Failure.PROVIDER_ERROR:
+        return Cause.TARGET_ERROR
+    return None if item.stage is None else _CAUSES.get(item.stage)
+
+
 def cases_of(marked: Marked, definition: Definition, left_out: frozenset[str]) -> list[Case]:
     """Every question as a case, in gold order; what only the suite knows of it is the number of its text."""
     questions, cases = marked.questions, []
@@ -142,6 +158,7 @@ def cases_of(marked: Marked, definition: Definition, left_out: frozenset[str]) -
                 fate=_FATES.get(item.reason, Fate.SCORED),
                 label=what,
                 stage=item.stage,
+                cause=None if what in HARMLESS else _cause(item),
                 slices=tuple(Slice(name) for name in slices if name not in left_out),
                 own=questions.text_ids[nth],
             )

@@ -21,10 +21,11 @@ from ragworthy.metrics.structured import metrics_of, part
 from ragworthy.names import HARMLESS, SEVERITY, Failure, Label
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.report.part import Column, Part
+from ragworthy.report.sheet import Viewed
 from ragworthy.suites.clusters import Topic
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import rows_hash
-from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Items, Offender, Row, Step, Summary
+from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Offender, Row, Step, Summary
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.opened import Opened
@@ -217,6 +218,7 @@ class Structured(Suite):
             qid=case.qid,
             label=None if case.label is None else case.label.value,
             stage=None if case.stage is None else case.stage.value,
+            cause=None if case.cause is None else case.cause.value,
             metrics=whole | dict(zip(fields, map(float, item.parts), strict=False)) | metrics,
             undefined=dict.fromkeys(fields[len(item.parts) :], "the answer has no parts") | undefined,
             facts=self.established(case, found),
@@ -279,12 +281,22 @@ class Structured(Suite):
             kept={"rows_sha256": rows_hash(self, found), "provenance": made},
         )
 
-    def items(self, opened: Opened, request: Request, names: Sequence[str]) -> Items:
-        """Single answers, field by field."""
-        from ragworthy.suites.structured import item
+    def known(self, found: Found) -> Iterable[str]:
+        """The id of every question."""
+        place: Mapping[str, int] = found.own.marked.questions.place
+        return place
 
-        views = item.look(opened, request, names)
-        return Items([one.good for one in views], lambda form, colour: item.render(views, form, colour=colour))
+    def items(self, found: Found, names: Sequence[str]) -> list[Viewed]:
+        """Single answers, field by field."""
+        from ragworthy.suites.structured.item import look
+
+        return look(self, found, names)
+
+    def said(self, case: Case, found: Found) -> Row:
+        """The row of one question, with what metrics of others say of it."""
+        nth = found.own.marked.questions.place[case.qid]
+        words = {name.id: found.summary.words.get(name.id) for name in _others(found)}
+        return self.row(case, {name: None if said is None else said[nth] for name, said in words.items()}, found)
 
     # for people
 
@@ -355,6 +367,7 @@ def _offender(case: Case, definition: Definition, gold: StructuredGold, output: 
         qid=case.qid,
         label=case.label,
         stage=case.stage,
+        cause=case.cause,
         why=visible(why(definition, item)),
         question=gold.question,
         claim=None if raw is None else raw[:QUOTED],

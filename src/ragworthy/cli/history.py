@@ -1,0 +1,358 @@
+"""`history`: earlier runs. What `gate` keeps by itself stands in `cli/keep.py`."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragworthy import flow
+from ragworthy.cli.outputs import keep_inputs
+from ragworthy.cli.say import print, show
+from ragworthy.errors import data_error, usage_error
+from ragworthy.files import check_inside, check_ours, read_bytes, write_whole
+from ragworthy.history import Run, keeping
+from ragworthy.history.commit import commit_of
+from ragworthy.history.exporting import told
+from ragworthy.history.home import as_baseline, home_of, opened
+from ragworthy.load.baseline import suites_in
+from ragworthy.names import DEFAULT_K, REPORT_SCHEMA, Exit
+from ragworthy.policy.kept import BLESSED, blessed_path, is_name
+from ragworthy.report.show import padded, plural
+from ragworthy.report.write import form_of
+from ragworthy.safe import json_text
+
+if TYPE_CHECKING:
+    from ragworthy.history import proof
+    from ragworthy.history.store import Store
+
+SCHEMA = "ragworthy.history/1"
+"""
+1  first version
+"""
+SHOWN = 8
+"""So many signs of a hash are enough for people."""
+
+
+# keeping and looking up
+
+
+def add(given: argparse.Namespace) -> int:
+    """Keep runs whose reports are at hand."""
+    if given.receipt and len(given.reports) > 1:
+        raise usage_error("--receipt: expected one report with a receipt, got several reports")
+    at = _time(given.at) if given.at else None
+    commit = given.commit if given.commit is not None else commit_of(home_of(given.config).folder)
+    receipt = read_bytes(Path(given.receipt)) if given.receipt else None
+    found = []
+    for name in given.reports:
+        suites_in(Path(name))  # says what is wrong with it
+        found.append(json.loads(read_bytes(Path(name))))
+    store = opened(given.store, given.config, create=True)
+    for report in found:
+        print(keeping.line_of(store.add(report, commit=commit, receipt=receipt, at=at)))
+    return int(Exit.SHIP)
+
+
+def _time(text: str) -> str:
+    try:
+        when = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise usage_error(f"--at: expected a time like 2026-03-01T12:00:00Z, got {text}") from None
+    if when.tzinfo is not None:
+        when = when.astimezone(UTC)
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def listed(given: argparse.Namespace) -> int:
+    """The runs and the baselines."""
+    store = opened(given.store, given.config)
+    runs = [one for one in store.runs(suite=given.suite_name) if one.commit.startswith(given.commit or "")]
+    runs = runs[-given.last :] if given.last else runs
+    blessings = store.blessings()
+    now = {one.name: one.run for one in blessings}
+    if given.format == "json":
+        body = {"schema": SCHEMA, "runs": [told(one) for one in runs], "baselines": now}
+        show(json_text(body | {"blessings": [one._asdict() for one in blessings]}))
+        return int(Exit.SHIP)
+    rows = [
+        (one.id, one.created_at, one.verdict, _gold(one), one.commit[:SHOWN] or "–", ", ".join(one.suites),
+         ", ".join(name for name, run in now.items() if run == one.id))
+        for one in runs
+    ]  # fmt: skip
+    _table(("run", "at", "verdict", "gold", "commit", "suites", "baseline"), rows)
+    print(f"{plural(len(runs), 'run')}, {plural(len(now), 'baseline')}: {store.place}")
+    return int(Exit.SHIP)
+
+
+def _gold(run: Run) -> str:
+    return run.gold_label or run.gold_sha256[:SHOWN] or "–"
+
+
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    if not rows:
+        return
+    wide = [max(len(line[nth]) for line in (header, *rows)) for nth in range(len(header))]
+    for line in (header, *rows):
+        print("  ".join(padded(cell, width) for cell, width in zip(line, wide, strict=True)).rstrip())
+
+
+def shown(given: argparse.Namespace) -> int:
+    """One run; its report, should somebody want it again."""
+    store = opened(given.store, given.config)
+    run = store.find(given.run)
+    report = store.report(run.id)
+    for name in given.output:
+        _write(Path(name), report, store.receipt(run.id))
+    if given.format == "json":
+        numbers = [one._asdict() for one in store.summaries(run.id)]
+        show(json_text({"schema": SCHEMA, **told(run), "summaries": numbers, **_around(store, run)}))
+        return int(Exit.SHIP)
+    for line in _about(store, run):
+        print(line)
+    for suite, body in report["suites"].items():
+        metrics = [(name, one) for name, one in body["metrics"].items() if one["value"] is not None]
+        _table((suite, "value", "cases", "95 % interval"), [_number(name, one) for name, one in metrics])
+    return int(Exit.SHIP)
+
+
+def _write(path: Path, report: dict[str, Any], receipt: bytes | None) -> None:
+    if path.name == "receipt.json" or path.name.endswith(".receipt.json"):
+        if receipt is None:
+            raise data_error("RW-H11", "expected a run with a receipt, got one without", where=str(path))
+        write_whole(path, receipt)
+        return
+    form = form_of(path)
+    if form == "rows":
+        raise usage_error(f"{path}: expected .json .md .xml or .txt; 'history export --rows' writes rows")
+    write_whole(path, flow.render(report, form).encode())
+
+
+def _around(store: "Store", run: Run) -> dict[str, Any]:
+    return {
+        "attempts": [one._asdict() for one in store.attempts(run.gold_sha256, run.commit)],
+        "signatures": [one._asdict() for one in store.signatures(run.id)],
+        "blessings": [one._asdict() for one in store.blessings() if one.run == run.id],
+    }
+
+
+def _about(store: "Store", run: Run) -> list[str]:
+    attempts = store.attempts(run.gold_sha256, run.commit)
+    nth = next((one.number for one in attempts if one.run == run.id), 0)
+    lines = [
+        f"run {run.id}: {run.verdict}, {run.created_at}",
+        f"commit: {run.commit or 'not known'}",
+        f"gold: {_gold(run)} (sha256 {run.gold_sha256[:SHOWN] or 'none'})",
+        f"attempt: {nth} of {len(attempts)} on this gold set and commit",
+    ]
+    lines += [f"attempt {one.number}: {one.verdict}, run {one.run}" for one in attempts if len(attempts) > 1]
+    for one in store.blessings():
+        if one.run == run.id:
+            lines.append(f"blessed as {one.name}: {one.at}, by {one.by}: {one.reason}")
+            lines += [f"  changes between runs: {name} {share}" for name, share in one.flips.items() if share != "0"]
+    lines += [f"signed ({one.what}): {one.by}" for one in store.signatures(run.id) if one.what == "gold"]
+    return lines
+
+
+def _number(name: str, one: dict[str, Any]) -> tuple[str, ...]:
+    from ragworthy.report.show import cases, number_of
+
+    interval = "" if one["low"] is None else f"{one['low']:.4f} … {one['high']:.4f}"
+    return name, number_of(one), cases(one["num"], one["den"], one.get("n")), interval
+
+
+# baselines
+
+
+def bless(given: argparse.Namespace) -> int:
+    """Make a run a baseline; the only way to change one."""
+    from ragworthy.history.blessing import ground
+
+    for flag, text in (("--by", given.by), ("--reason", given.reason)):
+        if not text.strip():
+            raise usage_error(f"{flag}: expected a text, got nothing")
+    if not is_name(given.name):
+        raise usage_error(f"--name: expected letters, digits, '.', '_' and '-', got {given.name[:60]}")
+    home, store = home_of(given.config), opened(given.store, given.config)
+    run = store.find(given.run)
+    found = ground(store, run, single=given.single)
+    before = store.baseline(given.name)
+    if before is not None and before.run == run.id:
+        raise usage_error(f"{given.name} is {run.id} already", code="RW-H13")
+    path = _baseline_file(home.baseline, given.name, home.folder)
+    made = store.bless(
+        run.id, name=given.name, by=given.by.strip(), reason=given.reason.strip(), runs=found.runs, flips=found.flips
+    )
+    for line in found.warnings:
+        print(f"warning: {line}")
+    print(f"blessed: {run.id} is {made.name} now{f', before it was {made.previous}' if made.previous else ''}")
+    if path is not None:
+        write_whole(path, as_baseline(store, run.id, made), renews=True)
+        print(f"wrote: {path}")
+    if home.eval is not None:
+        lines = keeping.eval_files(home.policy, home.eval)[-1]
+        entry = {"run": run.id, "at": made.at, "baseline": made.name, "by": made.by, "reason": made.reason}
+        keeping.append(lines, entry | {"head": store.head()})
+    for name, share in made.flips.items():
+        if share != "0":
+            part, _, whole = share.partition("/")
+            print(f"changes from run to run: {name} in {100 * int(part) / int(whole or 1):.1f} % of the questions")
+    return int(Exit.SHIP)
+
+
+def _baseline_file(named: str | None, name: str, folder: Path) -> Path | None:
+    """The file that the policy names as its baseline, where it is the one of this name."""
+    if named is None:
+        return None
+    if named.startswith(BLESSED):
+        path = blessed_path(folder, name) if named == f"{BLESSED}{name}" else None
+    else:
+        path = folder / named if name == "main" else None
+    if path is not None:
+        check_inside(path, folder, "the baseline")
+        check_ours(path, lambda start: REPORT_SCHEMA.encode() in start)
+    return path
+
+
+def prune(given: argparse.Namespace) -> int:
+    """Remove old runs."""
+    if given.keep is None and given.before is None:
+        raise usage_error("expected --keep N or --before DATE, got neither")
+    store = opened(given.store, given.config)
+    runs = store.runs()
+    if given.keep is not None:
+        runs = runs[: -given.keep]
+    if given.before is not None:
+        try:
+            day = date.fromisoformat(given.before).isoformat()
+        except ValueError:
+            raise usage_error(f"--before: expected a day like 2026-03-01, got {given.before}") from None
+        runs = [one for one in runs if one.created_at < day]
+    blessed = {one.run for one in store.blessings()}
+    gone = [one.id for one in runs if one.id not in blessed]
+    if not given.dry_run:
+        gone = store.prune(gone)
+    verb = "would remove" if given.dry_run else "removed"
+    kept = len(store.runs()) - (len(gone) if given.dry_run else 0)
+    print(f"{verb} {plural(len(gone), 'run')}, {kept:,} left ({plural(len(blessed), 'blessed run')} among them)")
+    return int(Exit.SHIP)
+
+
+def export(given: argparse.Namespace) -> int:
+    """Runs or rows as a table."""
+    from ragworthy.history.exporting import export
+
+    count = export(opened(given.store, given.config), Path(given.output), rows=given.rows, suite=given.suite_name)
+    print(f"wrote {given.output}: {plural(count, 'line')}")
+    return int(Exit.SHIP)
+
+
+def verify(given: argparse.Namespace) -> int:
+    """Whether the store is as it was written."""
+    heads = [head for name in given.against for head in keeping.heads_in(Path(name))]
+    store = opened(given.store, given.config)
+    found = store.check(heads)
+    for line in found:
+        print(line)
+    if found:
+        print(f"history: changed, {plural(len(found), 'difference')} (exit {int(Exit.NO_SHIP)})")
+        return int(Exit.NO_SHIP)
+    attempts = plural(len(store.runs()), "run")
+    print(f"history: {attempts} and {plural(len(store.blessings()), 'blessing')} as they were written (exit 0)")
+    return int(Exit.SHIP)
+
+
+# over time
+
+
+def trend(given: argparse.Namespace) -> int:
+    """How the numbers of several runs move; exit 1 on an alert, 4 where they cannot be compared."""
+    from ragworthy.history import trend as trending
+
+    keep_inputs([given.output, given.plot], given.reports)
+    how = {"suite": given.suite_name, "repeated": given.repeated}
+    if given.reports:
+        found = trending.trend([Path(name) for name in given.reports], **how)
+    else:
+        found = trending.kept_trend(opened(given.store, given.config), **how, last=given.last)
+    found = trending.only(found, given.metric)
+    text = json_text(trending.as_json(found))
+    if given.output:
+        write_whole(Path(given.output), text.encode())
+    if given.plot and not found.unlike:
+        from ragworthy.history.plot import drawn
+
+        write_whole(Path(given.plot), drawn(found, Path(given.plot).suffix))
+    code = Exit.INVALID if found.unlike else Exit.NO_SHIP if found.alerts else Exit.SHIP
+    if given.format == "json":
+        show(text)
+        return int(code)
+    for line in trending.as_text(found):
+        print(line)
+    said = "not comparable" if found.unlike else plural(found.alerts, "alert")
+    print(f"trend: {said} (exit {int(code)})")
+    return int(code)
+
+
+def bisect(given: argparse.Namespace) -> int:
+    """Between which two runs a metric fell; exit 1 where a fall is proven."""
+    from ragworthy.history import proof
+    from ragworthy.history.points import from_store, last_line
+    from ragworthy.metrics import registry
+
+    store = opened(given.store, given.config)
+    metric = registry.find(given.metric, default_k=DEFAULT_K)
+    if metric is None:
+        raise usage_error(f"expected a metric, got {given.metric}: 'ragworthy explain' lists them")
+    runs = store.runs(suite=registry.suite_of(metric.id))
+    ends = [store.find(one).id if one else None for one in (given.good, given.bad)]
+    line, breaks, _ = last_line(from_store(store, _between(runs, *ends), str(registry.suite_of(metric.id))))
+    if len(line) < 2:
+        why = f": {breaks[-1].why}" if breaks else ""
+        message = f"expected two runs or more that can be compared, got {len(line)}{why}"
+        raise data_error("RW-H15", message, where=str(store.place))
+    found = proof.fall(metric.id, line)
+    if given.format == "json":
+        show(json_text(proof.as_json(found)))
+    else:
+        for text in _fallen(found):
+            print(text)
+    return int(Exit.NO_SHIP if found.proven else Exit.SHIP)
+
+
+def _between(runs: list[Run], good: str | None, bad: str | None) -> list[Run]:
+    ids = [one.id for one in runs]
+    for one in (good, bad):
+        if one is not None and one not in ids:
+            raise data_error("RW-H07", f"expected a run with this suite, got {one}")
+    first, last = ids.index(good) if good else 0, ids.index(bad) if bad else len(ids) - 1
+    if first > last:
+        raise usage_error("--good: expected a run before --bad, got a later one")
+    return runs[first : last + 1]
+
+
+def _fallen(found: "proof.Fall") -> list[str]:
+    from ragworthy.history.proof import neighbours
+    from ragworthy.report.show import number
+
+    last, first = neighbours(found)
+    lines = [f"{found.metric}: {plural(len(found.points), 'run')}, {found.points[0].name} … {found.points[-1].name}"]
+    for word, point, value, count in (
+        ("before", last, found.before, found.split),
+        ("after", first, found.after, len(found.points) - found.split),
+    ):
+        shown = "–" if value is None else number(value)
+        commit = f", commit {point.commit[:SHOWN]}" if point.commit else ""
+        lines.append(f"  {word:<6}  {shown} over {plural(count, 'run')}; next to it {point.name} ({point.at}{commit})")
+    lines.append(f"  {len(found.worse)} worse, {found.better} better: p {found.p:.4f}, {found.adjusted:.4f} for "
+                 f"{plural(len(found.points) - 1, 'place')}")  # fmt: skip
+    worse, better, p = found.alone
+    lines.append(f"  these two runs alone: {worse} worse, {better} better, p {p:.4f}")
+    if found.worse:
+        lines.append(f"  worse: {', '.join(found.worse[:5])}{' …' if len(found.worse) > 5 else ''}")
+    if not found.proven:
+        return [*lines, "bisect: no fall is proven (exit 0)"]
+    if last.commit and first.commit and last.commit != first.commit:
+        lines.append(f"  next: git log {last.commit[:SHOWN]}..{first.commit[:SHOWN]}")
+    return [*lines, f"bisect: it fell between {last.name} and {first.name} (exit 1)"]

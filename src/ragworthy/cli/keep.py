@@ -1,0 +1,106 @@
+"""Which history a command means, and what `gate` keeps in it. Whatever happens there, the verdict stays."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragworthy import flow
+from ragworthy.cli.say import print
+from ragworthy.errors import RagworthyError
+from ragworthy.history import keeping, open_store
+from ragworthy.history.commit import commit_of
+from ragworthy.history.home import Home, fetched, is_stored
+from ragworthy.history.places import OFF, VARIABLE
+from ragworthy.policy.read import Policy
+from ragworthy.proof.stored import counted
+
+if TYPE_CHECKING:
+    from ragworthy.history.store import Added, Store
+    from ragworthy.suites.request import Attempts
+
+
+# what gate does
+
+
+def baseline_file(written: str, home: Home, store: str | None = None) -> Path:
+    """A baseline as a file: a run of the history is fetched from that."""
+    return fetched(written, home, store) if is_stored(written) else Path(written)
+
+
+def home_of_policy(policy: Policy) -> Home:
+    """What a policy that was read says of the history."""
+    return Home(policy.path or Path("ragworthy.toml"), policy.history.store, policy.history.eval, policy.baseline)
+
+
+def eval_outputs(policy: Policy, given: argparse.Namespace) -> list[Path]:
+    """What a gate writes besides, where the policy names a folder for it."""
+    if _off(given) or policy.history.eval is None or policy.path is None:
+        return []
+    return keeping.eval_files(policy.path, policy.history.eval)
+
+
+class Keeper:
+    """Keeps the run of a gate: the run itself before its receipt is made, since the receipt counts the attempts, then
+    the rest. What goes wrong here is told on stderr and changes no verdict.
+    """
+
+    def __init__(self, given: argparse.Namespace, policy: Policy) -> None:
+        self._given, self._policy = given, policy
+        self._kept: tuple[Store, Added, str] | None = None
+        """The store, what became of the run in it, and when."""
+        self._counted: Attempts | None = None
+
+    def attempts(self, run: "flow.Run") -> "Attempts | None":
+        """Keep the run; how often this was tried, itself included, or None where nobody knows."""
+        if not _off(self._given):
+            with _warned():
+                self._add(run)
+        return self._counted
+
+    def _add(self, run: "flow.Run") -> None:
+        given, policy = self._given, self._policy
+        store = open_store(home_of_policy(policy).place(given.store))
+        commit = given.commit if given.commit is not None else commit_of(policy.folder)
+        at = store.now()
+        added = store.add(run.report, commit=commit, at=at)
+        self._kept = store, added, at
+        if not given.quiet:
+            print(keeping.line_of(added), file=sys.stderr)
+        self._counted = counted(store, added.attempt)
+
+    def rest(self, run: "flow.Run", receipt: bytes | None) -> None:
+        """Keep the receipt, and write the last report."""
+        if self._kept is None:
+            return
+        store, added, at = self._kept
+        with _warned():
+            if receipt is not None:
+                store.keep_receipt(added.run, receipt + b"\n")  # as the file has it
+            if paths := eval_outputs(self._policy, self._given):
+                entry = keeping.entry_of(run.report, added, at, store.head()) if added.new else None
+                keeping.write_eval(paths, run.report, flow.render(run.report, "markdown"), entry)
+
+
+@contextmanager
+def _warned() -> Iterator[None]:
+    try:
+        yield
+    except RagworthyError as error:
+        _warn(str(error.problems[0]))
+    except ModuleNotFoundError as error:
+        _warn(f"the package {error.name} is not installed")
+    except Exception as error:  # noqa: BLE001 - a defect of the history is no reason to lose the verdict
+        _warn(f"a defect of ragworthy: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+
+
+def _off(given: argparse.Namespace) -> bool:
+    """Whether nothing is to be kept: said on the command line, or in the environment where no store is named."""
+    return bool(given.no_history) or (not given.store and os.environ.get(VARIABLE) == OFF)
+
+
+def _warn(why: str) -> None:
+    print(f"history: this run was not kept: {why}", file=sys.stderr)

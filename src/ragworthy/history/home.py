@@ -1,0 +1,104 @@
+"""Where the history of a policy is, and runs out of it as files, for whoever reads reports."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ragworthy.errors import RagworthyError, data_error, usage_error
+from ragworthy.files import check_inside, check_ours, write_whole
+from ragworthy.history.places import Place, find_place, named_by
+from ragworthy.load.checker import load_toml
+from ragworthy.names import REPORT_SCHEMA
+from ragworthy.policy.kept import BLESSED, blessed_path, is_name
+from ragworthy.policy.read import find_policy
+from ragworthy.safe import json_text
+
+if TYPE_CHECKING:
+    from ragworthy.history.entries import Blessing
+    from ragworthy.history.store import Store
+
+COMMIT = "commit:"
+
+
+class Home(NamedTuple):
+    """What a policy says of the history; that of no policy is where we stand."""
+
+    policy: Path
+    store: str | None = None
+    eval: str | None = None
+    baseline: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the usual store lies."""
+        return self.policy.parent
+
+    def place(self, given: str | None) -> Place:
+        """The store; `given` comes first, then the environment."""
+        return find_place(given, self.folder, self.store)
+
+
+def home_of(config: str | None) -> Home:
+    """What the policy says. Its gates do not matter here, so one that would not run today is good enough."""
+    try:
+        path = find_policy(config)
+    except RagworthyError:
+        return Home(Path("ragworthy.toml"))
+    table = load_toml(path)
+    if path.name == "pyproject.toml":
+        table = table.get("tool", {}).get("ragworthy", {})
+    kept = table.get("history")
+    kept = kept if isinstance(kept, dict) else {}
+    said = (kept.get("store"), kept.get("eval"), table.get("baseline"))
+    return Home(path, *(one if isinstance(one, str) else None for one in said))
+
+
+def opened(given: str | None, config: str | None = None, *, create: bool = False) -> "Store":
+    """The store that somebody means; the policy is read only where nothing nearer names one."""
+    from ragworthy.history.store import open_store
+
+    if given or named_by(os.environ):
+        return open_store(find_place(given, Path()), create=create)
+    return open_store(home_of(config).place(None), create=create)
+
+
+def is_stored(written: str) -> bool:
+    """Whether a text names a run of the history and no file.
+
+    >>> is_stored("history:main"), is_stored("commit:5f0c2e1"), is_stored("report.json")
+    (True, True, False)
+    """
+    return written.startswith((BLESSED, COMMIT))
+
+
+def as_baseline(store: "Store", run: str, blessed: "Blessing | None") -> bytes:
+    """The report of a run as a file to compare with, with how many questions change between runs like it."""
+    report = store.report(run)
+    return json_text(
+        report | ({"flips": dict(blessed.flips)} if blessed is not None and blessed.flips else {})
+    ).encode()
+
+
+def fetched(written: str, home: Home, given: str | None = None) -> Path:
+    """The report of `history:NAME`, `history:RUN` or `commit:SHA` as a file, which receipts and later looks can name.
+
+    The store has the last word. Without one, the file that was written before is taken.
+    """
+    from ragworthy.history.store import open_store
+
+    name = written.removeprefix(BLESSED)
+    if not is_name(name.removeprefix(COMMIT)):
+        raise usage_error(f"expected {BLESSED}NAME, {BLESSED}RUN or {COMMIT}SHA, got {written[:60]}")
+    path, place = blessed_path(home.folder, name.removeprefix(COMMIT)), home.place(given)
+    if place.path is not None and not place.path.exists():
+        if not path.is_file():
+            message = f"expected a blessed run called {name}, got no history"
+            raise data_error("RW-H08", message, where=str(path))
+        return path
+    store = open_store(place, create=False)
+    data = as_baseline(store, store.find(name).id, store.baseline(name))
+    check_inside(path, home.folder, "the baseline")
+    check_ours(path, lambda start: REPORT_SCHEMA.encode() in start)
+    if not path.is_file() or path.read_bytes() != data:
+        write_whole(path, data)
+    return path

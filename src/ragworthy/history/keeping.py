@@ -1,0 +1,106 @@
+"""A gate keeps its run by itself: in the store, and in the folder of the last report where the policy names one."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragworthy.errors import data_error
+from ragworthy.files import check_inside, check_ours, read_text, write_whole
+from ragworthy.names import REPORT_SCHEMA
+from ragworthy.safe import json_text
+
+if TYPE_CHECKING:
+    from ragworthy.history.store import Added
+
+LAST, REPORT, LINES = "last_report.json", "report.md", "history.jsonl"
+"""The last run for programs, the last run for people, and every run, one line each."""
+
+
+def line_of(added: "Added") -> str:
+    """What is said of a run that was kept."""
+    nth = added.attempt.number
+    on = "this gold set and commit" if added.attempt.commit else "this gold set, commit unknown"
+    said = f"attempt {nth} on {on}" if added.new else f"kept before, as attempt {nth} on {on}"
+    return f"history: run {added.run} ({said})"
+
+
+# the folder of the last report
+
+
+def eval_files(policy: Path, folder: str) -> list[Path]:
+    """The files in the folder that a policy names; they stay inside the policy's and replace nothing but our own."""
+    home = policy.parent / folder
+    paths = [home / name for name in (LAST, REPORT, LINES)]
+    for path, mark in zip(paths, (REPORT_SCHEMA.encode(), b"Ragworthy: ", b'"run":'), strict=True):
+        check_inside(path, policy.parent, "the folder of the last report")
+        check_ours(path, lambda data, mark=mark: not data or mark in data)  # type: ignore[misc]
+    return paths
+
+
+def write_eval(
+    paths: Sequence[Path], report: Mapping[str, Any], markdown: str, entry: Mapping[str, Any] | None
+) -> None:
+    """The last report, for programs and for people, and a line that is added to those of all runs; none for a run that
+    has one.
+    """
+    last, told, lines = paths
+    write_whole(last, json_text(report).encode())
+    write_whole(told, markdown.encode())
+    if entry is not None:
+        append(lines, entry)
+
+
+def entry_of(report: Mapping[str, Any], added: "Added", at: str, head: str) -> dict[str, Any]:
+    """The line of a run. `head` is the hash of the ledger by then: with it, what is removed later is found."""
+    attempt = added.attempt
+    numbers = {
+        name: {key: one.get(key) for key in ("num", "den", "value")}
+        for body in report["suites"].values()
+        for name, one in body["metrics"].items()
+    }
+    return {
+        "run": added.run,
+        "at": at,
+        "commit": attempt.commit or None,
+        "gold_sha256": attempt.gold_sha256 or None,
+        "gates_sha256": report["provenance"].get("policy", {}).get("sha256"),
+        "verdict": report["verdict"],
+        "pass": report["verdict"] == "SHIP",
+        "attempt": attempt.number,
+        "baseline": None,
+        "metrics": numbers,
+        "head": head,
+    }
+
+
+def append(path: Path, entry: Mapping[str, Any]) -> None:
+    """Add a line; what is there is never changed. A line that was cut off stays, and the new one begins a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = json.dumps(entry, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+    if path.exists():
+        with path.open("rb") as file:
+            if file.seek(0, os.SEEK_END) and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
+                data = b"\n" + data
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        os.write(handle, data)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def heads_in(path: Path) -> list[str]:
+    """The hashes of the ledger that were written down in a history.jsonl; a line that was cut off has none."""
+    found = []
+    for nth, line in enumerate(read_text(path).splitlines(), 1):
+        try:
+            entry = json.loads(line) if line.strip() else {}
+        except ValueError:
+            continue
+        if not isinstance(entry, dict):
+            raise data_error("RW-H12", "expected a line of a run, got another", where=f"{path}:{nth}")
+        if isinstance(entry.get("head"), str):
+            found.append(entry["head"])
+    return found

@@ -1,0 +1,242 @@
+"""What the questions of two runs, or of many, say: whether a number fell, and where in a line of runs it did."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from ragworthy import gates as g
+from ragworthy.differences import Difference, difference, pair
+from ragworthy.errors import data_error, usage_error
+from ragworthy.history.points import Point
+from ragworthy.metrics.registry import Metric, all_metrics
+from ragworthy.paired.exact import evalue
+from ragworthy.paired.family import e_holm
+from ragworthy.proofs import prove
+from ragworthy.proving import Proving
+from ragworthy.rows import Rows, Word
+
+ALPHA = 0.05
+
+
+class Look(NamedTuple):
+    """What the questions say of one metric: the last run of a line against the run that it is held against."""
+
+    worse: int
+    better: int
+    p: float
+    """Of this look alone, as if nobody had looked before or would again."""
+    evalue: float
+    """What a bet on "worse" has made of 1. Clusters bet, so that a document counts once."""
+    looks: int
+    """How many runs were held against that one by now, this among them."""
+    adjusted: float
+    """The e-value for all metrics that moved (e-Holm)."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether a loss is proven, although one looks each time; a p-value would soon be small by luck."""
+        return self.adjusted >= 1 / ALPHA
+
+
+def looked(old: Rows, new: Rows, metrics: Sequence[str], looks: int) -> dict[str, Look]:
+    """Every metric that has a test, of two runs."""
+    known, pairs = all_metrics(), pair(old, new)
+    found: dict[str, Difference] = {}
+    for name in metrics:
+        metric = known.get(name.partition("@")[0])
+        one = difference(_gate(name), metric, pairs) if metric is not None else ""
+        if isinstance(one, Difference):
+            found[name] = one
+    tested = prove(found, Proving())
+    bets = {name: _bet(one) for name, one in found.items() if any(one.column.values())}
+    family = dict(zip(bets, e_holm(list(bets.values())), strict=True))
+    return {
+        name: Look(one.worse, one.better, tested[name].p, bets.get(name, 1.0), looks, family.get(name, 1.0))
+        for name, one in found.items()
+    }
+
+
+def _bet(one: Difference) -> float:
+    return evalue(*(sum(sign * value > 0 for value in one.column.values()) for sign in (1, -1)))
+
+
+def _gate(metric: str) -> g.Gate:
+    """The rule that nothing may be lost."""
+    return g.Gate(metric, g.DROP, "0")
+
+
+# several runs as one
+
+
+def pooled(runs: Sequence[Rows]) -> Rows:
+    """The rows of several runs as one: the word of a question is the mean over the runs in which it is a case."""
+    first = runs[0]
+    if len(runs) == 1:
+        return first
+    places = [one.places() for one in runs]
+    qids = [qid for qid in first.qids if all(qid in one for one in places)]
+    at = [[one[qid] for one in places] for qid in qids]
+    mine = [nths[0] for nths in at]
+    names = [name for name in first.words if all(name in one.words for one in runs)]
+    words = {
+        name: tuple(_mean([runs[k].words[name][nth] for k, nth in enumerate(nths)]) for nths in at) for name in names
+    }
+    return Rows(
+        tuple(qids),
+        tuple(first.clusters[nth] for nth in mine),
+        tuple(first.labels[nth] for nth in mine),
+        tuple(first.causes[nth] for nth in mine),
+        tuple(sum(runs[k].runs[nth] for k, nth in enumerate(nths)) for nths in at),
+        tuple(first.slices[nth] for nth in mine),
+        words,
+    )
+
+
+def _mean(words: Sequence[Word]) -> Word:
+    there = [word for word in words if word is not None]
+    if not there:
+        return None
+    if any(isinstance(word, tuple) for word in there):
+        parts = [word if isinstance(word, tuple) else (int(word), 1) for word in there]
+        return sum(part for part, _ in parts), sum(whole for _, whole in parts)
+    return sum((Fraction(word) for word in there), Fraction(0)) / len(there)  # type: ignore[arg-type]
+
+
+# where it fell
+
+
+class Fall(NamedTuple):
+    """Between which two runs of a line a metric fell most, and how sure that is."""
+
+    metric: str
+    points: tuple[Point, ...]
+    split: int
+    """The first point after the fall."""
+    before: Fraction | None
+    """The mean over the runs before it."""
+    after: Fraction | None
+    worse: tuple[str, ...]
+    """The questions that are worse after it, those that lost most first."""
+    better: int
+    p: float
+    adjusted: float
+    """For all places at which it could have fallen."""
+    alone: tuple[int, int, float]
+    """The two runs by themselves: questions worse, better, and the p-value."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether it is no luck."""
+        return self.adjusted <= ALPHA
+
+
+def fall(metric: str, line: Sequence[Point]) -> Fall:
+    """Where two means tell the runs of a line apart best (least squares), and what the questions say of that place: the
+    runs before it pooled, against those after it pooled.
+    """
+    known = all_metrics().get(metric.partition("@")[0])
+    if known is None:
+        raise usage_error(f"expected a metric, got {metric}: 'ragworthy explain' lists them")
+    rows = _all_rows(metric, line)
+    values = [one.metrics.get(metric) for one in line]
+    split = _place(values, 1 if known.better == "higher" else -1)
+    most = _split(metric, known, rows, split)
+    p = prove({metric: most}, Proving())[metric].p
+    alone = difference(_gate(metric), known, pair(rows[split - 1], rows[split]))
+    assert isinstance(alone, Difference)  # noqa: S101 - the pooled runs had one
+    return Fall(
+        metric,
+        tuple(line),
+        split,
+        _middle(values[:split]),
+        _middle(values[split:]),
+        _worse(metric, known, rows, split),
+        most.better,
+        p,
+        min(1.0, p * (len(rows) - 1)),
+        (alone.worse, alone.better, prove({metric: alone}, Proving())[metric].p),
+    )
+
+
+def _all_rows(metric: str, line: Sequence[Point]) -> list[Rows]:
+    found = []
+    for one in line:
+        rows = one.rows()
+        if rows is None or metric not in rows.words:
+            message = (
+                f"expected rows with {metric}, got none: it cannot be held against the others question by question"
+            )
+            raise data_error("RW-H14", message, where=one.name)
+        found.append(rows)
+    return found
+
+
+def _split(metric: str, known: Metric, rows: Sequence[Rows], split: int) -> Difference:
+    found = difference(_gate(metric), known, pair(pooled(rows[:split]), pooled(rows[split:])))
+    if isinstance(found, str):
+        raise data_error("RW-H14", f"expected a metric that single questions speak of, got {metric}: {found}")
+    return found
+
+
+def _place(values: Sequence[Fraction | None], sign: int) -> int:
+    """The first run after the sharpest fall: k·m/(k+m) times the square of the fall is what two means explain.
+
+    >>> _place([Fraction(9), Fraction(9), Fraction(8), Fraction(5), Fraction(4), Fraction(5)], 1)
+    3
+    """
+
+    def explained(split: int) -> Fraction:
+        before, after = _middle(values[:split]), _middle(values[split:])
+        if before is None or after is None:
+            return Fraction(-1)
+        lost = sign * (before - after)
+        return lost * abs(lost) * split * (len(values) - split)
+
+    return max(range(1, len(values)), key=lambda split: (explained(split), -split))
+
+
+def _middle(values: Sequence[Fraction | None]) -> Fraction | None:
+    there = [value for value in values if value is not None]
+    return sum(there, Fraction(0)) / len(there) if there else None
+
+
+def _worse(metric: str, known: Metric, rows: Sequence[Rows], split: int) -> tuple[str, ...]:
+    """The questions whose word got worse, those that lost most first."""
+    before, after = pooled(rows[:split]), pooled(rows[split:])
+    places, sign = before.places(), 1 if known.better == "higher" else -1
+    lost: dict[str, Fraction] = {}
+    for nth, qid in enumerate(after.qids):
+        one, other = before.words[metric][places[qid]] if qid in places else None, after.words[metric][nth]
+        if one is not None and other is not None:
+            lost[qid] = sign * (_value(one) - _value(other))
+    return tuple(sorted((qid for qid in lost if lost[qid] > 0), key=lambda qid: (-lost[qid], after.qids.index(qid))))
+
+
+def _value(word: Any) -> Fraction:
+    return Fraction(word[0], word[1] or 1) if isinstance(word, tuple) else Fraction(word)
+
+
+def neighbours(found: Fall) -> tuple[Point, Point]:
+    """The last run before the fall and the first after it."""
+    return list(pairwise(found.points))[found.split - 1]
+
+
+def as_json(found: Fall) -> Mapping[str, Any]:
+    """The fall as it is written."""
+    last, first = neighbours(found)
+    return {
+        "schema": "ragworthy.bisect/1",
+        "metric": found.metric,
+        "runs": [one.name for one in found.points],
+        "fell": found.proven,
+        "between": [last.name, first.name],
+        "commits": [last.commit or None, first.commit or None],
+        "before": None if found.before is None else float(found.before),
+        "after": None if found.after is None else float(found.after),
+        "worse": list(found.worse),
+        "better": found.better,
+        "p": found.p,
+        "adjusted": found.adjusted,
+        "alone": {"worse": found.alone[0], "better": found.alone[1], "p": found.alone[2]},
+    }

@@ -1,0 +1,240 @@
+"""How far numbers move over several runs: from window to window in time, or when the same thing is run again."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ragworthy.errors import data_error
+from ragworthy.history.drift import HELD, drift, rerun
+from ragworthy.history.points import Break, Point, from_reports, from_store, last_line, unlike
+from ragworthy.metrics.registry import all_metrics
+from ragworthy.report import show
+from ragworthy.safe import terminal
+
+if TYPE_CHECKING:
+    from ragworthy.history.proof import Look
+    from ragworthy.history.store import Store
+
+SCHEMA = "ragworthy.trend/1"
+"""
+1  first version
+"""
+MOST = 100
+"""So many runs are looked at where nobody says how many."""
+BARS = "▁▂▃▄▅▆▇█"
+FEWEST_BARS = 3
+REPEATED = (
+    "repeated: tests whether the same thing gives the same numbers again (determinism), not whether two pipelines are "
+    "the same"
+)
+
+
+class Line(NamedTuple):
+    """One metric over all reports, oldest first."""
+
+    metric: str
+    values: tuple[Fraction | None, ...]
+    variation: float | None
+    slope: Fraction | None
+    declines: int
+    alerts: tuple[str, ...]
+    whole: bool = False
+    """Whether it counts something."""
+    look: "Look | None" = None
+    """What the questions of the last run say, held against those of an earlier one."""
+
+
+class Trend(NamedTuple):
+    """What the reports of one suite show, or why they cannot be compared."""
+
+    suite: str
+    reports: tuple[str, ...]
+    lines: tuple[Line, ...]
+    unlike: tuple[str, ...] = ()
+    noun: str = "report"
+    times: tuple[str, ...] = ()
+    """When each of them was, where that is known."""
+    breaks: tuple[Break, ...] = ()
+    """Where earlier runs were left behind, since they cannot be compared with later ones."""
+    invalid: int = 0
+    """Runs that were left out, since their evidence was not valid."""
+    against: str = ""
+    """The run that the last one is held against, question by question."""
+    repeated: bool = False
+
+    @property
+    def alerts(self) -> int:
+        """How many alerts there are."""
+        return sum(len(line.alerts) for line in self.lines)
+
+
+def trend(paths: Sequence[Path], *, suite: str | None = None, repeated: bool = False) -> Trend:
+    """The metrics of a suite over reports, oldest first; `repeated` means the same thing run again."""
+    chosen, points = from_reports(paths, suite)
+    reasons = _unlike(points)
+    names = tuple(one.name for one in points)
+    return Trend(chosen, names, () if reasons else tuple(_lines(points, repeated)), reasons, repeated=repeated)
+
+
+def _unlike(points: Sequence[Point]) -> tuple[str, ...]:
+    """Why numbers of these reports must not be put beside each other."""
+    first = points[0]
+    found = [f"{one.name}: its evidence was not valid" for one in points if one.verdict == "INVALID"]
+    found += [f"{other.name}: {reason} than {first.name}" for other in points[1:] for reason in unlike(other, first)]
+    return tuple(found)
+
+
+def kept_trend(
+    store: "Store", *, suite: str | None = None, repeated: bool = False, last: int | None = None, name: str = "main"
+) -> Trend:
+    """The metrics of a suite over the runs of a store. Runs that do not compare with later ones are left behind."""
+    runs = store.runs(suite=suite)
+    if not runs:
+        raise data_error("RW-H15", "expected two runs or more, got none", where=str(store.place))
+    chosen = suite or runs[-1].suites[0]
+    runs = [one for one in runs if chosen in one.suites]
+    if repeated:  # the same thing: one commit and one gold set
+        runs = [one for one in runs if (one.commit, one.gold_sha256) == (runs[-1].commit, runs[-1].gold_sha256)]
+    line, breaks, invalid = last_line(from_store(store, runs[-(last or MOST) :], chosen))
+    if len(line) < 2:
+        why = f": {breaks[-1].why}" if breaks else ""
+        message = f"expected two runs or more that can be compared, got {len(line)}{why}"
+        raise data_error("RW-H15", message, where=str(store.place))
+    blessed = store.baseline(name)
+    at = next((nth for nth, one in enumerate(line[:-1]) if blessed is not None and one.name == blessed.run), 0)
+    lines = _lines(line, repeated)
+    return Trend(
+        chosen,
+        tuple(one.name for one in line),
+        tuple(lines if repeated else _tested(lines, line, at)),
+        noun="run",
+        times=tuple(one.at for one in line),
+        breaks=tuple(breaks),
+        invalid=invalid,
+        against="" if repeated else line[at].name,
+        repeated=repeated,
+    )
+
+
+def _tested(lines: Sequence[Line], points: Sequence[Point], at: int) -> list[Line]:
+    """Every line with what the questions say of its last run, where both runs have rows."""
+    from ragworthy.history.proof import looked
+
+    old, new = points[at].rows(), points[-1].rows()
+    if old is None or new is None:
+        return list(lines)
+    looks = looked(old, new, [line.metric for line in lines], len(points) - 1 - at)
+    return [_with_look(line, looks.get(line.metric)) for line in lines]
+
+
+def _with_look(line: Line, look: "Look | None") -> Line:
+    if look is None or not look.proven:
+        return line._replace(look=look)
+    said = f"worse, proven: {look.worse} worse, {look.better} better, e-value {_short(look.adjusted)} (20 proves it)"
+    return line._replace(look=look, alerts=(*line.alerts, said))
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}" if value < 1000 else "over 1,000"
+
+
+def _lines(points: Sequence[Point], repeated: bool) -> list[Line]:
+    known = all_metrics()
+    lines = []
+    for name in dict.fromkeys(name for point in points for name in point.metrics):
+        metric = known.get(name.partition("@")[0])
+        values = tuple(point.metrics.get(name) for point in points)
+        there = [value for value in values if value is not None]
+        if metric is None or not there or not _checked(points, name):
+            continue
+        rate = metric.highest == 1
+        found = drift(there, better=metric.better, rate=rate)
+        held = metric.id.partition(".")[2] in HELD
+        alerts = rerun(there, rate=rate, held=held) if repeated else list(found.alerts)
+        if len(there) < len(values):
+            alerts.append(f"not measured in {len(values) - len(there)} of {len(values)} reports")
+        lines.append(
+            Line(name, values, found.variation, found.slope, found.declines, tuple(alerts), metric.kind == "count")
+        )
+    return lines
+
+
+def _checked(points: Sequence[Point], name: str) -> bool:
+    """Whether a number was measured at all: constraints that nobody checked are all kept."""
+    return not name.startswith("answers.scu") or all(point.settings.get("scu") for point in points)
+
+
+def only(found: Trend, metrics: Sequence[str]) -> Trend:
+    """The lines of some metrics."""
+    missing = [name for name in metrics if name not in {line.metric for line in found.lines}]
+    if missing and not found.unlike:
+        raise data_error("RW-H14", f"expected a metric of {found.suite}, got {missing[0]}")
+    return found._replace(lines=tuple(line for line in found.lines if not metrics or line.metric in metrics))
+
+
+def as_json(found: Trend) -> dict[str, Any]:
+    """The trend as it is written."""
+    body: dict[str, Any] = {
+        "schema": SCHEMA,
+        "suite": found.suite,
+        "reports": list(found.reports),
+        "unlike": list(found.unlike),
+        "metrics": {line.metric: _line_json(line) for line in found.lines},
+    }
+    if found.noun == "run":
+        kept = {"times": list(found.times), "breaks": [one._asdict() for one in found.breaks]}
+        body |= kept | {"invalid": found.invalid, "against": found.against or None}
+    return body
+
+
+def _line_json(line: Line) -> dict[str, Any]:
+    look = {} if line.look is None else {"tested": line.look._asdict() | {"proven": line.look.proven}}
+    return {
+        "values": [None if value is None else float(value) for value in line.values],
+        "variation": line.variation,
+        "slope": None if line.slope is None else float(line.slope),
+        "declines": line.declines,
+        "alerts": list(line.alerts),
+    } | look
+
+
+def as_text(found: Trend) -> list[str]:
+    """The trend as lines for people."""
+    return list(map(terminal, _told(found)))
+
+
+def _told(found: Trend) -> list[str]:
+    ends = f"{found.reports[0]} … {found.reports[-1]}"
+    lines = [f"{found.suite}: {show.plural(len(found.reports), found.noun)}, {ends}"]
+    if found.unlike:
+        return [*lines, "not comparable", *(f"  {reason}" for reason in found.unlike)]
+    lines += [f"  the line breaks before {one.before}: {one.why}" for one in found.breaks]
+    lines += [f"  left out: {show.plural(found.invalid, 'run')} that were INVALID"] if found.invalid else []
+    lines += [f"  {REPEATED}"] if found.repeated else []
+    lines += [f"  the last run is held against {found.against}, question by question"] if found.against else []
+    wide = max((len(line.metric) for line in found.lines), default=0)
+    for line in found.lines:
+        first, last = (next((v for v in order if v is not None), None) for order in (line.values, line.values[::-1]))
+        ends = " → ".join("–" if value is None else show.number(value, whole=line.whole) for value in (first, last))
+        tilt = "not measured (under 5)" if line.slope is None else f"{float(line.slope):+.4f}"
+        spread = "–" if line.variation is None else f"{line.variation:.4f}"
+        bars = f"  {sparkline(line.values)}" if len(line.values) >= FEWEST_BARS else ""
+        lines.append(f"  {line.metric.ljust(wide)}  {ends:<20} σ/μ {spread}  slope {tilt}{bars}")
+        lines += [f"  {' ' * wide}  ! {alert}" for alert in line.alerts]
+    return lines
+
+
+def sparkline(values: Sequence[Fraction | None]) -> str:
+    """Values as bars between the lowest and the highest; a dot where there is none.
+
+    >>> sparkline([Fraction(0), None, Fraction(1, 2), Fraction(1)])
+    '▁·▅█'
+    """
+    there = [value for value in values if value is not None]
+    low, high = min(there, default=Fraction(0)), max(there, default=Fraction(0))
+    width = high - low
+    return "".join(
+        "·" if value is None else BARS[3] if not width else BARS[round((value - low) / width * (len(BARS) - 1))]
+        for value in values
+    )

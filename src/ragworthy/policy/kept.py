@@ -1,0 +1,48 @@
+"""What a policy says of earlier runs: where they are kept, and which of them is the baseline."""
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragworthy.load.checker import Checker, shown
+from ragworthy.load.keys import KEYS
+
+BLESSED = "history:"
+"""A baseline that begins so is the name of a blessed run."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class Kept(NamedTuple):
+    """Where earlier runs are kept, as the policy has it."""
+
+    store: str | None = None
+    eval: str | None = None
+
+
+def parse_kept(check: Checker, table: dict[str, Any]) -> Kept:
+    """The table of the history."""
+    given = check.take(table, "history", dict, "", "a table") or {}
+    check.known(given, KEYS["history"], "history.")
+    return Kept(*[check.take(given, key, str, "history.", "a path") for key in Kept._fields])
+
+
+def parse_baseline(check: Checker, table: dict[str, Any]) -> str | None:
+    """A path, or the name of a blessed run."""
+    baseline: str | None = check.take(table, "baseline", str, "", "a path")
+    if baseline is not None and baseline.startswith(BLESSED) and not is_name(baseline.removeprefix(BLESSED)):
+        check.say("RW-P03", "baseline", f"expected history: and the name of a baseline, got {shown(baseline)}")
+    return baseline
+
+
+def is_name(text: str) -> bool:
+    """Whether a baseline may be called so; it becomes the name of a file.
+
+    >>> is_name("main"), is_name("../main"), is_name("")
+    (True, False, False)
+    """
+    return _NAME.fullmatch(text) is not None
+
+
+def blessed_path(folder: Path, name: str) -> Path:
+    """Where the report of a blessed run lies for those who do not ask the store."""
+    return folder / ".ragworthy/baselines" / f"{name}.json"

@@ -1,0 +1,292 @@
+"""Two runs compared, for people: the block in a report with a baseline, and the whole of `ragworthy compare`."""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from ragworthy.report.able import pair_line
+from ragworthy.report.show import number, padded, plural, signed, width_of
+from ragworthy.safe import code, fill, row, terminal
+from ragworthy.text import clip, visible
+
+ALPHA = 0.05
+SHOWN = 5
+"""So many questions of a kind are named."""
+DEPTH = "5"
+"""The k that is shown where there are several; JSON and --all have every one."""
+HEADER = ("metric", "A", "B", "difference", "95 % interval", "p", "fixed", "broken")
+WIDEST = 160
+
+Json = dict[str, Any]
+
+
+# numbers
+
+
+def p_text(p: float) -> str:
+    """A p-value with two digits that say something.
+
+    >>> p_text(0.42), p_text(0.00314), p_text(0.00001), p_text(1.0)
+    ('0.42', '0.0031', '<0.0001', '1')
+    """
+    return "<0.0001" if p < 0.0001 else f"{p:.2g}"
+
+
+def _shown(one: Json, key: str) -> str:
+    return "–" if one[key] is None else number(Fraction(one[key]), whole=isinstance(one[key], int))
+
+
+def _difference(one: Json) -> str:
+    if one["difference"] is None:
+        return ""
+    whole = isinstance(one["difference"], int)
+    return signed(Fraction(one["difference"]), whole=whole) if one["difference"] else "0"
+
+
+def _interval(one: Json) -> str:
+    return "" if one["low"] is None else f"{one['low']:+.3f} … {one['high']:+.3f}"
+
+
+def _row(name: str, one: Json) -> tuple[str, ...]:
+    counts = ("" if one[key] is None else f"{one[key]:,}" for key in ("fixed", "broken"))
+    p = "" if one["p"] is None else p_text(one["p"])
+    return name, _shown(one, "a"), _shown(one, "b"), _difference(one), _interval(one), p, *counts
+
+
+def rows_of(suite: Json, *, every: bool) -> tuple[list[tuple[str, ...]], int]:
+    """The rows of the table, and how many more there are."""
+    metrics = suite["metrics"]
+    depths = {name.partition("@")[2] for name in metrics if "@" in name}
+    only = DEPTH if DEPTH in depths else min(depths, key=int, default="")
+    shown = [name for name in metrics if every or name.partition("@")[2] in ("", only)]
+    return [_row(name, metrics[name]) for name in shown], len(metrics) - len(shown)
+
+
+def proven(suite: Json) -> list[str]:
+    """Which metrics changed beyond chance, all of them taken together."""
+    return [name for name, one in suite["metrics"].items() if one["holm"] is not None and one["holm"] <= ALPHA]
+
+
+def p_lines(suite: Json) -> list[str]:
+    """What the p-values mean when there are many of them."""
+    tested = [name for name, one in suite["metrics"].items() if one["p"] is not None]
+    if not tested or not suite["changed"]:
+        return []
+    survive = [f"{name} ({p_text(suite['metrics'][name]['holm'])})" for name in proven(suite)]
+    told = f"below 0.05: {', '.join(survive)}" if survive else "none is below 0.05"
+    metrics = plural(len(tested), "metric")
+    return [f"p is two-sided, of the paired test, not corrected for {metrics}; after Holm's correction {told}"]
+
+
+# in a report
+
+
+def lead(body: Json) -> list[str]:
+    """The first lines of what changed against the baseline, where a report has that."""
+    suite = body.get("compared")
+    if not suite:
+        return []
+    against = f"against {suite['against'] or 'the baseline'}"
+    if suite["unlike"]:
+        return [f"{against}: not compared: {'; '.join(suite['unlike'])}"]
+    if suite["rowless"] is not None:
+        return [f"{against}: values only, question by question nothing is known ({suite['rowless']})"]
+    if not suite["changed"]:
+        return [f"{against}: no question changed ({suite['cases']:,} compared)"]
+    lines = [f"{against}: {counts_line(suite)}{_most_telling(suite)}"]
+    return lines + [f"  {word}: {_named(suite[word])}" for word in ("broken", "fixed") if suite[word]]
+
+
+def counts_line(suite: Json) -> str:
+    """How many questions changed, and which way."""
+    told = f"{len(suite['fixed']):,} fixed, {len(suite['broken']):,} broken"
+    if suite["moved"]:
+        told += f", {len(suite['moved']):,} wrong in another way"
+    return told
+
+
+def _most_telling(suite: Json) -> str:
+    """The metric that changed most beyond chance."""
+    tested = [(one["p"], nth, name) for nth, (name, one) in enumerate(suite["metrics"].items()) if one["p"] is not None]
+    if not tested:
+        return ""
+    p, _, name = min(tested)
+    one = suite["metrics"][name]
+    ends = f"{name.partition('.')[2]} {_shown(one, 'a')} → {_shown(one, 'b')}"
+    counts = isinstance(one["a"], int) or max(abs(one["a"]), abs(one["b"])) > 1
+    if counts or one["low"] is None:
+        return f"; {ends}, {_difference(one)}, p {p_text(p)}"
+    low, high = (f"{100 * one[end]:+.1f}" for end in ("low", "high"))
+    return f"; {ends}, {100 * one['difference']:+.1f} points ({low} … {high}), p {p_text(p)}"
+
+
+def _named(flips: Sequence[Json]) -> str:
+    more = f" … {len(flips) - SHOWN:,} more" if len(flips) > SHOWN else ""
+    return ", ".join(f"{one['qid']} ({_way(one)})" for one in flips[:SHOWN]) + more
+
+
+def _way(one: Json) -> str:
+    """From which label and cause to which."""
+    ends = []
+    for label, cause in ((one["label_a"], one["cause_a"]), (one["label_b"], one["cause_b"])):
+        ends.append(f"{label}: {cause}" if cause else label)
+    return " → ".join(ends)
+
+
+# the whole comparison
+
+
+def text(compared: Json, *, every: bool = False) -> str:
+    """The comparison for a terminal; the last line says what came of it, with the exit code."""
+    lines = [f"A  {_side(compared['a'])}", f"B  {_side(compared['b'])}", ""]
+    if not compared["comparable"]:
+        lines += ["not comparable", *(f"  {reason}" for reason in compared["unlike"])]
+        lines += ["", *allow_lines(compared), last_line(compared)]
+        return "".join(terminal(line) + "\n" for line in lines)
+    for name, suite in compared["suites"].items():
+        lines += _suite(name, suite, every)
+    return "".join(terminal(line) + "\n" for line in [*lines, last_line(compared)])
+
+
+def allow_lines(compared: Json) -> list[str]:
+    """How to compare two runs all the same, where that can be done."""
+    flags = " ".join(f"--allow {name}" for name in compared["allow"])
+    return [f"compare them all the same, where that is what you try: {flags}", ""] if flags else []
+
+
+def last_line(compared: Json) -> str:
+    """What came of it."""
+    if not compared["comparable"]:
+        return "compared: not comparable, INVALID (exit 4)"
+    suites = compared["suites"].values()
+    if all(suite["rowless"] is not None for suite in suites):
+        return "compared: values only, question by question nothing is known (exit 0)"
+    if not any(suite["changed"] for suite in suites):
+        return "compared: no question changed (exit 0)"
+    fixed, broken = (sum(len(suite[word]) for suite in suites) for word in ("fixed", "broken"))
+    worse, better = ([name for suite in suites for name in _moved(suite, good)] for good in (False, True))
+    told = [f"{word}: {', '.join(names)}" for word, names in (("worse", worse), ("better", better)) if names]
+    return f"compared: {fixed:,} fixed, {broken:,} broken; {'; '.join(told) or 'nothing is proven'} (exit 0)"
+
+
+def _moved(suite: Json, good: bool) -> list[str]:
+    """The metrics that changed beyond chance for the better, or for the worse."""
+    every = suite["metrics"]
+    known = [name for name in proven(suite) if every[name]["better"] is not None]
+    return [name for name in known if ((every[name]["difference"] > 0) == (every[name]["better"] == "higher")) is good]
+
+
+def _side(side: Json) -> str:
+    return f"{side['name']}  ({side['verdict']})" if side["verdict"] else str(side["name"])
+
+
+def _head(name: str, suite: Json) -> str:
+    if suite["rowless"] is not None:
+        return f"{name}: values only"
+    told = f"{suite['changed']:,} changed: {counts_line(suite)}" if suite["changed"] else "no question changed"
+    return f"{name}: {plural(suite['cases'], 'question')} compared, {told}"
+
+
+def _below(suite: Json, more: int) -> list[str]:
+    """What stands below the table."""
+    lines = p_lines(suite)
+    if suite["changed"] and suite["rowless"] is None:
+        lines.append(pair_line(suite["cases"], len(suite["broken"]), len(suite["fixed"])))
+    lines += [f"not compared question by question: {suite['rowless']}"] if suite["rowless"] is not None else []
+    untested: dict[str, list[str]] = {}
+    for name, one in suite["metrics"].items():
+        if one["without"] is not None and one["difference"] and suite["rowless"] is None:
+            untested.setdefault(one["without"], []).append(name)
+    lines += [f"not tested: {', '.join(names)}: {why}" for why, names in untested.items()]
+    lines += [f"{plural(more, 'more row')} for other k: --all"] if more else []
+    for word, other in (("only_a", "A"), ("only_b", "B")):
+        if suite[word]:
+            lines.append(f"only in {other}: {plural(len(suite[word]), 'question')}: {_few(suite[word])}")
+    return [*lines, *suite["notes"], *context_lines(suite.get("context"))]
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" … {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")
+
+
+def context_lines(context: Json | None) -> list[str]:
+    """Recall at equal bytes."""
+    if not context:
+        return []
+    lines = [
+        f"chunks differ in size: the first {context['results']} results are {context['bytes_a']:,} bytes in A, "
+        f"{context['bytes_b']:,} in B; at equal bytes:"
+    ]
+    for one in context["recall"]:
+        ends = f"{_shown(one, 'a')} → {_shown(one, 'b')}, {_difference(one)}"
+        interval = f" ({_interval(one)})" if one["low"] is not None else ""
+        p = "" if one["p"] is None else f", p {p_text(one['p'])}"
+        lines.append(
+            f"  recall in {one['budget'] / 1000:g} kB  {ends}{interval}{p}: "
+            f"{plural(one['fixed'], 'question')} better, {one['broken']:,} worse"
+        )
+    return lines
+
+
+def _suite(name: str, suite: Json, every: bool) -> list[str]:
+    rows, more = rows_of(suite, every=every)
+    lines = [_head(name, suite), "", *_columns(HEADER, rows), ""]
+    if below := _below(suite, more):
+        lines += [*(f"  {line}" for line in below), ""]
+    for word in ("broken", "fixed", *(("moved",) if every else ())):
+        lines += _questions(word, suite[word], every)
+    return lines
+
+
+def _questions(word: str, flips: Sequence[Json], every: bool) -> list[str]:
+    if not flips:
+        return []
+    shown = flips if every else flips[:SHOWN]
+    title = {"broken": "Broken", "fixed": "Fixed", "moved": "Wrong in another way"}[word]
+    lines = [f"{title} ({plural(len(flips), 'question')})"]
+    for one in shown:
+        lines.append(f"  {one['qid']}  {_way(one)}")
+        same = one["claim_a"] is not None and one["claim_a"] == one["claim_b"]
+        claims = [("answer", "claim_a")] if same else [("was", "claim_a"), ("is", "claim_b")]
+        for label, key in (("question", "question"), *claims):
+            if one[key] is not None:
+                lines.append(f"      {label:<9}  {clip(one[key], WIDEST)}")
+    if len(flips) > len(shown):
+        lines.append(f"  … {len(flips) - len(shown):,} more: --all")
+    return [*lines, ""]
+
+
+def _columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    cells = [tuple(header), *(tuple(map(visible, one)) for one in rows)]
+    widths = [max(width_of(one[nth]) for one in cells) for nth in range(len(header))]
+    return ["  " + "  ".join(map(padded, one, widths)).rstrip() for one in cells]
+
+
+def markdown(compared: Json, *, every: bool = False) -> str:
+    """The comparison for a pull request or a notebook."""
+    lines: list[str] = [fill("## Ragworthy: {} → {}", code(compared["a"]["name"]), code(compared["b"]["name"])), ""]
+    if not compared["comparable"]:
+        lines += ["⚠️ Not comparable:", "", *(fill("- {}", reason) for reason in compared["unlike"])]
+        lines += ["", *(fill("{}", line) for line in allow_lines(compared)), ""]
+    for name, suite in compared["suites"].items():
+        rows, more = rows_of(suite, every=every)
+        lines += [fill("### {}", name), "", fill("{}.", _head(name, suite)), ""]
+        lines += [row(HEADER), "|---" * len(HEADER) + "|", *map(row, rows), ""]
+        if below := _below(suite, more):
+            lines += [*(fill("- {}", line) for line in below), ""]
+        for word, title in (("broken", "Broken"), ("fixed", "Fixed")):
+            lines += _listed(title, suite[word], every)
+    return "\n".join([*lines, fill("{}", last_line(compared)), ""])
+
+
+def _listed(title: str, flips: Sequence[Json], every: bool) -> list[str]:
+    if not flips:
+        return []
+    shown = flips if every else flips[:SHOWN]
+    lines: list[str] = [fill("**{}** ({})", title, plural(len(flips), "question")), ""]
+    lines += [row(("qid", "label", "question", "was", "is")), "|---|---|---|---|---|"]
+    for one in shown:
+        texts = (clip(one[key] or "", WIDEST) for key in ("question", "claim_a", "claim_b"))
+        lines.append(row((code(one["qid"]), _way(one), *texts)))
+    more = len(flips) - len(shown)
+    return [*lines, "", *([f"… {more:,} more", ""] if more else [])]

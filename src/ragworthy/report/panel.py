@@ -1,0 +1,69 @@
+"""What this evidence cannot show: the limits of a gold set, said once for the whole report."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ragworthy.names import RELEASE
+from ragworthy.report.show import cases_of, is_rate, plural
+
+TITLE = "What this evidence cannot show"
+SHOWN = 6
+"""So many names stand in one line."""
+_DELTA = "delta_s"
+
+
+def lines(suite: str, body: dict[str, Any]) -> list[str]:
+    """The limits of one suite: its size, its gates, its slices, what it did not measure."""
+    return [
+        _size(suite, body),
+        *(f"{one['gate']}: {one['says']}" for one in body.get("can_show", ())),
+        *_slices(body),
+        *_unmeasured(body),
+        *_distances(body),
+    ]
+
+
+def _size(suite: str, body: dict[str, Any]) -> str:
+    """How many questions there are, and what clusters leave of them."""
+    counts = body["counts"]
+    told = f"{suite}: {plural(counts['gold'], 'question')}" if "gold" in counts else f"{suite}:"
+    clustered = [one for one in body["metrics"].values() if (one.get("deff") or 1) > 1]
+    if clustered:
+        worst = max(clustered, key=lambda one: float(one["deff"]))
+        told += f", of {plural(worst['clusters'], 'cluster')}: worth up to {worst['deff']:.1f} times fewer"
+    return f"{told}; it says nothing of questions that are not like these"
+
+
+def _slices(body: dict[str, Any]) -> Iterator[str]:
+    """Slices that are too small to say anything."""
+    small = []
+    for name, metrics in body["slices"].items():
+        most = max((cases_of(one) for one in metrics.values() if is_rate(one) and not one["undefined"]), default=0)
+        if most < RELEASE:
+            small.append(f"{name} ({most})")
+    if small:
+        yield f"slices of fewer than {RELEASE} cases show hardly anything: {_some(small)}"
+
+
+def _unmeasured(body: dict[str, Any]) -> Iterator[str]:
+    """What has no number at all, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for name, one in body["metrics"].items():
+        if one["undefined"]:
+            reasons.setdefault(one["undefined"], []).append(name)
+    for reason, names in reasons.items():
+        yield f"not measured: {_some(names)}: {reason}"
+
+
+def _distances(body: dict[str, Any]) -> Iterator[str]:
+    """What ΔS does not see."""
+    if any(_DELTA in name and not one["undefined"] for name, one in body["metrics"].items()):
+        yield (
+            "ΔS does not see citations of the nearest wrong block: all of them may be, and it stays low; of the same "
+            "document it sees them from about a fifth on, of other documents from about a tenth on"
+        )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

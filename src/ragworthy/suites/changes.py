@@ -1,0 +1,39 @@
+"""What changed against the baseline, question by question, for the report of a run that has one."""
+
+from typing import Any
+
+import msgspec
+
+from ragworthy.comparison.compared import Run, compare, unchecked, values_only
+from ragworthy.comparison.records import Suite as Compared
+from ragworthy.gates import Baseline
+from ragworthy.suites.evidence import Found
+from ragworthy.suites.protocol import Suite
+
+
+def against_baseline(suite: Suite, found: Found) -> dict[str, Any] | None:
+    """The comparison with the baseline as the report has it; None where there is no baseline."""
+    earlier = found.opened.earlier
+    baseline = None if earlier is None else suite.baseline(found.opened, found.evidence)
+    if earlier is None or baseline is None:
+        return None
+    compared = _nothing(baseline.unlike) if baseline.unlike is not None else _compared(baseline, found)
+    told: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(compared, against=earlier.path))
+    return told
+
+
+def _compared(baseline: Baseline, found: Found) -> Compared:
+    summary, left_out = found.summary, unchecked(found.evidence.settings)
+    old = {name: value for (group, name), value in baseline.values.items() if group is None and not left_out(name)}
+    new = {name.id: summary.values[None, name.id].exact for name in summary.names if not left_out(name.id)}
+    known = {name.metric.id: name.metric for name in summary.names}
+    if baseline.rows is None or summary.rows is None:
+        return values_only(old, new, known, baseline.rowless if baseline.rows is None else summary.rowless)
+    earlier, now = Run(baseline.rows, old), Run(summary.rows, new)
+    return compare(earlier.without(left_out), now.without(left_out), known)
+
+
+def _nothing(unlike: str) -> Compared:
+    return Compared(
+        metrics={}, fixed=[], broken=[], moved=[], only_a=[], only_b=[], cases=0, changed=0, unlike=[unlike]
+    )
