@@ -10,7 +10,7 @@ from ragworthy.errors import DataError, policy_error
 from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin, using_metrics
 from ragworthy.load.sources import Source, open_source
-from ragworthy.mustpass import Said
+from ragworthy.mustpass import Each
 from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import check_gates
 from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
@@ -116,7 +116,7 @@ class Open(NamedTuple):
     suite: Suite
     found: Found
     bound: Bound
-    each: Mapping[tuple[str, str], Said]
+    each: Each
     differences: Differences
     then: Callable[[Part], Part] = lambda part: part
     """What is said besides of the part that comes of it."""

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from types import MappingProxyType
 from typing import NamedTuple
 
-from ragworthy.mustpass import Asked, Said, passing
+from ragworthy.mustpass import Asked, Each, passing
 from ragworthy.names import Outcome, Verdict
 from ragworthy.proving import INTERVAL, NO_TEST, PAIRED, POINT, Loss, Tested, decide
 from ragworthy.rows import Rows
@@ -38,10 +37,8 @@ class Value(NamedTuple):
     """Whether it is undefined because it is worse than any number: something was spent and nothing came of it."""
     boundless: str = ""
     """Why it has no interval, where that is known."""
-
     deff: float | None = None
-    """How many times wider the variance is than that of as many questions of different clusters, where some share one.
-    """
+    """How many times wider clusters make the variance, where some questions share one."""
     clusters: int | None = None
     """How many clusters its questions are of, where some share one."""
 
@@ -96,9 +93,7 @@ class Gate(NamedTuple):
 
 
 MIN, MAX, DROP, WORSE, EACH = ">=", "<=", "drop<=", "worse<=", "each"
-"""The kinds of gate: at least, at most, not worse than the baseline by more than so much, or by more than such a share
-of it, and questions one by one.
-"""
+"""The kinds of gate: at least, at most, at most so much worse than the baseline, or such a share of it, one by one."""
 AGAINST = (DROP, WORSE)
 """The kinds that need a baseline."""
 
@@ -180,7 +175,7 @@ class Baseline(NamedTuple):
     """What every metric said of every question of it; None where that is not known."""
     rowless: str = ""
     """Why its rows are not known, for people."""
-    passed: Mapping[tuple[str, str], bool] = MappingProxyType({})
+    passed: Mapping[tuple[str, str], bool] = {}
     """Whether questions that must pass ever did, by metric and qid, as far as its rows say."""
     flips: Mapping[str, Fraction] = {}
     """The share of questions that changed between its own runs, by metric, where that was kept."""
@@ -196,7 +191,7 @@ def judge(
     *,
     baseline: Baseline | None = None,
     waivers: tuple[Waiver, ...] = (),
-    each: Mapping[tuple[str, str], Said] | None = None,
+    each: Each | None = None,
     tested: Mapping[Gate, Tested] | None = None,
 ) -> list[Judged]:
     """Every gate's outcome. `each` holds the per-question results that `must_pass` gates ask for, run by run where
@@ -260,7 +255,7 @@ def _judge_one(
     gate: Gate,
     value: Value | None,
     baseline: Baseline | None,
-    each: Mapping[tuple[str, str], Said],
+    each: Each,
     tested: Tested | None,
 ) -> Judged:
     previous = None if baseline is None else baseline.thresholds.get((gate.metric, gate.op, gate.slice))
@@ -293,7 +288,7 @@ def _judge_one(
     return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
 
 
-def _judge_each(gate: Gate, value: Value, baseline: Baseline | None, each: Mapping[tuple[str, str], Said]) -> Judged:
+def _judge_each(gate: Gate, value: Value, baseline: Baseline | None, each: Each) -> Judged:
     known = {} if baseline is None or baseline.unlike else baseline.passed
     good = value.better == "higher"
     asked = [Asked.of(qid, each.get((gate.metric, qid)), good, known.get((gate.metric, qid))) for qid in gate.must_pass]
@@ -350,9 +345,7 @@ def _compare(gate: Gate, value: Value, baseline: Fraction | None, tested: Tested
 
 
 def _hold(gate: Gate, value: Value) -> tuple[Outcome, str]:
-    """A number against its threshold. Under `interval` one without an interval decides nothing; a count has none, and
-    needs none: it is what happened, and no estimate.
-    """
+    """A number against its threshold; under `interval` its interval, which a count needs not: it is no estimate."""
     number, limit, interval = value.exact or Fraction(0), Fraction(gate.threshold), value.interval
     if gate.evidence == INTERVAL and value.den is not None:
         if interval is None:

@@ -4,7 +4,7 @@ Where each of ten such questions fails in one run of a hundred by chance, every 
 NO-SHIP. By two of three runs it is three verdicts in a thousand.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ragworthy.names import Outcome
@@ -13,6 +13,9 @@ ENOUGH = 3
 """From so many runs on the majority decides."""
 Said = bool | None | tuple[bool | None, ...]
 """What a metric says of one question, yes or no; of several runs, what it says of each."""
+
+Each = Mapping[tuple[str, str], Said]
+"""The same by metric and question."""
 
 
 class Asked(NamedTuple):

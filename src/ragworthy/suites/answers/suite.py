@@ -1,7 +1,7 @@
 """The answers suite: a case stands for all questions with the same flags, so there are few of them in any gold set."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,13 +32,13 @@ from ragworthy.suites.answers.missing import (
     unmeasured,
 )
 from ragworthy.suites.answers.offenders import case_of, offender_of, remarks_of
-from ragworthy.suites.answers.parallel.job import Measured, Tally
 from ragworthy.suites.answers.read import Alike, Kept, corpus_of, packs_of, read_runs, texts_of
 from ragworthy.suites.answers.read import pack_path as pack_path
 from ragworthy.suites.answers.reruns import asked_in, copies, runs_in
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.answers.taken import with_errors
+from ragworthy.suites.answers.tallied import cases_of, counts_of, entries_of
 from ragworthy.suites.answers.wording import READS_LIKE
 from ragworthy.suites.clusters import clusters_of
 from ragworthy.suites.crowds import Crowd, Home, add_to, wrong_with
@@ -52,10 +52,9 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.slices import Slice
 
 if TYPE_CHECKING:
-    from ragworthy.metrics.facts.compared import Compared
+    pass
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
 GOOD = "answers.good"
@@ -93,8 +92,8 @@ class Answers(Suite):
             by_rule=by_rule_of(settings),
         )
         found, own, traces = read_runs(opened, request, rules, self.slice_fields(request), progress, corpus)
-        cases = _cases(found.tally, rules.ks, corpus.whole)
-        counts = _counts(cases, found, len(traces))
+        cases = cases_of(found.tally, rules.ks, corpus.whole)
+        counts = counts_of(cases, found, len(traces))
         records = {"gold": counts["gold"], **traces}
         return Evidence(
             cases=cases,
@@ -319,10 +318,13 @@ class Answers(Suite):
         own: Kept = found.own
         wrong = {case.own[::2]: wrong_with(case) for case in found.cases if self.offends(case)}
         crowd: Crowd = {}
-        for case in found.cases if wrong else ():
+        known = list(zip(own.flags, map(own.compared.get, range(len(own.flags))), strict=True))
+        if own.reruns:  # of several runs the first one: a question that fails in all of them is no crowd
+            for (names, what), count in Counter(zip(own.slices, map(wrong.get, known), strict=False)).items():
+                add_to(crowd, Home(), names, what, count)
+        for case in found.cases if wrong and not own.reruns else ():
             for name, count in case.own.slices.items():
                 add_to(crowd, Home(), (name,), wrong.get(case.own[::2]), count)
-        known = zip(own.flags, map(own.compared.get, range(len(own.flags))), strict=True)
         homes = zip(own.homes(), map(wrong.get, known), strict=False) if wrong else ()
         for (home, what), count in Counter(homes).items():
             add_to(crowd, home, (), what, count)
@@ -336,7 +338,6 @@ class Answers(Suite):
     def extra(self, found: Found) -> Extra:
         """A receipt keeps the tally: from it every number can be had again."""
         own: Kept = found.own
-        tally = [_entry(*known, count) for known, count in sorted(own.tally.items(), key=_in_order)]
         rules = dict(sorted(Counter(own.rules.values()).items()))
         return Extra(
             body={"metrics": told(own.bindings), "labels": {"refusal_rules": rules} if rules else {}},
@@ -344,7 +345,7 @@ class Answers(Suite):
             steps=[*evidence_steps(own.bindings), *steps(found)],
             invalid=invalid(found, own.bindings),
             texts=cache(partial(texts_of, found.opened, claims=not own.reruns)),
-            kept={"tally": tally},
+            kept={"tally": entries_of(own.tally)},
         )
 
     def known(self, found: Found) -> Iterator[str]:
@@ -391,53 +392,3 @@ def _of_copies(found: Found) -> list[dict[str, Any]]:
 def _of_shipped(name: MetricName) -> bool:
     """Whether a metric looks at shipped answers only, so that a refusal is no case of it."""
     return name.metric.cases.startswith("shipped")
-
-
-def _cases(tally: Tally, ks: tuple[int, ...], whole: bool = True) -> list[Case]:
-    """A case for each set of flags: a few hundred, however many questions there are."""
-    counts: Counter[tuple[int, Compared | None]] = Counter()
-    inside: dict[tuple[int, Compared | None], Counter[str]] = {}
-    for (flags, slices, compared), count in tally.items():
-        known = flags, compared
-        counts[known] += count
-        if slices:
-            some = inside.setdefault(known, Counter())
-            for name in slices:
-                some[name] += count
-    return [
-        case_of(Alike(known[0], inside.get(known, {}), known[1]), ks, whole=whole)._replace(
-            weight=count, slices=tuple(map(Slice, inside.get(known, ())))
-        )
-        for known, count in counts.items()
-    ]
-
-
-def _in_order(counted: "tuple[tuple[int, tuple[str, ...], Compared | None], int]") -> tuple[Any, ...]:
-    (flags, slices, compared), _ = counted
-    return flags, slices, compared or ()
-
-
-def _entry(flags: int, slices: tuple[str, ...], compared: "Compared | None", count: int) -> list[Any]:
-    """An entry of the tally as a receipt has it; the comparison only where there is a reference."""
-    entry = [flags, list(slices), count]
-    return entry if compared is None else [*entry, list(map(int, compared))]
-
-
-def _counts(cases: Sequence[Case], found: Measured, runs: int) -> dict[str, int]:
-    """Questions by what they are; answers, of all runs, by what became of them."""
-
-    def count(holds: Callable[[f.Facts], bool]) -> int:
-        return sum(case.weight for case in cases if holds(case.facts))
-
-    return {
-        "gold": sum(case.weight for case in cases) // runs,
-        **({"runs": runs} if runs > 1 else {}),
-        "answered": count(lambda one: one.shipped),
-        "refused": count(lambda one: one.refused),
-        "missing": count(lambda one: one.missing),
-        "errored": count(lambda one: one.errored),
-        "answerable": count(lambda one: one.answerable) // runs,
-        "unanswerable": count(lambda one: not one.answerable) // runs,
-        "duplicate_traces": found.traces_replaced,
-        "orphan_traces": found.orphans,
-    }

@@ -51,7 +51,8 @@ def shows(runs: int) -> float:
     >>> shows(5), shows(59)
     (0.549, 0.95)
     """
-    return math.floor(1000 * float(ALPHA) ** (1 / runs)) / 1000
+    share: float = float(ALPHA) ** (1 / runs)
+    return math.floor(1000 * share) / 1000
 
 
 def proven(cases: Sequence[Case], limits: Mapping[str, str]) -> dict[str, Any]:
