@@ -49,7 +49,7 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
             counts = Counter(zip(clusters, (column[nth] for nth in members), strict=True))
             if runs > 1:
                 value = _once(value, sum(count for (_, part), count in counts.items() if part is not None))
-            values[group, name.id] = _widened(value, counts, apart, again=runs > 1)
+            values[group, name.id] = _widened(value, counts, apart)
     return summary._replace(values=values)
 
 
@@ -75,14 +75,13 @@ def _once(value: g.Value, questions: int) -> g.Value:
     return value._replace(interval=ends, independent=questions)
 
 
-def _widened(value: g.Value, counts: Counter[tuple[str, Part]], apart: set[str], *, again: bool = False) -> g.Value:
+def _widened(value: g.Value, counts: Counter[tuple[str, Part]], apart: set[str]) -> g.Value:
     """A value with the interval that clusters give it; as it is where they say nothing.
 
     Questions that stand for themselves are set `apart` from those of documents: somebody chose how many there are.
-    Where they were asked `again`, each is a cluster of its runs.
     """
     found = _totals(counts)
-    if not (found.several or again) or len(found.by) < 2 or not _folds_to(found, value):
+    if not found.several or len(found.by) < 2 or not _folds_to(found, value):
         return value
     if value.independent is not None and len(found.by) >= value.independent:
         return value  # the clusters are copies of a question and nothing else: it counts different questions already
