@@ -192,7 +192,9 @@ def _of_stages(found: Found, explained: set[Stage]) -> list[Step]:
         elif stage not in explained:
             counts = found.evidence.counts
             pattern, do = step_of(stage, cases, asked_in(counts), known)
-            told.append((f"{pattern} in {runs_in(counts)} runs" if runs_in(counts) > 1 else pattern, do))
+            if runs_in(counts) > 1:
+                pattern = f"{pattern.removesuffix('questions')}answers in {runs_in(counts)} runs"
+            told.append((pattern, do))
         elif stage is Stage.CITATION:
             told += _wrong_too(cases)
     return told
