@@ -164,7 +164,6 @@ def _recut(matcher: Matcher, olds: Sequence[int]) -> dict[int, list[_Cut]]:
     """
     new = _by_document(matcher.new)
     found: dict[int, list[_Cut]] = {}
-    kept = {links[0].new for o, links in matcher.links.items() if matcher.old[o].text == matcher.new[links[0].new].text}
     for o in olds:
         block = matcher.old[o]
         again = [] if _is_whole(matcher, o) else [matcher.new[n] for n in new.get(block.doc, ())]
@@ -173,7 +172,7 @@ def _recut(matcher: Matcher, olds: Sequence[int]) -> dict[int, list[_Cut]]:
             found[o] = cuts
             for link in matcher.links.pop(o, ()):
                 matcher.claims[link.new].remove(o)
-            for part in (part.number for part, _, _ in cuts if part.number not in kept):
+            for part in (part.number for part, _, _ in cuts):
                 matcher.claims[part].append(o)
     _add_overlaps(matcher, found)
     return found
