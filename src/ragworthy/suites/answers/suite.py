@@ -112,13 +112,7 @@ class Answers(Suite):
             own=own,
             errored=((counts["errored"], asked_in(counts), "questions" if len(traces) == 1 else "answers"),),
             missing=(counts["missing"], "trace" if len(traces) == 1 else "trace in one of the runs"),
-            invalid=tuple(
-                dict.fromkeys(
-                    reason
-                    for fit, role in zip((own.fit, *own.others), traces, strict=True)
-                    for reason in (*fit.invalid, *id_clashes(opened[role]))
-                )
-            ),
+            invalid=_invalid(own, opened, traces),
             gold_sha256=opened["gold"].sha256(),
             runs=len(traces),
         )
@@ -382,6 +376,12 @@ SUITE = Answers()
 
 def _uses_scu(request: Request) -> bool:
     return request.settings.scu or any(gate.metric in SCU_METRICS for gate in request.gates)
+
+
+def _invalid(own: Kept, opened: Opened, roles: Iterable[str]) -> tuple[str, ...]:
+    """Why the traces cannot carry a verdict, of every run."""
+    every = zip((own.fit, *own.others), roles, strict=True)
+    return tuple(dict.fromkeys(why for fit, role in every for why in (*fit.invalid, *id_clashes(opened[role]))))
 
 
 def _of_copies(found: Found) -> list[dict[str, Any]]:
