@@ -118,6 +118,20 @@ def together(kind: str, words: Iterable[Any]) -> Any:
     return part if kind in ADDED or whole == 1 else (part, whole)
 
 
+def parts_of(words: Sequence[Any], runs: int) -> list[tuple[Any, Any] | None]:
+    """The sum over the runs of each question, and how many of them are cases; equal words are one object mostly.
+
+    >>> parts_of([Fraction(2, 3), None, (Fraction(1, 3), Fraction(2, 3))], 3)
+    [(2, 3), None, (1, 2)]
+    """
+    known: dict[int, tuple[Any, Any] | None] = {id(None): None}
+    for word in words:
+        if id(word) not in known:
+            part, whole = (one * runs for one in (word if isinstance(word, tuple) else (word, Fraction(1))))
+            known[id(word)] = (int(part) if part.denominator == 1 else part, int(whole))
+    return [known[id(word)] for word in words]
+
+
 def copies(sources: Sequence[Source]) -> Note:
     """Runs that are byte for byte the same."""
     first: dict[str, str] = {}

@@ -34,7 +34,7 @@ from ragworthy.suites.answers.missing import (
 from ragworthy.suites.answers.offenders import case_of, offender_of, remarks_of
 from ragworthy.suites.answers.read import Alike, Kept, corpus_of, packs_of, read_runs, texts_of
 from ragworthy.suites.answers.read import pack_path as pack_path
-from ragworthy.suites.answers.reruns import asked_in, copies, runs_in
+from ragworthy.suites.answers.reruns import asked_in, copies, parts_of, runs_in
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.answers.taken import with_errors
@@ -190,8 +190,9 @@ class Answers(Suite):
 
     def parts(self, name: MetricName, evidence: Evidence, summary: Summary) -> list[Part]:
         """What each question adds: of several runs, how many are good, and how many are cases."""
-        found = super().parts(name, evidence, summary)
-        return found if evidence.runs == 1 else [one and tuple(part * evidence.runs for part in one) for one in found]
+        if evidence.runs == 1 or summary.rows is None:
+            return super().parts(name, evidence, summary)
+        return parts_of(summary.rows.words[name.id], evidence.runs)
 
     def within(self, case: Case, group: str | None) -> Case:
         """A case with the number of its questions that belong to the group."""
