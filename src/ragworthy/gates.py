@@ -37,7 +37,7 @@ class Value(NamedTuple):
     boundless: str = ""
     """Why it has no interval, where that is known."""
     deff: float | None = None
-    """How many times wider its variance is than that of as many clusters, where some questions share one."""
+    """How many times wider its variance is than without clusters, where some questions share one."""
     clusters: int | None = None
     """How many clusters its questions are of, where some share one."""
 
@@ -90,9 +90,7 @@ class Gate(NamedTuple):
 
 
 MIN, MAX, DROP, WORSE, EACH = ">=", "<=", "drop<=", "worse<=", "each"
-"""The kinds of gate: at least, at most, not worse than the baseline by more than so much, or by more than such a share
-of it, and questions one by one.
-"""
+"""The kinds: at least, at most, worse than the baseline by at most so much, or such a share of it, and one by one."""
 AGAINST = (DROP, WORSE)
 """The kinds that need a baseline."""
 
@@ -191,9 +189,7 @@ def judge(
     each: Mapping[tuple[str, str], bool | None] | None = None,
     tested: Mapping[Gate, Tested] | None = None,
 ) -> list[Judged]:
-    """Every gate's outcome. `each` holds the per-question results that `must_pass` gates ask for, `tested` what the
-    questions of both runs say of gates that compare.
-    """
+    """Every gate's outcome. `each` holds what `must_pass` gates ask for, `tested` what the questions of both runs say."""
     waived = {waiver.gate: waiver for waiver in waivers}
     judged = []
     for gate in gates:
@@ -208,15 +204,19 @@ def judge(
 def with_defaults(named: tuple[Gate, ...], usual: Iterable[Gate], evidence: str) -> tuple[Gate, ...]:
     """The gates that were named, and the default ones of the suite that none of them replaces.
 
-    A limit on the same number (all questions, no slice) replaces a default gate; `must_pass` and slices say something
-    else. Where nobody named a gate, the default ones are as good as named.
+    A limit on the same number (all questions, no slice) replaces a default gate; `must_pass`, slices and a comparison
+    that may be unmeasured say something else. Where nobody named a gate, the default ones are as good as named.
 
     >>> usual = [Gate("answers.precision", MIN, "0.80"), Gate("answers.chr", MIN, "0.75")]
     >>> gates = with_defaults((usual[0]._replace(threshold="0.9"),), usual, "point")
     >>> [(one.metric, one.threshold, one.kept) for one in gates]
     [('answers.precision', '0.9', False), ('answers.chr', '0.75', True)]
     """
-    said = {(gate.metric, gate.suite) for gate in named if gate.slice is None and gate.op != EACH}
+    said = {
+        (gate.metric, gate.suite)
+        for gate in named
+        if gate.slice is None and gate.op != EACH and not (gate.optional and gate.op in AGAINST)
+    }
     stays = bool(named)
     return named + tuple(
         with_evidence(gate, evidence)._replace(kept=stays) for gate in usual if (gate.metric, gate.suite) not in said
