@@ -189,7 +189,7 @@ def judge(
     each: Mapping[tuple[str, str], bool | None] | None = None,
     tested: Mapping[Gate, Tested] | None = None,
 ) -> list[Judged]:
-    """Every gate's outcome. `each` holds what `must_pass` gates ask for, `tested` what the questions of both runs say."""
+    """Every gate's outcome. `each` holds what `must_pass` gates ask for, `tested` what questions of both runs say."""
     waived = {waiver.gate: waiver for waiver in waivers}
     judged = []
     for gate in gates:
