@@ -297,7 +297,7 @@ def _exceeding(
 ) -> Difference | str:
     """How often a question is among the largest values of both runs together, now less than before.
 
-    The new values are first taken back by the tolerance: what is tested is whether the loss is beyond it. Where higher
+    The new values are first taken back by `min_effect`: what is tested is whether the loss is beyond it. Where higher
     values are better, what counts is what is missing among them.
     """
     before, after = pairs.old.of_runs(gate.metric), pairs.new.of_runs(gate.metric)
@@ -306,13 +306,13 @@ def _exceeding(
         return "the rows do not have it"
     if any(isinstance(word, tuple) or not _is_sound(word) for one in shared for word in (*one[0], *one[1])):
         return NO_NUMBER
-    sign, tolerance = (1 if metric.better == "higher" else -1), Fraction(gate.threshold)
+    sign, effect = (1 if metric.better == "higher" else -1), Fraction(gate.effect_text)
     old, new = ([[-sign * Fraction(word) for word in one[side]] for one in shared] for side in (0, 1))  # type: ignore[arg-type]
     largest = tops(
         [value for some in old for value in some],
         [value for some in new for value in some],
         percent if sign < 0 else 100 - percent,
-        **({"shift": tolerance} if gate.op == g.DROP else {"ratio": -sign * tolerance}),
+        **({"shift": effect} if gate.op == g.DROP else {"ratio": -sign * effect}),
     )
     scale = math.lcm(*{len(some) for some in (*old, *new)})
     counts = zip(_counted(old, largest.old, scale), _counted(new, largest.new, scale), strict=True)

@@ -300,12 +300,12 @@ def _judge_each(gate: Gate, value: Value, baseline: Baseline | None, each: Each)
 
 
 def _lost(gate: Gate, value: Value, baseline: Fraction) -> Fraction | None:
-    """How much worse the value is, in its own unit or as a share of the baseline; None for a share of nothing."""
+    """How much worse it is (negative: better), in its unit or as a share of the baseline; None: a share of nothing."""
     number = value.exact or Fraction(0)
     drop = baseline - number if value.better == "higher" else number - baseline
-    if gate.op == DROP or drop <= 0:
+    if gate.op == DROP or not drop:
         return drop
-    return drop / abs(baseline) if baseline else None
+    return drop / abs(baseline) if baseline else None if drop > 0 else Fraction(0)
 
 
 def _for_a_person(gate: Gate, number: Fraction | None) -> bool:
@@ -335,12 +335,13 @@ def _upper(gate: Gate, baseline: Fraction, tested: Tested) -> Fraction | None:
 def _compare(gate: Gate, value: Value, baseline: Fraction | None, tested: Tested) -> tuple[Outcome, str]:
     if few := _too_few(gate, value):
         return Outcome.UNDECIDED, few
-    lost = None if baseline is None else _lost(gate, value, baseline)
-    if _for_a_person(gate, value.exact if baseline is None else lost):
-        return Outcome.UNDECIDED, f"in the review band {' … '.join(gate.review or ())}: a person decides"
+    band = f"in the review band {' … '.join(gate.review or ())}: a person decides"
     if baseline is None:
-        return _hold(gate, value)
+        return (Outcome.UNDECIDED, band) if _for_a_person(gate, value.exact) else _hold(gate, value)
+    lost = _lost(gate, value, baseline)
     loss = Loss(lost, Fraction(gate.threshold), Fraction(gate.effect_text), _upper(gate, baseline, tested))
+    if _for_a_person(gate, lost) and not loss.shown_by(gate.evidence, tested):
+        return Outcome.UNDECIDED, band
     worded = "dropped too far" if value.better == "higher" else "rose too far"
     return decide(gate.evidence, loss, tested, worded)
 

@@ -101,6 +101,10 @@ class Loss(NamedTuple):
         """Whether more was lost than a limit."""
         return self.lost is None or self.lost > limit
 
+    def shown_by(self, evidence: str, tested: Tested) -> bool:
+        """Whether it is proven, and larger than it may be: then nobody has to look."""
+        return evidence != POINT and tested.proven and self.beyond(self.min_effect)
+
 
 def decide(evidence: str, loss: Loss, tested: Tested, worded: str) -> tuple[Outcome, str]:
     """The outcome of a gate on a difference, and the reason; `worded` says what too large a loss is called."""
@@ -111,7 +115,7 @@ def decide(evidence: str, loss: Loss, tested: Tested, worded: str) -> tuple[Outc
         return Outcome.UNDECIDED, f"no bound of the loss is known: {tested.without}"
     if evidence == ANYTIME and tested.unweighed:
         return Outcome.UNDECIDED, f"no e-value is known: {tested.unweighed}"
-    if tested.proven and loss.beyond(loss.min_effect):
+    if loss.shown_by(evidence, tested):
         return Outcome.FAIL, f"{worded}: the loss is proven" if beyond else "a loss is proven"
     if evidence == INTERVAL:
         return _strict(loss, tested)

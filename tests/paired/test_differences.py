@@ -183,6 +183,22 @@ def test_a_percentile_is_tested_beyond_its_tolerance() -> None:
         assert tested.worse == (100 if factor > 1 else 0)
 
 
+def test_a_percentile_is_tested_beyond_min_effect() -> None:
+    """All are slower by 14 of 100 ms: with a tolerance of 15 % that is no loss, and with min_effect = 0 it is one."""
+    gate = g.Gate("latency.p95", g.WORSE, "0.15", evidence="paired")
+    both = (rows_of({"latency.p95": [Fraction(one)] * 60}) for one in (100, 114))
+    pairs = pair(*both)
+    p: dict[str | None, float] = {}
+    for effect in (None, "0.14", "0"):
+        found = difference(gate._replace(min_effect=effect), METRICS["latency.p95"], pairs)
+        assert not isinstance(found, str)
+        tested = proven(found)
+        assert (tested.worse, tested.better) == (60, 0)
+        assert tested.method == ("no cluster counts as changed" if effect == "0.14" else "9,999 swaps of questions")
+        p[effect] = tested.p
+    assert p["0"] == 0.0001 and p["0.14"] == p[None] == 1.0
+
+
 def test_kappa_by_what_each_pair_contributes() -> None:
     votes = ["yes", "no"] * 60
     turned = [("no" if vote == "yes" else "yes") if nth < 12 else vote for nth, vote in enumerate(votes)]
