@@ -14,10 +14,12 @@ from ragworthy import gates as g
 from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.registry import Metric
 from ragworthy.names import HARMLESS
-from ragworthy.paired.bounds import clustered, lost, tango
+from ragworthy.paired.bounds import ONE_SIDED, tango
 from ragworthy.paired.kappa import SCALE, cohen, jackknife
 from ragworthy.paired.percentiles import tops
 from ragworthy.paired.swaps import sums
+from ragworthy.paired.widest import Changes, losses_of
+from ragworthy.proving import UNCHANGED
 from ragworthy.rows import Rows, Word
 from ragworthy.stats import Interval
 
@@ -31,6 +33,10 @@ PLAIN = ("count", "sum")
 NO_NUMBER = "the rows hold something that is no number"
 ALONE = ("tail", "spread")
 """Kinds of which one question alone says nothing."""
+
+
+SEVERAL = 3
+"""So many good questions of a cluster that all are bad now are no chance: one or two may be."""
 
 
 class Pairs(NamedTuple):
@@ -106,6 +112,10 @@ class Difference(NamedTuple):
     """The mean square of what a question changed by, in the unit of the metric: of rates the share that flipped."""
     deff: float = 1.0
     """How many times more questions it takes because those of one cluster change together."""
+    hit: int = 0
+    """How many clusters hold a question that is worse."""
+    felled: tuple[tuple[str, int], ...] = ()
+    """The clusters in which every question that was good is not now, each with how many those are."""
 
 
 class _Words(NamedTuple):
@@ -149,7 +159,7 @@ def _difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
     plain = metric.kind in PLAIN
     if not plain and not any(whole for _, whole in (*words.old, *words.new)):
         return "no question is a case of it"
-    return _of_words(words, sign, plain)
+    return _of_words(words, sign, plain, metric.highest)
 
 
 def _is_sound(word: Any) -> bool:
@@ -204,7 +214,7 @@ def _scaled(part: Any, scale: int) -> int:
     return number
 
 
-def _of_words(words: _Words, sign: int, plain: bool) -> Difference:
+def _of_words(words: _Words, sign: int, plain: bool, highest: int | None) -> Difference:
     """By (N − R·D) of the old run less that of the new one, R the rate of both together; times its denominator."""
     part = sum(one for one, _ in (*words.old, *words.new))
     whole = sum(one for _, one in (*words.old, *words.new))
@@ -215,6 +225,7 @@ def _of_words(words: _Words, sign: int, plain: bool) -> Difference:
     ]
     clusters = len(set(words.clusters))
     column = sums(moved, words.clusters)
+    size = words.scale * (1 if same else whole) * whole
     found = Difference(
         column,
         sum(before != after for before, after in zip(words.old, words.new, strict=True)),
@@ -223,14 +234,16 @@ def _of_words(words: _Words, sign: int, plain: bool) -> Difference:
         len(moved),
         clusters,
         None if plain else _flips(words, sign, moved),
-        square=None if plain else _square(moved, words.scale * (1 if same else whole) * whole),
+        square=None if plain else _square(moved, size),
         deff=_deff(moved, column),
+        hit=len({cluster for one, cluster in zip(moved, words.clusters, strict=True) if one > 0}),
+        felled=_felled(words, sign),
     )
     flips = found.flips
     if flips is not None and flips.plain and same and clusters == len(moved):
         both = _turned(tango(*flips.right_wrong, len(moved), TWO_SIDED), sign)
         return found._replace(upper=tango(*flips.right_wrong, len(moved)).high, interval=both)
-    return _bounded(found, words, sign, plain)
+    return _bounded(found, words, sign, plain, highest, size / (2 * len(moved)))
 
 
 def _square(moved: Sequence[int], scale: int) -> float:
@@ -242,6 +255,18 @@ def _deff(moved: Sequence[int], column: Mapping[str, int]) -> float:
     """How much larger the variance of the swaps is than if each question were swapped by itself."""
     squares = sum(one * one for one in moved)
     return max(1.0, sum(one * one for one in column.values()) / squares) if squares else 1.0
+
+
+def _felled(words: _Words, sign: int) -> tuple[tuple[str, int], ...]:
+    """Clusters in which several questions were good, and none is now; the largest first."""
+    good = (1, 1) if sign > 0 else (0, 1)
+    if words.scale != 1 or not {*words.old, *words.new} <= {(0, 0), (0, 1), (1, 1)}:
+        return ()
+    both = list(zip(words.old, words.new, words.clusters, strict=True))
+    before = Counter(cluster for one, _, cluster in both if one == good)
+    after = {cluster for _, one, cluster in both if one == good}
+    fell = [(name, count) for name, count in before.items() if count >= SEVERAL and name not in after]
+    return tuple(sorted(fell, key=lambda one: -one[1]))
 
 
 def _flips(words: _Words, sign: int, moved: Sequence[int]) -> Flips | None:
@@ -265,22 +290,31 @@ def _flips(words: _Words, sign: int, moved: Sequence[int]) -> Flips | None:
     )
 
 
-def _bounded(found: Difference, words: _Words, sign: int, plain: bool) -> Difference:
-    """With the bound of the loss: by the delta method, clusters counted as one."""
+def _bounded(found: Difference, words: _Words, sign: int, plain: bool, highest: int | None, each: float) -> Difference:
+    """With the bound of the loss, clusters counted as one, and never below that of the questions one by one."""
     old, new = words.old, words.new
     if plain:  # a sum is so many times the mean over all questions
         old, new = [(one, 1) for one, _ in old], [(one, 1) for one, _ in new]
-    loss = lost(old, new, words.clusters)
-    if loss is None:
+    losses = losses_of(old, new, words.clusters)
+    if losses is None:
         return found._replace(unbounded="one of the runs has no case")
-    interval = clustered(loss.residuals, found.cases, loss=float(loss.loss))
-    if interval is None:
+    if found.clusters < 2:
         return found._replace(unbounded="all questions are in one cluster")
-    upper = interval.high if sign > 0 else -interval.low
-    unit = (found.cases if plain else 1) / words.scale
-    both = clustered(loss.residuals, found.cases, TWO_SIDED, loss=float(loss.loss))
-    turned = None if both is None else _turned(Interval(both.low * unit, both.high * unit), 1)
-    return found._replace(upper=upper * unit, interval=turned)
+    unit = sign * (found.cases if plain else 1) / words.scale
+    if not losses[1].pulled:
+        return _even(found, float(losses[0].loss) * unit, sign, highest)
+    binary = words.scale == 1 and {*old, *new} <= {(0, 1), (1, 1)}
+    weights = () if plain else [one / each for one in found.column.values() if one]
+    changes = Changes(*losses, found.cases, unit, weights, (found.worse, found.better) if binary else None)
+    return found._replace(upper=changes.upper, interval=_turned(changes.interval(TWO_SIDED), sign))
+
+
+def _even(found: Difference, loss: float, sign: int, highest: int | None) -> Difference:
+    """Where no question changed, or every one by as much: an interval of no width would claim too much."""
+    if highest is None:
+        return found._replace(unbounded="every question changed by as much" if found.moved else UNCHANGED)
+    one, both = (tango(0, 0, found.cases, level).high * highest for level in (ONE_SIDED, TWO_SIDED))
+    return found._replace(upper=loss + one, interval=_turned(Interval(loss - both, loss + both), sign))
 
 
 def _turned(loss: Interval, sign: int) -> Interval:
@@ -353,9 +387,8 @@ def _of_votes(pairs: Pairs, members: Sequence[tuple[int, int]], sign: int) -> Di
     if before is None or after is None:
         return "one vote decides whether it has a value"
     clusters = [pairs.new.clusters[nth] for _, nth in members]
-    found = _of_words(
-        _Words([(one, 1) for one in before.pseudo], [(one, 1) for one in after.pseudo], clusters, SCALE), sign, False
-    )
+    words = _Words([(one, 1) for one in before.pseudo], [(one, 1) for one in after.pseudo], clusters, SCALE)
+    found = _of_words(words, sign, False, 1)
     turned = [(old[one], new[other]) for one, other in members if old[one] != new[other]]
     worse = sum(one[0] == one[1] and other[0] != other[1] for one, other in turned)
     return found._replace(moved=len(turned), worse=worse, better=len(turned) - worse)

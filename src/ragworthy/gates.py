@@ -145,7 +145,9 @@ class Judged(NamedTuple):
     @property
     def upper(self) -> Fraction | None:
         """The loss that is not excluded, in the unit of the threshold; None where there is no bound."""
-        return None if self.baseline is None else _upper(self.gate, self.baseline, self.tested or NO_TEST)
+        if self.baseline is None or self.value is None:
+            return None
+        return _upper(self.gate, self.value, self.baseline, self.tested or NO_TEST)
 
     @property
     def unmeasured(self) -> bool:
@@ -322,11 +324,13 @@ def _too_few(gate: Gate, value: Value) -> str | None:
     return f"{cases} {value.cases} are fewer than min_n = {gate.min_n}"
 
 
-def _upper(gate: Gate, baseline: Fraction, tested: Tested) -> Fraction | None:
-    """The loss that is not excluded, in the unit of the threshold."""
+def _upper(gate: Gate, value: Value, baseline: Fraction, tested: Tested) -> Fraction | None:
+    """The loss that is not excluded, in the unit of the threshold; of a rate no more than there is to lose."""
     if tested.upper is None or (gate.op == WORSE and not baseline):
         return None
     upper = Fraction(tested.upper)
+    if value.rate and value.den is not None:
+        upper = min(upper, baseline if value.better == "higher" else value.top - baseline)
     return upper / abs(baseline) if gate.op == WORSE else upper
 
 
@@ -338,7 +342,7 @@ def _compare(gate: Gate, value: Value, baseline: Fraction | None, tested: Tested
         return Outcome.UNDECIDED, f"in the review band {' … '.join(gate.review or ())}: a person decides"
     if baseline is None:
         return _hold(gate, value)
-    loss = Loss(lost, Fraction(gate.threshold), Fraction(gate.effect_text), _upper(gate, baseline, tested))
+    loss = Loss(lost, Fraction(gate.threshold), Fraction(gate.effect_text), _upper(gate, value, baseline, tested))
     worded = "dropped too far" if value.better == "higher" else "rose too far"
     return decide(gate.evidence, loss, tested, worded)
 

@@ -51,6 +51,8 @@ def note(one: g.Judged) -> str | None:
         return f"judged by its point: {tested.without}" if one.gate.evidence == "paired" else None
     if tested.unchanged:
         return UNCHANGED
+    if not tested.worse + tested.better:
+        return "no question is worse or better"
     over = f" over {tested.gates} gates" if tested.gates > 1 else ""
     told = f"{plural(tested.worse, 'question')} worse, {tested.better:,} better: p = {p_text(tested)}{over}"
     up_to = _up_to(one)
