@@ -14,11 +14,12 @@ from ragworthy import gates as g
 from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.registry import Metric
 from ragworthy.names import HARMLESS
-from ragworthy.paired.bounds import ONE_SIDED, tango
+from ragworthy.paired.bounds import tango
+from ragworthy.paired.clusters import felled, mean_square, swap_effect
 from ragworthy.paired.kappa import SCALE, cohen, jackknife
 from ragworthy.paired.percentiles import tops
 from ragworthy.paired.swaps import sums
-from ragworthy.paired.widest import Changes, losses_of
+from ragworthy.paired.widest import Changes, losses_of, still
 from ragworthy.proving import UNCHANGED
 from ragworthy.rows import Rows, Word
 from ragworthy.stats import Interval
@@ -35,8 +36,8 @@ ALONE = ("tail", "spread")
 """Kinds of which one question alone says nothing."""
 
 
-SEVERAL = 3
-"""So many good questions of a cluster that all are bad now are no chance: one or two may be."""
+GONE = ("ERROR", "MISSING")
+"""Labels of questions that were not answered."""
 
 
 class Pairs(NamedTuple):
@@ -103,6 +104,8 @@ class Difference(NamedTuple):
     """Where the exact test is known: words are yes or no, and no cluster has two questions that changed."""
     upper: float | None = None
     """The loss that is not excluded, in the unit of the metric."""
+    rough: bool = False
+    """Whether that is by the delta method, which takes many changes to hold."""
     unbounded: str = ""
     interval: Interval | None = None
     """The 95 % interval of new − old, in the unit of the metric."""
@@ -116,6 +119,8 @@ class Difference(NamedTuple):
     """How many clusters hold a question that is worse."""
     felled: tuple[tuple[str, int], ...] = ()
     """The clusters in which every question that was good is not now, each with how many those are."""
+    errored: int = 0
+    """How many questions are left out because an error in one of the runs left it without a word."""
 
 
 class _Words(NamedTuple):
@@ -152,6 +157,7 @@ def _difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
     before, after = words_of(pairs.old, gate.metric), words_of(pairs.new, gate.metric)
     if before is None or after is None:
         return f"the rows of {'the baseline' if before is None else 'this run'} do not have it"
+    members, errored = _answered(pairs, before, after)
     old, new = [before[nth] for nth, _ in members], [after[nth] for _, nth in members]
     if not all(map(_is_sound, {*old, *new})):
         return NO_NUMBER
@@ -159,7 +165,21 @@ def _difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
     plain = metric.kind in PLAIN
     if not plain and not any(whole for _, whole in (*words.old, *words.new)):
         return "no question is a case of it"
-    return _of_words(words, sign, plain, metric.highest)
+    return _of_words(words, sign, plain, metric.highest)._replace(errored=errored)
+
+
+def _answered(pairs: Pairs, before: Sequence[Word], after: Sequence[Word]) -> tuple[tuple[tuple[int, int], ...], int]:
+    """The questions without those that an error left without a word in one run only, and how many these are.
+
+    Such a question did not change: nobody knows what it would have said.
+    """
+    gone = {
+        (old, new)
+        for old, new in pairs.both
+        if (before[old] is None) is not (after[new] is None)
+        and (pairs.old.labels[old] if before[old] is None else pairs.new.labels[new]) in GONE
+    }
+    return tuple(one for one in pairs.both if one not in gone), len(gone)
 
 
 def _is_sound(word: Any) -> bool:
@@ -225,7 +245,6 @@ def _of_words(words: _Words, sign: int, plain: bool, highest: int | None) -> Dif
     ]
     clusters = len(set(words.clusters))
     column = sums(moved, words.clusters)
-    size = words.scale * (1 if same else whole) * whole
     found = Difference(
         column,
         sum(before != after for before, after in zip(words.old, words.new, strict=True)),
@@ -234,39 +253,16 @@ def _of_words(words: _Words, sign: int, plain: bool, highest: int | None) -> Dif
         len(moved),
         clusters,
         None if plain else _flips(words, sign, moved),
-        square=None if plain else _square(moved, size),
-        deff=_deff(moved, column),
+        square=None if plain else mean_square(moved, words.scale * (1 if same else whole) * whole),
+        deff=swap_effect(moved, column),
         hit=len({cluster for one, cluster in zip(moved, words.clusters, strict=True) if one > 0}),
-        felled=_felled(words, sign),
+        felled=felled(words.old, words.new, words.clusters, (1, 1) if sign > 0 else (0, 1)),
     )
     flips = found.flips
     if flips is not None and flips.plain and same and clusters == len(moved):
         both = _turned(tango(*flips.right_wrong, len(moved), TWO_SIDED), sign)
         return found._replace(upper=tango(*flips.right_wrong, len(moved)).high, interval=both)
-    return _bounded(found, words, sign, plain, highest, size / (2 * len(moved)))
-
-
-def _square(moved: Sequence[int], scale: int) -> float:
-    """The mean square of changes, `scale` being twice their unit for all questions together."""
-    return float(4 * Fraction(len(moved) * sum(one * one for one in moved), scale * scale)) if scale else 0.0
-
-
-def _deff(moved: Sequence[int], column: Mapping[str, int]) -> float:
-    """How much larger the variance of the swaps is than if each question were swapped by itself."""
-    squares = sum(one * one for one in moved)
-    return max(1.0, sum(one * one for one in column.values()) / squares) if squares else 1.0
-
-
-def _felled(words: _Words, sign: int) -> tuple[tuple[str, int], ...]:
-    """Clusters in which several questions were good, and none is now; the largest first."""
-    good = (1, 1) if sign > 0 else (0, 1)
-    if words.scale != 1 or not {*words.old, *words.new} <= {(0, 0), (0, 1), (1, 1)}:
-        return ()
-    both = list(zip(words.old, words.new, words.clusters, strict=True))
-    before = Counter(cluster for one, _, cluster in both if one == good)
-    after = {cluster for _, one, cluster in both if one == good}
-    fell = [(name, count) for name, count in before.items() if count >= SEVERAL and name not in after]
-    return tuple(sorted(fell, key=lambda one: -one[1]))
+    return _bounded(found, words, sign, plain, highest)
 
 
 def _flips(words: _Words, sign: int, moved: Sequence[int]) -> Flips | None:
@@ -290,7 +286,7 @@ def _flips(words: _Words, sign: int, moved: Sequence[int]) -> Flips | None:
     )
 
 
-def _bounded(found: Difference, words: _Words, sign: int, plain: bool, highest: int | None, each: float) -> Difference:
+def _bounded(found: Difference, words: _Words, sign: int, plain: bool, highest: int | None) -> Difference:
     """With the bound of the loss, clusters counted as one, and never below that of the questions one by one."""
     old, new = words.old, words.new
     if plain:  # a sum is so many times the mean over all questions
@@ -304,17 +300,17 @@ def _bounded(found: Difference, words: _Words, sign: int, plain: bool, highest: 
     if not losses[1].pulled:
         return _even(found, float(losses[0].loss) * unit, sign, highest)
     binary = words.scale == 1 and {*old, *new} <= {(0, 1), (1, 1)}
-    weights = () if plain else [one / each for one in found.column.values() if one]
-    changes = Changes(*losses, found.cases, unit, weights, (found.worse, found.better) if binary else None)
-    return found._replace(upper=changes.upper, interval=_turned(changes.interval(TWO_SIDED), sign))
+    changes = Changes(*losses, found.cases, unit, (found.worse, found.better) if binary else None, highest)
+    return found._replace(rough=True, upper=changes.upper, interval=_turned(changes.interval(TWO_SIDED), sign))
 
 
 def _even(found: Difference, loss: float, sign: int, highest: int | None) -> Difference:
     """Where no question changed, or every one by as much: an interval of no width would claim too much."""
     if highest is None:
         return found._replace(unbounded="every question changed by as much" if found.moved else UNCHANGED)
-    one, both = (tango(0, 0, found.cases, level).high * highest for level in (ONE_SIDED, TWO_SIDED))
-    return found._replace(upper=loss + one, interval=_turned(Interval(loss - both, loss + both), sign))
+    both = tango(0, 0, found.cases, TWO_SIDED).high * highest
+    upper = loss + still(found.clusters, highest)
+    return found._replace(upper=upper, interval=_turned(Interval(loss - both, loss + both), sign))
 
 
 def _turned(loss: Interval, sign: int) -> Interval:

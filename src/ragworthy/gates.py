@@ -36,10 +36,8 @@ class Value(NamedTuple):
     """Whether it is undefined because it is worse than any number: something was spent and nothing came of it."""
     boundless: str = ""
     """Why it has no interval, where that is known."""
-
     deff: float | None = None
-    """How many times wider the variance is than that of as many questions of different clusters, where some share one.
-    """
+    """How many times wider the variance is than that of as many questions of different clusters, if some share one."""
     clusters: int | None = None
     """How many clusters its questions are of, where some share one."""
 
@@ -145,9 +143,7 @@ class Judged(NamedTuple):
     @property
     def upper(self) -> Fraction | None:
         """The loss that is not excluded, in the unit of the threshold; None where there is no bound."""
-        if self.baseline is None or self.value is None:
-            return None
-        return _upper(self.gate, self.value, self.baseline, self.tested or NO_TEST)
+        return None if self.baseline is None else _upper(self.gate, self.value, self.baseline, self.tested or NO_TEST)
 
     @property
     def unmeasured(self) -> bool:
@@ -282,8 +278,8 @@ def _judge_one(
         if compared is None:
             return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} does not have this number", value)
     seen = tested or NO_TEST
-    if gate.guard and seen.without:
-        return Judged(gate, Outcome.NOT_MEASURED, seen.without, value, baseline=compared)
+    if lacking := seen.lacking or (gate.guard and seen.without):
+        return Judged(gate, Outcome.NOT_MEASURED, lacking, value, baseline=compared, by_errors=bool(seen.lacking))
     tested = seen if compared is not None and gate.evidence != POINT else None
     outcome, reason = _compare(gate, value, compared, seen)
     return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
@@ -324,12 +320,12 @@ def _too_few(gate: Gate, value: Value) -> str | None:
     return f"{cases} {value.cases} are fewer than min_n = {gate.min_n}"
 
 
-def _upper(gate: Gate, value: Value, baseline: Fraction, tested: Tested) -> Fraction | None:
+def _upper(gate: Gate, value: Value | None, baseline: Fraction, tested: Tested) -> Fraction | None:
     """The loss that is not excluded, in the unit of the threshold; of a rate no more than there is to lose."""
     if tested.upper is None or (gate.op == WORSE and not baseline):
         return None
     upper = Fraction(tested.upper)
-    if value.rate and value.den is not None:
+    if value is not None and value.rate and value.den is not None:
         upper = min(upper, baseline if value.better == "higher" else value.top - baseline)
     return upper / abs(baseline) if gate.op == WORSE else upper
 

@@ -52,6 +52,8 @@ def _tested(one: Difference, proving: Proving) -> Tested:
         deff=one.deff,
         hit=one.hit,
         felled=one.felled,
+        rough=one.rough,
+        errored=one.errored,
     )
 
 

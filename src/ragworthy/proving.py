@@ -61,6 +61,26 @@ class Tested(NamedTuple):
     felled: tuple[tuple[str, int], ...] = ()
     """The clusters in which every question that was good is not now, each with how many those are."""
 
+    rough: bool = False
+    """Whether the bound is by the delta method, which takes many changes to hold."""
+    errored: int = 0
+    """How many questions are no part of it because an error in one of the runs left it without a word."""
+
+    @property
+    def lacking(self) -> str:
+        """Why nothing is measured: errors took too many of the questions away. Nothing where they did not.
+
+        >>> Tested(cases=20, errored=10).lacking
+        '10 of 30 questions ended in errors in one of the compared runs: ask them again (run --resume --retry-errors)'
+        >>> Tested(cases=27, errored=3).lacking, Tested(cases=3, errored=2).lacking
+        ('', '')
+        """
+        gone, every = self.errored, self.cases + self.errored
+        if 10 * gone <= every or (gone <= 2 and 2 * gone <= every):
+            return ""
+        told = f"{gone:,} of {every:,} questions ended in errors in one of the compared runs"
+        return f"{told}: ask them again (run --resume --retry-errors)"
+
     @property
     def proven(self) -> bool:
         """Whether a loss is proven, however small."""
@@ -123,6 +143,10 @@ def _strict(loss: Loss, tested: Tested) -> tuple[Outcome, str]:
         return Outcome.PASS, UNCHANGED
     if loss.upper is None:
         return Outcome.UNDECIDED, f"no bound of the loss is known: {tested.unbounded}"
+    if loss.upper <= loss.tolerance and tested.rough and tested.changed < HOLDS:
+        what = "questions" if tested.clusters == tested.cases else "clusters"
+        few = f"{tested.changed} changed {what} are too few for a bound that holds: it takes {HOLDS}"
+        return Outcome.UNDECIDED, few
     if loss.upper <= loss.tolerance:
         return Outcome.PASS, fallen(tested.felled)
     return Outcome.UNDECIDED, f"a loss beyond the tolerance is not excluded{_too_few(tested)}"
@@ -141,6 +165,8 @@ def _too_few(tested: Tested) -> str:
     return f"{few}; {fell}" if fell else few
 
 
+HOLDS = 10
+"""From so many changed clusters on the delta method holds what it says."""
 NAMED = 3
 """So many clusters are named."""
 

@@ -70,9 +70,8 @@ def test_two_reports(folder: Path, say: Say) -> None:
     assert "answers: 12 questions compared, 2 changed: 0 fixed, 2 broken" in out
     # 8 of 8 shipped answers become 6 of 7: one right → wrong, one right → no case.
     assert "  answers.precision      1.0    0.8571  -0.1429 " in out
-    assert (
-        "p is two-sided, of the paired test, not corrected for 10 metrics; after Holm's correction none is below" in out
-    )
+    assert "p is two-sided (gates test one side: worse), of the paired test, not corrected for " in out
+    assert " metrics that changed; after Holm's correction none is below" in out
     # (2 + 1) / 14 flip; Connor's formula gives 59 points for 12 questions, the exact test needs a tenth more.
     assert "  12 questions of which 17 % changed find a loss of 64.9 points in four of five; about " in out
     assert "  H002  OK → ANS_NO_CONTAIN" in out and "      is         Harbor keeps every version." in out
@@ -128,7 +127,10 @@ def test_a_report_with_a_baseline_begins_with_what_changed(folder: Path, say: Sa
     _, out, _ = say(*words, "after.jsonl", "--baseline", "before.json", "-o", "r.json", "-o", "r.md")
     lines = out.splitlines()
     assert lines[2].startswith("  against before.json: 0 fixed, 2 broken; precision 1.0 → 0.8571, -14.3 points (")
-    assert lines[3] == "    broken: H002 (OK → ANS_NO_CONTAIN: claim_wrong), H005 (OK → OVER_REFUSAL: refused_with_evidence)"
+    assert (
+        lines[3]
+        == "    broken: H002 (OK → ANS_NO_CONTAIN: claim_wrong), H005 (OK → OVER_REFUSAL: refused_with_evidence)"
+    )
     body = json.loads(Path("r.json").read_text())["suites"]["answers"]
     compared = json.loads(say("compare", "before.json", "after.json", "--format", "json")[1])["suites"]["answers"]
     assert body["compared"]["metrics"] == compared["metrics"] and body["compared"]["against"] == "before.json"

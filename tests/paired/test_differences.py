@@ -149,11 +149,11 @@ def test_tangos_bound_for_a_plain_rate() -> None:
 
 
 def test_the_bound_of_a_mean_is_students() -> None:
-    """Differences 0.1, 0.2, 0.0, 0.3: mean 0.15, deviation 0.1291, t(3) = 2.3534 at 95 %: 0.15 + 0.0645 × 2.3534."""
-    old: Sequence[Word] = [Fraction(n, 10) for n in (5, 6, 7, 8)]
-    new: Sequence[Word] = [Fraction(n, 10) for n in (4, 4, 7, 5)]
+    """Ten times 0.1, 0.2, 0.0, 0.3: mean 0.15, deviation √(0.5/39), t(39) = 1.684875 at 95 %."""
+    old: Sequence[Word] = [Fraction(n, 10) for n in (5, 6, 7, 8)] * 10
+    new: Sequence[Word] = [Fraction(n, 10) for n in (4, 4, 7, 5)] * 10
     upper = proven(of(old, new, "retrieval.recall@5")).upper
-    assert upper == pytest.approx(0.15 + 2.353363 * 0.1290994 / 2, abs=1e-6)
+    assert upper == pytest.approx(0.15 + 1.684875 * (0.5 / 39 / 40) ** 0.5, abs=1e-6)
 
 
 def test_a_share_weighs_by_its_wholes_and_a_count_is_added_up() -> None:

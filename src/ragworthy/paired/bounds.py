@@ -1,7 +1,7 @@
 """How large a loss may be: quantiles, Tango's interval, the delta method with clusters, and "unchanged"."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -229,34 +229,6 @@ def tango_clustered(
     effect = max(1.0, robust / plain) if plain > 0 else 1.0
     z = student((1 + level) / 2, count - 1)
     return _scored(worse / effect, better / effect, cases / effect, z)
-
-
-def weighted(losses: Collection[float], cases: int, level: float = ONE_SIDED) -> Interval:
-    """The interval of a loss from what each cluster lost, for when few did: each is a rare event of its own weight.
-
-    What clusters lost and what others won are two Poisson counts with weights, each with the gamma interval of Fay and
-    Feuer (one event more of the greatest weight at its upper end), put together as Zou and Donner do (MOVER).
-
-    >>> [round(end, 3) for end in weighted([8, 0, 0, 0, 0, 0, 0, 0, 0, 0], 80)]
-    [0.004, 0.473]
-    """
-    z = normal((1 + level) / 2)
-    worse, better = [one for one in losses if one > 0], [-one for one in losses if one < 0]
-    lost, won = math.fsum(worse), math.fsum(better)
-    down = math.hypot(lost - _gamma(worse, -z), _gamma(better, z) - won)
-    up = math.hypot(_gamma(worse, z) - lost, won - _gamma(better, -z))
-    return Interval((lost - won - down) / cases, (lost - won + up) / cases)
-
-
-def _gamma(weights: Collection[float], z: float) -> float:
-    """An end of the interval of a sum of weights that are there by chance; quantiles by Wilson and Hilferty."""
-    if not weights:
-        return 0.0
-    extra = max(weights) if z > 0 else 0.0
-    total = math.fsum(weights) + extra
-    squares = math.fsum(one * one for one in weights) + extra * extra
-    shape = total * total / squares
-    return total * max(0.0, 1 - 1 / (9 * shape) + z / (3 * math.sqrt(shape))) ** 3
 
 
 def hull(intervals: Sequence[Interval]) -> Interval:
