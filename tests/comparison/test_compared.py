@@ -246,6 +246,13 @@ def test_values_of_reports_count_and_metrics_of_one_run_alone_are_left_out() -> 
     assert kappa.without == "the rows hold no votes"
 
 
+def test_where_nothing_changed_the_interval_is_that_of_all_cases() -> None:
+    """120 questions of 10 documents: z² / (120 + z²) = 3.8415 / 123.84, whatever documents they are of."""
+    same = column((True, 100), (False, 20))
+    found = number("answers.containment", same, same, [f"d{nth % 10}" for nth in range(120)])
+    assert (found.low, found.high) == pytest.approx((-0.031019, 0.031019), abs=1e-6)
+
+
 def test_holm_corrects_for_every_metric_that_changed() -> None:
     # p of 2/1024 and 1: Holm gives twice the smaller one. Where nothing changed there is nothing to correct for.
     a = {"answers.containment": [True] * 10, "answers.chr": [True] * 10, "answers.hit@5": [True] * 10}
