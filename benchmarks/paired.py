@@ -59,7 +59,7 @@ def misses(documents: int, size: int, share: float, worse: float, better: float,
         upper = still(documents, 1)
         if single.pulled:
             upper = Changes(found, single, cases, 1.0, flips, 1).upper
-        changed = np.count_nonzero((lost.astype(int) - won).reshape(documents, size).sum(1))
+        changed = int(np.count_nonzero((lost.astype(int) - won).reshape(documents, size).sum(1)))
         missed += [one.high < true, other.high < true, upper < true, upper < true and changed >= HOLDS]
     return [float(share) for share in missed * 100 / sets]
 

@@ -160,7 +160,7 @@ def test_the_bound_of_a_mean_is_students() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("abcdefgh")), min_size=8, max_size=60))
 def test_the_bound_with_clusters_is_never_below_that_of_the_questions(rows: list[tuple[bool, bool, str]]) -> None:
     old, new, clusters = [list(column) for column in zip(*rows, strict=True)]
-    together, alone = of(old, new, "answers.chr", clusters), of(old, new, "answers.chr")  # type: ignore[arg-type]
+    together, alone = of(old, new, "answers.chr", clusters), of(old, new, "answers.chr")
     if together.upper is not None and alone.upper is not None:
         assert together.upper >= alone.upper - 1e-12
         assert together.upper >= 2.705543 / (together.clusters + 2.705543) - 1e-6  # nothing changed: z² / (G + z²)
