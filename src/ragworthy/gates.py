@@ -180,6 +180,7 @@ class Baseline(NamedTuple):
 
 Values = Mapping[tuple[str | None, str], Value]
 """Values by (slice, metric id); the slice None is the whole gold set."""
+Each = Mapping[tuple[str, str], bool | None]
 
 
 def judge(
@@ -188,7 +189,7 @@ def judge(
     *,
     baseline: Baseline | None = None,
     waivers: tuple[Waiver, ...] = (),
-    each: Mapping[tuple[str, str], bool | None] | None = None,
+    each: Each | None = None,
     tested: Mapping[Gate, Tested] | None = None,
 ) -> list[Judged]:
     """Every gate's outcome. `each` holds the per-question results that `must_pass` gates ask for, `tested` what the
@@ -252,19 +253,12 @@ def name_of(gate: Gate) -> str:
     return f"{metric}[{gate.slice}]" if gate.slice else metric
 
 
-def _judge_one(
-    gate: Gate,
-    value: Value | None,
-    baseline: Baseline | None,
-    each: Mapping[tuple[str, str], bool | None],
-    tested: Tested | None,
-) -> Judged:
+def _judge_one(gate: Gate, value: Value | None, baseline: Baseline | None, each: Each, tested: Tested | None) -> Judged:
     previous = None if baseline is None else baseline.thresholds.get((gate.metric, gate.op, gate.slice))
     if value is None:
         where = f" in slice {gate.slice}" if gate.slice else ""
         return Judged(gate, Outcome.NOT_MEASURED, f"no such number was measured{where}", None)
-    number = value.exact
-    if number is None:
+    if value.exact is None:
         outcome = Outcome.FAIL if value.endless else Outcome.NOT_MEASURED
         return Judged(gate, outcome, value.undefined or "", value, previous=previous)
     if gate.op == EACH:
@@ -289,7 +283,7 @@ def _judge_one(
     return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
 
 
-def _judge_each(gate: Gate, value: Value, each: Mapping[tuple[str, str], bool | None]) -> Judged:
+def _judge_each(gate: Gate, value: Value, each: Each) -> Judged:
     good = value.better == "higher"
     failing = tuple(qid for qid in gate.must_pass if each.get((gate.metric, qid)) is not good)
     if failing:
