@@ -144,7 +144,7 @@ class Judged(NamedTuple):
     @property
     def upper(self) -> Fraction | None:
         """The loss that is not excluded, in the unit of the threshold; None where there is no bound."""
-        return None if self.baseline is None else _upper(self.gate, self.baseline, self.tested or NO_TEST)
+        return None if self.baseline is None else _upper(self.gate, self.value, self.baseline, self.tested or NO_TEST)
 
     @property
     def unmeasured(self) -> bool:
@@ -252,19 +252,12 @@ def name_of(gate: Gate) -> str:
     return f"{metric}[{gate.slice}]" if gate.slice else metric
 
 
-def _judge_one(
-    gate: Gate,
-    value: Value | None,
-    baseline: Baseline | None,
-    each: Each,
-    tested: Tested | None,
-) -> Judged:
+def _judge_one(gate: Gate, value: Value | None, baseline: Baseline | None, each: Each, tested: Tested | None) -> Judged:
     previous = None if baseline is None else baseline.thresholds.get((gate.metric, gate.op, gate.slice))
     if value is None:
         where = f" in slice {gate.slice}" if gate.slice else ""
         return Judged(gate, Outcome.NOT_MEASURED, f"no such number was measured{where}", None)
-    number = value.exact
-    if number is None:
+    if value.exact is None:
         outcome = Outcome.FAIL if value.endless else Outcome.NOT_MEASURED
         return Judged(gate, outcome, value.undefined or "", value, previous=previous)
     if gate.op == EACH:
@@ -282,8 +275,8 @@ def _judge_one(
         if compared is None:
             return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} does not have this number", value)
     seen = tested or NO_TEST
-    if gate.guard and seen.without:
-        return Judged(gate, Outcome.NOT_MEASURED, seen.without, value, baseline=compared)
+    if lacking := seen.lacking or (gate.guard and seen.without):
+        return Judged(gate, Outcome.NOT_MEASURED, lacking, value, baseline=compared, by_errors=bool(seen.lacking))
     tested = seen if compared is not None and gate.evidence != POINT else None
     outcome, reason = _compare(gate, value, compared, seen)
     return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
@@ -324,11 +317,13 @@ def _too_few(gate: Gate, value: Value) -> str | None:
     return f"{cases} {value.cases} are fewer than min_n = {gate.min_n}"
 
 
-def _upper(gate: Gate, baseline: Fraction, tested: Tested) -> Fraction | None:
-    """The loss that is not excluded, in the unit of the threshold."""
+def _upper(gate: Gate, value: Value | None, baseline: Fraction, tested: Tested) -> Fraction | None:
+    """The loss that is not excluded, in the unit of the threshold; of a rate no more than there is to lose."""
     if tested.upper is None or (gate.op == WORSE and not baseline):
         return None
     upper = Fraction(tested.upper)
+    if value is not None and value.rate and value.den is not None:
+        upper = min(upper, baseline if value.better == "higher" else value.top - baseline)
     return upper / abs(baseline) if gate.op == WORSE else upper
 
 
@@ -339,7 +334,7 @@ def _compare(gate: Gate, value: Value, baseline: Fraction | None, tested: Tested
     if baseline is None:
         return (Outcome.UNDECIDED, band) if _for_a_person(gate, value.exact) else _hold(gate, value)
     lost = _lost(gate, value, baseline)
-    loss = Loss(lost, Fraction(gate.threshold), Fraction(gate.effect_text), _upper(gate, baseline, tested))
+    loss = Loss(lost, Fraction(gate.threshold), Fraction(gate.effect_text), _upper(gate, value, baseline, tested))
     if _for_a_person(gate, lost) and not loss.shown_by(gate.evidence, tested):
         return Outcome.UNDECIDED, band
     worded = "dropped too far" if value.better == "higher" else "rose too far"

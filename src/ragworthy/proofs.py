@@ -86,6 +86,10 @@ def _tested(one: Difference, proving: Proving) -> Tested:
         only_new=one.only_new,
         square=one.square,
         deff=one.deff,
+        hit=one.hit,
+        felled=one.felled,
+        rough=one.rough,
+        errored=one.errored,
     )
 
 
