@@ -21,7 +21,7 @@ from ragworthy.names import DEFAULT_K, REPORT_SCHEMA, Exit
 from ragworthy.policy.kept import BLESSED, blessed_path, is_name
 from ragworthy.report.show import padded, plural
 from ragworthy.report.write import form_of
-from ragworthy.safe import json_text
+from ragworthy.safe import json_text, shell
 
 if TYPE_CHECKING:
     from ragworthy.history import proof
@@ -290,7 +290,7 @@ def trend(given: argparse.Namespace) -> int:
         return int(code)
     for line in trending.as_text(found):
         print(line)
-    said = "not comparable" if found.unlike else plural(found.alerts, "alert")
+    said = "not comparable" if found.unlike else found.said
     print(f"trend: {said} (exit {int(code)})")
     return int(code)
 
@@ -353,6 +353,6 @@ def _fallen(found: "proof.Fall") -> list[str]:
         lines.append(f"  worse: {', '.join(found.worse[:5])}{' …' if len(found.worse) > 5 else ''}")
     if not found.proven:
         return [*lines, "bisect: no fall is proven (exit 0)"]
-    if last.commit and first.commit and last.commit != first.commit:
-        lines.append(f"  next: git log {last.commit[:SHOWN]}..{first.commit[:SHOWN]}")
+    if last.commit and first.commit and last.commit != first.commit and not last.commit.startswith("-"):
+        lines.append(f"  next: {shell(['git', 'log', f'{last.commit[:SHOWN]}..{first.commit[:SHOWN]}'])}")
     return [*lines, f"bisect: it fell between {last.name} and {first.name} (exit 1)"]
