@@ -178,6 +178,8 @@ class Baseline(NamedTuple):
     """Why its rows are not known, for people."""
     flips: Mapping[str, Fraction] = {}
     """The share of questions that changed between its own runs, by metric, where that was kept."""
+    absent: bool = False
+    """Whether it is only named, and not there yet: `unlike` says why."""
 
 
 Values = Mapping[tuple[str | None, str], Value]
@@ -275,7 +277,8 @@ def _judge_one(
         if baseline is None:
             return Judged(gate, Outcome.NOT_MEASURED, "no baseline was given", value)
         if baseline.unlike is not None:
-            return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} is not comparable: {baseline.unlike}", value)
+            told = baseline.unlike if baseline.absent else f"{baseline.name} is not comparable: {baseline.unlike}"
+            return Judged(gate, Outcome.NOT_MEASURED, told, value)
         compared = baseline.values.get((gate.slice, gate.metric))
         if compared is None:
             return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} does not have this number", value)

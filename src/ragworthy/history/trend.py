@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ragworthy.errors import data_error
 from ragworthy.history.drift import HELD, drift, rerun
 from ragworthy.history.points import Break, Point, from_reports, from_store, last_line, unlike
+from ragworthy.history.taken import was_checked
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.report import show
 from ragworthy.safe import terminal
@@ -155,7 +156,8 @@ def _tested(lines: Sequence[Line], points: Sequence[Point], at: int | None) -> t
 def _with_look(line: Line, look: "Look | None") -> Line:
     if look is None or not look.proven:
         return line._replace(look=look)
-    said = f"{TESTED}: worse, proven: {look.worse} worse, {look.better} better, e-value {_short(look.adjusted)} (20 proves it)"
+    proof = f"e-value {_short(look.adjusted)} (20 proves it)"
+    said = f"{TESTED}: worse, proven: {look.worse} worse, {look.better} better, {proof}"
     return line._replace(look=look, alerts=(*line.alerts, said))
 
 
@@ -186,8 +188,8 @@ def _lines(points: Sequence[Point], repeated: bool) -> list[Line]:
 
 
 def _checked(points: Sequence[Point], name: str) -> bool:
-    """Whether a number was measured at all: constraints that nobody checked are all kept."""
-    return not name.startswith("answers.scu") or all(point.settings.get("scu") for point in points)
+    """Whether a number was measured in all runs."""
+    return all(was_checked(name, point.settings) for point in points)
 
 
 def only(found: Trend, metrics: Sequence[str]) -> Trend:
