@@ -152,3 +152,18 @@ def test_a_blessed_report_that_was_changed_in_the_history_is_refused() -> None:
         body = connection.execute("SELECT body FROM ragworthy_reports WHERE run != ?", (run,)).fetchone()[0]
         connection.execute("UPDATE ragworthy_reports SET body = ? WHERE run = ?", (body, run))
     assert run_cli("gate").err.splitlines()[0] == (f".ragworthy/history.db: run {run}: the report was changed [RW-R07]")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_bundle_has_the_baseline_or_none(there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blessed()
+    if not there:
+        DATABASE.unlink()
+    gated(HERE, {1}, "--bundle", "evidence.zip", run="c", code=0 if there else 4)
+    away = tmp_path / "away"
+    away.mkdir()
+    Path("evidence.zip").rename(away / "evidence.zip")
+    monkeypatch.chdir(away)
+    done = run_cli("verify", "evidence.zip")
+    verdict = "SHIP" if there else "INVALID"
+    assert (done.code, done.out.splitlines()[-1][:24]) == (0, f"verified: {verdict} re-derives"[:24])
