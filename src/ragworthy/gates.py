@@ -171,15 +171,13 @@ class Baseline(NamedTuple):
     values: Mapping[tuple[str | None, str], Fraction]
     thresholds: Mapping[tuple[str, str, str | None], str]
     unlike: str | None = None
-    name: str = "the baseline"
+    name: str = "the baseline"  # empty for one that is only named, and not there yet
     rows: Rows | None = None
     """What every metric said of every question of it; None where that is not known."""
     rowless: str = ""
     """Why its rows are not known, for people."""
     flips: Mapping[str, Fraction] = {}
     """The share of questions that changed between its own runs, by metric, where that was kept."""
-    absent: bool = False
-    """Whether it is only named, and not there yet: `unlike` says why."""
 
 
 Values = Mapping[tuple[str | None, str], Value]
@@ -225,10 +223,8 @@ def with_defaults(named: tuple[Gate, ...], usual: Iterable[Gate], evidence: str)
         for gate in named
         if gate.slice is None and gate.op != EACH and not (gate.optional and gate.op in AGAINST)
     }
-    stays = bool(named)
-    return named + tuple(
-        with_evidence(gate, evidence)._replace(kept=stays) for gate in usual if (gate.metric, gate.suite) not in said
-    )
+    rest = [gate for gate in usual if (gate.metric, gate.suite) not in said]
+    return named + tuple(with_evidence(gate, evidence)._replace(kept=bool(named)) for gate in rest)
 
 
 def excuse(judged: list[Judged]) -> list[Judged]:
@@ -238,12 +234,8 @@ def excuse(judged: list[Judged]) -> list[Judged]:
     """
     if not any(decides(one) and not one.gate.kept for one in judged):
         return judged
-    return [
-        one._replace(excused=True)
-        if one.gate.kept and one.outcome is Outcome.NOT_MEASURED and not one.by_errors
-        else one
-        for one in judged
-    ]
+    late = [one.gate.kept and one.outcome is Outcome.NOT_MEASURED and not one.by_errors for one in judged]
+    return [one._replace(excused=True) if listed else one for one, listed in zip(judged, late, strict=True)]
 
 
 def name_of(gate: Gate) -> str:
@@ -281,7 +273,7 @@ def _judge_one(
         if baseline is None:
             return Judged(gate, Outcome.NOT_MEASURED, "no baseline was given", value)
         if baseline.unlike is not None:
-            told = baseline.unlike if baseline.absent else f"{baseline.name} is not comparable: {baseline.unlike}"
+            told = f"{baseline.name} is not comparable: {baseline.unlike}" if baseline.name else baseline.unlike
             return Judged(gate, Outcome.NOT_MEASURED, told, value)
         compared = baseline.values.get((gate.slice, gate.metric))
         if compared is None:

@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Collection, Mapping
 from fractions import Fraction
+from functools import partial
 from itertools import permutations, product
 from pathlib import Path
 
@@ -176,11 +177,8 @@ def line_of(runs: list[dict[str, Word]]) -> list[Point]:
     found = []
     for nth, words in enumerate(runs):
         mine = rows(words)
-        value = rate(mine.words["answers.precision"])
-        one = Point(
-            str(nth), "SHIP", "g", None, "default", {}, (), {"answers.precision": value}, lambda mine=mine: mine
-        )
-        found.append(one)
+        metrics = {"answers.precision": rate(mine.words["answers.precision"])}
+        found.append(Point(str(nth), "SHIP", "g", None, "default", {}, (), metrics, partial(lambda one: one, mine)))
     return found
 
 

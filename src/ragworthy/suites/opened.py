@@ -95,7 +95,7 @@ class Opened:
         earlier = self.earlier
         if earlier is None:
             why = self.request.unblessed
-            return g.Baseline({}, {}, why, absent=True) if why else None
+            return g.Baseline({}, {}, why, name="") if why else None
         return as_baseline(earlier, of_baseline(earlier.made, Made(gold_sha256, profile, settings)))
 
     def frozen(self, gold_sha256: str | None) -> Frozen:
