@@ -170,7 +170,7 @@ class Baseline(NamedTuple):
     values: Mapping[tuple[str | None, str], Fraction]
     thresholds: Mapping[tuple[str, str, str | None], str]
     unlike: str | None = None
-    name: str = "the baseline"
+    name: str = "the baseline"  # empty for one that is only named, and not there yet
     rows: Rows | None = None
     """What every metric said of every question of it; None where that is not known."""
     rowless: str = ""
@@ -221,10 +221,8 @@ def with_defaults(named: tuple[Gate, ...], usual: Iterable[Gate], evidence: str)
     """
     limits = [gate for gate in named if gate.slice is None and gate.op != EACH]
     said = {(gate.metric, gate.suite) for gate in limits if not (gate.optional and gate.op in AGAINST)}
-    stays = bool(named)
-    return named + tuple(
-        with_evidence(gate, evidence)._replace(kept=stays) for gate in usual if (gate.metric, gate.suite) not in said
-    )
+    rest = [gate for gate in usual if (gate.metric, gate.suite) not in said]
+    return named + tuple(with_evidence(gate, evidence)._replace(kept=bool(named)) for gate in rest)
 
 
 def excuse(judged: list[Judged]) -> list[Judged]:
@@ -234,12 +232,8 @@ def excuse(judged: list[Judged]) -> list[Judged]:
     """
     if not any(decides(one) and not one.gate.kept for one in judged):
         return judged
-    return [
-        one._replace(excused=True)
-        if one.gate.kept and one.outcome is Outcome.NOT_MEASURED and not one.by_errors
-        else one
-        for one in judged
-    ]
+    late = [one.gate.kept and one.outcome is Outcome.NOT_MEASURED and not one.by_errors for one in judged]
+    return [one._replace(excused=True) if listed else one for one, listed in zip(judged, late, strict=True)]
 
 
 def name_of(gate: Gate) -> str:
@@ -270,7 +264,8 @@ def _judge_one(gate: Gate, value: Value | None, baseline: Baseline | None, each:
         if baseline is None:
             return Judged(gate, Outcome.NOT_MEASURED, "no baseline was given", value)
         if baseline.unlike is not None:
-            return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} is not comparable: {baseline.unlike}", value)
+            told = f"{baseline.name} is not comparable: {baseline.unlike}" if baseline.name else baseline.unlike
+            return Judged(gate, Outcome.NOT_MEASURED, told, value)
         compared = baseline.values.get((gate.slice, gate.metric))
         if compared is None:
             return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} does not have this number", value)

@@ -19,6 +19,7 @@ from ragworthy.load.plugins import METRICS, load_file, load_point
 from ragworthy.metrics.facts.redirects import Table
 from ragworthy.names import VERSION
 from ragworthy.policy.declare import Declared, Input
+from ragworthy.policy.kept import BLESSED
 from ragworthy.policy.proofs import CLUSTERS, proving_of
 from ragworthy.policy.read import Policy, load_policy, parse_policy, policy_table
 from ragworthy.policy.sections import LOCK, check_settings
@@ -129,7 +130,7 @@ def _requests(given: receipt.Receipt, found: Placed, *, trusted: bool) -> list[f
         if policy.waivers and asked.today is None:
             message = "expected the day on which waivers were judged, got a receipt without one"
             raise data_error("RW-R01", message, field="request.today")
-        requests = flow.from_policy(policy, **flags)
+        requests = flow.from_policy(policy, blessed=paths.get("baseline"), **flags)
         if packs:
             requests = [one._replace(packs=packs) for one in requests]
         if asked.baseline_from_command_line and "baseline" in paths:
@@ -177,7 +178,7 @@ def _policy(given: receipt.Receipt, found: Placed, *, trusted: bool) -> tuple[Po
         table[name] = _moved_section(table[name], SUITES[name], found.paths, prefix)
         mine = f"{prefix}pack:"
         packs |= {role.removeprefix(mine): at for role, at in found.paths.items() if role.startswith(mine)}
-    if isinstance(table.get("baseline"), str):
+    if isinstance(table.get("baseline"), str) and not table["baseline"].startswith(BLESSED):
         override = given.request.baseline_from_command_line or "baseline" not in found.paths
         table["baseline"] = None if override else str(found.paths["baseline"].absolute())
     plugins = {role.removeprefix("plugin:"): at for role, at in found.paths.items() if role.startswith("plugin:")}

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ragworthy.history.store import Store
 
 
+ADDED = ("attempts", "flips", "accepted")
+"""Keys of a report that a store knows nothing of."""
+
+
 def counted(store: "Store", made: Attempt) -> Attempts | None:
     """The attempts up to one that was just made, as a receipt keeps them; None where nobody knows on what it was."""
     if not made.gold_sha256 or not made.commit:
@@ -85,8 +89,8 @@ def _names(reports: Mapping[str, Run], blessed: Any) -> str:
 
 
 def _report_hash(path: Path) -> str:
-    """The hash by which a store knows a report: without its attempts, which the store counts itself."""
+    """The hash by which a store knows a report: without its attempts, which the store counts itself, and without what
+    a blessing adds to it.
+    """
     report = json.loads(read_bytes(path))
-    return hashlib.sha256(
-        json_text({key: one for key, one in report.items() if key != "attempts"}).encode()
-    ).hexdigest()
+    return hashlib.sha256(json_text({key: one for key, one in report.items() if key not in ADDED}).encode()).hexdigest()
