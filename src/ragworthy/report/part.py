@@ -169,6 +169,19 @@ def release_warnings(frozen: Frozen, baseline_verdict: str | None, judged: Seque
     return entries + _proven(judged)
 
 
+def with_unused(parts: Sequence[Part]) -> list[Part]:
+    """The parts, with a warning where a baseline is given that nothing compares with."""
+    found = list(parts)
+    first = next((nth for nth, part in enumerate(found) if "baseline" in part.provenance), None)
+    if first is None or any(one.gate.op in g.AGAINST for part in found for one in part.judged):
+        return found
+    message = "a baseline is given, and no gate compares with it: max_drop, max_worse or regression = true judge a loss"
+    body = found[first].body
+    warned = body | {"warnings": [*body["warnings"], plain("RW-W108", message, 0)]}
+    found[first] = found[first]._replace(body=warned)
+    return found
+
+
 def _proven(judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
     """Losses that are proven and too small to fail, and questions that are no part of the proof."""
     entries, unpaired = [], dict[str, None]()
