@@ -541,7 +541,8 @@ def test_a_baseline_that_nothing_compares_with_is_warned_of() -> None:
 def test_a_suite_without_a_gate_that_compares_is_no_reason_to_warn_where_another_has_one() -> None:
     policy = (
         '{}version = 1\ndefaults = false\n[answers]\ngold = "gold.jsonl"\ntraces = "traces.jsonl"\n'
-        '[retrieval]\ngold = "gold.jsonl"\ntraces = "found.jsonl"\n{}[[gate]]\nmetric = "retrieval.recall@5"\nmin = 0.01\n'
+        '[retrieval]\ngold = "gold.jsonl"\ntraces = "found.jsonl"\n{}'
+        '[[gate]]\nmetric = "retrieval.recall@5"\nmin = 0.01\n'
     )
     both_suites(0)
     Path("ragworthy.toml").write_text(policy.format("", '[[gate]]\nmetric = "precision"\nmin = 0.01\n'))
@@ -566,14 +567,15 @@ def test_the_report_of_a_loss_leads_to_the_questions_that_are_newly_broken() -> 
         "all with ragworthy compare base.json REPORT.json --all, where REPORT.json is this report (-o REPORT.json)"
     )
     look = run_cli("show", "q0", "-c", "ragworthy.toml")
-    assert look.code == 0 and "something else" in look.out
+    assert look.code == 1 and "something else" in look.out  # it is wrong
     every = run_cli("compare", "base.json", "REPORT.json", "--all")
     assert every.code == 0 and "Broken (10 questions)" in every.out
 
 
 def test_nothing_is_said_of_broken_questions_where_the_run_ships() -> None:
     flips(1, 3, 200)
-    assert gated()[1]["next"] == []
+    gated()
+    assert "newly broken" not in shown().out
 
 
 def test_another_k_takes_nothing_away_from_metrics_that_both_have() -> None:

@@ -70,9 +70,9 @@ def astray(suite: str, told: Told, rows: Rows) -> Astray | None:
 
 def _miscounted(labels: Mapping[str, int], rows: Rows) -> Astray | None:
     """The first label that the rows have another number of; a report of judgements counts none."""
-    counts = Counter(rows.labels)
-    for label in {**labels, **counts} if labels else ():
-        if label is not None and labels.get(label, 0) != counts[label]:
+    counts = Counter(label for label in rows.labels if label is not None)
+    for label in dict.fromkeys((*labels, *counts)) if labels else ():
+        if labels.get(label, 0) != counts[label]:
             return Astray(f"labels.{label}", str(labels.get(label, 0)), str(counts[label]))
     return None
 
@@ -116,10 +116,10 @@ class _Fold(NamedTuple):
 
 def _folded(kind: str, words: Iterable[Any]) -> _Fold:
     """Equal words at once: there are few different ones."""
-    counts = Counter(word for word in words if word is not None)
+    counts: Counter[Any] = Counter(word for word in words if word is not None)
     if kind == "share":
-        parts, wholes = ((word[nth] * many for word, many in counts.items()) for nth in (0, 1))
-        return _Fold(Fraction(sum(parts)), int(sum(wholes)))
+        parts = sum((Fraction(part) * many for (part, _), many in counts.items()), Fraction(0))
+        return _Fold(parts, int(sum(whole * many for (_, whole), many in counts.items())))
     total = sum((Fraction(word) * many for word, many in counts.items()), Fraction(0))
     return _Fold(total, None if kind == "count" else counts.total())
 

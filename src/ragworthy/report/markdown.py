@@ -8,7 +8,7 @@ from ragworthy.report import blamed as blame
 from ragworthy.report import compared, panel
 from ragworthy.report.changes import lead
 from ragworthy.report.headline import gate_names, partly
-from ragworthy.report.part import Voice, Voices, blamed, partial_notes, to_look
+from ragworthy.report.part import Voice, Voices, blamed, partial_notes, steps, to_look
 from ragworthy.report.show import (
     cases,
     counted,
@@ -124,9 +124,9 @@ def _head(report: dict[str, Any], voices: Voices) -> list[str]:
         rule = name.removeprefix(gate_name(gate))
         lines += [fill("- {}{}: {}", _named(gate), rule, note) for note in gate_notes(gate)]
     lines += [fill("- {}", note) for note in default_notes(report["gates"])]
-    if report["next"]:
+    if todo := steps(report, voices):
         lines += ["", "**What to do next**", ""]
-        lines += [fill("- **{}**: {}", step["pattern"], step["do"]) for step in report["next"]]
+        lines += [fill("- **{}**: {}", step["pattern"], step["do"]) for step in todo]
     return [*lines, ""]
 
 

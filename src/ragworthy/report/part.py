@@ -10,6 +10,7 @@ from ragworthy.codes import CATALOGUE
 from ragworthy.names import RELEASE, SMOKE, Outcome
 from ragworthy.report import able
 from ragworthy.report.show import plural
+from ragworthy.safe import shell
 
 
 class Frozen(NamedTuple):
@@ -115,6 +116,27 @@ def to_look(report: dict[str, Any], suite: str, voices: Voices, qid: str) -> str
     """The command that shows one question of a report; nothing where none would."""
     policy = (report.get("provenance") or {}).get("policy")
     return voices(suite).looking(report["suites"][suite], policy["path"] if policy else None, qid)
+
+
+def steps(report: dict[str, Any], voices: Voices) -> list[dict[str, str]]:
+    """What to do next: first, to look at the questions that are wrong and were right in the baseline.
+
+    The commands name files where the report is shown: they are no part of it, so that it is the same everywhere.
+    """
+    found = []
+    for suite, body in report["suites"].items():
+        compared = body.get("compared")
+        if report["verdict"] == "SHIP" or not compared or not compared["broken"]:
+            continue
+        loads = "question" in body["rows"].get("own", {})  # rows of latency are questions under a load
+        one = "" if loads else to_look(report, suite, voices, compared["broken"][0]["qid"])
+        every = f"{shell(['ragworthy', 'compare', compared['against']])} REPORT.json --all"
+        first = f"see one of them with {one}, all with" if one else "see all of them with"
+        broken = plural(len(compared["broken"]), "question is", "questions are")
+        pattern = f"{broken} newly broken against {compared['against']}"
+        do = f"{first} {every}, where REPORT.json is this report (-o REPORT.json)"
+        found.append({"pattern": pattern, "do": do})
+    return [*found, *report["next"]]
 
 
 LEADING = ("RW-W93",)

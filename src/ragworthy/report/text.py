@@ -7,7 +7,7 @@ from ragworthy.report import blamed as blame
 from ragworthy.report import compared, panel
 from ragworthy.report.changes import lead
 from ragworthy.report.headline import decided, gate_names
-from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes, to_look
+from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes, steps, to_look
 from ragworthy.report.show import (
     cases,
     counted,
@@ -57,8 +57,8 @@ def render(report: dict[str, Any], voices: Voices, *, colour: bool = False, full
     if full:
         limited = (f"  {line}" for suite, body in report["suites"].items() for line in panel.lines(suite, body))
         lines += [panel.TITLE, *limited, ""]
-    if report["next"]:
-        lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in report["next"]), ""]
+    if todo := steps(report, voices):
+        lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in todo), ""]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
     shown = list(map(terminal, lines))
     if colour:
@@ -78,8 +78,8 @@ def brief(report: dict[str, Any], voices: Voices, *, most: int = 5) -> str:
         more = len(offenders) - most
         lines += ["Worst offenders", *(line for one in offenders[:most] for line in _offender(one))]
         lines += [f"  … and {more} more", ""] if more > 0 else [""]
-    if report["next"]:
-        lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in report["next"]), ""]
+    if todo := steps(report, voices):
+        lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in todo), ""]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
     return "\n".join(map(terminal, lines)) + "\n"
 

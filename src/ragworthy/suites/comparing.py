@@ -2,16 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ragworthy import gates as g
-from ragworthy.files import shown_path
 from ragworthy.names import Outcome
 from ragworthy.proving import POINT, Proving, Tested
 from ragworthy.report import able
-from ragworthy.report.show import plural
-from ragworthy.safe import shell
-from ragworthy.suites.evidence import Bound, Evidence, Found, Summary
+from ragworthy.suites.evidence import Bound, Evidence, Summary
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 
@@ -85,21 +82,6 @@ def with_good(bound: Bound) -> Bound:
         if words:
             values.setdefault((None, metric), Fraction(sum(map(bool, words)), len(words)))
     return bound._replace(baseline=baseline._replace(values=values))
-
-
-def broken_step(suite: Suite, found: Found, body: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Where to look first, where questions that were right in the baseline are wrong: commands that work here."""
-    compared = body.get("compared")
-    if not compared or not compared["broken"]:
-        return []
-    policy = None if found.request.policy is None else shown_path(found.request.policy)
-    qid, against = compared["broken"][0]["qid"], compared["against"]
-    one = suite.looking(dict(body), policy, qid) if suite.rows_are_questions else ""
-    every = f"{shell(['ragworthy', 'compare', against])} REPORT.json"
-    first = f"see one of them with {one}, all with" if one else "see all of them with"
-    do = f"{first} {every} --all, where REPORT.json is this report (-o REPORT.json)"
-    broken = plural(len(compared["broken"]), "question is", "questions are")
-    return [(f"{broken} newly broken against {against}", do)]
 
 
 def steps_of(judged: Sequence[g.Judged]) -> list[tuple[str, str]]:

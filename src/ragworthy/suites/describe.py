@@ -15,7 +15,7 @@ from ragworthy.report import able, model
 from ragworthy.report.part import Part, release_warnings
 from ragworthy.report.show import plural
 from ragworthy.rows import encoded
-from ragworthy.suites.comparing import broken_step, steps_of
+from ragworthy.suites.comparing import steps_of
 from ragworthy.suites.crowds import telling
 from ragworthy.suites.evidence import Case, Extra, Found
 from ragworthy.suites.protocol import Suite
@@ -61,7 +61,7 @@ def describe(suite: Suite, found: Found) -> Part:
         body=body,
         judged=found.judged,
         invalid=invalid,
-        steps=_steps(found, extra, [] if ships else broken_step(suite, found, body)),
+        steps=_steps(found, extra),
         provenance=found.opened.provenance(),
         rows=partial(_as_dicts, suite, found),
         files=extra.files,
@@ -85,9 +85,9 @@ def _kept(found: Found) -> dict[str, Any]:
     return encoded(rows) if rows is not None else {"none": found.summary.rowless}
 
 
-def _steps(found: Found, extra: Extra, first: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+def _steps(found: Found, extra: Extra) -> list[dict[str, str]]:
     """What a pattern means and what to do; how many more questions decide what is undecided."""
-    steps = [*first, *extra.steps, *steps_of(found.judged), *able.steps(found.judged)]
+    steps = [*extra.steps, *steps_of(found.judged), *able.steps(found.judged)]
     return [{"pattern": pattern, "do": do} for pattern, do in steps]
 
 
