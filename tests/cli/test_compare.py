@@ -92,7 +92,7 @@ def test_json_is_what_the_schema_says_and_the_same_twice(folder: Path, say: Say)
     assert found.metrics == found.suites["answers"].metrics
     assert [flip.qid for flip in found.suites["answers"].broken] == ["H002", "H005"]
     assert Path("c.json").read_text() == out == say("compare", "before.json", "after.json", "--format", "json")[1]
-    assert "| `H002` | OK → ANS_NO_CONTAIN |" in Path("c.md").read_text()
+    assert "| `H002` | OK → ANS_NO_CONTAIN: claim_wrong |" in Path("c.md").read_text()
 
 
 def test_nothing_changed(folder: Path, say: Say) -> None:
@@ -128,7 +128,10 @@ def test_a_report_with_a_baseline_begins_with_what_changed(folder: Path, say: Sa
     _, out, _ = say(*words, "after.jsonl", "--baseline", "before.json", "-o", "r.json", "-o", "r.md")
     lines = out.splitlines()
     assert lines[2].startswith("  against before.json: 0 fixed, 2 broken; precision 1.0 → 0.8571, -14.3 points (")
-    assert lines[3] == "    broken: H002 (OK → ANS_NO_CONTAIN), H005 (OK → OVER_REFUSAL)"
+    assert (
+        lines[3]
+        == "    broken: H002 (OK → ANS_NO_CONTAIN: claim_wrong), H005 (OK → OVER_REFUSAL: refused_with_evidence)"
+    )
     body = json.loads(Path("r.json").read_text())["suites"]["answers"]
     compared = json.loads(say("compare", "before.json", "after.json", "--format", "json")[1])["suites"]["answers"]
     assert body["compared"]["metrics"] == compared["metrics"] and body["compared"]["against"] == "before.json"

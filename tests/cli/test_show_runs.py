@@ -120,9 +120,11 @@ def test_a_receipt_leads_to_the_files_of_its_run() -> None:
     assert "answers.recall@1" in page("q1", "--run", "one.json").questions[0].metrics
 
 
-def test_a_receipt_whose_inputs_moved_says_which() -> None:
+def test_a_receipt_whose_inputs_are_gone_says_which() -> None:
     run_cli("gate", "-q", "--receipt", "receipt.json")
     Path("traces.jsonl").rename("elsewhere.jsonl")
+    assert seen(page("q1", "--run", "receipt.json"))[0] == ("answers", "q1", False)  # moved: found by its bytes
+    Path("elsewhere.jsonl").unlink()
     done = run_cli("show", "q1", "--run", "receipt.json")
     message = "answers.trace: traces.jsonl: expected a file, got nothing at this path"
     assert (done.code, done.out) == (2, "")

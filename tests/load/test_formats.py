@@ -306,6 +306,7 @@ def test_maps_are_maps_in_parquet(tmp_path: Path) -> None:
         "qid",
         "label",
         "stage",
+        "cause",
         "metrics",
         "undefined",
         "facts",

@@ -113,7 +113,9 @@ def blamed(report: dict[str, Any], voices: Voices) -> list[dict[str, Any]]:
 
 
 def to_look(report: dict[str, Any], suite: str, voices: Voices, qid: str) -> str:
-    """The command that shows one question of a report; nothing where none would."""
+    """The command that shows one question of a report; nothing where none would, or where its files are elsewhere."""
+    if report.get(AWAY):
+        return ""
     policy = (report.get("provenance") or {}).get("policy")
     return voices(suite).looking(report["suites"][suite], policy["path"] if policy else None, qid)
 
@@ -124,9 +126,10 @@ def steps(report: dict[str, Any], voices: Voices) -> list[dict[str, str]]:
     The commands name files where the report is shown: they are no part of it, so that it is the same everywhere.
     """
     found = []
-    for suite, body in report["suites"].items():
+    told = report["verdict"] != "SHIP" and not report.get(AWAY)
+    for suite, body in report["suites"].items() if told else ():
         compared = body.get("compared")
-        if report["verdict"] == "SHIP" or not compared or not compared["broken"]:
+        if not compared or not compared["broken"]:
             continue
         loads = "question" in body["rows"].get("own", {})  # rows of latency are questions under a load
         one = "" if loads else to_look(report, suite, voices, compared["broken"][0]["qid"])
@@ -139,6 +142,8 @@ def steps(report: dict[str, Any], voices: Voices) -> list[dict[str, str]]:
     return [*found, *report["next"]]
 
 
+AWAY = "away"
+"""The key of a report that is rendered for people who do not have its files where it names them."""
 LEADING = ("RW-W93",)
 """Warnings that stand beside the verdict: what the numbers rest on."""
 
