@@ -100,6 +100,20 @@ def test_whatever_happened_to_the_questions_an_honest_report_is_a_baseline(kinds
         assert refused(report_of(suite, *more), suite.suite) == ""
 
 
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(kinds=st.lists(st.lists(st.sampled_from(KINDS[:4]), min_size=1, max_size=3), min_size=2, max_size=5))
+def test_whatever_runs_of_a_question_say_an_honest_report_is_a_baseline(kinds: list[list[str]]) -> None:
+    case = c.stability(Path(), size=len(kinds))
+    traces = [
+        one | {"seed": seed, "run_id": f"r{seed}"}
+        for nth, each in enumerate(kinds)
+        for seed, kind in enumerate(each)
+        for one in answered(kind, nth)
+    ]
+    write_jsonl(Path(case.files["runs"]), traces)
+    assert refused(report_of(case, "--slice", "topic"), "stability") == ""
+
+
 # in these words
 
 

@@ -103,7 +103,7 @@ class _Fold(NamedTuple):
         if number.num is not None:
             return (Fraction(number.num), number.den) == self
         exact = self.total / self.cases if self.cases else None
-        return exact is not None and abs(exact - number.exact) <= NEAR * max(1, abs(exact))
+        return exact is not None and abs(exact - number.exact) <= NEAR * max(Fraction(1), abs(exact))
 
     def __str__(self) -> str:
         if self.cases is None:
