@@ -19,10 +19,10 @@ from ragworthy.policy.sections import Section, check_settings, paths_of
 from ragworthy.proving import ANYTIME, Tested
 from ragworthy.report import model
 from ragworthy.report import write as writing
-from ragworthy.report.part import Part, Voice
+from ragworthy.report.part import Part, Voice, with_unused
 from ragworthy.report.sheet import Viewed
 from ragworthy.suites import SUITES
-from ragworthy.suites.comparing import Differences, differences_of, untested, with_good, with_passed
+from ragworthy.suites.comparing import Differences, baseline_of, differences_of, untested, with_good, with_passed
 from ragworthy.suites.describe import describe
 from ragworthy.suites.evidence import Bound, Evidence, Found
 from ragworthy.suites.opened import Opened
@@ -91,7 +91,7 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
             check_request(request)
     steps = [_last_step(request, progress) for request in requests]
     proven = _prove([step for step in steps if isinstance(step, Open)])
-    parts = [_part(request, step, proven) for request, step in zip(requests, steps, strict=True)]
+    parts = with_unused([_part(request, step, proven) for request, step in zip(requests, steps, strict=True)])
     report = model.assemble(parts)
     if plugins := plugins_of(requests):
         report["provenance"]["plugins"] = [one.told() for one in plugins]
@@ -155,7 +155,7 @@ def find(suite: Suite, request: Request, progress: Progress | None = None) -> Op
     evidence = suite.told(request, _read(suite, request, opened, progress))
     opened.check_unchanged()
     summary = summarise(suite, request, evidence)
-    bound = with_good(suite.bind(request, evidence, summary, suite.baseline(opened, evidence)))
+    bound = with_good(suite.bind(request, evidence, summary, baseline_of(suite, opened, evidence, summary)))
     bound = with_passed(suite, bound, summary)
     each = must_pass(suite, request, evidence)
     found = Found(request, opened, evidence, summary, [], suite.frozen(opened, evidence))

@@ -21,6 +21,7 @@ from ragworthy.differences import difference, pair
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.names import Outcome, Verdict
 from ragworthy.proofs import prove
+from ragworthy.report.part import Frozen, release_warnings
 from ragworthy.rows import Rows, decoded, encoded
 
 Report = dict[str, Any]
@@ -310,6 +311,7 @@ def test_a_baseline_without_rows_is_judged_by_the_point_and_that_is_said() -> No
     flips(4, 0, 100)
     body = json.loads(Path("base.json").read_text())
     del body["suites"]["answers"]["rows"]
+    body["tool"]["version"] = "0.1.0"
     Path("base.json").write_text(json.dumps(body))
     code, report = gated()
     gate = report["gates"][0]
@@ -321,27 +323,27 @@ def test_a_baseline_without_rows_is_judged_by_the_point_and_that_is_said() -> No
     assert (code, report["gates"][0]["reason"]) == (3, f"no bound of the loss is known: {why}")
 
 
-def test_questions_that_the_baseline_lacks_are_counted_and_named() -> None:
+def test_a_baseline_whose_rows_name_other_questions_is_not_comparable() -> None:
+    """The rows, the numbers and the labels go together: only the gold set says that a question is not there."""
     flips(5, 0, 100)
     body = json.loads(Path("base.json").read_text())
     whole = decoded(body["suites"]["answers"]["rows"])
-    fewer = whole._replace(
-        qids=whole.qids[1:],
-        clusters=whole.clusters[1:],
-        labels=whole.labels[1:],
-        causes=whole.causes[1:],
-        runs=whole.runs[1:],
-        slices=whole.slices[1:],
-        words={name: said[1:] for name, said in whole.words.items()},
-        own={},
-    )
-    body["suites"]["answers"]["rows"] = encoded(fewer)
+    body["suites"]["answers"]["rows"] = encoded(whole._replace(qids=("other", *whole.qids[1:])))
     Path("base.json").write_text(json.dumps(body))
     code, report = gated()
-    (warning,) = [one for one in report["suites"]["answers"]["warnings"] if one["code"] == "RW-W107"]
-    assert (warning["message"], warning["qids"]) == ("1 question is in one of the compared runs only", ["q0"])
-    paired = report["gates"][0]["paired"]
-    assert (code, paired["worse"], paired["cases"], paired["only_here"], paired["only_baseline"]) == (3, 4, 99, 1, 0)
+    unlike = "its rows name other questions than the gold set has"
+    reason = f"the baseline is not comparable: {unlike}"
+    assert (code, report["invalid"]) == (4, [f"answers.precision was not measured: {reason}"])
+    assert (report["gates"][0]["outcome"], report["gates"][0]["reason"]) == ("not_measured", reason)
+    assert report["suites"]["answers"]["compared"]["unlike"] == [unlike]
+
+
+def test_questions_that_one_run_lacks_are_counted_and_named() -> None:
+    tested = pv.Tested(only_old=("q0",), only_new=("q1", "q0"))
+    one = g.Judged(g.Gate(METRIC.id, g.DROP, "0.02"), Outcome.PASS, "", g.Value(1, 1), tested=tested)
+    (warning,) = release_warnings(Frozen("frozen", ""), None, [one])
+    assert (warning["code"], warning["count"], warning["qids"]) == ("RW-W107", 2, ["q0", "q1"])
+    assert warning["message"] == "2 questions are in one of the compared runs only"
 
 
 def test_the_point_still_decides_where_somebody_asks_for_it() -> None:
@@ -549,7 +551,7 @@ def test_from_python() -> None:
     assert rw.score("answers", defaults=False, **given).verdict is Verdict.NO_SHIP
     assert rw.score("answers", defaults=False, alpha=0.01, **given).verdict is Verdict.INCONCLUSIVE
     with pytest.raises(rw.RagworthyError, match="RW-P21"):
-        rw.score("answers", alpha=0.5, **given)
+        rw.score("answers", alpha=0.51, **given)
 
 
 def test_every_gate_that_compares_can_fail_in_a_selftest() -> None:
@@ -576,8 +578,9 @@ def test_every_gate_that_compares_can_fail_in_a_selftest() -> None:
         ("", '[[gate]]\nmetric = "precision"\nmin = 0.8\nmin_effect = 0\n',
          "gate[0].min_effect: expected max_drop or max_worse beside it, got min [RW-P20]"),
         ("", DROP + 'min_effect = "x"\n', 'gate[0].min_effect: expected a number, got "x" [RW-P03]'),
-        ("alpha = 0\n", DROP, "alpha: expected a number above 0 and up to 0.2, got 0 [RW-P21]"),
-        ("alpha = 0.5\n", DROP, "alpha: expected a number above 0 and up to 0.2, got 0.5 [RW-P21]"),
+        ("alpha = 0\n", DROP, "alpha: expected a number from 0.001 up to 0.5, got 0 [RW-P21]"),
+        ("alpha = 1e-9\n", DROP, "alpha: expected a number from 0.001 up to 0.5, got 1E-9 [RW-P21]"),
+        ("alpha = 0.51\n", DROP, "alpha: expected a number from 0.001 up to 0.5, got 0.51 [RW-P21]"),
         ("seed = -1\n", DROP, "seed: expected a whole number from 0 up, got -1 [RW-P21]"),
         ('cluster = "topic"\n', DROP, 'cluster: expected "document" or "question", got "topic" [RW-P03]'),
     ],
@@ -591,7 +594,7 @@ def test_nonsense_is_refused_by_its_key(top: str, gates: str, line: str) -> None
 def test_a_flag_that_cannot_be_meant() -> None:
     lay([True])
     done = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "--alpha", "much")
-    expected = 'command line: alpha: expected a number above 0 and up to 0.2, got "much" [RW-P21]'
+    expected = 'command line: alpha: expected a number from 0.001 up to 0.5, got "much" [RW-P21]'
     assert (done.code, done.err.splitlines()[0]) == (2, expected)
 
 
@@ -638,3 +641,84 @@ def test_ten_thousand_questions_and_twelve_gates_in_two_seconds() -> None:
     tested = prove({key: one for key, one in found.items() if not isinstance(one, str)}, pv.Proving())
     took = time.process_time() - start
     assert len(tested) == 12 and took < 2
+
+
+# what people are told
+
+
+def test_a_gate_that_was_not_measured_is_not_among_those_that_hold() -> None:
+    flips(0, 0, 20)
+    low = '[[gate]]\nmetric = "precision"\nmin = 0.6\n'
+    Path("ragworthy.toml").write_text(SUITE.replace('baseline = "base.json"\n', "") + low + DROP + "optional = true\n")
+    done = shown("-o", "r.md", "-o", "r.xml")
+    told = "SHIP: 2 gates hold, 1 was not measured"
+    assert (done.code, done.out.splitlines()[0]) == (0, told)
+    assert Path("r.md").read_text().splitlines()[0] == f"## ✅ Ragworthy: {told}"
+    suite = ElementTree.fromstring(Path("r.xml").read_text())[0]
+    assert (suite.get("name"), suite.get("skipped")) == (f"ragworthy {told}", "1")
+    assert "\n  answers.precision (drop ≤ 0.02): no baseline was given\n" in done.out
+
+
+def test_a_baseline_that_nothing_compares_with_is_warned_of() -> None:
+    flips(9, 0, 20)
+    low = '[[gate]]\nmetric = "precision"\nmin = 0.1\n'
+    message = "a baseline is given, and no gate compares with it: max_drop, max_worse or regression = true judge a loss"
+
+    def warned(gates: str, top: str = "") -> list[str]:
+        warnings = gated(gates, top=top)[1]["suites"]["answers"]["warnings"]
+        return [one["message"] for one in warnings if one["code"] == "RW-W108"]
+
+    assert warned(low) == [message]
+    assert f"\n  {message} [RW-W108]\n" in shown().out
+    assert warned(low + DROP) == warned(low, "regression = true\n") == []
+
+
+def test_a_suite_without_a_gate_that_compares_is_no_reason_to_warn_where_another_has_one() -> None:
+    policy = (
+        '{}version = 1\ndefaults = false\n[answers]\ngold = "gold.jsonl"\ntraces = "traces.jsonl"\n'
+        '[retrieval]\ngold = "gold.jsonl"\ntraces = "found.jsonl"\n{}'
+        '[[gate]]\nmetric = "retrieval.recall@5"\nmin = 0.01\n'
+    )
+    both_suites(0)
+    Path("ragworthy.toml").write_text(policy.format("", '[[gate]]\nmetric = "precision"\nmin = 0.01\n'))
+    assert run_cli("gate", "-o", "base.json").code == 0
+    Path("ragworthy.toml").write_text(policy.format('baseline = "base.json"\n', DROP))
+    assert "RW-W108" not in shown().out
+    Path("ragworthy.toml").write_text(
+        policy.format('baseline = "base.json"\n', '[[gate]]\nmetric = "precision"\nmin = 0.01\n')
+    )
+    assert shown().out.count("RW-W108") == 1
+
+
+def test_the_report_of_a_loss_leads_to_the_questions_that_are_newly_broken() -> None:
+    flips(10, 3, 200)
+    low = '[[gate]]\nmetric = "precision"\nmin = 0.6\n'
+    Path("ragworthy.toml").write_text(SUITE + low + DROP + low.replace("min = 0.6", "max_worse = 0.01"))
+    done = shown("-o", "REPORT.json")
+    assert done.out.splitlines()[0] == ("NO-SHIP: answers.precision (drop ≤ 0.02), answers.precision (drop ≤ 1 %) fail")
+    first = done.out.split("What to do next\n")[1].splitlines()[0]
+    assert first == (
+        "  10 questions are newly broken against base.json: see one of them with ragworthy show q0 -c ragworthy.toml, "
+        "all with ragworthy compare base.json REPORT.json --all, where REPORT.json is this report (-o REPORT.json)"
+    )
+    look = run_cli("show", "q0", "-c", "ragworthy.toml")
+    assert look.code == 1 and "something else" in look.out  # it is wrong
+    every = run_cli("compare", "base.json", "REPORT.json", "--all")
+    assert every.code == 0 and "Broken (10 questions)" in every.out
+
+
+def test_nothing_is_said_of_broken_questions_where_the_run_ships() -> None:
+    flips(1, 3, 200)
+    gated()
+    assert "newly broken" not in shown().out
+
+
+def test_another_k_takes_nothing_away_from_metrics_that_both_have() -> None:
+    """The baseline has k = 5 alone."""
+    flips(1, 0, 20)
+    asked = 'k = [3, 5]\n[[gate]]\nmetric = "answers.recall@5"\nmax_drop = 0.02\n'
+    code, report = gated(asked)
+    assert (code, report["gates"][0]["outcome"]) == (0, "pass")
+    code, report = gated(asked.replace("recall@5", "recall@3"))
+    gate = report["gates"][0]
+    assert (code, gate["outcome"], gate["reason"]) == (4, "not_measured", "the baseline does not have this number")

@@ -214,7 +214,7 @@ def test_the_last_report_and_a_line_for_each_run() -> None:
     for run, wrong in (("a", {1}), ("b", {1, 2}), ("b", {1, 2})):  # the last one is the same run again
         gated(HERE, wrong, "-o", "out.json", run=run)
     assert Path("eval/last_report.json").read_bytes() == Path("out.json").read_bytes()
-    assert Path("eval/report.md").read_text().startswith("## ✅ Ragworthy: SHIP\n")
+    assert Path("eval/report.md").read_text().startswith("## ✅ Ragworthy: SHIP: 4 gates hold, 1 not judged\n")
     lines = Path("eval/history.jsonl").read_text().splitlines()
     first, second = map(json.loads, lines)
     assert [one["run"] for one in (first, second)] == ids(HERE)

@@ -17,7 +17,7 @@ from ragworthy.history.commit import commit_of
 from ragworthy.history.exporting import told
 from ragworthy.history.home import as_baseline, home_of, opened
 from ragworthy.history.taken import was_checked
-from ragworthy.load.baseline import suites_in
+from ragworthy.load.baseline import check_report
 from ragworthy.names import DEFAULT_K, REPORT_SCHEMA, Exit
 from ragworthy.policy.kept import BLESSED, blessed_path, is_name
 from ragworthy.report.show import padded, plural
@@ -48,7 +48,7 @@ def add(given: argparse.Namespace) -> int:
     receipt = read_bytes(Path(given.receipt)) if given.receipt else None
     found = []
     for name in given.reports:
-        suites_in(Path(name))  # says what is wrong with it
+        check_report(Path(name))  # says what is wrong with it
         found.append(json.loads(read_bytes(Path(name))))
     store = opened(given.store, given.config, create=True)
     for report in found:

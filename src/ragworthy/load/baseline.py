@@ -25,6 +25,8 @@ class _Input(msgspec.Struct, frozen=True):
 _LARGEST = 10**18
 NO_ROWS = "it was written by an earlier version, which kept no rows"
 """Why an old report can be compared by its numbers alone."""
+FIRST_ROWS = (0, 2)
+"""The first version whose reports have rows."""
 
 
 class _Number(msgspec.Struct, frozen=True):
@@ -59,6 +61,7 @@ class _Suite(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
     metrics: dict[str, _Number]
     slices: dict[str, dict[str, _Number]]
+    labels: dict[str, int] = {}
     rows: Any = None
 
 
@@ -69,6 +72,10 @@ class _Gate(msgspec.Struct, frozen=True):
     slice: str | None = None
 
 
+class _Tool(msgspec.Struct, frozen=True):
+    version: str = ""
+
+
 class _Report(msgspec.Struct, frozen=True):
     schema: str
     verdict: str
@@ -77,6 +84,7 @@ class _Report(msgspec.Struct, frozen=True):
     flips: dict[str, str] = {}
     accepted: str = ""
     """Why it was blessed although it is INVALID: nothing but its own baseline was at fault."""
+    tool: _Tool = _Tool()
 
 
 class Earlier(NamedTuple):
@@ -118,7 +126,7 @@ def load_report(path: Path, suite: str) -> Earlier:
         message = "expected this suite, got a report without it"
         raise data_error("RW-B01", message, where=str(path), field=f"suites.{suite}")
     found = report.suites[suite]
-    rows, rowless = _rows(found.rows, path, suite)
+    rows, rowless = _rows(found, path, suite, report.tool.version)
     flips = {name: _share(text, path, name) for name, text in report.flips.items()}
     told = shown_path(path), sha256_of(path), report.verdict
     return Earlier(*told, found, report.gates, rows, rowless, flips, bool(report.accepted))
@@ -132,16 +140,45 @@ def _share(text: str, path: Path, name: str) -> Fraction:
     return found
 
 
-def _rows(given: Any, path: Path, suite: str) -> tuple[Rows | None, str]:
-    """The rows of a suite, or why it has none; whoever changed one of them is found out."""
+def check_report(path: Path) -> None:
+    """Refuse a report that cannot be compared with: all suites of it are read."""
+    for suite in suites_in(path):
+        load_report(path, suite)
+
+
+def _rows(found: _Suite, path: Path, suite: str, version: str) -> tuple[Rows | None, str]:
+    """The rows of a suite, or why it has none; whoever changed one of them, or a number, is found out."""
+
+    def changed(message: str, field: str = "rows") -> DataError:
+        return data_error("RW-B02", message, where=str(path), field=f"suites.{suite}.{field}")
+
+    given = found.rows
     if given is None:
+        if not _before_rows(version):
+            raise changed(f"expected rows in a report of version {version or 'unknown'}, got none")
         return None, NO_ROWS
     if isinstance(given, dict) and isinstance(why := given.get("none"), str):
         return None, f"it has no rows ({why})"
     try:
-        return decoded(given), ""
+        rows = decoded(given)
     except UnreadableError as error:
-        raise data_error("RW-B02", str(error), where=str(path), field=f"suites.{suite}.rows") from None
+        raise changed(str(error)) from None
+    from ragworthy.load.following import Told, astray
+
+    if wrong := astray(suite, Told(found.metrics, found.slices, found.labels), rows):
+        told = f"got {wrong.got} where they say {wrong.rows}"
+        raise changed(f"expected numbers that follow from the rows, {told}", wrong.field)
+    return rows, ""
+
+
+def _before_rows(version: str) -> bool:
+    """Whether a version kept no rows.
+
+    >>> [_before_rows(version) for version in ("0.1.0", "0.2.0", "0.10.1", "1.0.0", "")]
+    [True, False, False, False, False]
+    """
+    numbers = [int(part) for part in version.split(".")[:2] if part.isascii() and part.isdigit()]
+    return len(numbers) == 2 and tuple(numbers) < FIRST_ROWS
 
 
 def _report(path: Path) -> _Report:

@@ -7,8 +7,9 @@ from ragworthy.load.checker import Checker, shown, written
 from ragworthy.proving import Proving
 from ragworthy.stats import exact
 
-MOST_ALPHA = "0.2"
-"""Beyond, a loss would be called proven that every fifth comparison without any change shows."""
+LEAST_ALPHA, MOST_ALPHA = "0.001", "0.5"
+"""Below, no number of changed questions proves anything, as 9,999 swaps are made; beyond, luck is the likelier cause.
+"""
 MOST_SEED = 2**53
 CLUSTERS = ("document", "question")
 """What stands or falls together: the questions about one document, or each question for itself."""
@@ -26,7 +27,9 @@ def parse_proving(check: Checker, table: dict[str, Any]) -> HowProven:
     usual = Proving()
     alpha = written(table["alpha"]) if "alpha" in table else usual.alpha
     if alpha is None or bad_alpha(alpha):
-        check.say("RW-P21", "alpha", f"expected a number above 0 and up to {MOST_ALPHA}, got {shown(table['alpha'])}")
+        check.say(
+            "RW-P21", "alpha", f"expected a number from {LEAST_ALPHA} up to {MOST_ALPHA}, got {shown(table['alpha'])}"
+        )
         alpha = usual.alpha
     seed = check.take(table, "seed", int, "", "a whole number")
     if seed is not None and not 0 <= seed < MOST_SEED:
@@ -38,7 +41,7 @@ def parse_proving(check: Checker, table: dict[str, Any]) -> HowProven:
 def bad_alpha(text: str) -> bool:
     """Whether a text is no rate of false alarms that somebody could mean."""
     number = exact(text)
-    return number is None or not 0 < number <= (exact(MOST_ALPHA) or 0)
+    return number is None or not (exact(LEAST_ALPHA) or 0) <= number <= (exact(MOST_ALPHA) or 0)
 
 
 def proving_of(given: dict[str, Any], where: str = "") -> HowProven:

@@ -5,6 +5,7 @@ from typing import Any
 
 from ragworthy.metrics.registry import suite_of
 from ragworthy.report.blamed import named
+from ragworthy.report.headline import partly
 from ragworthy.report.part import Voices
 from ragworthy.report.show import gate_name
 from ragworthy.safe import xml
@@ -30,7 +31,7 @@ def render(report: dict[str, Any], voices: Voices) -> str:
         [
             '<?xml version="1.0" encoding="UTF-8"?>',
             f'<testsuites name="ragworthy" {counts}>',
-            f'  <testsuite name="ragworthy {report["verdict"]}" {counts}>',
+            f'  <testsuite name="ragworthy {report["verdict"]}{partly(report)}" {counts}>',
             *cases,
             "  </testsuite>",
             "</testsuites>",

@@ -7,7 +7,8 @@ from typing import Any
 from ragworthy.report import blamed as blame
 from ragworthy.report import compared, panel
 from ragworthy.report.changes import lead
-from ragworthy.report.part import Voice, Voices, blamed, partial_notes, to_look
+from ragworthy.report.headline import gate_names, partly
+from ragworthy.report.part import Voice, Voices, blamed, partial_notes, steps, to_look
 from ragworthy.report.show import (
     cases,
     counted,
@@ -102,7 +103,7 @@ def _bytes(lines: list[str]) -> int:
 
 
 def _head(report: dict[str, Any], voices: Voices) -> list[str]:
-    lines: list[str] = [fill("## {} Ragworthy: {}", _MARK[report["verdict"]], report["verdict"]), ""]
+    lines: list[str] = [fill("## {} Ragworthy: {}", _MARK[report["verdict"]], report["verdict"] + partly(report)), ""]
     suites = report["suites"].items()
     notes = [fill("- {}", line) for suite, body in suites for line in (*voices(suite).lead(body), *lead(body))]
     notes += [fill("- {}", note) for note in partial_notes(report, voices)]
@@ -119,12 +120,13 @@ def _head(report: dict[str, Any], voices: Voices) -> list[str]:
     of_pairs, pairs, alike = compared.table(report["gates"])
     lines += [*_table(of_pairs, pairs), ""] if pairs else []
     lines += [fill("- {}", line) for line in alike]
-    for gate in report["gates"]:
-        lines += [fill("- {}: {}", _named(gate), note) for note in gate_notes(gate)]
+    for gate, name in zip(report["gates"], gate_names(report["gates"]), strict=True):
+        rule = name.removeprefix(gate_name(gate))
+        lines += [fill("- {}{}: {}", _named(gate), rule, note) for note in gate_notes(gate)]
     lines += [fill("- {}", note) for note in default_notes(report["gates"])]
-    if report["next"]:
+    if todo := steps(report, voices):
         lines += ["", "**What to do next**", ""]
-        lines += [fill("- **{}**: {}", step["pattern"], step["do"]) for step in report["next"]]
+        lines += [fill("- **{}**: {}", step["pattern"], step["do"]) for step in todo]
     return [*lines, ""]
 
 

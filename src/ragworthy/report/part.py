@@ -11,6 +11,7 @@ from ragworthy.names import RELEASE, SMOKE, Outcome
 from ragworthy.proving import fallen
 from ragworthy.report import able
 from ragworthy.report.show import plural
+from ragworthy.safe import shell
 
 
 class Frozen(NamedTuple):
@@ -120,6 +121,28 @@ def to_look(report: dict[str, Any], suite: str, voices: Voices, qid: str) -> str
     return voices(suite).looking(report["suites"][suite], policy["path"] if policy else None, qid)
 
 
+def steps(report: dict[str, Any], voices: Voices) -> list[dict[str, str]]:
+    """What to do next: first, to look at the questions that are wrong and were right in the baseline.
+
+    The commands name files where the report is shown: they are no part of it, so that it is the same everywhere.
+    """
+    found = []
+    told = report["verdict"] != "SHIP" and not report.get(AWAY)
+    for suite, body in report["suites"].items() if told else ():
+        compared = body.get("compared")
+        if not compared or not compared["broken"]:
+            continue
+        loads = "question" in body["rows"].get("own", {})  # rows of latency are questions under a load
+        one = "" if loads else to_look(report, suite, voices, compared["broken"][0]["qid"])
+        every = f"{shell(['ragworthy', 'compare', compared['against']])} REPORT.json --all"
+        first = f"see one of them with {one}, all with" if one else "see all of them with"
+        broken = plural(len(compared["broken"]), "question is", "questions are")
+        pattern = f"{broken} newly broken against {compared['against']}"
+        do = f"{first} {every}, where REPORT.json is this report (-o REPORT.json)"
+        found.append({"pattern": pattern, "do": do})
+    return [*found, *report["next"]]
+
+
 AWAY = "away"
 """The key of a report that is rendered for people who do not have its files where it names them."""
 LEADING = ("RW-W93", "RW-W109")
@@ -172,6 +195,19 @@ def release_warnings(frozen: Frozen, baseline_verdict: str | None, judged: Seque
     if sharp := able.sharp_note(judged):
         entries.append(plain("RW-W115", sharp, 0))
     return entries + _proven(judged)
+
+
+def with_unused(parts: Sequence[Part]) -> list[Part]:
+    """The parts, with a warning where a baseline is given that nothing compares with."""
+    found = list(parts)
+    first = next((nth for nth, part in enumerate(found) if "baseline" in part.provenance), None)
+    if first is None or any(one.gate.op in g.AGAINST for part in found for one in part.judged):
+        return found
+    message = "a baseline is given, and no gate compares with it: max_drop, max_worse or regression = true judge a loss"
+    body = found[first].body
+    warned = body | {"warnings": [*body["warnings"], plain("RW-W108", message, 0)]}
+    found[first] = found[first]._replace(body=warned)
+    return found
 
 
 def _proven(judged: Sequence[g.Judged]) -> list[dict[str, Any]]:

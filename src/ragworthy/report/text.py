@@ -6,7 +6,8 @@ from typing import Any
 from ragworthy.report import blamed as blame
 from ragworthy.report import compared, panel
 from ragworthy.report.changes import lead
-from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes, to_look
+from ragworthy.report.headline import decided, gate_names
+from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes, steps, to_look
 from ragworthy.report.show import (
     cases,
     counted,
@@ -20,7 +21,6 @@ from ragworthy.report.show import (
     number_of,
     of_all,
     padded,
-    plural,
     shown_metrics,
     sliced,
     width_of,
@@ -57,8 +57,8 @@ def render(report: dict[str, Any], voices: Voices, *, colour: bool = False, full
     if full:
         limited = (f"  {line}" for suite, body in report["suites"].items() for line in panel.lines(suite, body))
         lines += [panel.TITLE, *limited, ""]
-    if report["next"]:
-        lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in report["next"]), ""]
+    if todo := steps(report, voices):
+        lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in todo), ""]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
     shown = list(map(terminal, lines))
     if colour:
@@ -78,8 +78,8 @@ def brief(report: dict[str, Any], voices: Voices, *, most: int = 5) -> str:
         more = len(offenders) - most
         lines += ["Worst offenders", *(line for one in offenders[:most] for line in _offender(one))]
         lines += [f"  … and {more} more", ""] if more > 0 else [""]
-    if report["next"]:
-        lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in report["next"]), ""]
+    if todo := steps(report, voices):
+        lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in todo), ""]
     lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
     return "\n".join(map(terminal, lines)) + "\n"
 
@@ -92,25 +92,7 @@ def _leads(report: dict[str, Any], voices: Voices) -> list[str]:
 
 
 def _headline(report: dict[str, Any], voices: Voices) -> str:
-    return _decided(report) + "".join(f" ({note})" for note in partial_notes(report, voices))
-
-
-def _decided(report: dict[str, Any]) -> str:
-    failing = [gate_name(gate) for gate in report["gates"] if gate["outcome"] == "fail" and "waiver" not in gate]
-    undecided = [gate_name(gate) for gate in report["gates"] if gate["outcome"] == "undecided" and "waiver" not in gate]
-    if report["verdict"] == "SHIP":
-        waived = sum("waiver" in gate for gate in report["gates"])
-        idle = sum(not gate.get("judged", True) for gate in report["gates"])
-        held = plural(len(report["gates"]) - waived - idle, "gate holds", "gates hold")
-        rest = [f"{count} {what}" for count, what in ((waived, "waived"), (idle, "not judged")) if count]
-        return f": {', '.join([held, *rest])}" if rest else f": all {held}"
-    if report["verdict"] == "NO-SHIP":
-        return f": {', '.join(dict.fromkeys(failing))} {'fails' if len(set(failing)) == 1 else 'fail'}"
-    if report["verdict"] == "INCONCLUSIVE" and not undecided:
-        return ": scored, and nothing was judged: there is no gate"
-    if report["verdict"] == "INCONCLUSIVE":
-        return f": {', '.join(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided"
-    return ": the evidence cannot carry a verdict"
+    return decided(report) + "".join(f" ({note})" for note in partial_notes(report, voices))
 
 
 def _painted(line: str, word: str, code: str) -> str:
@@ -147,7 +129,8 @@ def _gates(gates: list[dict[str, Any]]) -> list[str]:
     of_pairs, pairs, alike = compared.table(gates)
     lines += [*_table(of_pairs, pairs), ""] if pairs else []
     notes = [f"  {line}" for line in alike]
-    notes += [f"  {gate_name(gate)}: {note}" for gate in gates for note in gate_notes(gate)]
+    named = zip(gates, gate_names(gates), strict=True)
+    notes += [f"  {name}: {note}" for gate, name in named for note in gate_notes(gate)]
     notes += [f"  {note}" for note in default_notes(gates)]
     return [*lines, *notes, ""] if notes else lines
 

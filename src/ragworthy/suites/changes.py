@@ -7,6 +7,7 @@ import msgspec
 from ragworthy.comparison.compared import Run, compare, unchecked, values_only
 from ragworthy.comparison.records import Suite as Compared
 from ragworthy.gates import Baseline
+from ragworthy.suites.comparing import baseline_of
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.protocol import Suite
 
@@ -14,7 +15,7 @@ from ragworthy.suites.protocol import Suite
 def against_baseline(suite: Suite, found: Found) -> dict[str, Any] | None:
     """The comparison with the baseline as the report has it; None where there is no baseline."""
     earlier = found.opened.earlier
-    baseline = None if earlier is None else suite.baseline(found.opened, found.evidence)
+    baseline = None if earlier is None else baseline_of(suite, found.opened, found.evidence, found.summary)
     if earlier is None or baseline is None:
         return None
     compared = _nothing(baseline.unlike) if baseline.unlike is not None else _compared(baseline, found)

@@ -11,7 +11,8 @@ from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
 from ragworthy.proving import ANYTIME, POINT, Proving, Tested
 from ragworthy.report import able
-from ragworthy.suites.evidence import Bound, Summary
+from ragworthy.suites.evidence import Bound, Evidence, Summary
+from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 
 if TYPE_CHECKING:
@@ -21,6 +22,20 @@ GOOD = ".good"
 """How the metric ends that can be read off labels."""
 Differences = Mapping[g.Gate, "Difference | str"]
 """The difference that each gate is on, or why there is none."""
+
+
+OTHERS = "its rows name other questions than the gold set has"
+"""Why a report says nothing about this gold set, whatever hash it names."""
+
+
+def baseline_of(suite: Suite, opened: Opened, evidence: Evidence, summary: Summary) -> g.Baseline | None:
+    """The earlier run, or why it cannot be compared: its rows are of other questions, for example."""
+    found = suite.baseline(opened, evidence)
+    if found is None or found.unlike is not None or not suite.rows_are_questions:
+        return found
+    if found.rows is None or summary.rows is None or {*found.rows.qids} == {*summary.rows.qids}:
+        return found
+    return found._replace(unlike=OTHERS)
 
 
 def differences_of(suite: Suite, bound: Bound, summary: Summary) -> Differences:

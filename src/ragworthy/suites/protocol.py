@@ -69,6 +69,8 @@ class Suite(Voiced, Blaming, ABC):
     """The order in which a report counts labels."""
     always: tuple[g.Gate, ...] = ()
     """Gates that hold whatever was asked for."""
+    rows_are_questions: bool = True
+    """Whether a row is a question of the gold set, so that two runs over it have the same ones."""
 
     @property
     def name(self) -> str:

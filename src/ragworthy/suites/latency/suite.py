@@ -61,6 +61,7 @@ class Latency(Suite):
     columns = (Column("configuration", "text"), Column("load", "text"), Column("runs", "int"))
     labels = tuple(dict.fromkeys((Label.OK, *Label)))
     always = ALWAYS
+    rows_are_questions = False  # they are questions under a load
     reference_note = "profile reference: percentiles are cut to whole milliseconds, and the frontier is the strict one"
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:

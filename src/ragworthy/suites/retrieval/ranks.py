@@ -144,6 +144,7 @@ class Ranks(Suite):
     """Judgements and a run: every judged query counts, with 0 where the run has no results for it."""
 
     declared = DECLARED
+    rows_are_questions = False  # they are judged queries
 
     def inputs(self, request: Request) -> tuple[Input, ...]:
         """Judgements and a run, or two."""
