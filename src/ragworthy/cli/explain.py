@@ -163,6 +163,7 @@ def _steady(part: Any) -> Any:
 def doctor(given: argparse.Namespace) -> int:
     """Say what files can and cannot show."""
     from ragworthy import flow
+    from ragworthy.cli.outputs import tell_code
     from ragworthy.doctor import examine, plugins
     from ragworthy.gold.commands import suite_of
     from ragworthy.load.questions import open_questions
@@ -185,6 +186,7 @@ def doctor(given: argparse.Namespace) -> int:
         return int(Exit.SHIP)
     else:
         requests = flow.from_policy(load_policy(find_policy(given.config), SUITES, today=date.min))
+        tell_code(requests)
     for line in (*examine(requests), *(["", *there] if (there := plugins()) else ())):
         print(line)
     return int(Exit.SHIP)
