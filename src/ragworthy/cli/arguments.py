@@ -95,7 +95,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     one = command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")
     one.add_argument("files", nargs="*", metavar="FILE", help=argparse.SUPPRESS)
-    one.add_argument("-c", "--config", metavar="FILE", help="a policy that names the files")
+    one.add_argument("-c", "--config", metavar="FILE", help="a policy that names the files; its plugins are run")
     one.add_argument("--gold", metavar="FILE", help="the gold set")
     one.add_argument("--trace", metavar="FILE", help="the traces")
     one.add_argument("--corpus", metavar="FILE", help="chunk texts")
