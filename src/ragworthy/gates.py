@@ -210,15 +210,19 @@ def judge(
 def with_defaults(named: tuple[Gate, ...], usual: Iterable[Gate], evidence: str) -> tuple[Gate, ...]:
     """The gates that were named, and the default ones of the suite that none of them replaces.
 
-    A limit on the same number (all questions, no slice) replaces a default gate; `must_pass` and slices say something
-    else. Where nobody named a gate, the default ones are as good as named.
+    A limit on the same number (all questions, no slice) replaces a default gate; `must_pass`, slices and a comparison
+    that may be unmeasured say something else. Where nobody named a gate, the default ones are as good as named.
 
     >>> usual = [Gate("answers.precision", MIN, "0.80"), Gate("answers.chr", MIN, "0.75")]
     >>> gates = with_defaults((usual[0]._replace(threshold="0.9"),), usual, "point")
     >>> [(one.metric, one.threshold, one.kept) for one in gates]
     [('answers.precision', '0.9', False), ('answers.chr', '0.75', True)]
     """
-    said = {(gate.metric, gate.suite) for gate in named if gate.slice is None and gate.op != EACH}
+    said = {
+        (gate.metric, gate.suite)
+        for gate in named
+        if gate.slice is None and gate.op != EACH and not (gate.optional and gate.op in AGAINST)
+    }
     stays = bool(named)
     return named + tuple(
         with_evidence(gate, evidence)._replace(kept=stays) for gate in usual if (gate.metric, gate.suite) not in said

@@ -128,7 +128,10 @@ def test_a_report_with_a_baseline_begins_with_what_changed(folder: Path, say: Sa
     _, out, _ = say(*words, "after.jsonl", "--baseline", "before.json", "-o", "r.json", "-o", "r.md")
     lines = out.splitlines()
     assert lines[2].startswith("  against before.json: 0 fixed, 2 broken; precision 1.0 → 0.8571, -14.3 points (")
-    assert lines[3] == "    broken: H002 (OK → ANS_NO_CONTAIN: claim_wrong), H005 (OK → OVER_REFUSAL: refused_with_evidence)"
+    assert (
+        lines[3]
+        == "    broken: H002 (OK → ANS_NO_CONTAIN: claim_wrong), H005 (OK → OVER_REFUSAL: refused_with_evidence)"
+    )
     body = json.loads(Path("r.json").read_text())["suites"]["answers"]
     compared = json.loads(say("compare", "before.json", "after.json", "--format", "json")[1])["suites"]["answers"]
     assert body["compared"]["metrics"] == compared["metrics"] and body["compared"]["against"] == "before.json"

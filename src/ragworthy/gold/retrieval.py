@@ -187,8 +187,9 @@ def store_calibration(gold: Path, found: Calibration, corpus: Path) -> Path | No
     if not target.exists():
         return None
     sealed: dict[str, Any] = msgspec.to_builtins(load_lock(target))
-    if sealed["evidence_sha256"] is None:  # a lock of a set without evidence does not have it
-        del sealed["evidence_sha256"]
+    for key in ("evidence_sha256", "label"):  # a lock of a set without evidence, or without a label, does not have it
+        if sealed[key] is None:
+            del sealed[key]
     write_lock(target, sealed | {"calibration": found.as_json(), "corpus": _remembered(gold, load_corpus(corpus))})
     return target
 

@@ -26,6 +26,7 @@ from ragworthy.names import VERSION
 from ragworthy.proof import signing, zipped
 from ragworthy.proof.zipped import Entry, entry
 from ragworthy.report import receipt
+from ragworthy.report.part import AWAY
 from ragworthy.report.write import write_jsonl
 from ragworthy.text import clip
 
@@ -73,7 +74,7 @@ def write(path: Path, made: bytes, run: flow.Run, requests: Sequence[flow.Reques
         folder = Path(name)
         (folder / RECEIPT).write_bytes(made + b"\n")
         (folder / REPORT).write_bytes(flow.render(run.report, "json").encode())
-        (folder / MARKDOWN).write_bytes(flow.render(run.report, "markdown").encode())
+        (folder / MARKDOWN).write_bytes(_markdown(run.report))
         write_jsonl(folder / ROWS, run.rows())
         entries = [entry(one, folder / one) for one in OWN]
         roles = _names(inputs)
@@ -290,6 +291,11 @@ def _fits(one: Entry, named: Mapping[str, str]) -> bool:
     return one.sha256 in named or named.get(one.name) == one.sha256
 
 
+def _markdown(report: dict[str, Any]) -> bytes:
+    """The same on every machine: without commands that lead to files where the bundle was made."""
+    return flow.render({**report, AWAY: True}, "markdown").encode()
+
+
 def _told(folder: Path, run: flow.Run, body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Where report and rows do not tell what was derived again."""
     try:
@@ -300,7 +306,7 @@ def _told(folder: Path, run: flow.Run, body: Mapping[str, Any]) -> Iterator[tupl
         same = False
     if not same:
         yield REPORT, "expected the report that re-derives, got another one"
-    elif flow.render(report, "markdown").encode() != read_bytes(folder / MARKDOWN, limit=LARGEST_TEXT):
+    elif _markdown(report) != read_bytes(folder / MARKDOWN, limit=LARGEST_TEXT):
         yield MARKDOWN, f"expected {REPORT} as Markdown, got another text"
     derived = folder / f"{ROWS}.again"
     write_jsonl(derived, run.rows())

@@ -112,11 +112,15 @@ def blamed(report: dict[str, Any], voices: Voices) -> list[dict[str, Any]]:
 
 
 def to_look(report: dict[str, Any], suite: str, voices: Voices, qid: str) -> str:
-    """The command that shows one question of a report; nothing where none would."""
+    """The command that shows one question of a report; nothing where none would, or where its files are elsewhere."""
+    if report.get(AWAY):
+        return ""
     policy = (report.get("provenance") or {}).get("policy")
     return voices(suite).looking(report["suites"][suite], policy["path"] if policy else None, qid)
 
 
+AWAY = "away"
+"""The key of a report that is rendered for people who do not have its files where it names them."""
 LEADING = ("RW-W93",)
 """Warnings that stand beside the verdict: what the numbers rest on."""
 

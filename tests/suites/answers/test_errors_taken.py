@@ -55,9 +55,12 @@ def test_nineteen_of_twenty_unanswerable_questions(tmp_path: Path) -> None:
     assert [one["pattern"] for one in report["next"]] == ["errors instead of answers"]
 
 
-@pytest.mark.parametrize(("errors", "outcome", "verdict"), [(2, "pass", "SHIP"), (3, "not_measured", "INVALID")])
+@pytest.mark.parametrize(
+    ("errors", "outcome", "verdict"),
+    [(1, "pass", "SHIP"), (2, "undecided", "INCONCLUSIVE"), (3, "not_measured", "INVALID")],
+)
 def test_a_tenth_may_be_lost(errors: int, outcome: str, verdict: str, tmp_path: Path) -> None:
-    """2 of 20 are a tenth, 3 are more."""
+    """1 of 20 is the limit of 0.05, were it bad; 2 of 20 would be beyond it; 3 are more than a tenth."""
     report = scored(files(tmp_path, errors_no=errors), "--gates", "under=0.05", "--no-default-gates")
     assert (gate(report, "under_refusal")["outcome"], report["verdict"]) == (outcome, verdict)
     assert [one["code"] for one in report["suites"]["answers"]["warnings"] if one["code"] == "RW-W24"] == ["RW-W24"]
@@ -103,6 +106,10 @@ def test_a_slice_loses_its_own_cases(tmp_path: Path) -> None:
     assert flags[1] == str(tmp_path / "gold.jsonl")
     report = json.loads(run_cli("gate", "-c", tmp_path / "p.toml", "--format", "json").out)
     by_slice = {one["slice"]: one for one in report["gates"] if one["metric"] == "answers.under_refusal"}
-    assert by_slice[None]["outcome"] == "pass"
+    would = "5 of 60 unanswerable questions ended in errors, and it would fail were these bad: ask them again"
+    assert (by_slice[None]["outcome"], by_slice[None]["reason"]) == (
+        "undecided",
+        f"{would} (run --resume --retry-errors)",
+    )
     assert by_slice["topic=names"]["reason"] == REASON.format("5 of 10 unanswerable questions")
     assert report["verdict"] == "INVALID"
