@@ -42,7 +42,7 @@ def connect(place: Place, *, now: Callable[[], str], create: bool = True, reads:
                     migrations.step(connection, version + 1, now())
 
 
-def _file(place: Place, create: bool, reads: bool) -> Engine:
+def _file(place: Place, create: bool, reads: bool = False) -> Engine:
     path = place.path
     assert path is not None  # noqa: S101 - whoever calls has looked
     if not path.exists() and not create:
