@@ -328,14 +328,13 @@ class Checked(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """The baseline of a receipt."""
+    """The baseline of a receipt: where it is (None where no suite needed it), its path in the receipt, and what the
+    policy calls its own.
+    """
 
     path: Path | None
-    """Where it is; None where no suite needed it."""
     written: str
-    """Its path in the receipt."""
     said: str | None
-    """What the policy calls its baseline."""
     from_command_line: bool
 
 

@@ -77,6 +77,17 @@ def test_a_picked_run_that_counts_no_attempts_is_found() -> None:
     assert first("verify", "good.zip", "--store", STORE, "--expect", "SHIP") == (1, said)
 
 
+def test_a_picked_run_cannot_hide_its_commit() -> None:
+    picked()
+    receipt = Path("good.receipt.json")
+    receipt.write_bytes(canonical(receipt.read_bytes(), lambda body: body["request"].pop("commit")))
+    assert run_cli("verify", receipt).code == 0  # a commit is a fact that is given
+    assert run_cli("verify", receipt, "--commit", COMMIT).code == 1
+    assert run_cli(*ADD, "--commit", COMMIT).code == 0
+    code, line = first("verify", receipt, "--store", STORE)
+    assert (code, line.endswith("got a receipt that counts none [RW-R14]")) == (1, True)
+
+
 def test_the_first_attempt_may_be_added_by_hand() -> None:
     gate = ("gate", "-q", "--no-history", "--receipt", "good.receipt.json", "-o", "good.json")
     assert run_cli(*gate).code == 0
@@ -223,6 +234,27 @@ def test_what_was_blessed_at_that_time_is_the_baseline_of_that_time() -> None:
     assert run_cli("verify", "old.zip", "--store", STORE).code == 0
     assert run_cli("gate", "-q", "--store", STORE, "--bundle", "new.zip").code == 0
     assert run_cli("verify", "new.zip", "--store", STORE).code == 0
+
+
+def test_a_baseline_says_of_its_noise_what_its_blessing_does() -> None:
+    """How many questions flip by themselves widens gates: nobody may say it but the blessing."""
+    for cut in (0, 1, 2):
+        good = worse(cut)
+        assert run_cli("gate", "-q", "--store", STORE).code in (0, 1)
+        TRACES.write_text(good)
+    run = json.loads(run_cli("history", "list", "--format", "json", "--store", STORE).out)["runs"][0]["run"]
+    assert run_cli("history", "bless", run, "--by", "A", "--reason", "b", "--store", STORE).code == 0
+    POLICY.write_text(f'baseline = "history:main"\n{POLICY.read_text()}')
+    assert run_cli("gate", "-q", "--store", STORE).code == 0
+    own = Path(".ragworthy/baselines/main.json")
+    assert json.loads(own.read_text())["flips"]
+    done = run_cli("verify", RECEIPT, "--store", STORE)
+    assert done.code == 0, done
+    changed(str(own), lambda body: body["flips"].update(dict.fromkeys(body["flips"], "9/10")))
+    forged = run_cli("gate", "-q", "--no-history", "--store", "none.db", "--receipt", "f.receipt.json")
+    assert forged.code == 0, forged
+    done = run_cli("verify", "f.receipt.json", "--store", STORE)
+    assert (done.code, "blessed as main" in done.out, "[RW-R15]" in done.out) == (1, True, True), done
 
 
 def test_a_baseline_of_the_command_line_is_announced_and_cannot_be_hidden() -> None:
