@@ -328,9 +328,7 @@ class Checked(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """The baseline of a receipt: where it is (None where no suite needed it), its path in the receipt, and what the
-    policy calls its own.
-    """
+    """A baseline: where it is, if a suite needed it; its path in the receipt; what the policy calls its own."""
 
     path: Path | None
     written: str
