@@ -231,6 +231,8 @@ CATALOGUE: dict[str, Code] = {
     "RW-P20": Code("min_effect", "The least loss that may fail a gate cannot be meant.", "Write a number from 0 up to the tolerance, beside max_drop or max_worse; 0 fails every proven loss."),
     "RW-P21": Code("proof", "How losses are to be proven cannot be meant.", "alpha is the rate of false alarms, above 0 and up to 0.2 (default 0.05); seed is a whole number from 0 up."),
     "RW-P18": Code("refusal_pack", "There is no refusal pack of this name.", "Name one of those listed; docs/refusals.md says what each is worth."),
+    "RW-P23": Code("same_run", "The same file is named as two runs.", "Name every run once: ask the questions again with another --out for one more run."),
+    "RW-P24": Code("rerun", "Only questions that must pass are asked again before they fail.", "Write rerun beside must_pass, or leave it out: rates over several runs are pooled anyway."),
     # usage
     "RW-U01": Code("usage", "The command or call cannot be carried out as given.", "See 'ragworthy COMMAND --help'."),
     "RW-U02": Code("reference_cannot", "The sources' own scorer stops with an error on this input.", "Score with the default profile, which names the faulty record."),
@@ -347,9 +349,11 @@ CATALOGUE: dict[str, Code] = {
     "RW-W101": Code("inside_a_number", "An answer counts as right only because a gold piece stands inside of a longer number, as '12 books' stands in '112 books'. Rates count it, as the sources' rule does.", "Look at these answers. A longer piece tells them apart ('borrow 12 books'), and so does a gold_reference in place of pieces, which compares numbers by value."),
     "RW-W106": Code("loss_proven", "A loss against the baseline is proven, and too small to fail its gate.", "Look at the questions that are worse; min_effect = 0 fails every proven loss."),
     "RW-W107": Code("questions_unpaired", "Some questions are in one of two compared runs only, and are no part of the test of their difference.", "Compare runs of the same gold set."),
+    "RW-W109": Code("document_lost", "Several questions of one document, or of a few, are worse together. Documents are swapped as one, and so few prove nothing.", "Look at these documents first: were they indexed? Questions of other documents tell whether more was lost; cluster = \"question\" judges each question for itself."),
     "RW-W115": Code("tolerance_too_sharp", "A tolerance is so sharp that two runs of an unchanged pipeline exceed it in more than 5 % of the cases, with as many questions as there are.", "Add questions up to the number named, widen the tolerance, or repeat the runs."),
     "RW-W90": Code("documents_judged", "The relevant ids of some questions are names of documents.", "Nothing, if documents are what you judge; write them as gold_source to say so."),
     "RW-W91": Code("evidence_unbound", "Some sources or evidence texts are in no chunk of the index; they count as not found.", "Correct them, or index the documents they come from; 'ragworthy gold lint --corpus INDEX' lists them all."),
     "RW-W92": Code("few_wordings", "Questions have fewer than three wordings.", "Nothing, unless you want convergence (λ, triplets): that takes three wordings under two seeds."),
     "RW-W93": Code("other_chunking", "Redirects lead the gold ids to blocks that are cut differently, and any part of a block counts as the block.", "Do not compare these numbers with those of the other chunking; gold_evidence, bound with 'ragworthy gold bind', measures both alike."),
+    "RW-W118": Code("copied_run", "Two runs are byte for byte the same, so they may be copies of one.", "Ask the questions again for another run; where the pipeline always says the same, one run is enough."),
 }  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
+from ragworthy.mustpass import Asked, Each, passing
 from ragworthy.names import Outcome, Verdict
 from ragworthy.proving import INTERVAL, NO_TEST, PAIRED, POINT, Loss, Tested, decide
 from ragworthy.rows import Rows
@@ -36,10 +37,8 @@ class Value(NamedTuple):
     """Whether it is undefined because it is worse than any number: something was spent and nothing came of it."""
     boundless: str = ""
     """Why it has no interval, where that is known."""
-
     deff: float | None = None
-    """How many times wider the variance is than that of as many questions of different clusters, where some share one.
-    """
+    """How many times wider clusters make the variance, where some questions share one."""
     clusters: int | None = None
     """How many clusters its questions are of, where some share one."""
 
@@ -79,6 +78,8 @@ class Gate(NamedTuple):
     """Whether nobody named it: a default gate that stays beside the ones that were named."""
     min_effect: str | None = None
     """The loss that must be exceeded before a proven one fails a gate that compares; None for its tolerance."""
+    rerun: bool = False
+    """Whether a question that must pass and does not in its only run is to be asked again before that is a failure."""
 
     @property
     def effect_text(self) -> str:
@@ -92,9 +93,7 @@ class Gate(NamedTuple):
 
 
 MIN, MAX, DROP, WORSE, EACH = ">=", "<=", "drop<=", "worse<=", "each"
-"""The kinds of gate: at least, at most, not worse than the baseline by more than so much, or by more than such a share
-of it, and questions one by one.
-"""
+"""The kinds of gate: at least, at most, at most so much worse than the baseline, or such a share of it, one by one."""
 AGAINST = (DROP, WORSE)
 """The kinds that need a baseline."""
 
@@ -145,7 +144,7 @@ class Judged(NamedTuple):
     @property
     def upper(self) -> Fraction | None:
         """The loss that is not excluded, in the unit of the threshold; None where there is no bound."""
-        return None if self.baseline is None else _upper(self.gate, self.baseline, self.tested or NO_TEST)
+        return None if self.baseline is None else _upper(self.gate, self.value, self.baseline, self.tested or NO_TEST)
 
     @property
     def unmeasured(self) -> bool:
@@ -171,11 +170,13 @@ class Baseline(NamedTuple):
     values: Mapping[tuple[str | None, str], Fraction]
     thresholds: Mapping[tuple[str, str, str | None], str]
     unlike: str | None = None
-    name: str = "the baseline"
+    name: str = "the baseline"  # empty for one that is only named, and not there yet
     rows: Rows | None = None
     """What every metric said of every question of it; None where that is not known."""
     rowless: str = ""
     """Why its rows are not known, for people."""
+    passed: Mapping[tuple[str, str], bool] = {}
+    """Whether questions that must pass ever did, by metric and qid, as far as its rows say."""
     flips: Mapping[str, Fraction] = {}
     """The share of questions that changed between its own runs, by metric, where that was kept."""
 
@@ -190,11 +191,11 @@ def judge(
     *,
     baseline: Baseline | None = None,
     waivers: tuple[Waiver, ...] = (),
-    each: Mapping[tuple[str, str], bool | None] | None = None,
+    each: Each | None = None,
     tested: Mapping[Gate, Tested] | None = None,
 ) -> list[Judged]:
-    """Every gate's outcome. `each` holds the per-question results that `must_pass` gates ask for, `tested` what the
-    questions of both runs say of gates that compare.
+    """Every gate's outcome. `each` holds the per-question results that `must_pass` gates ask for, run by run where
+    there are several, `tested` what the questions of both runs say of gates that compare.
     """
     waived = {waiver.gate: waiver for waiver in waivers}
     judged = []
@@ -218,15 +219,10 @@ def with_defaults(named: tuple[Gate, ...], usual: Iterable[Gate], evidence: str)
     >>> [(one.metric, one.threshold, one.kept) for one in gates]
     [('answers.precision', '0.9', False), ('answers.chr', '0.75', True)]
     """
-    said = {
-        (gate.metric, gate.suite)
-        for gate in named
-        if gate.slice is None and gate.op != EACH and not (gate.optional and gate.op in AGAINST)
-    }
-    stays = bool(named)
-    return named + tuple(
-        with_evidence(gate, evidence)._replace(kept=stays) for gate in usual if (gate.metric, gate.suite) not in said
-    )
+    limits = [gate for gate in named if gate.slice is None and gate.op != EACH]
+    said = {(gate.metric, gate.suite) for gate in limits if not (gate.optional and gate.op in AGAINST)}
+    rest = [gate for gate in usual if (gate.metric, gate.suite) not in said]
+    return named + tuple(with_evidence(gate, evidence)._replace(kept=bool(named)) for gate in rest)
 
 
 def excuse(judged: list[Judged]) -> list[Judged]:
@@ -236,12 +232,8 @@ def excuse(judged: list[Judged]) -> list[Judged]:
     """
     if not any(decides(one) and not one.gate.kept for one in judged):
         return judged
-    return [
-        one._replace(excused=True)
-        if one.gate.kept and one.outcome is Outcome.NOT_MEASURED and not one.by_errors
-        else one
-        for one in judged
-    ]
+    late = [one.gate.kept and one.outcome is Outcome.NOT_MEASURED and not one.by_errors for one in judged]
+    return [one._replace(excused=True) if listed else one for one, listed in zip(judged, late, strict=True)]
 
 
 def name_of(gate: Gate) -> str:
@@ -254,23 +246,16 @@ def name_of(gate: Gate) -> str:
     return f"{metric}[{gate.slice}]" if gate.slice else metric
 
 
-def _judge_one(
-    gate: Gate,
-    value: Value | None,
-    baseline: Baseline | None,
-    each: Mapping[tuple[str, str], bool | None],
-    tested: Tested | None,
-) -> Judged:
+def _judge_one(gate: Gate, value: Value | None, baseline: Baseline | None, each: Each, tested: Tested | None) -> Judged:
     previous = None if baseline is None else baseline.thresholds.get((gate.metric, gate.op, gate.slice))
     if value is None:
         where = f" in slice {gate.slice}" if gate.slice else ""
         return Judged(gate, Outcome.NOT_MEASURED, f"no such number was measured{where}", None)
-    number = value.exact
-    if number is None:
+    if value.exact is None:
         outcome = Outcome.FAIL if value.endless else Outcome.NOT_MEASURED
         return Judged(gate, outcome, value.undefined or "", value, previous=previous)
     if gate.op == EACH:
-        return _judge_each(gate, value, each)
+        return _judge_each(gate, value, baseline, each)
     if gate.op == MAX and value.most and Fraction(gate.threshold) >= value.most:
         reason = f"it can never fail: there are only {value.most} {value.cases}"
         return Judged(gate, Outcome.NOT_MEASURED, reason, value, previous=previous)
@@ -279,35 +264,36 @@ def _judge_one(
         if baseline is None:
             return Judged(gate, Outcome.NOT_MEASURED, "no baseline was given", value)
         if baseline.unlike is not None:
-            return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} is not comparable: {baseline.unlike}", value)
+            told = f"{baseline.name} is not comparable: {baseline.unlike}" if baseline.name else baseline.unlike
+            return Judged(gate, Outcome.NOT_MEASURED, told, value)
         compared = baseline.values.get((gate.slice, gate.metric))
         if compared is None:
             return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} does not have this number", value)
     seen = tested or NO_TEST
-    if gate.guard and seen.without:
-        return Judged(gate, Outcome.NOT_MEASURED, seen.without, value, baseline=compared)
+    if lacking := seen.lacking or (gate.guard and seen.without):
+        return Judged(gate, Outcome.NOT_MEASURED, lacking, value, baseline=compared, by_errors=bool(seen.lacking))
     tested = seen if compared is not None and gate.evidence != POINT else None
     outcome, reason = _compare(gate, value, compared, seen)
     return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
 
 
-def _judge_each(gate: Gate, value: Value, each: Mapping[tuple[str, str], bool | None]) -> Judged:
+def _judge_each(gate: Gate, value: Value, baseline: Baseline | None, each: Each) -> Judged:
+    known = {} if baseline is None or baseline.unlike else baseline.passed
     good = value.better == "higher"
-    failing = tuple(qid for qid in gate.must_pass if each.get((gate.metric, qid)) is not good)
-    if failing:
-        return Judged(gate, Outcome.FAIL, f"must pass, but do not: {', '.join(failing)}", value, failing=failing)
-    if few := _too_few(gate, value):
-        return Judged(gate, Outcome.UNDECIDED, few, value)
-    return Judged(gate, Outcome.PASS, f"all {len(gate.must_pass)} questions that must pass do", value)
+    asked = [Asked.of(qid, each.get((gate.metric, qid)), good, known.get((gate.metric, qid))) for qid in gate.must_pass]
+    outcome, reason, failing = passing(asked, gate.rerun)
+    if outcome is Outcome.PASS and (few := _too_few(gate, value)):
+        outcome, reason = Outcome.UNDECIDED, few
+    return Judged(gate, outcome, reason, value, failing=failing)
 
 
 def _lost(gate: Gate, value: Value, baseline: Fraction) -> Fraction | None:
-    """How much worse the value is, in its own unit or as a share of the baseline; None for a share of nothing."""
+    """How much worse it is (negative: better), in its unit or as a share of the baseline; None: a share of nothing."""
     number = value.exact or Fraction(0)
     drop = baseline - number if value.better == "higher" else number - baseline
-    if gate.op == DROP or drop <= 0:
+    if gate.op == DROP or not drop:
         return drop
-    return drop / abs(baseline) if baseline else None
+    return drop / abs(baseline) if baseline else None if drop > 0 else Fraction(0)
 
 
 def _for_a_person(gate: Gate, number: Fraction | None) -> bool:
@@ -326,31 +312,32 @@ def _too_few(gate: Gate, value: Value) -> str | None:
     return f"{cases} {value.cases} are fewer than min_n = {gate.min_n}"
 
 
-def _upper(gate: Gate, baseline: Fraction, tested: Tested) -> Fraction | None:
-    """The loss that is not excluded, in the unit of the threshold."""
+def _upper(gate: Gate, value: Value | None, baseline: Fraction, tested: Tested) -> Fraction | None:
+    """The loss that is not excluded, in the unit of the threshold; of a rate no more than there is to lose."""
     if tested.upper is None or (gate.op == WORSE and not baseline):
         return None
     upper = Fraction(tested.upper)
+    if value is not None and value.rate and value.den is not None:
+        upper = min(upper, baseline if value.better == "higher" else value.top - baseline)
     return upper / abs(baseline) if gate.op == WORSE else upper
 
 
 def _compare(gate: Gate, value: Value, baseline: Fraction | None, tested: Tested) -> tuple[Outcome, str]:
     if few := _too_few(gate, value):
         return Outcome.UNDECIDED, few
-    lost = None if baseline is None else _lost(gate, value, baseline)
-    if _for_a_person(gate, value.exact if baseline is None else lost):
-        return Outcome.UNDECIDED, f"in the review band {' … '.join(gate.review or ())}: a person decides"
+    band = f"in the review band {' … '.join(gate.review or ())}: a person decides"
     if baseline is None:
-        return _hold(gate, value)
-    loss = Loss(lost, Fraction(gate.threshold), Fraction(gate.effect_text), _upper(gate, baseline, tested))
+        return (Outcome.UNDECIDED, band) if _for_a_person(gate, value.exact) else _hold(gate, value)
+    lost = _lost(gate, value, baseline)
+    loss = Loss(lost, Fraction(gate.threshold), Fraction(gate.effect_text), _upper(gate, value, baseline, tested))
+    if _for_a_person(gate, lost) and not loss.shown_by(gate.evidence, tested):
+        return Outcome.UNDECIDED, band
     worded = "dropped too far" if value.better == "higher" else "rose too far"
     return decide(gate.evidence, loss, tested, worded)
 
 
 def _hold(gate: Gate, value: Value) -> tuple[Outcome, str]:
-    """A number against its threshold. Under `interval` one without an interval decides nothing; a count has none, and
-    needs none: it is what happened, and no estimate.
-    """
+    """A number against its threshold; under `interval` its interval, which a count needs not: it is no estimate."""
     number, limit, interval = value.exact or Fraction(0), Fraction(gate.threshold), value.interval
     if gate.evidence == INTERVAL and value.den is not None:
         if interval is None:

@@ -101,7 +101,8 @@ def _paths(one: Input, given: Any) -> dict[str, Path]:
     if one.form == "files":
         if any(isinstance(table, Table) for table in given):
             raise usage_error(f"a receipt needs files: {role} were given as a table")
-        return {f"{role}:{nth}": Path(path) for nth, path in enumerate(given)}
+        first = int(one.key == "reruns")  # the first run has the role for itself
+        return {f"{role}:{nth}": Path(path) for nth, path in enumerate(given, start=first)}
     if not isinstance(given, (str, Path)):
         raise usage_error(f"a receipt needs files: {role} was given as records")
     return corpus_files(Path(given), role) if one.form == "corpus" else {role: Path(given)}
@@ -139,7 +140,7 @@ def _proven(request: flow.Request) -> dict[str, Any]:
 def _written(gate: Gate) -> dict[str, Any]:
     """A gate as a receipt keeps it; that nobody wrote it, or named it, is said only where it is so."""
     fields = {**gate._asdict(), "must_pass": list(gate.must_pass)}
-    return {key: value for key, value in fields.items() if key not in ("usual", "kept", "min_effect") or value}
+    return {key: value for key, value in fields.items() if key not in ("usual", "kept", "min_effect", "rerun") or value}
 
 
 def _requests(given: receipt.Receipt, found: Placed, *, trusted: bool) -> list[flow.Request]:
@@ -152,7 +153,7 @@ def _requests(given: receipt.Receipt, found: Placed, *, trusted: bool) -> list[f
         if policy.waivers and asked.today is None:
             message = "expected the day on which waivers were judged, got a receipt without one"
             raise data_error("RW-R01", message, field="request.today")
-        requests = flow.from_policy(policy, **flags)
+        requests = flow.from_policy(policy, blessed=paths.get("baseline"), **flags)
         if packs:
             requests = [one._replace(packs=packs) for one in requests]
         if asked.baseline_from_command_line and "baseline" in paths:
@@ -203,7 +204,7 @@ def _policy(given: receipt.Receipt, found: Placed, *, trusted: bool) -> tuple[Po
         table[name] = _moved_section(table[name], SUITES[name], found.paths, prefix)
         mine = f"{prefix}pack:"
         packs |= {role.removeprefix(mine): at for role, at in found.paths.items() if role.startswith(mine)}
-    if isinstance(table.get("baseline"), str):
+    if isinstance(table.get("baseline"), str) and not table["baseline"].startswith(BLESSED):
         override = given.request.baseline_from_command_line or "baseline" not in found.paths
         table["baseline"] = None if override else str(found.paths["baseline"].absolute())
     plugins = {role.removeprefix("plugin:"): at for role, at in found.paths.items() if role.startswith("plugin:")}

@@ -201,6 +201,9 @@ def test_the_receipt_of_another_run_or_commit_is_not_kept() -> None:
 
 # baselines
 
+OWN = Path(".ragworthy/baselines/main.json")
+"""Where the baseline of the policy is looked up; whoever names this very file names the policy's own."""
+
 
 def bless(name: str) -> str:
     run = json.loads(run_cli("history", "list", "--format", "json", "--store", STORE).out)["runs"][-1]["run"]
@@ -218,8 +221,8 @@ def test_a_run_blessed_under_another_name_is_not_the_baseline() -> None:
     assert run_cli("gate", "-q", "--store", STORE, "--bundle", "e.zip").code == 0
     assert run_cli("verify", "e.zip", "--store", STORE).code == 0
     assert run_cli("history", "show", "weak", "-o", "weak.json", "--store", STORE).code == 0
-    shutil.copy("weak.json", ".ragworthy/baselines/main.json")
-    assert run_cli("gate", "-q", "--no-history", "--store", "none.db", "--receipt", "f.receipt.json").code == 0
+    shutil.copy("weak.json", OWN)
+    assert run_cli("gate", "-q", "--no-history", "--baseline", OWN, "--receipt", "f.receipt.json").code == 0
     assert run_cli("verify", "f.receipt.json").code == 0
     said = f"baseline: expected the run that is blessed as main (main: {main}), got another one [RW-R15]"
     assert f"{STORE}: {said}" in run_cli("verify", "f.receipt.json", "--store", STORE).out.splitlines()
@@ -246,12 +249,11 @@ def test_a_baseline_says_of_its_noise_what_its_blessing_does() -> None:
     assert run_cli("history", "bless", run, "--by", "A", "--reason", "b", "--store", STORE).code == 0
     POLICY.write_text(f'baseline = "history:main"\n{POLICY.read_text()}')
     assert run_cli("gate", "-q", "--store", STORE).code == 0
-    own = Path(".ragworthy/baselines/main.json")
-    assert json.loads(own.read_text())["flips"]
+    assert json.loads(OWN.read_text())["flips"]
     done = run_cli("verify", RECEIPT, "--store", STORE)
     assert done.code == 0, done
-    changed(str(own), lambda body: body["flips"].update(dict.fromkeys(body["flips"], "9/10")))
-    forged = run_cli("gate", "-q", "--no-history", "--store", "none.db", "--receipt", "f.receipt.json")
+    changed(str(OWN), lambda body: body["flips"].update(dict.fromkeys(body["flips"], "9/10")))
+    forged = run_cli("gate", "-q", "--no-history", "--baseline", OWN, "--receipt", "f.receipt.json")
     assert forged.code == 0, forged
     done = run_cli("verify", "f.receipt.json", "--store", STORE)
     assert (done.code, "blessed as main" in done.out, "[RW-R15]" in done.out) == (1, True, True), done

@@ -1,7 +1,6 @@
 """Which history a command means, and what `gate` keeps in it. Whatever happens there, the verdict stays."""
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +12,9 @@ from ragworthy.cli.say import print
 from ragworthy.errors import RagworthyError
 from ragworthy.history import keeping, open_store
 from ragworthy.history.commit import commit_of, spelled
-from ragworthy.history.home import Home, fetched, is_stored
-from ragworthy.history.places import OFF, VARIABLE
+from ragworthy.history.home import Home, blessed_file, fetched, is_stored, why_unblessed
+from ragworthy.history.places import is_off
+from ragworthy.policy.kept import BLESSED
 from ragworthy.policy.read import Policy
 from ragworthy.proof.stored import counted
 
@@ -29,6 +29,19 @@ if TYPE_CHECKING:
 def baseline_file(written: str, home: Home, store: str | None = None) -> Path:
     """A baseline as a file: a run of the history is fetched from that."""
     return fetched(written, home, store) if is_stored(written) else Path(written)
+
+
+def blessed_of(policy: Policy, store: str | None = None, *, say: bool = False) -> Path | None:
+    """The report of the blessed run that a policy names as its baseline; None where it names none, or none is blessed,
+    and that is said on stderr.
+    """
+    if policy.baseline is None or not policy.baseline.startswith(BLESSED):
+        return None
+    home = home_of_policy(policy)
+    found = blessed_file(policy.baseline, home, store)
+    if found is None and say:
+        print(why_unblessed(policy.baseline, home, store), file=sys.stderr)
+    return found
 
 
 def home_of_policy(policy: Policy) -> Home:
@@ -103,7 +116,7 @@ def _warned() -> Iterator[None]:
 
 def _off(given: argparse.Namespace) -> bool:
     """Whether nothing is to be kept: said on the command line, or in the environment where no store is named."""
-    return bool(given.no_history) or (not given.store and os.environ.get(VARIABLE) == OFF)
+    return is_off(given.store) or bool(given.no_history)
 
 
 def _warn(why: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ragworthy import flow, showing
 from ragworthy.cli.flags import value_of
+from ragworthy.cli.keep import blessed_of
 from ragworthy.cli.outputs import coloured, keep_inputs, tell_code
 from ragworthy.cli.say import print
 from ragworthy.cli.say import show as show_text
@@ -53,7 +54,8 @@ def _found(given: argparse.Namespace) -> showing.Seen:
     if given.run:
         return _of_run(given)
     path = find_policy(given.config)
-    requests = flow.from_policy(load_policy(path, SUITES, today=date.today()))
+    policy = load_policy(path, SUITES, today=date.today())
+    requests = flow.from_policy(policy, blessed=blessed_of(policy, given.store))
     tell_code(requests)
     return _looked(given, _only(given, requests, str(path)), f"policy {shown_path(path)}")
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, delete, insert, select
 from ragworthy.errors import data_error
 from ragworthy.history import engine as database
 from ragworthy.history import tables as t
-from ragworthy.history.checked import problems
+from ragworthy.history.checked import blessed_problems, problems
 from ragworthy.history.commit import spelled
 from ragworthy.history.entries import (
     LEAST,
@@ -171,7 +171,8 @@ class Store:
 
     def _of_commit(self, commit: str) -> Run:
         """The last run of a commit."""
-        found = [one for one in self.runs() if len(commit) >= LEAST and one.commit.startswith(commit)]
+        found = [one for one in self.runs() if commit and one.commit.startswith(commit)]
+        found = [one for one in found if one.commit == commit] or found
         if len({one.commit for one in found}) == 1:
             return found[-1]
         got = "none" if not found else "several"
@@ -256,6 +257,11 @@ class Store:
         """
         with database.explained(self.place), database.reading(self.engine) as connection:
             return problems(connection, heads)
+
+    def check_blessed(self, run: str) -> list[str]:
+        """What is wrong with the blessings, or with a run that is to be compared with; the rest is not looked at."""
+        with database.explained(self.place), database.reading(self.engine) as connection:
+            return blessed_problems(connection, run)
 
     def _each(self, asked: Any, make: Callable[[Any], Made]) -> list[Made]:
         with database.explained(self.place), database.reading(self.engine) as connection:

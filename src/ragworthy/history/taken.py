@@ -185,6 +185,15 @@ def _summary(suite: str, group: str, name: str, number: Mapping[str, Any]) -> Su
     return Summary(suite, name, group, small[0], small[1], value, exact, number.get("low"), number.get("high"))
 
 
+def was_checked(metric: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a number was measured at all: constraints that nobody checked are all kept.
+
+    >>> was_checked("answers.scu", {"scu": False}), was_checked("answers.precision", {})
+    (False, True)
+    """
+    return not metric.startswith("answers.scu") or bool(settings.get("scu"))
+
+
 def exact_of(one: Summary) -> Any:
     """The number as a fraction; None where it is undefined."""
     return ratio(one.exact) if one.exact is not None else None

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ragworthy.history.store import Store
 
 
+ADDED = ("attempts", "flips", "accepted")
+"""Keys of a report that a store knows nothing of."""
+
+
 class Compared(NamedTuple):
     """The baseline that a receipt was compared with."""
 
@@ -156,7 +160,7 @@ def _is(report: Mapping[str, Any] | None, run: Run, one: Blessing, named: bool) 
         return False
     flips = report.get("flips")
     known = (dict(one.flips) or None,) if named else (None, dict(one.flips))
-    body = {key: value for key, value in report.items() if key not in ("attempts", "flips")}
+    body = {key: value for key, value in report.items() if key not in ADDED}
     return flips in known and hashlib.sha256(json_text(body).encode()).hexdigest() == run.report_sha256
 
 

@@ -1,12 +1,15 @@
 """What gates that compare are judged by: the questions of this run beside those of the baseline."""
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ragworthy import gates as g
+from ragworthy.metrics.fold import as_number
+from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
-from ragworthy.proving import POINT, Proving, Tested
+from ragworthy.proving import ANYTIME, POINT, Proving, Tested
 from ragworthy.report import able
 from ragworthy.suites.evidence import Bound, Summary
 from ragworthy.suites.protocol import Suite
@@ -45,7 +48,7 @@ def tested_alone(suite: Suite, gate: g.Gate, baseline: g.Baseline, summary: Summ
         return None if found is None else Tested(without=found)
     from ragworthy.proofs import prove
 
-    return prove({gate: found}, proving)[gate]
+    return prove({gate: found}, proving, {gate} if gate.evidence == ANYTIME else ())[gate]
 
 
 def untested(found: Differences) -> dict[g.Gate, Tested]:
@@ -69,14 +72,52 @@ def with_good(bound: Bound) -> Bound:
     return bound._replace(baseline=baseline._replace(values=values))
 
 
+def with_passed(suite: Suite, bound: Bound, summary: Summary) -> Bound:
+    """The baseline with whether the questions that must pass ever did, where a word of a question says so."""
+    baseline, names = bound.baseline, {name.id: name for name in summary.names}
+    asked = [gate for gate in bound.gates if gate.must_pass and gate.metric in names]
+    if not asked or baseline is None or baseline.rows is None or type(suite).says is not Suite.says:
+        return bound
+    places, passed = baseline.rows.places(), dict[tuple[str, str], bool]()
+    for gate in asked:
+        words = baseline.rows.words.get(gate.metric)
+        for qid in gate.must_pass if words is not None else ():
+            if words is not None and qid in places:
+                passed[gate.metric, qid] = _ever(suite, names[gate.metric], words[places[qid]])
+    return bound._replace(baseline=baseline._replace(passed=passed))
+
+
+def _ever(suite: Suite, name: MetricName, word: Any) -> bool:
+    """Whether a question was good, or was so in one of several runs."""
+    if word is None:
+        return False
+    some = name.metric.kind == "rate" and 0 < as_number(word) < 1
+    return some or suite.good(name, word)
+
+
 def steps_of(judged: Sequence[g.Judged]) -> list[tuple[str, str]]:
     """What to do about losses that are neither proven nor excluded."""
-    open_ones = [g.name_of(one.gate) for one in judged if one.tested is not None and one.outcome is Outcome.UNDECIDED]
+    open_ones = [(one, one.tested) for one in judged if one.tested is not None and one.outcome is Outcome.UNDECIDED]
     if not open_ones:
         return []
     more = able.about_more(judged)
-    told = [f"about {more[one.gate]:,}" for one in judged if one.tested is not None and one.gate in more]
+    told = [_counted(more[one.gate], tested) for one, tested in open_ones if one.gate in more]
     many = f"{', '.join(dict.fromkeys(told))} more" if told else "more"
-    decide = f"{many} questions like them decide it, in both runs, and so may more runs"
+    shared = any(tested.clusters < tested.cases for _, tested in open_ones)
+    like = "of other documents" if shared else "like them"
+    decide = f"{many} questions {like} decide it, in both runs, and so may more runs"
     do = f"look at the questions that are worse; {decide}"
-    return [(f"a loss is neither proven nor excluded: {', '.join(dict.fromkeys(open_ones))}", do)]
+    names = dict.fromkeys(g.name_of(one.gate) for one, _ in open_ones)
+    return [(f"a loss is neither proven nor excluded: {', '.join(names)}", do)]
+
+
+def _counted(more: int, tested: Tested) -> str:
+    """About how many more questions, and how many documents these are where some share one.
+
+    >>> _counted(480, Tested(cases=80, clusters=10)), _counted(60, Tested(cases=50, clusters=50))
+    ('about 480 (60 documents)', 'about 60')
+    """
+    if tested.clusters == tested.cases:
+        return f"about {more:,}"
+    documents = math.ceil(Fraction(more * tested.clusters, tested.cases))
+    return f"about {more:,} ({documents:,} document{'s' if documents != 1 else ''})"

@@ -1,7 +1,7 @@
 """Intervals of rates and means whose questions come in clusters: those about one document are worth less than others.
 
-A number keeps its plain interval where each of its questions stands for itself, and where all are of one cluster: then
-nothing says how clusters differ.
+A number keeps its plain interval where each of its questions stands for itself. Where all are of one cluster, nothing
+says how clusters differ: where the gold set names that cluster itself, the number has no interval.
 """
 
 import math
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.metrics.fold import of_nothing
-from ragworthy.stats import Interval
+from ragworthy.stats import Interval, wilson_mean
+from ragworthy.suites.clusters import NAMED
 from ragworthy.suites.evidence import Evidence, Summary
 
 if TYPE_CHECKING:
@@ -22,39 +23,70 @@ FOLDED = ("rate", "mean", "share")
 """Kinds of metrics whose interval is that of a share."""
 SAME = 1e-9
 """How far the words of a metric may be from its value: where they are further, it was worked out in another way."""
+ONE_CLUSTER = "all questions are in one cluster"
 Part = tuple[Any, Any] | None
 """What a question adds to a number, and how much it weighs; None where it is no case."""
 
 
 def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
     """The numbers with intervals that take clusters into account; the profile reference knows no clusters."""
-    rows = summary.rows
-    if rows is None or evidence.profile == "reference" or len({*rows.clusters}) == len(rows.clusters):
+    rows, runs = summary.rows, evidence.runs
+    if rows is None:
+        return summary if runs == 1 else _by_question(summary, runs)
+    if evidence.profile == "reference" or (runs == 1 and len({*rows.clusters}) == len(rows.clusters)):
         return summary
     values = dict(summary.values)
     names = [name for name in summary.names if name.id in rows.words and name.metric.kind in FOLDED]
     parts = {name.id: suite.parts(name, evidence, summary) for name in names}
     sizes = Counter(rows.clusters[nth] for nth in suite.members(rows, None))
     apart = {name for name, size in sizes.items() if size == 1}
-    for group in dict.fromkeys(group for group, _ in values):
+    for group in sorted({group for group, _ in values}, key=lambda one: one or ""):
         members = suite.members(rows, group)
         clusters = [rows.clusters[nth] for nth in members]
-        for name in names if len({*clusters}) < len(clusters) else ():
+        for name in names if runs > 1 or len({*clusters}) < len(clusters) else ():
             value = values.get((group, name.id))
             if value is None or value.interval is None or not value.rate or value.undefined is not None:
                 continue
             column = parts[name.id]
             counts = Counter(zip(clusters, (column[nth] for nth in members), strict=True))
-            values[group, name.id] = _widened(value, counts, apart)
+            if runs > 1:
+                value = _once(value, sum(count for (_, part), count in counts.items() if part is not None))
+            alone = group is None or values[None, name.id].boundless == ONE_CLUSTER
+            values[group, name.id] = _widened(value, counts, apart, alone=alone)
     return summary._replace(values=values)
 
 
-def _widened(value: g.Value, counts: Counter[tuple[str, Part]], apart: set[str]) -> g.Value:
+def _by_question(summary: Summary, runs: int) -> Summary:
+    """Numbers over several runs where no rows are kept: as if all runs of a question said the same."""
+    kinds = {name.id: name.metric.kind for name in summary.names}
+    return summary._replace(
+        values={
+            (group, name): _once(value, (value.n or value.den or 0) // runs)
+            if kinds[name] in FOLDED and value.interval is not None and value.rate
+            else value
+            for (group, name), value in summary.values.items()
+        }
+    )
+
+
+def _once(value: g.Value, questions: int) -> g.Value:
+    """A number over several runs that rests on so many questions: asking one again is no further question."""
+    if value.exact is None or not questions:
+        return value
+    interval = wilson_mean(value.exact / value.top, questions)
+    ends = None if interval is None else Interval(value.top * interval.low, value.top * interval.high)
+    return value._replace(interval=ends, independent=questions)
+
+
+def _widened(value: g.Value, counts: Counter[tuple[str, Part]], apart: set[str], *, alone: bool) -> g.Value:
     """A value with the interval that clusters give it; as it is where they say nothing.
 
     Questions that stand for themselves are set `apart` from those of documents: somebody chose how many there are.
+    `alone` says that there are no cases besides these; those of a slice may well be all of one cluster.
     """
     found = _totals(counts)
+    if alone and found.named and (value.independent or found.cases) > 1:
+        return value._replace(interval=None, boundless=ONE_CLUSTER, clusters=1)
     if not found.several or len(found.by) < 2 or not _folds_to(found, value):
         return value
     if value.independent is not None and len(found.by) >= value.independent:
@@ -82,6 +114,11 @@ class _Totals(NamedTuple):
     cases: int
     several: bool
     """Whether a cluster has more than one question."""
+
+    @property
+    def named(self) -> bool:
+        """Whether all are of one cluster that the gold set names."""
+        return self.several and len(self.by) == 1 and next(iter(self.by)).startswith(NAMED)
 
 
 def _totals(counts: Counter[tuple[str, Part]]) -> _Totals:

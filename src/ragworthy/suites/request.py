@@ -40,6 +40,8 @@ class Request(NamedTuple):
     waivers: tuple[g.Waiver, ...] = ()
     baseline: Path | None = None
     baseline_override: bool = False
+    unblessed: str = ""
+    """Why a baseline that is a blessed run is not there: nothing is compared, and the verdict is INVALID."""
     regression: bool = False
     """Whether the usual rules against the baseline were asked for."""
     lock: Path | None = None
@@ -80,7 +82,7 @@ class Request(NamedTuple):
 
     def with_baseline(self, path: Path) -> "Request":
         """The same with another baseline than the policy's."""
-        return self._replace(baseline=path, baseline_override=True).with_known(suites_in(path))
+        return self._replace(baseline=path, baseline_override=True, unblessed="").with_known(suites_in(path))
 
     def with_known(self, suites: Sequence[str]) -> "Request":
         """Without a baseline where that has other suites only and no gate of this one needs it."""
