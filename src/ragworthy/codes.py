@@ -114,6 +114,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-H13": Code("blessed_already", "The baseline is this run already.", "Nothing is to do; blessings are never written twice."),
     "RW-H14": Code("no_questions", "The questions of these runs say nothing of this metric.", "Name a metric that is a rate or a mean over questions, and runs that were kept with their rows."),
     "RW-H15": Code("too_few_to_compare", "Fewer than two runs can be put beside each other.", "Gate more runs of this gold set under the same settings; the line says why earlier ones were left behind."),
+    "RW-H16": Code("run_inconsistent", "A report contradicts itself, or its receipt is that of another run.", "Add a report as 'ragworthy gate' wrote it, with the receipt of the same run."),
     # import
     "RW-A01": Code("import_columns", "A column that is needed is not there, or several could be meant.", "Say which column is which with --map, as the line shows."),
     "RW-A02": Code("import_nothing", "Nothing in the file could be read as a question, an answer or a text.", "Check that it is the file you mean, and of this format."),

@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from ragworthy import flow
-from ragworthy.cli.keep import Keeper, baseline_file, blessed_of, eval_outputs, home_of_policy
+from ragworthy.cli.keep import Keeper, baseline_file, blessed_of, commit_for, eval_outputs, home_of_policy
 from ragworthy.cli.outputs import finish, options
 from ragworthy.cli.say import print
 from ragworthy.errors import usage_error
@@ -34,7 +34,9 @@ def gate(given: argparse.Namespace) -> int:
             raise usage_error("--selftest judges damaged traces: it writes no reports, rows or receipts")
         return _selftest(requests)
     receipt = Path(given.receipt) if given.receipt else _own_receipt(path)
-    return finish(given, requests, receipt, Keeper(given, policy), eval_outputs(policy, given))
+    commit = commit_for(given, policy)
+    requests = [request._replace(commit=commit) for request in requests]
+    return finish(given, requests, receipt, Keeper(given, policy, commit), eval_outputs(policy, given))
 
 
 def _own_receipt(policy: Path) -> Path:

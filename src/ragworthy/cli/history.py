@@ -17,9 +17,11 @@ from ragworthy.history.commit import commit_of
 from ragworthy.history.exporting import told
 from ragworthy.history.home import as_baseline, home_of, opened
 from ragworthy.history.taken import was_checked
-from ragworthy.load.baseline import check_report
+from ragworthy.load.baseline import check_report as check_numbers
 from ragworthy.names import DEFAULT_K, REPORT_SCHEMA, Exit
 from ragworthy.policy.kept import BLESSED, blessed_path, is_name
+from ragworthy.proof.consistent import check_receipt, check_report, commit_in
+from ragworthy.report import receipt as receipt_form
 from ragworthy.report.show import padded, plural
 from ragworthy.report.write import form_of
 from ragworthy.safe import json_text, shell
@@ -44,12 +46,17 @@ def add(given: argparse.Namespace) -> int:
     if given.receipt and len(given.reports) > 1:
         raise usage_error("--receipt: expected one report with a receipt, got several reports")
     at = _time(given.at) if given.at else None
-    commit = given.commit if given.commit is not None else commit_of(home_of(given.config).folder)
+    named = commit_in(receipt_form.read(Path(given.receipt))[1]) if given.receipt else ""
+    commit = given.commit if given.commit is not None else named or commit_of(home_of(given.config).folder)
     receipt = read_bytes(Path(given.receipt)) if given.receipt else None
     found = []
     for name in given.reports:
-        check_report(Path(name))  # says what is wrong with it
-        found.append(json.loads(read_bytes(Path(name))))
+        check_numbers(Path(name))  # says what is wrong with it
+        report = json.loads(read_bytes(Path(name)))
+        check_report(report, name)
+        if given.receipt:
+            check_receipt(report, Path(given.receipt), commit)
+        found.append(report)
     store = opened(given.store, given.config, create=True)
     for report in found:
         print(keeping.line_of(store.add(report, commit=commit, receipt=receipt, at=at)))
@@ -133,14 +140,14 @@ def _write(path: Path, report: dict[str, Any], receipt: bytes | None) -> None:
 
 def _around(store: "Store", run: Run) -> dict[str, Any]:
     return {
-        "attempts": [one._asdict() for one in store.attempts(run.gold_sha256, run.commit)],
+        "attempts": [one._asdict() for one in store.attempts_with(run.id)],
         "signatures": [one._asdict() for one in store.signatures(run.id)],
         "blessings": [one._asdict() for one in store.blessings() if one.run == run.id],
     }
 
 
 def _about(store: "Store", run: Run) -> list[str]:
-    attempts = store.attempts(run.gold_sha256, run.commit)
+    attempts = store.attempts_with(run.id)
     nth = next((one.number for one in attempts if one.run == run.id), 0)
     lines = [
         f"run {run.id}: {run.verdict}, {run.created_at}",

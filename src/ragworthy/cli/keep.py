@@ -11,7 +11,7 @@ from ragworthy import flow
 from ragworthy.cli.say import print
 from ragworthy.errors import RagworthyError
 from ragworthy.history import keeping, open_store
-from ragworthy.history.commit import commit_of
+from ragworthy.history.commit import commit_of, spelled
 from ragworthy.history.home import Home, blessed_file, fetched, is_stored, why_unblessed
 from ragworthy.history.places import is_off
 from ragworthy.policy.kept import BLESSED
@@ -56,13 +56,18 @@ def eval_outputs(policy: Policy, given: argparse.Namespace) -> list[Path]:
     return keeping.eval_files(policy.path, policy.history.eval)
 
 
+def commit_for(given: argparse.Namespace, policy: Policy) -> str:
+    """The commit that is judged: what was given, else what the build server or git says."""
+    return spelled(given.commit if given.commit is not None else commit_of(policy.folder))
+
+
 class Keeper:
     """Keeps the run of a gate: the run itself before its receipt is made, since the receipt counts the attempts, then
     the rest. What goes wrong here is told on stderr and changes no verdict.
     """
 
-    def __init__(self, given: argparse.Namespace, policy: Policy) -> None:
-        self._given, self._policy = given, policy
+    def __init__(self, given: argparse.Namespace, policy: Policy, commit: str) -> None:
+        self._given, self._policy, self._commit = given, policy, commit
         self._kept: tuple[Store, Added, str] | None = None
         """The store, what became of the run in it, and when."""
         self._counted: Attempts | None = None
@@ -77,9 +82,8 @@ class Keeper:
     def _add(self, run: "flow.Run") -> None:
         given, policy = self._given, self._policy
         store = open_store(home_of_policy(policy).place(given.store))
-        commit = given.commit if given.commit is not None else commit_of(policy.folder)
         at = store.now()
-        added = store.add(run.report, commit=commit, at=at)
+        added = store.add(run.report, commit=self._commit, at=at)
         self._kept = store, added, at
         if not given.quiet:
             print(keeping.line_of(added), file=sys.stderr)

@@ -25,6 +25,8 @@ class Taken(NamedTuple):
     verdict: str
     suites: tuple[str, ...]
     gold_sha256: str
+    golds: tuple[str, ...]
+    """What the gold sets are known by, of each suite for itself: see `golds_of`."""
     gold_label: str | None
     policy_sha256: str | None
     index_hash: str | None
@@ -44,6 +46,7 @@ class Taken(NamedTuple):
             "verdict": self.verdict,
             "suites": list(self.suites),
             "gold": self.gold_sha256,
+            "golds": list(self.golds),
             "label": self.gold_label,
             "policy": self.policy_sha256,
             "commit": self.commit,
@@ -79,6 +82,7 @@ def take(report: Mapping[str, Any], *, commit: str, where: str = "") -> Taken:
         verdict=str(report["verdict"]),
         suites=tuple(suites),
         gold_sha256=gold_of(report),
+        golds=golds_of(report),
         gold_label=label_of(report),
         policy_sha256=provenance.get("policy", {}).get("sha256"),
         index_hash=_index_of(report),
@@ -129,6 +133,19 @@ def gold_of(report: Mapping[str, Any]) -> str:
     if len(found) > 1:
         return sha256(canonical(sorted(found)))
     return str(min(found, default=""))
+
+
+def golds_of(report: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the gold sets of a report are known by when attempts are counted: the bytes of each file, and the questions
+    of each suite with what they are about. A blank line, or one more suite, makes no other set of a set.
+    """
+    found = {one["sha256"] for body in report["suites"].values() for one in body["inputs"] if one["role"] == "gold"}
+    for suite, body in report["suites"].items():
+        kept = body.get("rows")
+        if isinstance(kept, dict) and "none" not in kept:
+            rows = decoded(kept)
+            found.add(sha256(canonical([suite, sorted(zip(rows.qids, rows.clusters, strict=True))])))
+    return tuple(sorted(found))
 
 
 def label_of(report: Mapping[str, Any]) -> str | None:

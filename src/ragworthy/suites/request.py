@@ -60,6 +60,8 @@ class Request(NamedTuple):
     cluster: str = "document"
     """What stands or falls together: the questions about one `document`, or each `question` for itself."""
     most_offenders: int = 10
+    commit: str = ""
+    """The commit that is judged, for the receipt; empty where nobody knows it."""
     attempts: Attempts | None = None
     """The runs on the same gold set and commit; None where nothing counts them."""
     wanted: frozenset[str] = frozenset()
