@@ -230,6 +230,8 @@ CATALOGUE: dict[str, Code] = {
     "RW-P20": Code("min_effect", "The least loss that may fail a gate cannot be meant.", "Write a number from 0 up to the tolerance, beside max_drop or max_worse; 0 fails every proven loss."),
     "RW-P21": Code("proof", "How losses are to be proven cannot be meant.", "alpha is the rate of false alarms, from 0.001 up to 0.5 (default 0.05): no smaller one can be proven by the swaps that are made; seed is a whole number from 0 up."),
     "RW-P18": Code("refusal_pack", "There is no refusal pack of this name.", "Name one of those listed; docs/refusals.md says what each is worth."),
+    "RW-P23": Code("same_run", "The same file is named as two runs.", "Name every run once: ask the questions again with another --out for one more run."),
+    "RW-P24": Code("rerun", "Only questions that must pass are asked again before they fail.", "Write rerun beside must_pass, or leave it out: rates over several runs are pooled anyway."),
     # usage
     "RW-U01": Code("usage", "The command or call cannot be carried out as given.", "See 'ragworthy COMMAND --help'."),
     "RW-U02": Code("reference_cannot", "The sources' own scorer stops with an error on this input.", "Score with the default profile, which names the faulty record."),
@@ -352,4 +354,5 @@ CATALOGUE: dict[str, Code] = {
     "RW-W91": Code("evidence_unbound", "Some sources or evidence texts are in no chunk of the index; they count as not found.", "Correct them, or index the documents they come from; 'ragworthy gold lint --corpus INDEX' lists them all."),
     "RW-W92": Code("few_wordings", "Questions have fewer than three wordings.", "Nothing, unless you want convergence (λ, triplets): that takes three wordings under two seeds."),
     "RW-W93": Code("other_chunking", "Redirects lead the gold ids to blocks that are cut differently, and any part of a block counts as the block.", "Do not compare these numbers with those of the other chunking; gold_evidence, bound with 'ragworthy gold bind', measures both alike."),
+    "RW-W118": Code("copied_run", "Two runs are byte for byte the same, so they may be copies of one.", "Ask the questions again for another run; where the pipeline always says the same, one run is enough."),
 }  # fmt: skip

@@ -175,10 +175,11 @@ def _whole(old: Sequence[Word], new: Sequence[Word], clusters: Sequence[str]) ->
     """Parts and wholes of the questions that are a case of either run."""
     distinct: set[Any] = {*old, *new} - {None}
     scale = _scale([word[0] if isinstance(word, tuple) else word for word in distinct])
+    pairs = {word: word if isinstance(word, tuple) else (word, 1) for word in distinct}
+    unit = _scale([whole for _, whole in pairs.values()])  # of several runs only some may be cases
     known: dict[Any, tuple[int, int]] = {None: (0, 0)}
-    for word in distinct:
-        part, whole = word if isinstance(word, tuple) else (word, 1)
-        known[word] = (_scaled(part, scale), int(whole))
+    for word, (part, whole) in pairs.items():
+        known[word] = (_scaled(part, scale * unit), _scaled(whole, unit))
     kept = [
         (known[before], known[after], cluster)
         for before, after, cluster in zip(old, new, clusters, strict=True)

@@ -10,17 +10,18 @@ from ragworthy.errors import DataError, policy_error
 from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin, using_metrics
 from ragworthy.load.sources import Source, open_source
+from ragworthy.mustpass import Each
 from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import check_gates
 from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
 from ragworthy.policy.sections import Section, check_settings, paths_of
-from ragworthy.proving import Tested
+from ragworthy.proving import ANYTIME, Tested
 from ragworthy.report import model
 from ragworthy.report import write as writing
 from ragworthy.report.part import Part, Voice, with_unused
 from ragworthy.report.sheet import Viewed
 from ragworthy.suites import SUITES
-from ragworthy.suites.comparing import Differences, baseline_of, differences_of, untested, with_good
+from ragworthy.suites.comparing import Differences, baseline_of, differences_of, untested, with_good, with_passed
 from ragworthy.suites.describe import describe
 from ragworthy.suites.evidence import Bound, Evidence, Found
 from ragworthy.suites.opened import Opened
@@ -115,7 +116,7 @@ class Open(NamedTuple):
     suite: Suite
     found: Found
     bound: Bound
-    each: Mapping[tuple[str, str], bool | None]
+    each: Each
     differences: Differences
     then: Callable[[Part], Part] = lambda part: part
     """What is said besides of the part that comes of it."""
@@ -154,6 +155,7 @@ def find(suite: Suite, request: Request, progress: Progress | None = None) -> Op
     opened.check_unchanged()
     summary = summarise(suite, request, evidence)
     bound = with_good(suite.bind(request, evidence, summary, baseline_of(suite, opened, evidence, summary)))
+    bound = with_passed(suite, bound, summary)
     each = must_pass(suite, request, evidence)
     found = Found(request, opened, evidence, summary, [], suite.frozen(opened, evidence))
     return Open(suite, found, bound, each, differences_of(suite, bound, summary))
@@ -170,7 +172,8 @@ def _prove(several: Sequence[Open]) -> Proven:
         return tested
     from ragworthy.proofs import prove
 
-    return tested | prove(to_test, several[0].found.request.proving)
+    anytime = {key for key in to_test if key[1].evidence == ANYTIME}
+    return tested | prove(to_test, several[0].found.request.proving, anytime)
 
 
 def settle(one: Open, proven: Proven) -> Part:
@@ -260,8 +263,9 @@ def check_stale(requests: Sequence[Request]) -> None:
         gold = request.get("gold")
         for one in SUITES[request.suite].inputs:
             made = request.get(one.key) if one.of_run else None
-            if isinstance(made, (str, Path)) and isinstance(gold, (str, Path)):
-                check_beside(Path(made), Path(gold))
+            for path in made if isinstance(made, tuple) else (made,):
+                if isinstance(path, (str, Path)) and isinstance(gold, (str, Path)):
+                    check_beside(Path(path), Path(gold))
 
 
 def check_request(request: Request) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
+from ragworthy.mustpass import Asked, Each, passing
 from ragworthy.names import Outcome, Verdict
 from ragworthy.proving import INTERVAL, NO_TEST, PAIRED, POINT, Loss, Tested, decide
 from ragworthy.rows import Rows
@@ -36,10 +37,8 @@ class Value(NamedTuple):
     """Whether it is undefined because it is worse than any number: something was spent and nothing came of it."""
     boundless: str = ""
     """Why it has no interval, where that is known."""
-
     deff: float | None = None
-    """How many times wider the variance is than that of as many questions of different clusters, where some share one.
-    """
+    """How many times wider clusters make the variance, where some questions share one."""
     clusters: int | None = None
     """How many clusters its questions are of, where some share one."""
 
@@ -79,6 +78,8 @@ class Gate(NamedTuple):
     """Whether nobody named it: a default gate that stays beside the ones that were named."""
     min_effect: str | None = None
     """The loss that must be exceeded before a proven one fails a gate that compares; None for its tolerance."""
+    rerun: bool = False
+    """Whether a question that must pass and does not in its only run is to be asked again before that is a failure."""
 
     @property
     def effect_text(self) -> str:
@@ -92,9 +93,7 @@ class Gate(NamedTuple):
 
 
 MIN, MAX, DROP, WORSE, EACH = ">=", "<=", "drop<=", "worse<=", "each"
-"""The kinds of gate: at least, at most, not worse than the baseline by more than so much, or by more than such a share
-of it, and questions one by one.
-"""
+"""The kinds of gate: at least, at most, at most so much worse than the baseline, or such a share of it, one by one."""
 AGAINST = (DROP, WORSE)
 """The kinds that need a baseline."""
 
@@ -176,6 +175,8 @@ class Baseline(NamedTuple):
     """What every metric said of every question of it; None where that is not known."""
     rowless: str = ""
     """Why its rows are not known, for people."""
+    passed: Mapping[tuple[str, str], bool] = {}
+    """Whether questions that must pass ever did, by metric and qid, as far as its rows say."""
     flips: Mapping[str, Fraction] = {}
     """The share of questions that changed between its own runs, by metric, where that was kept."""
 
@@ -190,11 +191,11 @@ def judge(
     *,
     baseline: Baseline | None = None,
     waivers: tuple[Waiver, ...] = (),
-    each: Mapping[tuple[str, str], bool | None] | None = None,
+    each: Each | None = None,
     tested: Mapping[Gate, Tested] | None = None,
 ) -> list[Judged]:
-    """Every gate's outcome. `each` holds the per-question results that `must_pass` gates ask for, `tested` what the
-    questions of both runs say of gates that compare.
+    """Every gate's outcome. `each` holds the per-question results that `must_pass` gates ask for, run by run where
+    there are several, `tested` what the questions of both runs say of gates that compare.
     """
     waived = {waiver.gate: waiver for waiver in waivers}
     judged = []
@@ -218,11 +219,8 @@ def with_defaults(named: tuple[Gate, ...], usual: Iterable[Gate], evidence: str)
     >>> [(one.metric, one.threshold, one.kept) for one in gates]
     [('answers.precision', '0.9', False), ('answers.chr', '0.75', True)]
     """
-    said = {
-        (gate.metric, gate.suite)
-        for gate in named
-        if gate.slice is None and gate.op != EACH and not (gate.optional and gate.op in AGAINST)
-    }
+    limits = [gate for gate in named if gate.slice is None and gate.op != EACH]
+    said = {(gate.metric, gate.suite) for gate in limits if not (gate.optional and gate.op in AGAINST)}
     stays = bool(named)
     return named + tuple(
         with_evidence(gate, evidence)._replace(kept=stays) for gate in usual if (gate.metric, gate.suite) not in said
@@ -258,7 +256,7 @@ def _judge_one(
     gate: Gate,
     value: Value | None,
     baseline: Baseline | None,
-    each: Mapping[tuple[str, str], bool | None],
+    each: Each,
     tested: Tested | None,
 ) -> Judged:
     previous = None if baseline is None else baseline.thresholds.get((gate.metric, gate.op, gate.slice))
@@ -270,7 +268,7 @@ def _judge_one(
         outcome = Outcome.FAIL if value.endless else Outcome.NOT_MEASURED
         return Judged(gate, outcome, value.undefined or "", value, previous=previous)
     if gate.op == EACH:
-        return _judge_each(gate, value, each)
+        return _judge_each(gate, value, baseline, each)
     if gate.op == MAX and value.most and Fraction(gate.threshold) >= value.most:
         reason = f"it can never fail: there are only {value.most} {value.cases}"
         return Judged(gate, Outcome.NOT_MEASURED, reason, value, previous=previous)
@@ -291,14 +289,14 @@ def _judge_one(
     return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
 
 
-def _judge_each(gate: Gate, value: Value, each: Mapping[tuple[str, str], bool | None]) -> Judged:
+def _judge_each(gate: Gate, value: Value, baseline: Baseline | None, each: Each) -> Judged:
+    known = {} if baseline is None or baseline.unlike else baseline.passed
     good = value.better == "higher"
-    failing = tuple(qid for qid in gate.must_pass if each.get((gate.metric, qid)) is not good)
-    if failing:
-        return Judged(gate, Outcome.FAIL, f"must pass, but do not: {', '.join(failing)}", value, failing=failing)
-    if few := _too_few(gate, value):
-        return Judged(gate, Outcome.UNDECIDED, few, value)
-    return Judged(gate, Outcome.PASS, f"all {len(gate.must_pass)} questions that must pass do", value)
+    asked = [Asked.of(qid, each.get((gate.metric, qid)), good, known.get((gate.metric, qid))) for qid in gate.must_pass]
+    outcome, reason, failing = passing(asked, gate.rerun)
+    if outcome is Outcome.PASS and (few := _too_few(gate, value)):
+        outcome, reason = Outcome.UNDECIDED, few
+    return Judged(gate, outcome, reason, value, failing=failing)
 
 
 def _lost(gate: Gate, value: Value, baseline: Fraction) -> Fraction | None:
@@ -348,9 +346,7 @@ def _compare(gate: Gate, value: Value, baseline: Fraction | None, tested: Tested
 
 
 def _hold(gate: Gate, value: Value) -> tuple[Outcome, str]:
-    """A number against its threshold. Under `interval` one without an interval decides nothing; a count has none, and
-    needs none: it is what happened, and no estimate.
-    """
+    """A number against its threshold; under `interval` its interval, which a count needs not: it is no estimate."""
     number, limit, interval = value.exact or Fraction(0), Fraction(gate.threshold), value.interval
     if gate.evidence == INTERVAL and value.den is not None:
         if interval is None:

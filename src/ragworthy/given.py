@@ -110,7 +110,15 @@ def inputs_of(suite: Declared, given: Mapping[str, Any]) -> dict[str, Any]:
         values = [given[name] for name in (one.key, *one.aliases) if given.get(name) is not None]
         if values and one.help and not one.written:
             found[one.key] = _input(one, values[0])
+            if one.more and _are_paths(values[0]):
+                found[one.key], *others = map(Path, values[0])
+                found |= {one.more: tuple(others)} if others else {}
     return found
+
+
+def _are_paths(value: Any) -> bool:
+    """Whether a value is several files, and not records or a single path."""
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(one, (str, Path)) for one in value)
 
 
 def _input(one: Input, value: Any) -> Any:

@@ -1,10 +1,11 @@
 """All differences of one verdict, tested together: what is proven, is proven for the whole family of its gates."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Container, Hashable, Mapping
 from typing import TypeVar
 
 from ragworthy.differences import Difference, Flips
-from ragworthy.paired.exact import mcnemar, swap
+from ragworthy.paired.exact import evalue, mcnemar, swap
+from ragworthy.paired.family import e_holm
 from ragworthy.paired.swaps import DRAWS, Swapped, seed_of, swap_all
 from ragworthy.proving import Proving, Tested
 
@@ -13,7 +14,42 @@ DIGITS = 9
 """So many digits of a bound are the same on every machine."""
 
 
-def prove(found: Mapping[Key, Difference], proving: Proving) -> dict[Key, Tested]:
+def prove(found: Mapping[Key, Difference], proving: Proving, anytime: Container[Key] = ()) -> dict[Key, Tested]:
+    """Every difference tested: those in `anytime` by e-values, which hold however often one looks, the others by
+    p-values. Each kind is a family for itself, and where there are both, each has half of alpha.
+    """
+    weighed = {key: one for key, one in found.items() if key in anytime}
+    others = {key: one for key, one in found.items() if key not in weighed}
+    if weighed and others:
+        proving = proving._replace(alpha=str(float(proving.alpha) / 2))
+    return weigh(weighed, proving) | _by_swaps(others, proving)
+
+
+def weigh(found: Mapping[Key, Difference], proving: Proving) -> dict[Key, Tested]:
+    """Differences whose evidence may grow: the e-value of the questions that changed, adjusted for all such gates."""
+    why = {key: _unweighed(one) for key, one in found.items()}
+    flips = {key: one.flips.right_wrong for key, one in found.items() if one.flips is not None and not why[key]}
+    adjusted = dict(zip(flips, e_holm([evalue(*one) for one in flips.values()]), strict=True))
+    return {
+        key: _tested(one, proving)._replace(
+            evalue=adjusted.get(key),
+            unweighed=why[key],
+            method="e-value" if len(flips) < 2 else f"e-value, e-Holm over {len(flips)} gates",
+            gates=max(1, len(flips)),
+            p=mcnemar(*flips[key]) if key in flips else 1.0,
+        )
+        for key, one in found.items()
+    }
+
+
+def _unweighed(one: Difference) -> str:
+    """Why the questions that changed are no tosses of a coin; empty where they are."""
+    if one.flips is None:
+        return "its words are not yes or no, or several questions of one cluster changed"
+    return "" if one.flips.plain else "some questions are a case of one run only"
+
+
+def _by_swaps(found: Mapping[Key, Difference], proving: Proving) -> dict[Key, Tested]:
     """Every difference with its p-value, alone and in the family.
 
     Those in which nothing changed cannot be called proven, whatever chance does: they are no part of the family.

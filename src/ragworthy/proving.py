@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from ragworthy.names import Outcome
 
-POINT, INTERVAL, PAIRED = "point", "interval", "paired"
-"""What decides a gate: the number, its interval, or the questions that changed."""
-ABSOLUTE, DIFFERENCE = (POINT, INTERVAL), (POINT, INTERVAL, PAIRED)
+POINT, INTERVAL, PAIRED, ANYTIME = "point", "interval", "paired", "anytime"
+"""What decides a gate: the number, its interval, the questions that changed, or these however often one looks."""
+ABSOLUTE, DIFFERENCE = (POINT, INTERVAL), (POINT, INTERVAL, PAIRED, ANYTIME)
 """What can decide a gate on a number, and one on the difference of two."""
 
 
@@ -49,6 +49,10 @@ class Tested(NamedTuple):
     only_old: tuple[str, ...] = ()
     only_new: tuple[str, ...] = ()
     """Questions of one run only, which are no part of the test."""
+    evalue: float | None = None
+    """How many times likelier what changed is under a loss than by chance, for all gates that were tested so."""
+    unweighed: str = ""
+    """Why there is none, where one was asked for."""
     square: float | None = None
     """The mean square of what a question changed by: of rates the share that flipped; None where it says nothing."""
     flips: Fraction | None = None
@@ -58,8 +62,10 @@ class Tested(NamedTuple):
 
     @property
     def proven(self) -> bool:
-        """Whether a loss is proven, however small."""
-        return self.without is None and self.adjusted <= self.alpha
+        """Whether a loss is proven, however small. With an e-value it is once that reaches 1/alpha, at any look."""
+        if self.evalue is not None:
+            return self.without is None and self.evalue * self.alpha >= 1
+        return self.without is None and not self.unweighed and self.adjusted <= self.alpha
 
     @property
     def unchanged(self) -> bool:
@@ -103,6 +109,8 @@ def decide(evidence: str, loss: Loss, tested: Tested, worded: str) -> tuple[Outc
         return (Outcome.FAIL, worded) if beyond else (Outcome.PASS, "")
     if tested.without is not None:
         return Outcome.UNDECIDED, f"no bound of the loss is known: {tested.without}"
+    if evidence == ANYTIME and tested.unweighed:
+        return Outcome.UNDECIDED, f"no e-value is known: {tested.unweighed}"
     if tested.proven and loss.beyond(loss.min_effect):
         return Outcome.FAIL, f"{worded}: the loss is proven" if beyond else "a loss is proven"
     if evidence == INTERVAL:

@@ -79,7 +79,8 @@ def _paths(one: Input, given: Any) -> dict[str, Path]:
     if one.form == "files":
         if any(isinstance(table, Table) for table in given):
             raise usage_error(f"a receipt needs files: {role} were given as a table")
-        return {f"{role}:{nth}": Path(path) for nth, path in enumerate(given)}
+        first = int(one.key == "reruns")  # the first run has the role for itself
+        return {f"{role}:{nth}": Path(path) for nth, path in enumerate(given, start=first)}
     if not isinstance(given, (str, Path)):
         raise usage_error(f"a receipt needs files: {role} was given as records")
     return corpus_files(Path(given), role) if one.form == "corpus" else {role: Path(given)}
@@ -115,7 +116,7 @@ def _proven(request: flow.Request) -> dict[str, Any]:
 def _written(gate: Gate) -> dict[str, Any]:
     """A gate as a receipt keeps it; that nobody wrote it, or named it, is said only where it is so."""
     fields = {**gate._asdict(), "must_pass": list(gate.must_pass)}
-    return {key: value for key, value in fields.items() if key not in ("usual", "kept", "min_effect") or value}
+    return {key: value for key, value in fields.items() if key not in ("usual", "kept", "min_effect", "rerun") or value}
 
 
 def _requests(given: receipt.Receipt, found: Placed, *, trusted: bool) -> list[flow.Request]:

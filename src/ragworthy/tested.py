@@ -202,7 +202,7 @@ def told(asked: How, target: Any) -> str:
             (one.key, request.get(one.key))
             for request in _requests(asked)
             for one in SUITES[request.suite].inputs
-            if one.receipt_role == "trace" and request.get(one.key) is not None
+            if one.receipt_role == "trace" and not one.several and request.get(one.key) is not None
             if target is None or not _fit(request)
         ]
     for key, given in dict.fromkeys((key, _place(given)) for key, given in recorded):

@@ -23,7 +23,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("codes", "safe"),
         ("errors",),
         ("ids", "records", "files", "stats"),
-        ("rows", "paired", "proving"),
+        ("rows", "paired", "proving", "mustpass"),
         ("gates",),
         ("metrics",),
         ("differences",),

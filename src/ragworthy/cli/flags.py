@@ -168,7 +168,22 @@ def _inputs(suite: Declared) -> Iterator[Flag]:
             how |= SEVERAL
         elif suite.required(one):
             how["required"] = True
+        if one.more:
+            how["action"] = _further(one.more)
         yield Flag((one.option,), how)
+
+
+def _further(dest: str) -> type[argparse.Action]:
+    """A flag that may be repeated: the first stays where it was, `dest` takes the others."""
+
+    class Further(argparse.Action):
+        def __call__(self, parser: Any, given: argparse.Namespace, value: Any, option: str | None = None) -> None:
+            if getattr(given, self.dest, None) is None:
+                setattr(given, self.dest, value)
+            else:
+                setattr(given, dest, [*getattr(given, dest, ()), value])
+
+    return Further
 
 
 def _views(suite: Declared) -> Iterator[Flag]:

@@ -154,6 +154,8 @@ def _answers(given: argparse.Namespace, suite: Declared, inputs: Mapping[str, An
         raise usage_error(f"--k: expected a whole number, got {given.k}") from None
     if given.gates is not None and len(given.gates) != 1:
         raise usage_error("--gates: the reference scorer takes one comma-separated text")
+    if "reruns" in inputs:
+        raise usage_error("--profile reference reads one --trace")
     text, passed = reference(inputs["gold"], inputs["traces"], k, given.gates[0] if given.gates else None)
     return Printed(text, _verdict(passed))
 

@@ -70,6 +70,8 @@ def inputs_of(given: argparse.Namespace, suite: Declared) -> dict[str, Any]:
         if value or (suite.required(one) and value is not None):
             path = str if one.written else Path  # what is written is named as it was typed
             found[one.key] = tuple(map(path, value)) if one.several else path(value)
+        if one.more and (others := getattr(given, one.more, None)):
+            found[one.more] = tuple(map(Path, others))
     return found
 
 

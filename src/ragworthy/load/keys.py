@@ -34,9 +34,10 @@ KEYS: dict[str, dict[str, str]] = {
         "slice": 'judge only the questions of this slice, e.g. "topic=billing"',
         "min_n": "with fewer cases than this the gate is undecided",
         "evidence": 'overrides what decides this gate: "point", "interval", or "paired" (the questions that changed), '
-        "which is the default of max_drop and max_worse",
+        'which is the default of max_drop and max_worse; there "anytime" is for evidence that grows until it decides',
         "min_effect": "with max_drop or max_worse: a proven loss fails the gate only beyond this; default: that limit",
-        "must_pass": "qids that must each be good",
+        "must_pass": "qids that must each be good; of several runs in most of them",
+        "rerun": "with must_pass: a question that fails in its only run leaves the gate undecided, to be asked again",
         "optional": "when true, the gate may be unmeasured",
         "review": "[low, high]: a value inside is for a person to decide; with max_drop or max_worse, a loss inside",
         "why": "shown in reports",

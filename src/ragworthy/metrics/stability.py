@@ -311,6 +311,18 @@ def missing(question: Question) -> bool | None:
     return question.missing
 
 
+@metric(
+    better="lower",
+    cases="gold questions",
+    event="failing",
+    undefined="the gold set has no question",
+    source=f"{SOURCE} §1, as a share: a count says nothing of how sure it is",
+)
+def unstable(question: Question) -> bool | None:
+    """Share of questions that do not keep one of their limits, or have no runs."""
+    return failing_questions(question)
+
+
 def alike(one: Said, other: Said) -> bool:
     """Whether two runs say the same: refusal, claim and citations. An error says nothing."""
     if one.errored or other.errored:

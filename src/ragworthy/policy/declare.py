@@ -53,6 +53,8 @@ class Input(NamedTuple):
     """What messages call an output that a policy can name."""
     begins: bytes = b""
     """How such an output begins. A policy may come from somebody else: it replaces nothing that begins otherwise."""
+    more: str = ""
+    """The input that takes all but the first, where several files can be given: each is a run of the same questions."""
 
     @property
     def receipt_role(self) -> str:
@@ -236,7 +238,8 @@ class Declared(NamedTuple):
 
     def required(self, one: Input) -> bool:
         """Whether an input must be there: it is needed, and no other can stand in its place."""
-        return one.needed and sum(other.receipt_role == one.receipt_role for other in self.inputs) == 1
+        others = [other for other in self.inputs if other.receipt_role == one.receipt_role and not other.several]
+        return one.needed and len(others) == 1
 
     @property
     def written(self) -> frozenset[str]:

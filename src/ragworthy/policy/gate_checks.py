@@ -7,7 +7,7 @@ from ragworthy.gates import AGAINST, DROP, EACH, MAX, MIN, WORSE, Gate, name_of
 from ragworthy.load.checker import Checker, closest, shown
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K
-from ragworthy.proving import ABSOLUTE, DIFFERENCE, PAIRED, POINT
+from ragworthy.proving import ABSOLUTE, ANYTIME, DIFFERENCE, PAIRED, POINT
 from ragworthy.stats import exact
 
 EVIDENCE = ABSOLUTE
@@ -37,8 +37,8 @@ def check_gate(check: Checker, gate: Gate, metric: registry.Metric, here: str) -
         check.say("RW-P03", f"{here}min_n", f"expected 0 or more, got {gate.min_n}")
     if gate.evidence not in DIFFERENCE:
         check.say("RW-P03", f"{here}evidence", f"expected {' or '.join(map(shown, DIFFERENCE))}, got {gate.evidence}")
-    elif gate.evidence == PAIRED and gate.op not in AGAINST:
-        what = f"paired with {key or 'must_pass'}, which compares nothing"
+    elif gate.evidence in (PAIRED, ANYTIME) and gate.op not in AGAINST:
+        what = f"{gate.evidence} with {key or 'must_pass'}, which compares nothing"
         check.say("RW-P19", f"{here}evidence", f"expected {' or '.join(map(shown, EVIDENCE))}, got {what}")
     if gate.min_effect is not None and (bad := bad_effect(gate)):
         check.say("RW-P20", f"{here}min_effect", bad)

@@ -108,8 +108,12 @@ def _gate(
     )
     gates = _limited(check, table, here, common, found.metric)
     must_pass = check.strings(table, "must_pass", here)
+    rerun = bool(check.take(table, "rerun", bool, here, "true or false"))
+    if rerun and not must_pass:
+        check.say("RW-P24", f"{here}rerun", "expected must_pass beside it, got none")
     if must_pass:
-        gates.append(common._replace(op=EACH, threshold=str(len(must_pass)), must_pass=must_pass, review=None))
+        each = common._replace(op=EACH, threshold=str(len(must_pass)), must_pass=must_pass, review=None, rerun=rerun)
+        gates.append(each)
         check_gate(check, gates[-1], found.metric, here)
     if not gates and not check.problems:
         check.say("RW-P11", here[:-1], "expected one of min, max, max_drop, max_worse, must_pass, got none")

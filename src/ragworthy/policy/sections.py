@@ -13,7 +13,7 @@ from ragworthy.load.checker import Checker, shown, written
 from ragworthy.load.keys import KEYS
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.names import REFUSAL_PACKS
-from ragworthy.policy.declare import Declared, Setting
+from ragworthy.policy.declare import Declared, Input, Setting
 from ragworthy.policy.gate_text import DEFAULTS, parse_ks
 from ragworthy.records import explained
 from ragworthy.stats import exact
@@ -94,7 +94,9 @@ def _section(check: Checker, table: dict[str, Any], suite: Declared) -> Section:
     for one in inputs:
         if one.needed and one.key not in table:
             check.say("RW-P11", f"{path}{one.key}", "expected a path, got nothing")
-    given = {one.key: check.take(table, one.key, str, path, "a path") for one in inputs if not one.several}
+    given: dict[str, Any] = {}
+    for one in (one for one in inputs if not one.several):
+        given |= _files(check, table, one, path)
     lock = check.take(table, LOCK, str, path, "a path")
     given |= {one.key: check.strings(table, one.key, path) for one in inputs if one.several}
     defaults = check.take(table, DEFAULTS, bool, path, "true or false")
@@ -102,6 +104,16 @@ def _section(check: Checker, table: dict[str, Any], suite: Declared) -> Section:
     settings = {"form": _form(check, found.there, suite)} if suite.forms else {}
     settings |= {one.field: _setting(check, table, one, suite) for one in suite.fields() if one.key.meaning}
     return found._replace(settings=suite.settings(**settings))
+
+
+def _files(check: Checker, table: dict[str, Any], one: Input, path: str) -> dict[str, Any]:
+    """The path of an input; of several, where each is a run of the same questions, the first and the others."""
+    if not one.more or not isinstance(table.get(one.key), list):
+        return {one.key: check.take(table, one.key, str, path, "a path")}
+    first, *others = check.strings(table, one.key, path) or ("",)
+    if not first and not check.problems:
+        check.say("RW-P11", f"{path}{one.key}", "expected a path, got an empty list")
+    return {one.key: first, one.more: tuple(others)}
 
 
 def _form(check: Checker, given: Mapping[str, Any], suite: Declared) -> str:

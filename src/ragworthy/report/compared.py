@@ -39,7 +39,12 @@ def entry(one: g.Judged) -> dict[str, Any] | None:
         "only_baseline": len(tested.only_old),
         "only_here": len(tested.only_new),
         "shown": {"p": p_text(tested), "upper": _up_to(one)},
-    }
+    } | _weighed(tested)
+
+
+def _weighed(tested: Tested) -> dict[str, Any]:
+    """The e-value, where one was asked for."""
+    return {"evalue": tested.evalue} if tested.evalue is not None or tested.unweighed else {}
 
 
 def note(one: g.Judged) -> str | None:
@@ -51,12 +56,35 @@ def note(one: g.Judged) -> str | None:
         return f"judged by its point: {tested.without}" if one.gate.evidence == "paired" else None
     if tested.unchanged:
         return UNCHANGED
+    if tested.unweighed:
+        return f"no e-value: {tested.unweighed}"
     over = f" over {tested.gates} gates" if tested.gates > 1 else ""
-    told = f"{plural(tested.worse, 'question')} worse, {tested.better:,} better: p = {p_text(tested)}{over}"
+    told = f"{plural(tested.worse, 'question')} worse, {tested.better:,} better: {measured(tested)}{over}"
     up_to = _up_to(one)
     if one.outcome is Outcome.FAIL or not up_to:
         return told
     return f"{told}; a loss up to {up_to} is not excluded"
+
+
+def measured(tested: Tested) -> str:
+    """The number that decides, with its name.
+
+    >>> measured(Tested(adjusted=0.0312)), measured(Tested(evalue=22.224))
+    ('p = 0.031', 'e = 22.22, of 20')
+    """
+    if tested.evalue is None:
+        return f"p = {p_text(tested)}"
+    return f"e = {_e_text(tested)}, of {1 / tested.alpha:.4g}"
+
+
+def _e_text(tested: Tested) -> str:
+    """An e-value, never rounded up to what it is held against."""
+    e = tested.evalue or 0.0
+    for digits in range(4, 17):
+        text = f"{e:.{digits}g}"
+        if (float(text) * tested.alpha >= 1) == (e * tested.alpha >= 1):
+            return text
+    return repr(e)
 
 
 def p_text(tested: Tested) -> str:
@@ -65,6 +93,10 @@ def p_text(tested: Tested) -> str:
     >>> p_text(Tested(adjusted=0.0312)), p_text(Tested(adjusted=0.05004)), p_text(Tested(adjusted=1e-9))
     ('0.031', '0.05004', '<0.0001')
     """
+    if tested.unweighed:
+        return "–"
+    if tested.evalue is not None:
+        return f"e {_e_text(tested)}"
     p, alpha = tested.adjusted, tested.alpha
     if p < 0.0001:
         return "<0.0001"

@@ -70,7 +70,8 @@ def _gate(gate: dict[str, Any]) -> dict[str, Any]:
     if paired is None or "without" in paired:
         return kept | ({"paired": paired} if paired else {})
     counts = {key: paired[key] for key in ("min_effect", "worse", "better", "changed", "cases", "clusters")}
-    return kept | {"paired": counts | {key: f"{paired[key]:.12g}" for key in ("p", "adjusted", "alpha")}}
+    sure = [key for key in ("p", "adjusted", "alpha", "evalue") if paired.get(key) is not None]
+    return kept | {"paired": counts | {key: f"{paired[key]:.12g}" for key in sure}}
 
 
 _SAFE = 1 << 53
@@ -145,6 +146,7 @@ class AskedGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     why: str | None
     suite: str | None
     min_effect: str | None = None
+    rerun: bool = False
     usual: bool = False
     kept: bool = False
     """Whether nobody named it; what an earlier version wrote does not say."""

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ragworthy import gates as g
+from ragworthy.metrics.fold import as_number
+from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
-from ragworthy.proving import POINT, Proving, Tested
+from ragworthy.proving import ANYTIME, POINT, Proving, Tested
 from ragworthy.report import able
 from ragworthy.suites.evidence import Bound, Evidence, Summary
 from ragworthy.suites.opened import Opened
@@ -60,7 +62,7 @@ def tested_alone(suite: Suite, gate: g.Gate, baseline: g.Baseline, summary: Summ
         return None if found is None else Tested(without=found)
     from ragworthy.proofs import prove
 
-    return prove({gate: found}, proving)[gate]
+    return prove({gate: found}, proving, {gate} if gate.evidence == ANYTIME else ())[gate]
 
 
 def untested(found: Differences) -> dict[g.Gate, Tested]:
@@ -82,6 +84,29 @@ def with_good(bound: Bound) -> Bound:
         if words:
             values.setdefault((None, metric), Fraction(sum(map(bool, words)), len(words)))
     return bound._replace(baseline=baseline._replace(values=values))
+
+
+def with_passed(suite: Suite, bound: Bound, summary: Summary) -> Bound:
+    """The baseline with whether the questions that must pass ever did, where a word of a question says so."""
+    baseline, names = bound.baseline, {name.id: name for name in summary.names}
+    asked = [gate for gate in bound.gates if gate.must_pass and gate.metric in names]
+    if not asked or baseline is None or baseline.rows is None or type(suite).says is not Suite.says:
+        return bound
+    places, passed = baseline.rows.places(), dict[tuple[str, str], bool]()
+    for gate in asked:
+        words = baseline.rows.words.get(gate.metric)
+        for qid in gate.must_pass if words is not None else ():
+            if words is not None and qid in places:
+                passed[gate.metric, qid] = _ever(suite, names[gate.metric], words[places[qid]])
+    return bound._replace(baseline=baseline._replace(passed=passed))
+
+
+def _ever(suite: Suite, name: MetricName, word: Any) -> bool:
+    """Whether a question was good, or was so in one of several runs."""
+    if word is None:
+        return False
+    some = name.metric.kind == "rate" and 0 < as_number(word) < 1
+    return some or suite.good(name, word)
 
 
 def steps_of(judged: Sequence[g.Judged]) -> list[tuple[str, str]]:

@@ -75,6 +75,8 @@ class Evidence(NamedTuple):
     profile: str = "default"
     gold_sha256: str | None = None
     """The hash of the gold set that the lock is about; None where there is no gold set."""
+    runs: int = 1
+    """How often each question is among the cases, where all of them were asked in several runs."""
 
 
 class Summary(NamedTuple):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.metrics.fold import of_nothing
-from ragworthy.stats import Interval
+from ragworthy.stats import Interval, wilson_mean
 from ragworthy.suites.evidence import Evidence, Summary
 
 if TYPE_CHECKING:
@@ -28,8 +28,10 @@ Part = tuple[Any, Any] | None
 
 def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
     """The numbers with intervals that take clusters into account; the profile reference knows no clusters."""
-    rows = summary.rows
-    if rows is None or evidence.profile == "reference" or len({*rows.clusters}) == len(rows.clusters):
+    rows, runs = summary.rows, evidence.runs
+    if rows is None:
+        return summary if runs == 1 else _by_question(summary, runs)
+    if evidence.profile == "reference" or (runs == 1 and len({*rows.clusters}) == len(rows.clusters)):
         return summary
     values = dict(summary.values)
     names = [name for name in summary.names if name.id in rows.words and name.metric.kind in FOLDED]
@@ -39,14 +41,38 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
     for group in dict.fromkeys(group for group, _ in values):
         members = suite.members(rows, group)
         clusters = [rows.clusters[nth] for nth in members]
-        for name in names if len({*clusters}) < len(clusters) else ():
+        for name in names if runs > 1 or len({*clusters}) < len(clusters) else ():
             value = values.get((group, name.id))
             if value is None or value.interval is None or not value.rate or value.undefined is not None:
                 continue
             column = parts[name.id]
             counts = Counter(zip(clusters, (column[nth] for nth in members), strict=True))
+            if runs > 1:
+                value = _once(value, sum(count for (_, part), count in counts.items() if part is not None))
             values[group, name.id] = _widened(value, counts, apart)
     return summary._replace(values=values)
+
+
+def _by_question(summary: Summary, runs: int) -> Summary:
+    """Numbers over several runs where no rows are kept: as if all runs of a question said the same."""
+    kinds = {name.id: name.metric.kind for name in summary.names}
+    return summary._replace(
+        values={
+            (group, name): _once(value, (value.n or value.den or 0) // runs)
+            if kinds[name] in FOLDED and value.interval is not None and value.rate
+            else value
+            for (group, name), value in summary.values.items()
+        }
+    )
+
+
+def _once(value: g.Value, questions: int) -> g.Value:
+    """A number over several runs that rests on so many questions: asking one again is no further question."""
+    if value.exact is None or not questions:
+        return value
+    interval = wilson_mean(value.exact / value.top, questions)
+    ends = None if interval is None else Interval(value.top * interval.low, value.top * interval.high)
+    return value._replace(interval=ends, independent=questions)
 
 
 def _widened(value: g.Value, counts: Counter[tuple[str, Part]], apart: set[str]) -> g.Value:

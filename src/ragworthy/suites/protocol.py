@@ -259,6 +259,10 @@ class Suite(Voiced, Blaming, ABC):
         """A question by its id."""
         return next((case for case in evidence.cases if case.qid == qid), None)
 
+    def again(self, evidence: Evidence, qid: str) -> Sequence[Case]:
+        """The same question in further runs, where each is judged for itself."""
+        return ()
+
     def judges_one(self, name: MetricName) -> bool:
         """Whether a metric can say of one question alone that it is as good as it can be: so there must be a best."""
         metric = name.metric

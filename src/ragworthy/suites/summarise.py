@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from ragworthy import gates as g
 from ragworthy.errors import PolicyError, Problem, policy_error
 from ragworthy.metrics.registry import MetricName, Word, find
+from ragworthy.mustpass import Said
 from ragworthy.suites.evidence import Case, Evidence, Found, Summary
 from ragworthy.suites.intervals import clustered
 from ragworthy.suites.kept import with_rows
@@ -58,9 +59,9 @@ def check_must_pass(suite: Suite, request: Request) -> None:
             raise policy_error("RW-P03", message, where=where, field=f"{gate.metric}: must_pass")
 
 
-def must_pass(suite: Suite, request: Request, evidence: Evidence) -> dict[tuple[str, str], bool | None]:
-    """What each question that must pass says, metric by metric."""
-    said: dict[tuple[str, str], bool | None] = {}
+def must_pass(suite: Suite, request: Request, evidence: Evidence) -> dict[tuple[str, str], Said]:
+    """What each question that must pass says, metric by metric; of several runs, run by run."""
+    said: dict[tuple[str, str], Said] = {}
     names = {name.id: name for name in suite.names(request, evidence)} if any(map(_each, request.gates)) else {}
     for gate in filter(_each, request.gates):
         name = names.get(gate.metric) or find(gate.metric, default_k=1)
@@ -70,7 +71,9 @@ def must_pass(suite: Suite, request: Request, evidence: Evidence) -> dict[tuple[
                 message = f'expected {suite.an_id(evidence)}, got "{qid}"'
                 where = str(request.policy or "")
                 raise PolicyError([Problem("RW-P09", message, where, f"{gate.metric}: must_pass")])
-            said[gate.metric, qid] = suite.says(names[gate.metric], case, evidence) if gate.metric in names else None
+            runs = (case, *suite.again(evidence, qid)) if gate.metric in names else ()
+            every = tuple(suite.says(names[gate.metric], one, evidence) for one in runs)
+            said[gate.metric, qid] = every if len(every) > 1 else every[0] if every else None
     return said
 
 

@@ -8,7 +8,8 @@ import pytest
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.registry import MetricName, all_metrics
 from ragworthy.suites.answers.parallel.job import Tally
-from ragworthy.suites.answers.suite import SUITE, _cases
+from ragworthy.suites.answers.suite import SUITE
+from ragworthy.suites.answers.tallied import cases_of
 
 RIGHT = f.ANSWERABLE | f.EVIDENCE | f.PRESENT | f.CLAIM | f.CONTAINS | f.WELL_FORMED | f.IN_SCOPE | f.HIT | f.KEPT
 WRONG = f.ANSWERABLE | f.EVIDENCE | f.PRESENT | f.CLAIM | f.WELL_FORMED | f.IN_SCOPE | f.KEPT
@@ -23,14 +24,14 @@ def rate(name: str) -> MetricName:
 
 
 def value(name: MetricName, group: str | None = None) -> tuple[int, int | None]:
-    cases = _cases(TALLY, (5,))
+    cases = cases_of(TALLY, (5,))
     some = [SUITE.within(cases[nth], group) for nth in SUITE.groups(cases)[group]]
     found = SUITE.value(name, some, [SUITE.word(name, case.facts) for case in some])
     return found.num, found.den
 
 
 def test_a_case_is_a_set_of_flags() -> None:
-    cases = _cases(TALLY, (5,))
+    cases = cases_of(TALLY, (5,))
     assert [(case.own.flags, case.weight) for case in cases] == [(RIGHT, 7), (WRONG, 3), (GONE, 2)]
 
 

@@ -48,6 +48,8 @@ def _of_marks(found: Found) -> list[dict[str, Any]]:
     entries = []
     for mark in _MARKS:
         count = sum(case.weight for case in found.cases if case.own.flags & mark.bit)
+        if "gold item" in mark.noun:
+            count //= found.evidence.runs
         if not count or (mark.bit == f.SHORT_ENTRY and found.evidence.settings["short_substr"] == "word"):
             continue
         places = own.places.get(mark.bit, [])
@@ -82,6 +84,7 @@ def _of_gold(found: Found) -> list[dict[str, Any]]:
     """The gold set as a whole."""
     counts, settings = found.evidence.counts, found.evidence.settings
     bare = 0 if settings["scu"] else sum(case.weight for case in found.cases if case.facts.constrained)
+    bare //= found.evidence.runs
     unchecked = f"{plural(bare, 'gold item carries', 'gold items carry')} constraints that were not checked"
     one_sided = [] if counts["unanswerable"] else [plain("RW-W12", "the gold set has no unanswerable question", 0)]
     rest = [Note("RW-W14", bare, unchecked), _by_reference(found), size_note(counts["gold"], "question")]
@@ -92,6 +95,7 @@ def _by_reference(found: Found) -> Note:
     """Questions whose right answer only a reference says, where no gate looks at references."""
     gated = {one.gate.metric for one in found.judged} & OF_REFERENCES
     some = 0 if gated else sum(case.weight for case in found.cases if case.facts.answerable and case.facts.by_reference)
+    some //= found.evidence.runs
     whole = found.evidence.counts["answerable"]
     value = found.value("answers.reference_f1").exact if some else None
     now = f" (answers.reference_f1 is {float(value):.2f})" if value is not None else ""

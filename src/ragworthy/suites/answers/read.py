@@ -19,6 +19,7 @@ from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader, is_w
 from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
+from ragworthy.suites.answers.reruns import Rerun, open_reruns, pooled, rerun_of
 from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.crowds import Home, Placed, home_of, place_of, placed_by
 from ragworthy.suites.fork import processes
@@ -92,6 +93,15 @@ class Kept(NamedTuple):
     """The slices of every question of `qids`; empty where nothing is split."""
     topics: Sequence[Topic] = ()
     """Where every question of `qids` belongs; empty where there are too many for rows."""
+    reruns: Sequence[Rerun] = ()
+    """The further runs, where the same questions were asked several times; `flags` are those of the first."""
+    others: Sequence[Fit] = ()
+    """What a second look shows of these."""
+
+    @property
+    def runs(self) -> "list[tuple[Ints, Mapping[int, Compared]]]":
+        """The flags of every run."""
+        return [(self.flags, self.compared), *((one.flags, one.compared) for one in self.reruns)]
 
     @property
     def whole(self) -> bool:
@@ -119,9 +129,10 @@ def measured(
     fields: tuple[str, ...],
     tell: Progress | None,
     bound: Bindings | None = None,
+    role: str = "trace",
 ) -> Measured:
-    """Every question's flags, counted. Files are hashed meanwhile; raises what is wrong with them."""
-    gold, traces = opened["gold"], opened["trace"]
+    """Every question's flags in one run, counted. Files are hashed meanwhile; raises what is wrong with them."""
+    gold, traces = opened["gold"], opened[role]
     job = Job(
         gold=gold_reader(gold, bound),
         traces=reader(traces, Trace),
@@ -136,25 +147,25 @@ def measured(
         damage=request.damage,
     )
     found = measure(job, told(tell, traces.size), opened.hash_all)
-    _stop_on_flaws(found, opened)
+    _stop_on_flaws(found, opened, traces)
     return found
 
 
-def _stop_on_flaws(found: Measured, opened: Opened) -> None:
+def _stop_on_flaws(found: Measured, opened: Opened, traces: Source) -> None:
     """Raise what is wrong with the files, gold first, each with its line."""
     short = sum(count for (flags, _, _), count in found.tally.items() if flags & f.ONLY_SHORT and flags & f.RESCUABLE)
     advice = f'short_substr = "word" would make {short:,} of these items scorable' if short else ""
-    Flaws(found.flaws, found.flaw_count).stop(opened.sources, advice)
+    Flaws(found.flaws, found.flaw_count).stop({**opened.sources, "trace": traces}, advice)
     if not found.tally:
         raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
     if found.traces and not any(flags & f.PRESENT and not flags & f.ERRORED for flags, *_ in found.tally):
         from ragworthy.load.bare import stop_if_bare
 
-        stop_if_bare(opened["trace"], "Trace", ("answer_json",), "RW-T14")
+        stop_if_bare(traces, "Trace", ("answer_json",), "RW-T14")
     elif found.traces and not any(flags & (f.CLAIM | f.REFUSED) for flags, *_ in found.tally):
         from ragworthy.load.bare import stop_if_claimless
 
-        stop_if_claimless(opened["trace"])
+        stop_if_claimless(traces)
 
 
 def refusing_rules(found: Measured, traces: Source, rules: f.Rules) -> dict[str, str]:
@@ -192,6 +203,34 @@ def _all(source: Source, kind: type[Record]) -> Iterator[Record]:
     decoder = Decoder(kind)
     for block in source.blocks():
         yield from decoder.records(block)
+
+
+def read_runs(
+    opened: Opened,
+    request: Request,
+    rules: f.Rules,
+    fields: tuple[str, ...],
+    tell: Progress | None,
+    corpus: "Corpus",
+) -> tuple[Measured, Kept, dict[str, int]]:
+    """Every run one after another, as one: what was measured, what is kept, and how many traces each run has."""
+    roles = open_reruns(opened, request) if request.get("reruns") else ["trace"]
+    first = measured(opened, request, rules, fields, tell, corpus.bindings)
+    own = kept(first, opened, rules, corpus, parts=request.keep_rows)
+    if len(roles) == 1:
+        return first, own, {"trace": first.traces}
+    again = [measured(opened, request, rules, fields, None, corpus.bindings, role) for role in roles[1:]]
+    found = pooled([first, *again], roles, request.most_offenders)
+    golds = _golds(opened["gold"])
+    own = own._replace(
+        tally=found.tally,
+        offenders=found.offenders,
+        places=_places(found, opened),
+        orphans=found.orphan_ids,
+        reruns=[rerun_of(one) for one in again],
+        others=[fit_of(golds, opened[role], rules) for role in roles[1:]],
+    )
+    return found, own, {role: one.traces for role, one in zip(roles, (first, *again), strict=True)}
 
 
 def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", *, parts: bool) -> Kept:
@@ -256,12 +295,12 @@ def _golds(source: Source) -> list[Gold]:
     return list(_all(source, Gold))
 
 
-def texts_of(opened: Opened) -> dict[str, dict[str, str]]:
-    """The question and the claim of every gold item; of several traces the last one counts."""
+def texts_of(opened: Opened, *, claims: bool = True) -> dict[str, dict[str, str]]:
+    """The question and the claim of every gold item; of several traces the last one counts, of several runs none."""
     texts: dict[str, dict[str, str]] = {}
     for gold in _all(opened["gold"], Gold):
         texts[gold.qid or gold.q_id or ""] = {"question": gold.question or "", "claim": ""}
-    for trace in _all(opened["trace"], Trace):
+    for trace in _all(opened["trace"], Trace) if claims else ():
         mine = texts.get(trace.qid or trace.q_id or "")
         if mine is not None:
             mine["claim"] = (trace.answer_json.claim if trace.answer_json is not None else None) or ""

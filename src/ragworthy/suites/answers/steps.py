@@ -15,6 +15,7 @@ from ragworthy.names import Label, Outcome, Stage
 from ragworthy.report.show import plural
 from ragworthy.suites.answers.read import Kept
 from ragworthy.suites.answers.remedies import ONE_FORM, WRITTEN, Known, Step, by_stage, step_of
+from ragworthy.suites.answers.reruns import asked_in, runs_in
 from ragworthy.suites.evidence import Case, Found
 from ragworthy.suites.unfound import Absence, unfound
 from ragworthy.text import clip
@@ -64,11 +65,12 @@ def _blocking(found: Found) -> list[_Symptom]:
         many = plural(len(fit.others), "trace answers", "traces answer")
         told.append(_Symptom(("other questions under the same ids", f"{many} another question than the gold set asks "
                               "under its id: run the pipeline over this gold set again")))  # fmt: skip
-    if found.evidence.counts["errored"] * 2 > found.evidence.counts["gold"] or _taken(found):
+    if found.evidence.counts["errored"] * 2 > asked_in(found.evidence.counts) or _taken(found):
         told.append(_Symptom(_errors(found)))
     if found.value("answers.missing").num:
         do = "run the pipeline over the whole gold set and score again"
-        if found.evidence.counts["missing"] == found.evidence.counts["gold"] and found.evidence.counts["orphan_traces"]:
+        counts = found.evidence.counts
+        if counts["missing"] == asked_in(counts) and counts["orphan_traces"]:
             do = "no trace has an id of the gold set: are these traces of another one, or are ids made in another way?"
         told.append(_Symptom(("questions without a trace", do)))
     if fit.unseen is not None and fit.unseen.all:
@@ -88,7 +90,8 @@ def _errors(found: Found) -> Step:
     own: Kept = found.own
     counts = found.evidence.counts
     reasons = "; ".join(dict.fromkeys(place.said for place in own.places.get(f.ERRORED, ())))
-    ended = f"{counts['errored']:,} of {plural(counts['gold'], 'question')} ended in an error"
+    asked = plural(asked_in(counts), "question" if runs_in(counts) == 1 else "answer")
+    ended = f"{counts['errored']:,} of {asked} ended in an error"
     return "errors instead of answers", f"{ended} ({reasons}): fix the pipeline and run it again"
 
 
@@ -187,7 +190,11 @@ def _of_stages(found: Found, explained: set[Stage]) -> list[Step]:
         if stage is Stage.PIPELINE:
             told += _of_pipeline(found)
         elif stage not in explained:
-            told.append(step_of(stage, cases, found.evidence.counts["gold"], known))
+            counts = found.evidence.counts
+            pattern, do = step_of(stage, cases, asked_in(counts), known)
+            if runs_in(counts) > 1:
+                pattern = f"{pattern.removesuffix('questions')}answers in {runs_in(counts)} runs"
+            told.append((pattern, do))
         elif stage is Stage.CITATION:
             told += _wrong_too(cases)
     return told
@@ -216,7 +223,7 @@ def _absence(found: Found) -> Absence:
 def _of_pipeline(found: Found) -> list[Step]:
     """Errors that are too few to stop a verdict; questions without a trace always do."""
     counts = found.evidence.counts
-    return [_errors(found)] if 0 < counts["errored"] * 2 <= counts["gold"] and not _taken(found) else []
+    return [_errors(found)] if 0 < counts["errored"] * 2 <= asked_in(counts) and not _taken(found) else []
 
 
 # single gates

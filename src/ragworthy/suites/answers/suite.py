@@ -1,7 +1,7 @@
 """The answers suite: a case stands for all questions with the same flags, so there are few of them in any gold set."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only, c
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.report.part import Column
+from ragworthy.report.part import Column, noted
 from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import answered_line, counted
 from ragworthy.rows import Rows
@@ -32,12 +32,13 @@ from ragworthy.suites.answers.missing import (
     unmeasured,
 )
 from ragworthy.suites.answers.offenders import case_of, offender_of, remarks_of
-from ragworthy.suites.answers.parallel.job import Measured, Tally
-from ragworthy.suites.answers.read import Alike, Kept, corpus_of, kept, measured, packs_of, texts_of
+from ragworthy.suites.answers.read import Alike, Kept, corpus_of, packs_of, read_runs, texts_of
 from ragworthy.suites.answers.read import pack_path as pack_path
+from ragworthy.suites.answers.reruns import asked_in, copies, parts_of, runs_in
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.answers.taken import with_errors
+from ragworthy.suites.answers.tallied import cases_of, counts_of, entries_of
 from ragworthy.suites.answers.wording import READS_LIKE
 from ragworthy.suites.clusters import clusters_of
 from ragworthy.suites.crowds import Crowd, Home, add_to, wrong_with
@@ -45,15 +46,15 @@ from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.id_clashes import id_clashes
+from ragworthy.suites.intervals import Part
 from ragworthy.suites.kept import too_many
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.slices import Slice
 
 if TYPE_CHECKING:
-    from ragworthy.metrics.facts.compared import Compared
+    pass
 
 SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
 GOOD = "answers.good"
@@ -71,7 +72,12 @@ class Answers(Suite):
     always = ALWAYS
     shows_undefined = True
     claims_always = True
-    columns = (Column("refusal_rule", "text"), Column("claim_all", "json"), Column("remarks", "json"))
+    columns = (
+        Column("run", "int"),
+        Column("refusal_rule", "text"),
+        Column("claim_all", "json"),
+        Column("remarks", "json"),
+    )
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """A tally: how many questions there are of each set of flags and slices."""
@@ -85,11 +91,10 @@ class Answers(Suite):
             chunks=corpus.texts,
             by_rule=by_rule_of(settings),
         )
-        found = measured(opened, request, rules, self.slice_fields(request), progress, corpus.bindings)
-        cases = _cases(found.tally, rules.ks, corpus.whole)
-        counts = _counts(cases, found)
-        records = {"gold": counts["gold"], "trace": found.traces}
-        own = kept(found, opened, rules, corpus, parts=request.keep_rows)
+        found, own, traces = read_runs(opened, request, rules, self.slice_fields(request), progress, corpus)
+        cases = cases_of(found.tally, rules.ks, corpus.whole)
+        counts = counts_of(cases, found, len(traces))
+        records = {"gold": counts["gold"], **traces}
         return Evidence(
             cases=cases,
             records=records if corpus.texts is None else records | {"corpus": len(corpus.texts)},
@@ -105,10 +110,11 @@ class Answers(Suite):
                 "support": corpus.texts is not None,
             },
             own=own,
-            errored=((counts["errored"], counts["gold"], "questions"),),
-            missing=(counts["missing"], "trace"),
-            invalid=(*own.fit.invalid, *id_clashes(opened["trace"])),
+            errored=((counts["errored"], asked_in(counts), "questions" if len(traces) == 1 else "answers"),),
+            missing=(counts["missing"], "trace" if len(traces) == 1 else "trace in one of the runs"),
+            invalid=_invalid(own, opened, traces),
             gold_sha256=opened["gold"].sha256(),
+            runs=len(traces),
         )
 
     # the doctor and the selftest
@@ -182,6 +188,12 @@ class Answers(Suite):
             return too_many(evidence.counts["gold"])
         return rows_of_flags(self, own, summary, clusters_of(own.qids, own.topics).by(request.cluster))
 
+    def parts(self, name: MetricName, evidence: Evidence, summary: Summary) -> list[Part]:
+        """What each question adds: of several runs, how many are good, and how many are cases."""
+        if evidence.runs == 1 or summary.rows is None:
+            return super().parts(name, evidence, summary)
+        return parts_of(summary.rows.words[name.id], evidence.runs)
+
     def within(self, case: Case, group: str | None) -> Case:
         """A case with the number of its questions that belong to the group."""
         return case if group is None else case._replace(weight=case.own.slices[group])
@@ -215,6 +227,12 @@ class Answers(Suite):
         own: Kept = evidence.own
         known = own.watched.get(qid)
         return None if known is None else case_of(Alike(known.flags, compared=known.compared), own.ks, qid, own.whole)
+
+    def again(self, evidence: Evidence, qid: str) -> Sequence[Case]:
+        """The same in further runs."""
+        own: Kept = evidence.own
+        known = [one.watched[qid] for one in own.reruns if qid in one.watched]
+        return [case_of(Alike(one.flags, compared=one.compared), own.ks, qid, own.whole) for one in known]
 
     def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
         """Gates whose cases errors took away are not measured."""
@@ -260,8 +278,18 @@ class Answers(Suite):
         }
 
     def rows(self, found: Found) -> Iterator[Row]:
-        """Every question's row, in gold order. What the same flags say is worked out once."""
+        """Every question's row, in gold order; where there are several runs, one run after another."""
         own: Kept = found.own
+        if not own.reruns:
+            yield from self._rows(found, own)
+            return
+        for nth, (flags, compared) in enumerate(own.runs, start=1):
+            only = own if nth == 1 else own._replace(rules={}, parts={}, fit=own.others[nth - 2])
+            for row in self._rows(found, only._replace(flags=flags, compared=compared)):
+                yield row._replace(own={"run": nth, **row.own})
+
+    def _rows(self, found: Found, own: Kept) -> Iterator[Row]:
+        """The rows of one run. What the same flags say is worked out once."""
         by_rule, remarks = by_rule_of(found.request.settings) is not None, remarks_of(own)
         alike: dict[Any, tuple[Any, ...]] = {}
         for nth, (qid, flags) in enumerate(zip(own.qids, own.flags, strict=True)):
@@ -285,10 +313,13 @@ class Answers(Suite):
         own: Kept = found.own
         wrong = {case.own[::2]: wrong_with(case) for case in found.cases if self.offends(case)}
         crowd: Crowd = {}
-        for case in found.cases if wrong else ():
+        known = list(zip(own.flags, map(own.compared.get, range(len(own.flags))), strict=True))
+        if own.reruns:  # of several runs the first one: a question that fails in all of them is no crowd
+            for (names, what), count in Counter(zip(own.slices, map(wrong.get, known), strict=False)).items():
+                add_to(crowd, Home(), names, what, count)
+        for case in found.cases if wrong and not own.reruns else ():
             for name, count in case.own.slices.items():
                 add_to(crowd, Home(), (name,), wrong.get(case.own[::2]), count)
-        known = zip(own.flags, map(own.compared.get, range(len(own.flags))), strict=True)
         homes = zip(own.homes(), map(wrong.get, known), strict=False) if wrong else ()
         for (home, what), count in Counter(homes).items():
             add_to(crowd, home, (), what, count)
@@ -302,15 +333,14 @@ class Answers(Suite):
     def extra(self, found: Found) -> Extra:
         """A receipt keeps the tally: from it every number can be had again."""
         own: Kept = found.own
-        tally = [_entry(*known, count) for known, count in sorted(own.tally.items(), key=_in_order)]
         rules = dict(sorted(Counter(own.rules.values()).items()))
         return Extra(
             body={"metrics": told(own.bindings), "labels": {"refusal_rules": rules} if rules else {}},
-            warnings=[*warnings(found), *evidence_warnings(found, own.bindings, own.unchecked)],
+            warnings=[*warnings(found), *_of_copies(found), *evidence_warnings(found, own.bindings, own.unchecked)],
             steps=[*evidence_steps(own.bindings), *steps(found)],
             invalid=invalid(found, own.bindings),
-            texts=cache(partial(texts_of, found.opened)),
-            kept={"tally": tally},
+            texts=cache(partial(texts_of, found.opened, claims=not own.reruns)),
+            kept={"tally": entries_of(own.tally)},
         )
 
     def known(self, found: Found) -> Iterator[str]:
@@ -333,7 +363,8 @@ class Answers(Suite):
 
     def counts_line(self, counts: dict[str, Any]) -> str:
         """How many questions there were, and what became of them."""
-        return answered_line(counts)
+        runs = runs_in(counts)
+        return answered_line(counts, f" in {runs} runs" if runs > 1 else "")
 
     def lines(self, body: dict[str, Any]) -> list[str]:
         """How the evidence of the gold set was bound, and the rules by which claims are refusals."""
@@ -348,53 +379,17 @@ def _uses_scu(request: Request) -> bool:
     return request.settings.scu or any(gate.metric in SCU_METRICS for gate in request.gates)
 
 
+def _invalid(own: Kept, opened: Opened, roles: Iterable[str]) -> tuple[str, ...]:
+    """Why the traces cannot carry a verdict, of every run."""
+    every = zip((own.fit, *own.others), roles, strict=True)
+    return tuple(dict.fromkeys(why for fit, role in every for why in (*fit.invalid, *id_clashes(opened[role]))))
+
+
+def _of_copies(found: Found) -> list[dict[str, Any]]:
+    roles = [role for role in found.evidence.records if role.partition(":")[0] == "trace"]
+    return noted([copies([found.opened[role] for role in roles])]) if len(roles) > 1 else []
+
+
 def _of_shipped(name: MetricName) -> bool:
     """Whether a metric looks at shipped answers only, so that a refusal is no case of it."""
     return name.metric.cases.startswith("shipped")
-
-
-def _cases(tally: Tally, ks: tuple[int, ...], whole: bool = True) -> list[Case]:
-    """A case for each set of flags: a few hundred, however many questions there are."""
-    counts: Counter[tuple[int, Compared | None]] = Counter()
-    inside: dict[tuple[int, Compared | None], Counter[str]] = {}
-    for (flags, slices, compared), count in tally.items():
-        known = flags, compared
-        counts[known] += count
-        if slices:
-            some = inside.setdefault(known, Counter())
-            for name in slices:
-                some[name] += count
-    return [
-        case_of(Alike(known[0], inside.get(known, {}), known[1]), ks, whole=whole)._replace(
-            weight=count, slices=tuple(map(Slice, inside.get(known, ())))
-        )
-        for known, count in counts.items()
-    ]
-
-
-def _in_order(counted: "tuple[tuple[int, tuple[str, ...], Compared | None], int]") -> tuple[Any, ...]:
-    (flags, slices, compared), _ = counted
-    return flags, slices, compared or ()
-
-
-def _entry(flags: int, slices: tuple[str, ...], compared: "Compared | None", count: int) -> list[Any]:
-    """An entry of the tally as a receipt has it; the comparison only where there is a reference."""
-    entry = [flags, list(slices), count]
-    return entry if compared is None else [*entry, list(map(int, compared))]
-
-
-def _counts(cases: Sequence[Case], found: Measured) -> dict[str, int]:
-    def count(holds: Callable[[f.Facts], bool]) -> int:
-        return sum(case.weight for case in cases if holds(case.facts))
-
-    return {
-        "gold": sum(case.weight for case in cases),
-        "answered": count(lambda one: one.shipped),
-        "refused": count(lambda one: one.refused),
-        "missing": count(lambda one: one.missing),
-        "errored": count(lambda one: one.errored),
-        "answerable": count(lambda one: one.answerable),
-        "unanswerable": count(lambda one: not one.answerable),
-        "duplicate_traces": found.traces_replaced,
-        "orphan_traces": found.orphans,
-    }

@@ -8,6 +8,7 @@ from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.registry import MetricName, Word, find
 from ragworthy.names import DEFAULT_K, Outcome
 from ragworthy.report.show import plural
+from ragworthy.suites.answers.reruns import asked_in
 from ragworthy.suites.evidence import Case, Evidence
 
 _SHARE = 10
@@ -26,7 +27,7 @@ def with_errors(judged: list[g.Judged], evidence: Evidence, says: Says) -> list[
 
     A metric that counts an error as a case loses none. In an outage nothing is measured, and that is said already.
     """
-    errored, total = evidence.counts["errored"], evidence.counts["gold"]
+    errored, total = evidence.counts["errored"], asked_in(evidence.counts)
     if not errored or 2 * errored > total or evidence.profile == "reference":
         return judged
     return [_with_errors(one, evidence.cases, says) for one in judged]

@@ -3,7 +3,7 @@
 from ragworthy.records import Answer, Run
 from ragworthy.suites.damage import NOWHERE, WRONG, Damage, dropped, refused_run, replied, wrong_run
 
-_OF_ANSWERS = ("failing_questions", "acr", "cghc", "css", "ned50", "iaa", "refusal_rate", "scu_consistency")
+_OF_ANSWERS = ("failing_questions", "unstable", "acr", "cghc", "css", "ned50", "iaa", "refusal_rate", "scu_consistency")
 
 
 def damages() -> tuple[Damage, ...]:

@@ -30,8 +30,10 @@ from ragworthy.suites.stability import DECLARED
 from ragworthy.suites.stability.advice import SHOWN, lines, steps, warnings
 from ragworthy.suites.stability.read import Asked, ask, case_of, counts_of, design_of, distinct, read_runs, telling
 from ragworthy.suites.stability.rules import ALWAYS
+from ragworthy.suites.stability.shown import NOTHING, proven
+from ragworthy.suites.stability.shown import lines as shown_lines
 
-COMPARING = ("stability.failing_questions", "stability.css", "stability.rcr")
+COMPARING = ("stability.failing_questions", "stability.unstable", "stability.css", "stability.rcr")
 """Metrics that are at their best with one run of a question, because there is nothing to compare it with."""
 MOST_WORST = 5
 _NO_WORD = {
@@ -203,8 +205,9 @@ class Stability(Suite):
     def extra(self, found: Found) -> Extra:
         """How the questions were asked, and those whose runs agree least."""
         design = design_of([case.own for case in found.cases])
+        limits = found.evidence.settings["limits"]
         return Extra(
-            body={"offenders": {"design": design, "worst": _worst(found)}},
+            body={"offenders": {"design": design, "worst": _worst(found), "shown": proven(found.cases, limits)}},
             warnings=warnings(found, design),
             steps=steps(found),
         )
@@ -217,7 +220,7 @@ class Stability(Suite):
 
     def lines(self, body: dict[str, Any]) -> list[str]:
         """How the questions were asked, and those whose runs agree least."""
-        return lines(body)
+        return [*lines(body), *shown_lines(body.get("shown", NOTHING), body["settings"]["limits"])]
 
 
 SUITE = Stability()
