@@ -114,6 +114,15 @@ def test_whatever_runs_of_a_question_say_an_honest_report_is_a_baseline(kinds: l
     assert refused(report_of(case, "--slice", "topic"), "stability") == ""
 
 
+def test_several_runs_of_the_same_questions_are_a_baseline() -> None:
+    """Rates are over all answers, rows have the mean of a question: 1 of 2 answers, and 1 of 1 where one refused."""
+    case = c.answers(Path())
+    write_jsonl(Path("again.jsonl"), [*answered("wrong", 0), *answered("refused", 1), *answered("refused", 2)])
+    report = report_of(case, "--trace", "again.jsonl")
+    assert refused(report, "answers") == ""
+    assert report["suites"]["answers"]["metrics"]["answers.precision"]["den"] == 3
+
+
 # in these words
 
 

@@ -179,7 +179,7 @@ def test_a_wrong_answer_that_must_not_be_is_a_failure_and_another_is_counted(pro
     assert said(done) == [
         "questions: 4 of 6 pass, 1 fails and need not pass (xfailed), 1 question must pass and fails",
         "judged: asked rag:answer",
-        "verdict: NO-SHIP: answers.precision fails",
+        "verdict: NO-SHIP: answers.precision (each must pass) fails",
     ]
     assert "Traceback" not in done.stdout.str()
 
@@ -191,7 +191,7 @@ def test_no_session_ends_with_0_when_the_verdict_is_not_ship(project: Project) -
     done = project.run()
     done.assert_outcomes(passed=3, xfailed=3)
     assert done.ret == 1
-    assert said(done)[2] == "verdict: NO-SHIP: answers.precision fails"
+    assert said(done)[2] == "verdict: NO-SHIP: answers.precision (≥ 0.9) fails"
 
 
 def test_gates_can_be_selected(project: Project) -> None:
@@ -235,7 +235,7 @@ expires = 2099-12-31
     assert done.ret == 0
     assert said(done)[0] == "judged: asked rag:answer, recorded runs runs.jsonl"
     assert said(done)[1].startswith("verdict: SHIP: ")
-    assert said(done)[1].endswith(", 1 waived")
+    assert said(done)[1].endswith(", 1 waived, 1 was not measured")
 
 
 def test_the_fixture_of_the_session(project: Project) -> None:
@@ -251,7 +251,7 @@ def test_again(ragworthy_gate, ragworthy_result):
     done.assert_outcomes(passed=1, failed=1)
     text = done.stdout.str()
     assert "    ragworthy_gate.assert_ship()" in text
-    assert "E       AssertionError: NO-SHIP: answers.precision fails" in text
+    assert "E       AssertionError: NO-SHIP: answers.precision (≥ 0.9) fails" in text
     assert "result.py" not in text
     assert len(project.asked) == 6
 
@@ -385,7 +385,7 @@ def test_workers_of_xdist_ask_the_pipeline_once(project: Project) -> None:
     assert said(done) == [
         "questions: 4 of 6 pass, 1 fails and need not pass (xfailed), 1 question must pass and fails",
         "judged: asked rag:answer",
-        "verdict: NO-SHIP: answers.precision fails",
+        "verdict: NO-SHIP: answers.precision (each must pass) fails",
     ]
 
 

@@ -12,6 +12,8 @@ FOLDED = ("rate", "mean", "share", "count")
 """Kinds of metrics whose number is a plain fold of the words of the questions."""
 BY_RUN = ("latency",)
 """Suites whose rows are questions under a load, of which each run counts for itself."""
+POOLED = ("answers",)
+"""Suites that count every answer where there are several runs of a question; rows have the mean of its runs."""
 OF_BLOCKS = "type="
 """The slices of retrieval that count blocks one by one, and not questions."""
 NEAR = Fraction(1, 10**9)
@@ -54,7 +56,7 @@ class Told(NamedTuple):
 
 def astray(suite: str, told: Told, rows: Rows) -> Astray | None:
     """The first number that the rows contradict; None where all of them follow, as far as that is simple to say."""
-    if suite in BY_RUN:
+    if suite in BY_RUN or (suite in POOLED and max(rows.runs, default=0) > 1):
         return None
     found = _miscounted(told.labels, rows)
     kinds = {name: one.metric.kind for name in rows.words if (one := find(name, default_k=1, suite=suite))}
