@@ -21,6 +21,7 @@ from ragworthy.given import (
     settings_by_name,
     settings_of,
 )
+from ragworthy.history.home import blessed_at
 from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.load.sources import open_source
 from ragworthy.policy.declare import Declared
@@ -187,9 +188,11 @@ def gate_of(
     jobs: int = 1,
 ) -> Result:
     """Run every suite of a policy file, with traces that were made just now."""
-    flags = {"unfrozen": unfrozen, "allow_gold_errors": allow_gold_errors, "jobs": jobs, "keep_rows": True}
+    flags: dict[str, Any] = {"unfrozen": unfrozen, "allow_gold_errors": allow_gold_errors}
+    flags |= {"jobs": jobs, "keep_rows": True}
     with in_python(), remembering(Read()) as read:
         path = find_policy(str(policy) if policy is not None else None)
+        flags["blessed"] = blessed_at(path)
         if not fresh:
             return Result(flow.gate(path, today=today or date.today(), **flags), read)
         requests = flow.requests_of(path, today=today or date.today(), **flags)

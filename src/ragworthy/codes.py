@@ -114,6 +114,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-H13": Code("blessed_already", "The baseline is this run already.", "Nothing is to do; blessings are never written twice."),
     "RW-H14": Code("no_questions", "The questions of these runs say nothing of this metric.", "Name a metric that is a rate or a mean over questions, and runs that were kept with their rows."),
     "RW-H15": Code("too_few_to_compare", "Fewer than two runs can be put beside each other.", "Gate more runs of this gold set under the same settings; the line says why earlier ones were left behind."),
+    "RW-H16": Code("run_inconsistent", "A report contradicts itself, or its receipt is that of another run.", "Add a report as 'ragworthy gate' wrote it, with the receipt of the same run."),
     # import
     "RW-A01": Code("import_columns", "A column that is needed is not there, or several could be meant.", "Say which column is which with --map, as the line shows."),
     "RW-A02": Code("import_nothing", "Nothing in the file could be read as a question, an answer or a text.", "Check that it is the file you mean, and of this format."),
@@ -349,6 +350,7 @@ CATALOGUE: dict[str, Code] = {
     "RW-W106": Code("loss_proven", "A loss against the baseline is proven, and too small to fail its gate.", "Look at the questions that are worse; min_effect = 0 fails every proven loss."),
     "RW-W107": Code("questions_unpaired", "Some questions are in one of two compared runs only, and are no part of the test of their difference.", "Compare runs of the same gold set."),
     "RW-W108": Code("baseline_unused", "A baseline is given, and no gate compares with it: a loss against it stops nothing.", "Write max_drop or max_worse into a gate, or regression = true into the policy; or leave the baseline out."),
+    "RW-W109": Code("document_lost", "Several questions of one document, or of a few, are worse together. Documents are swapped as one, and so few prove nothing.", "Look at these documents first: were they indexed? Questions of other documents tell whether more was lost; cluster = \"question\" judges each question for itself."),
     "RW-W115": Code("tolerance_too_sharp", "A tolerance is so sharp that two runs of an unchanged pipeline exceed it in more than 5 % of the cases, with as many questions as there are.", "Add questions up to the number named, widen the tolerance, or repeat the runs."),
     "RW-W90": Code("documents_judged", "The relevant ids of some questions are names of documents.", "Nothing, if documents are what you judge; write them as gold_source to say so."),
     "RW-W91": Code("evidence_unbound", "Some sources or evidence texts are in no chunk of the index; they count as not found.", "Correct them, or index the documents they come from; 'ragworthy gold lint --corpus INDEX' lists them all."),

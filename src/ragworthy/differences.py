@@ -14,10 +14,13 @@ from ragworthy import gates as g
 from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.registry import Metric
 from ragworthy.names import HARMLESS
-from ragworthy.paired.bounds import clustered, lost, tango
+from ragworthy.paired.bounds import tango
+from ragworthy.paired.clusters import felled, mean_square, swap_effect
 from ragworthy.paired.kappa import SCALE, cohen, jackknife
 from ragworthy.paired.percentiles import tops
 from ragworthy.paired.swaps import sums
+from ragworthy.paired.widest import Changes, losses_of, still
+from ragworthy.proving import UNCHANGED
 from ragworthy.rows import Rows, Word
 from ragworthy.stats import Interval
 
@@ -31,6 +34,10 @@ PLAIN = ("count", "sum")
 NO_NUMBER = "the rows hold something that is no number"
 ALONE = ("tail", "spread")
 """Kinds of which one question alone says nothing."""
+
+
+GONE = ("ERROR", "MISSING")
+"""Labels of questions that were not answered."""
 
 
 class Pairs(NamedTuple):
@@ -97,6 +104,8 @@ class Difference(NamedTuple):
     """Where the exact test is known: words are yes or no, and no cluster has two questions that changed."""
     upper: float | None = None
     """The loss that is not excluded, in the unit of the metric."""
+    rough: bool = False
+    """Whether that is by the delta method, which takes many changes to hold."""
     unbounded: str = ""
     interval: Interval | None = None
     """The 95 % interval of new − old, in the unit of the metric."""
@@ -106,6 +115,12 @@ class Difference(NamedTuple):
     """The mean square of what a question changed by, in the unit of the metric: of rates the share that flipped."""
     deff: float = 1.0
     """How many times more questions it takes because those of one cluster change together."""
+    hit: int = 0
+    """How many clusters hold a question that is worse."""
+    felled: tuple[tuple[str, int], ...] = ()
+    """The clusters in which every question that was good is not now, each with how many those are."""
+    errored: int = 0
+    """How many questions are left out because an error in one of the runs left it without a word."""
 
 
 class _Words(NamedTuple):
@@ -142,6 +157,7 @@ def _difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
     before, after = words_of(pairs.old, gate.metric), words_of(pairs.new, gate.metric)
     if before is None or after is None:
         return f"the rows of {'the baseline' if before is None else 'this run'} do not have it"
+    members, errored = _answered(pairs, before, after)
     old, new = [before[nth] for nth, _ in members], [after[nth] for _, nth in members]
     if not all(map(_is_sound, {*old, *new})):
         return NO_NUMBER
@@ -149,7 +165,21 @@ def _difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
     plain = metric.kind in PLAIN
     if not plain and not any(whole for _, whole in (*words.old, *words.new)):
         return "no question is a case of it"
-    return _of_words(words, sign, plain)
+    return _of_words(words, sign, plain, metric.highest)._replace(errored=errored)
+
+
+def _answered(pairs: Pairs, before: Sequence[Word], after: Sequence[Word]) -> tuple[tuple[tuple[int, int], ...], int]:
+    """The questions without those that an error left without a word in one run only, and how many these are.
+
+    Such a question did not change: nobody knows what it would have said.
+    """
+    gone = {
+        (old, new)
+        for old, new in pairs.both
+        if (before[old] is None) is not (after[new] is None)
+        and (pairs.old.labels[old] if before[old] is None else pairs.new.labels[new]) in GONE
+    }
+    return tuple(one for one in pairs.both if one not in gone), len(gone)
 
 
 def _is_sound(word: Any) -> bool:
@@ -205,7 +235,7 @@ def _scaled(part: Any, scale: int) -> int:
     return number
 
 
-def _of_words(words: _Words, sign: int, plain: bool) -> Difference:
+def _of_words(words: _Words, sign: int, plain: bool, highest: int | None) -> Difference:
     """By (N − R·D) of the old run less that of the new one, R the rate of both together; times its denominator."""
     part = sum(one for one, _ in (*words.old, *words.new))
     whole = sum(one for _, one in (*words.old, *words.new))
@@ -224,25 +254,16 @@ def _of_words(words: _Words, sign: int, plain: bool) -> Difference:
         len(moved),
         clusters,
         None if plain else _flips(words, sign, moved),
-        square=None if plain else _square(moved, words.scale * (1 if same else whole) * whole),
-        deff=_deff(moved, column),
+        square=None if plain else mean_square(moved, words.scale * (1 if same else whole) * whole),
+        deff=swap_effect(moved, column),
+        hit=len({cluster for one, cluster in zip(moved, words.clusters, strict=True) if one > 0}),
+        felled=felled(words.old, words.new, words.clusters, (1, 1) if sign > 0 else (0, 1)),
     )
     flips = found.flips
     if flips is not None and flips.plain and same and clusters == len(moved):
         both = _turned(tango(*flips.right_wrong, len(moved), TWO_SIDED), sign)
         return found._replace(upper=tango(*flips.right_wrong, len(moved)).high, interval=both)
-    return _bounded(found, words, sign, plain)
-
-
-def _square(moved: Sequence[int], scale: int) -> float:
-    """The mean square of changes, `scale` being twice their unit for all questions together."""
-    return float(4 * Fraction(len(moved) * sum(one * one for one in moved), scale * scale)) if scale else 0.0
-
-
-def _deff(moved: Sequence[int], column: Mapping[str, int]) -> float:
-    """How much larger the variance of the swaps is than if each question were swapped by itself."""
-    squares = sum(one * one for one in moved)
-    return max(1.0, sum(one * one for one in column.values()) / squares) if squares else 1.0
+    return _bounded(found, words, sign, plain, highest)
 
 
 def _flips(words: _Words, sign: int, moved: Sequence[int]) -> Flips | None:
@@ -266,22 +287,31 @@ def _flips(words: _Words, sign: int, moved: Sequence[int]) -> Flips | None:
     )
 
 
-def _bounded(found: Difference, words: _Words, sign: int, plain: bool) -> Difference:
-    """With the bound of the loss: by the delta method, clusters counted as one."""
+def _bounded(found: Difference, words: _Words, sign: int, plain: bool, highest: int | None) -> Difference:
+    """With the bound of the loss, clusters counted as one, and never below that of the questions one by one."""
     old, new = words.old, words.new
     if plain:  # a sum is so many times the mean over all questions
         old, new = [(one, 1) for one, _ in old], [(one, 1) for one, _ in new]
-    loss = lost(old, new, words.clusters)
-    if loss is None:
+    losses = losses_of(old, new, words.clusters)
+    if losses is None:
         return found._replace(unbounded="one of the runs has no case")
-    interval = clustered(loss.residuals, found.cases, loss=float(loss.loss))
-    if interval is None:
+    if found.clusters < 2:
         return found._replace(unbounded="all questions are in one cluster")
-    upper = interval.high if sign > 0 else -interval.low
-    unit = (found.cases if plain else 1) / words.scale
-    both = clustered(loss.residuals, found.cases, TWO_SIDED, loss=float(loss.loss))
-    turned = None if both is None else _turned(Interval(both.low * unit, both.high * unit), 1)
-    return found._replace(upper=upper * unit, interval=turned)
+    unit = sign * (found.cases if plain else 1) / words.scale
+    if not losses[1].pulled:
+        return _even(found, float(losses[0].loss) * unit, sign, highest)
+    binary = words.scale == 1 and {*old, *new} <= {(0, 1), (1, 1)}
+    changes = Changes(*losses, found.cases, unit, (found.worse, found.better) if binary else None, highest)
+    return found._replace(rough=True, upper=changes.upper, interval=_turned(changes.interval(TWO_SIDED), sign))
+
+
+def _even(found: Difference, loss: float, sign: int, highest: int | None) -> Difference:
+    """Where no question changed, or every one by as much: an interval of no width would claim too much."""
+    if highest is None:
+        return found._replace(unbounded="every question changed by as much" if found.moved else UNCHANGED)
+    both = tango(0, 0, found.cases, TWO_SIDED).high * highest
+    upper = loss + still(found.clusters, highest)
+    return found._replace(upper=upper, interval=_turned(Interval(loss - both, loss + both), sign))
 
 
 def _turned(loss: Interval, sign: int) -> Interval:
@@ -297,7 +327,7 @@ def _exceeding(
 ) -> Difference | str:
     """How often a question is among the largest values of both runs together, now less than before.
 
-    The new values are first taken back by the tolerance: what is tested is whether the loss is beyond it. Where higher
+    The new values are first taken back by `min_effect`: what is tested is whether the loss is beyond it. Where higher
     values are better, what counts is what is missing among them.
     """
     before, after = pairs.old.of_runs(gate.metric), pairs.new.of_runs(gate.metric)
@@ -306,13 +336,13 @@ def _exceeding(
         return "the rows do not have it"
     if any(isinstance(word, tuple) or not _is_sound(word) for one in shared for word in (*one[0], *one[1])):
         return NO_NUMBER
-    sign, tolerance = (1 if metric.better == "higher" else -1), Fraction(gate.threshold)
+    sign, effect = (1 if metric.better == "higher" else -1), Fraction(gate.effect_text)
     old, new = ([[-sign * Fraction(word) for word in one[side]] for one in shared] for side in (0, 1))  # type: ignore[arg-type]
     largest = tops(
         [value for some in old for value in some],
         [value for some in new for value in some],
         percent if sign < 0 else 100 - percent,
-        **({"shift": tolerance} if gate.op == g.DROP else {"ratio": -sign * tolerance}),
+        **({"shift": effect} if gate.op == g.DROP else {"ratio": -sign * effect}),
     )
     scale = math.lcm(*{len(some) for some in (*old, *new)})
     counts = zip(_counted(old, largest.old, scale), _counted(new, largest.new, scale), strict=True)
@@ -354,9 +384,8 @@ def _of_votes(pairs: Pairs, members: Sequence[tuple[int, int]], sign: int) -> Di
     if before is None or after is None:
         return "one vote decides whether it has a value"
     clusters = [pairs.new.clusters[nth] for _, nth in members]
-    found = _of_words(
-        _Words([(one, 1) for one in before.pseudo], [(one, 1) for one in after.pseudo], clusters, SCALE), sign, False
-    )
+    words = _Words([(one, 1) for one in before.pseudo], [(one, 1) for one in after.pseudo], clusters, SCALE)
+    found = _of_words(words, sign, False, 1)
     turned = [(old[one], new[other]) for one, other in members if old[one] != new[other]]
     worse = sum(one[0] == one[1] and other[0] != other[1] for one, other in turned)
     return found._replace(moved=len(turned), worse=worse, better=len(turned) - worse)

@@ -13,6 +13,7 @@ from ragworthy.load.sources import Source, open_source
 from ragworthy.mustpass import Each
 from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import check_gates
+from ragworthy.policy.kept import BLESSED, unblessed
 from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
 from ragworthy.policy.sections import Section, check_settings, paths_of
 from ragworthy.proving import ANYTIME, Tested
@@ -279,15 +280,23 @@ def check_request(request: Request) -> None:
         check_must_pass(SUITES[request.suite].load(), request)
 
 
-def from_policy(policy: Policy, **options: Any) -> list[Request]:
-    """What a policy asks for: one request for each suite it has a section for."""
+def from_policy(policy: Policy, *, blessed: Path | None = None, **options: Any) -> list[Request]:
+    """What a policy asks for: one request for each suite it has a section for.
+
+    `blessed` is the report of the run that the policy names as its baseline (`history:NAME`), out of the history or
+    with a receipt that has its hash. A file that happens to lie where such reports are written is never taken.
+    """
     if not policy.suites:
         raise policy_error("RW-P12", "expected a section for a suite, got none", where=str(policy.path))
     asked = [_request(policy, section)._replace(**options) for section in policy.suites]
     if policy.baseline is None:
         return asked
-    known = suites_in(resolve(policy, policy.baseline))
-    return [one.with_known(known) for one in asked]
+    path = blessed if policy.baseline.startswith(BLESSED) else resolve(policy, policy.baseline)
+    if path is None:
+        why = unblessed(policy.baseline.removeprefix(BLESSED))
+        return [one._replace(unblessed=why) for one in asked]
+    known = suites_in(path)
+    return [one._replace(baseline=path).with_known(known) for one in asked]
 
 
 def _request(policy: Policy, section: Section) -> Request:
@@ -300,7 +309,6 @@ def _request(policy: Policy, section: Section) -> Request:
         settings=section.settings,
         gates=tuple(gate for gate in policy.gates if suite_of(gate) == section.suite),
         waivers=policy.waivers,
-        baseline=path(policy.baseline),
         lock=path(section.lock),
         signers=policy.signers,
         policy=policy.path,

@@ -144,7 +144,7 @@ class Judged(NamedTuple):
     @property
     def upper(self) -> Fraction | None:
         """The loss that is not excluded, in the unit of the threshold; None where there is no bound."""
-        return None if self.baseline is None else _upper(self.gate, self.baseline, self.tested or NO_TEST)
+        return None if self.baseline is None else _upper(self.gate, self.value, self.baseline, self.tested or NO_TEST)
 
     @property
     def unmeasured(self) -> bool:
@@ -170,7 +170,7 @@ class Baseline(NamedTuple):
     values: Mapping[tuple[str | None, str], Fraction]
     thresholds: Mapping[tuple[str, str, str | None], str]
     unlike: str | None = None
-    name: str = "the baseline"
+    name: str = "the baseline"  # empty for one that is only named, and not there yet
     rows: Rows | None = None
     """What every metric said of every question of it; None where that is not known."""
     rowless: str = ""
@@ -221,10 +221,8 @@ def with_defaults(named: tuple[Gate, ...], usual: Iterable[Gate], evidence: str)
     """
     limits = [gate for gate in named if gate.slice is None and gate.op != EACH]
     said = {(gate.metric, gate.suite) for gate in limits if not (gate.optional and gate.op in AGAINST)}
-    stays = bool(named)
-    return named + tuple(
-        with_evidence(gate, evidence)._replace(kept=stays) for gate in usual if (gate.metric, gate.suite) not in said
-    )
+    rest = [gate for gate in usual if (gate.metric, gate.suite) not in said]
+    return named + tuple(with_evidence(gate, evidence)._replace(kept=bool(named)) for gate in rest)
 
 
 def excuse(judged: list[Judged]) -> list[Judged]:
@@ -234,12 +232,8 @@ def excuse(judged: list[Judged]) -> list[Judged]:
     """
     if not any(decides(one) and not one.gate.kept for one in judged):
         return judged
-    return [
-        one._replace(excused=True)
-        if one.gate.kept and one.outcome is Outcome.NOT_MEASURED and not one.by_errors
-        else one
-        for one in judged
-    ]
+    late = [one.gate.kept and one.outcome is Outcome.NOT_MEASURED and not one.by_errors for one in judged]
+    return [one._replace(excused=True) if listed else one for one, listed in zip(judged, late, strict=True)]
 
 
 def name_of(gate: Gate) -> str:
@@ -252,19 +246,12 @@ def name_of(gate: Gate) -> str:
     return f"{metric}[{gate.slice}]" if gate.slice else metric
 
 
-def _judge_one(
-    gate: Gate,
-    value: Value | None,
-    baseline: Baseline | None,
-    each: Each,
-    tested: Tested | None,
-) -> Judged:
+def _judge_one(gate: Gate, value: Value | None, baseline: Baseline | None, each: Each, tested: Tested | None) -> Judged:
     previous = None if baseline is None else baseline.thresholds.get((gate.metric, gate.op, gate.slice))
     if value is None:
         where = f" in slice {gate.slice}" if gate.slice else ""
         return Judged(gate, Outcome.NOT_MEASURED, f"no such number was measured{where}", None)
-    number = value.exact
-    if number is None:
+    if value.exact is None:
         outcome = Outcome.FAIL if value.endless else Outcome.NOT_MEASURED
         return Judged(gate, outcome, value.undefined or "", value, previous=previous)
     if gate.op == EACH:
@@ -277,13 +264,14 @@ def _judge_one(
         if baseline is None:
             return Judged(gate, Outcome.NOT_MEASURED, "no baseline was given", value)
         if baseline.unlike is not None:
-            return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} is not comparable: {baseline.unlike}", value)
+            told = f"{baseline.name} is not comparable: {baseline.unlike}" if baseline.name else baseline.unlike
+            return Judged(gate, Outcome.NOT_MEASURED, told, value)
         compared = baseline.values.get((gate.slice, gate.metric))
         if compared is None:
             return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} does not have this number", value)
     seen = tested or NO_TEST
-    if gate.guard and seen.without:
-        return Judged(gate, Outcome.NOT_MEASURED, seen.without, value, baseline=compared)
+    if lacking := seen.lacking or (gate.guard and seen.without):
+        return Judged(gate, Outcome.NOT_MEASURED, lacking, value, baseline=compared, by_errors=bool(seen.lacking))
     tested = seen if compared is not None and gate.evidence != POINT else None
     outcome, reason = _compare(gate, value, compared, seen)
     return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
@@ -300,12 +288,12 @@ def _judge_each(gate: Gate, value: Value, baseline: Baseline | None, each: Each)
 
 
 def _lost(gate: Gate, value: Value, baseline: Fraction) -> Fraction | None:
-    """How much worse the value is, in its own unit or as a share of the baseline; None for a share of nothing."""
+    """How much worse it is (negative: better), in its unit or as a share of the baseline; None: a share of nothing."""
     number = value.exact or Fraction(0)
     drop = baseline - number if value.better == "higher" else number - baseline
-    if gate.op == DROP or drop <= 0:
+    if gate.op == DROP or not drop:
         return drop
-    return drop / abs(baseline) if baseline else None
+    return drop / abs(baseline) if baseline else None if drop > 0 else Fraction(0)
 
 
 def _for_a_person(gate: Gate, number: Fraction | None) -> bool:
@@ -324,23 +312,26 @@ def _too_few(gate: Gate, value: Value) -> str | None:
     return f"{cases} {value.cases} are fewer than min_n = {gate.min_n}"
 
 
-def _upper(gate: Gate, baseline: Fraction, tested: Tested) -> Fraction | None:
-    """The loss that is not excluded, in the unit of the threshold."""
+def _upper(gate: Gate, value: Value | None, baseline: Fraction, tested: Tested) -> Fraction | None:
+    """The loss that is not excluded, in the unit of the threshold; of a rate no more than there is to lose."""
     if tested.upper is None or (gate.op == WORSE and not baseline):
         return None
     upper = Fraction(tested.upper)
+    if value is not None and value.rate and value.den is not None:
+        upper = min(upper, baseline if value.better == "higher" else value.top - baseline)
     return upper / abs(baseline) if gate.op == WORSE else upper
 
 
 def _compare(gate: Gate, value: Value, baseline: Fraction | None, tested: Tested) -> tuple[Outcome, str]:
     if few := _too_few(gate, value):
         return Outcome.UNDECIDED, few
-    lost = None if baseline is None else _lost(gate, value, baseline)
-    if _for_a_person(gate, value.exact if baseline is None else lost):
-        return Outcome.UNDECIDED, f"in the review band {' … '.join(gate.review or ())}: a person decides"
+    band = f"in the review band {' … '.join(gate.review or ())}: a person decides"
     if baseline is None:
-        return _hold(gate, value)
-    loss = Loss(lost, Fraction(gate.threshold), Fraction(gate.effect_text), _upper(gate, baseline, tested))
+        return (Outcome.UNDECIDED, band) if _for_a_person(gate, value.exact) else _hold(gate, value)
+    lost = _lost(gate, value, baseline)
+    loss = Loss(lost, Fraction(gate.threshold), Fraction(gate.effect_text), _upper(gate, value, baseline, tested))
+    if _for_a_person(gate, lost) and not loss.shown_by(gate.evidence, tested):
+        return Outcome.UNDECIDED, band
     worded = "dropped too far" if value.better == "higher" else "rose too far"
     return decide(gate.evidence, loss, tested, worded)
 

@@ -79,13 +79,17 @@ def _tested(one: Difference, proving: Proving) -> Tested:
         changed=sum(value != 0 for value in one.column.values()),
         cases=one.cases,
         clusters=one.clusters,
-        method="nothing changed",
+        method="no cluster counts as changed" if one.moved else "nothing changed",
         upper=None if one.upper is None else float(f"{one.upper:.{DIGITS}g}"),
         unbounded=one.unbounded,
         only_old=one.only_old,
         only_new=one.only_new,
         square=one.square,
         deff=one.deff,
+        hit=one.hit,
+        felled=one.felled,
+        rough=one.rough,
+        errored=one.errored,
     )
 
 

@@ -1,6 +1,7 @@
 """Whether a loss is proven: what the questions that changed say of a difference, and the rule that follows from it."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -59,6 +60,30 @@ class Tested(NamedTuple):
     """The share of questions that changed between runs of the baseline itself, where that is known."""
     deff: float = 1.0
     """How many times more questions it takes because those of one cluster change together."""
+    hit: int = 0
+    """How many clusters hold a question that is worse."""
+    felled: tuple[tuple[str, int], ...] = ()
+    """The clusters in which every question that was good is not now, each with how many those are."""
+
+    rough: bool = False
+    """Whether the bound is by the delta method, which takes many changes to hold."""
+    errored: int = 0
+    """How many questions are no part of it because an error in one of the runs left it without a word."""
+
+    @property
+    def lacking(self) -> str:
+        """Why nothing is measured: errors took too many of the questions away. Nothing where they did not.
+
+        >>> Tested(cases=20, errored=10).lacking
+        '10 of 30 questions ended in errors in one of the compared runs: ask them again (run --resume --retry-errors)'
+        >>> Tested(cases=27, errored=3).lacking, Tested(cases=3, errored=2).lacking
+        ('', '')
+        """
+        gone, every = self.errored, self.cases + self.errored
+        if 10 * gone <= every or (gone <= 2 and 2 * gone <= every):
+            return ""
+        told = f"{gone:,} of {every:,} questions ended in errors in one of the compared runs"
+        return f"{told}: ask them again (run --resume --retry-errors)"
 
     @property
     def proven(self) -> bool:
@@ -101,6 +126,10 @@ class Loss(NamedTuple):
         """Whether more was lost than a limit."""
         return self.lost is None or self.lost > limit
 
+    def shown_by(self, evidence: str, tested: Tested) -> bool:
+        """Whether it is proven, and larger than it may be: then nobody has to look."""
+        return evidence != POINT and tested.proven and self.beyond(self.min_effect)
+
 
 def decide(evidence: str, loss: Loss, tested: Tested, worded: str) -> tuple[Outcome, str]:
     """The outcome of a gate on a difference, and the reason; `worded` says what too large a loss is called."""
@@ -111,13 +140,13 @@ def decide(evidence: str, loss: Loss, tested: Tested, worded: str) -> tuple[Outc
         return Outcome.UNDECIDED, f"no bound of the loss is known: {tested.without}"
     if evidence == ANYTIME and tested.unweighed:
         return Outcome.UNDECIDED, f"no e-value is known: {tested.unweighed}"
-    if tested.proven and loss.beyond(loss.min_effect):
+    if loss.shown_by(evidence, tested):
         return Outcome.FAIL, f"{worded}: the loss is proven" if beyond else "a loss is proven"
     if evidence == INTERVAL:
         return _strict(loss, tested)
     if beyond:
         return Outcome.UNDECIDED, f"{worded}, but that is not proven{_too_few(tested)}"
-    return Outcome.PASS, UNCHANGED if tested.unchanged else ""
+    return Outcome.PASS, UNCHANGED if tested.unchanged else fallen(tested.felled)
 
 
 def _strict(loss: Loss, tested: Tested) -> tuple[Outcome, str]:
@@ -126,15 +155,54 @@ def _strict(loss: Loss, tested: Tested) -> tuple[Outcome, str]:
         return Outcome.PASS, UNCHANGED
     if loss.upper is None:
         return Outcome.UNDECIDED, f"no bound of the loss is known: {tested.unbounded}"
+    if loss.upper <= loss.tolerance and tested.rough and tested.changed < HOLDS:
+        what = "questions" if tested.clusters == tested.cases else "clusters"
+        few = f"{tested.changed} changed {what} are too few for a bound that holds: it takes {HOLDS}"
+        return Outcome.UNDECIDED, few
     if loss.upper <= loss.tolerance:
-        return Outcome.PASS, ""
+        return Outcome.PASS, fallen(tested.felled)
     return Outcome.UNDECIDED, f"a loss beyond the tolerance is not excluded{_too_few(tested)}"
 
 
 def _too_few(tested: Tested) -> str:
-    """That so few changes prove nothing, whatever they are."""
+    """That so few changes prove nothing, whatever they are; and what fell as a whole."""
+    fell = fallen(tested.felled)
     if tested.changed >= tested.fewest:
-        return ""
+        return f"; {fell}" if fell else ""
     what = "question" if tested.clusters == tested.cases else "cluster"
     changed = f"{tested.changed} {what}{'s' if tested.changed != 1 else ''} changed"
-    return f": {changed}, and fewer than {tested.fewest} prove nothing"
+    if tested.moved and not tested.changed:
+        changed = f"no {what} changed on balance"
+    few = f": {changed}, and fewer than {tested.fewest} prove nothing"
+    return f"{few}; {fell}" if fell else few
+
+
+HOLDS = 10
+"""From so many changed clusters on the delta method holds what it says."""
+NAMED = 3
+"""So many clusters are named."""
+
+
+def fallen(felled: Sequence[tuple[str, int]]) -> str:
+    """Which documents fell as a whole; nothing where none did.
+
+    >>> fallen([("doc=fees", 8), ("q7", 3)])
+    'all 8 questions of document fees and all 3 of question q7 that were good are not now'
+    """
+    if not felled:
+        return ""
+    (first, many), *others = felled[:NAMED]
+    told = [f"all {many} questions of {called(first)}", *(f"all {count} of {called(name)}" for name, count in others)]
+    more = f" (and those of {len(felled) - NAMED} more)" if len(felled) > NAMED else ""
+    return f"{' and '.join(told)}{more} that were good are not now"
+
+
+def called(cluster: str) -> str:
+    """A cluster as people name it.
+
+    >>> called("doc=fees"), called("cluster=7"), called("q1")
+    ('document fees', 'cluster 7', 'question q1')
+    """
+    kind, _, name = cluster.partition("=")
+    words = {"doc": "document", "cluster": "cluster"}
+    return f"{words[kind]} {name}" if kind in words and name else f"question {cluster}"

@@ -1,6 +1,7 @@
 """Making receipts, and re-deriving verdicts from them."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ import msgspec
 from ragworthy import flow
 from ragworthy.errors import Problem, RagworthyError, UsageError, data_error, policy_error, usage_error
 from ragworthy.gates import Gate
+from ragworthy.history.commit import same_commit
 from ragworthy.ids import natural
 from ragworthy.index.blocks import corpus_files
 from ragworthy.load.packs import BUNDLED_PACKS
@@ -19,6 +21,7 @@ from ragworthy.load.plugins import METRICS, load_file, load_point
 from ragworthy.metrics.facts.redirects import Table
 from ragworthy.names import VERSION
 from ragworthy.policy.declare import Declared, Input
+from ragworthy.policy.kept import BLESSED, blessed_path
 from ragworthy.policy.proofs import CLUSTERS, proving_of
 from ragworthy.policy.read import Policy, load_policy, parse_policy, policy_table
 from ragworthy.policy.sections import LOCK, check_settings
@@ -39,7 +42,26 @@ def make(
     """The receipt of a run; paths in it are relative to `root`, the folder it will stand in. `moved` has the paths of
     those inputs, by role, that stood elsewhere when the receipt was made first.
     """
-    return receipt.build(run.report, run.parts, _options(requests), files(requests), root, moved)
+    options, named = _options(requests), files(requests)
+    if "policy" in named and "baseline" in named:
+        written = {role: moved.get(role) or receipt.relative(named[role], root) for role in ("policy", "baseline")}
+        options["baseline_from_command_line"] = not _is_policys(named["policy"], **written)
+    return receipt.build(run.report, run.parts, options, named, root, moved)
+
+
+def _is_policys(path: Path, *, policy: str, baseline: str) -> bool:
+    """Whether a baseline stands where its policy says, by the paths in the receipt: so no baseline of a command line is
+    passed off as the policy's. Of an absolute path the end is compared.
+    """
+    said = policy_table(path, Path(policy).name).get("baseline")
+    if not isinstance(said, str):
+        return False
+    if said.startswith(BLESSED):
+        said = blessed_path(Path(), said.removeprefix(BLESSED)).as_posix()
+    if Path(said).is_absolute():
+        rest = [part for part in Path(baseline).parts if part != ".."]
+        return list(Path(os.path.normpath(said)).parts[-len(rest) :]) == rest
+    return Path(os.path.normpath(Path(policy).parent / said)) == Path(baseline)
 
 
 def files(requests: Sequence[flow.Request]) -> dict[str, Path]:
@@ -90,6 +112,8 @@ def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
     """What the files do not say: for a policy only the flags, else the settings and gates too."""
     request = requests[0]
     options: dict[str, Any] = {"unfrozen": request.unfrozen, "allow_gold_errors": request.allow_gold_errors}
+    if request.commit:
+        options["commit"] = request.commit
     if request.attempts is not None:
         options["attempts"] = request.attempts.told()
     if plugins := flow.plugins_of(requests):
@@ -123,13 +147,13 @@ def _requests(given: receipt.Receipt, found: Placed, *, trusted: bool) -> list[f
     """The requests a receipt was made from; gates and settings are checked when they are scored, as everywhere."""
     asked, paths = given.request, found.paths
     flags: dict[str, Any] = {"unfrozen": asked.unfrozen, "allow_gold_errors": asked.allow_gold_errors}
-    flags["attempts"] = attempts_of(asked)
+    flags |= {"attempts": attempts_of(asked), "commit": asked.commit or ""}
     if "policy" in paths:
         policy, packs = _policy(given, found, trusted=trusted)
         if policy.waivers and asked.today is None:
             message = "expected the day on which waivers were judged, got a receipt without one"
             raise data_error("RW-R01", message, field="request.today")
-        requests = flow.from_policy(policy, **flags)
+        requests = flow.from_policy(policy, blessed=paths.get("baseline"), **flags)
         if packs:
             requests = [one._replace(packs=packs) for one in requests]
         if asked.baseline_from_command_line and "baseline" in paths:
@@ -154,6 +178,9 @@ def attempts_of(asked: receipt.Asked) -> Attempts | None:
     if told.count != len(told.chain) or not told.chain:
         message = f"expected the number of hashes in its chain ({len(told.chain)}), got {told.count}"
         raise data_error("RW-R01", message, field="request.attempts.count")
+    if not same_commit(told.commit, asked.commit or ""):
+        message = f"expected the commit of the request ({described(asked.commit)}), got {described(told.commit)}"
+        raise data_error("RW-R01", message, field="request.attempts.commit")
     return Attempts(told.count, tuple(told.chain), told.commit)
 
 
@@ -177,7 +204,7 @@ def _policy(given: receipt.Receipt, found: Placed, *, trusted: bool) -> tuple[Po
         table[name] = _moved_section(table[name], SUITES[name], found.paths, prefix)
         mine = f"{prefix}pack:"
         packs |= {role.removeprefix(mine): at for role, at in found.paths.items() if role.startswith(mine)}
-    if isinstance(table.get("baseline"), str):
+    if isinstance(table.get("baseline"), str) and not table["baseline"].startswith(BLESSED):
         override = given.request.baseline_from_command_line or "baseline" not in found.paths
         table["baseline"] = None if override else str(found.paths["baseline"].absolute())
     plugins = {role.removeprefix("plugin:"): at for role, at in found.paths.items() if role.startswith("plugin:")}
@@ -288,6 +315,8 @@ class Checked(NamedTuple):
     """Whether inputs are not here, so that nothing could be derived."""
     run: flow.Run | None = None
     """What was derived again, where it could be."""
+    baseline: "Compared | None" = None
+    """What it was compared with."""
     request: flow.Request | None = None
     """The first of its requests, for the flags."""
     notes: tuple[str, ...] = ()
@@ -297,6 +326,26 @@ class Checked(NamedTuple):
     def agrees(self) -> bool:
         """Whether every byte was re-derived."""
         return self.run is not None and not self.differences
+
+
+class Compared(NamedTuple):
+    """A baseline: where it is, if a suite needed it; its path in the receipt; what the policy calls its own."""
+
+    path: Path | None
+    written: str
+    said: str | None
+    from_command_line: bool
+
+
+def _compared(given: receipt.Receipt, found: Placed) -> Compared | None:
+    """What a receipt was compared with, where it has a policy."""
+    written = {one.role: one.path for one in given.inputs}
+    if "policy" not in written or not ("baseline" in written or given.request.baseline_from_command_line):
+        return None
+    said = policy_table(found.paths["policy"], Path(written["policy"]).name).get("baseline")
+    path, overrides = found.paths.get("baseline"), bool(given.request.baseline_from_command_line)
+    name = written.get("baseline", "another run that no suite needed")
+    return Compared(path, name, said if isinstance(said, str) else None, overrides)
 
 
 class How(NamedTuple):
@@ -345,7 +394,7 @@ def check(path: Path, how: How) -> Checked:
         return nothing._replace(
             differences=[f"request: expected what a command was given, got something else ({what})"]
         )
-    derived = nothing._replace(run=run, request=requests[0])
+    derived = nothing._replace(run=run, request=requests[0], baseline=_compared(given, found))
     if again == canonical:
         return derived
     return derived._replace(differences=receipt.differences(json.loads(again), body) or ["the bytes differ"])

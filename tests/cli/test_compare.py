@@ -70,9 +70,8 @@ def test_two_reports(folder: Path, say: Say) -> None:
     assert "answers: 12 questions compared, 2 changed: 0 fixed, 2 broken" in out
     # 8 of 8 shipped answers become 6 of 7: one right → wrong, one right → no case.
     assert "  answers.precision      1.0    0.8571  -0.1429 " in out
-    assert (
-        "p is two-sided, of the paired test, not corrected for 10 metrics; after Holm's correction none is below" in out
-    )
+    assert "p is two-sided (gates test one side: worse), of the paired test, not corrected for " in out
+    assert " metrics that changed; after Holm's correction none is below" in out
     # (2 + 1) / 14 flip; Connor's formula gives 59 points for 12 questions, the exact test needs a tenth more.
     assert "  12 questions of which 17 % changed find a loss of 64.9 points in four of five; about " in out
     assert "  H002  OK → ANS_NO_CONTAIN" in out and "      is         Harbor keeps every version." in out

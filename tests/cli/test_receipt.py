@@ -58,8 +58,10 @@ def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_receipt_verifies(here: Path) -> None:
     done = ragworthy("verify", RECEIPT)
     assert (done.code, done.err) == (0, "")
-    *gates, attempts, last = done.out.splitlines()
-    assert attempts == "attempts: not counted"
+    *gates, commit, gold, policy, attempts, last = done.out.splitlines()
+    assert (commit, attempts) == ("commit: not known", "attempts: not counted")
+    hashes = {one["role"]: one["sha256"] for one in json.loads(RECEIPT.read_text())["inputs"]}
+    assert (gold, policy) == (f"gold set: sha256 {hashes['gold']}", f"policy: sha256 {hashes['policy']}")
     assert last == f"verified: SHIP re-derives byte for byte from {len(INPUTS)} inputs (exit 0)"
     assert len(gates) == len(json.loads(RECEIPT.read_text())["gates"])
     assert gates[0] == "gate: answers.precision >= 0.80: pass (0.9348)"

@@ -44,15 +44,37 @@ def test_a_gate_keeps_its_run_and_counts_attempts() -> None:
     assert run_cli("verify", ".ragworthy/receipt.json").code == 0
 
 
-@pytest.mark.parametrize("how", ["flag", "environment", "selftest"])
+@pytest.mark.parametrize("how", ["flag", "environment", "selftest", "off"])
 def test_a_gate_keeps_nothing_where_it_is_told_so(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lay(HERE)
     if how == "environment":
         monkeypatch.setenv("RAGWORTHY_STORE", "off")
-    more = {"flag": ["--no-history"], "environment": [], "selftest": ["--selftest"]}[how]
+    more = {"flag": ["--no-history"], "environment": [], "selftest": ["--selftest"], "off": ["--store", "off"]}[how]
     answer(HERE)
     assert run_cli("gate", *more).err == ""
-    assert not Path(".ragworthy/history.db").exists()
+    assert not Path(".ragworthy/history.db").exists() and not Path("off").exists()
+
+
+@pytest.mark.parametrize("words", [["gate"], ["history", "list"], ["gate", "--no-history"]])
+def test_a_store_without_a_name_is_a_mistake(words: list[str]) -> None:
+    lay(HERE)
+    answer(HERE)
+    done = run_cli(*words, "--store", "")
+    assert (done.code, done.err.splitlines()[0]) == (
+        2, "--store: expected a file, postgresql://… or off, got nothing [RW-U01]",
+    )  # fmt: skip
+
+
+def test_a_commit_is_found_by_any_beginning_that_is_its_own() -> None:
+    lay(HERE)
+    for run, commit in (("a", "z"), ("b", "zz"), ("c", "y1")):
+        gated(HERE, {1}, "--commit", commit, run=run)
+    for named, place in (("commit:z", 0), ("commit:zz", 1), ("commit:y", 2)):
+        assert run_cli("history", "show", named).out.startswith(f"run {ids(HERE)[place]}: ")
+    gated(HERE, {1}, "--commit", "y2", run="d")
+    assert run_cli("history", "show", "commit:y").err.splitlines()[0] == (
+        ".ragworthy/history.db: expected runs of one commit, got several for y [RW-H07]"
+    )
 
 
 def test_a_store_that_cannot_be_written_changes_no_verdict() -> None:
@@ -80,9 +102,9 @@ def test_a_baseline_changes_by_blessing_only_and_gates_use_it() -> None:
     lay(HERE, more='baseline = "history:main"\n')
     text = Path("ragworthy.toml").read_text().replace("min = 0.5", "max_drop = 0.02")
     answer(HERE)
-    done = run_cli("gate")
+    done = run_cli("gate", "--baseline", "history:main")
     assert (done.code, done.err.splitlines()[0]) == (
-        2, ".ragworthy/baselines/main.json: expected a blessed run called main, got no history [RW-H08]",
+        2, ".ragworthy/history.db: expected a run called main, got no history [RW-H08]",
     )  # fmt: skip
     lay(HERE)
     for run in "abc":
@@ -99,7 +121,7 @@ def test_a_baseline_changes_by_blessing_only_and_gates_use_it() -> None:
     assert run_cli("verify", ".ragworthy/receipt.json").code == 0
     assert gated(HERE, {1, *range(10, 20)}, "--baseline", f"history:{ids(HERE)[-1]}", run="f").code == 0
     kept = json.loads(Path(".ragworthy/baselines/main.json").read_text())
-    assert kept["flips"]["answers.precision"] == "0"  # the three runs are alike
+    assert kept["flips"]["answers.precision"] == "0/120"  # the three runs are alike
     assert gated(HERE, {1, *range(10, 20)}, "--commit", "feed", run="h", code=1)
     assert gated(HERE, {1, *range(10, 20)}, "--baseline", "commit:feed", run="i").code == 0
     Path(".ragworthy/baselines/main.json").unlink()  # the store has the last word
@@ -139,8 +161,11 @@ def test_blessing_asks_for_three_runs_and_stores_how_much_they_differ() -> None:
         "Bless the first or the middle one"
     )
     # a–b differ in questions 2 and 3, b–c in 1, a–c in 1, 2 and 3: 6 of 3 · 40
-    assert open_store(".ragworthy/history.db").blessings()[0].flips["answers.precision"] == "1/20"
-    assert "changes from run to run: answers.precision in 5.0 % of the questions" in done.out.splitlines()
+    assert open_store(".ragworthy/history.db").blessings()[0].flips["answers.precision"] == "6/120"
+    said = "changes from run to run: answers.precision in 5.0 % of the questions (6 of 120, two runs at a time)"
+    assert said in done.out.splitlines()
+    assert f"  {said}" in run_cli("history", "show", best).out.splitlines()
+    assert not [line for line in (run_cli("history", "show", best).out + done.out).splitlines() if "scu" in line]
     assert "warning" not in run_cli("history", "bless", one, "--by", "Ada", "--reason", "the first").out
 
 
@@ -164,7 +189,8 @@ def test_what_is_no_evidence_is_no_baseline() -> None:
     assert run_cli("gate", "-q").code == 4
     done = run_cli("history", "bless", ids(HERE)[0], "--by", "Ada", "--reason", "x", "--single")
     assert done.err.splitlines()[0] == (
-        ".ragworthy/history.db: expected a run with a verdict, got one that is INVALID [RW-H10]"
+        ".ragworthy/history.db: expected a run with a verdict, got one that is INVALID (10 questions have no trace) "
+        "[RW-H10]"
     )
 
 

@@ -149,11 +149,58 @@ def test_tangos_bound_for_a_plain_rate() -> None:
 
 
 def test_the_bound_of_a_mean_is_students() -> None:
-    """Differences 0.1, 0.2, 0.0, 0.3: mean 0.15, deviation 0.1291, t(3) = 2.3534 at 95 %: 0.15 + 0.0645 × 2.3534."""
-    old: Sequence[Word] = [Fraction(n, 10) for n in (5, 6, 7, 8)]
-    new: Sequence[Word] = [Fraction(n, 10) for n in (4, 4, 7, 5)]
+    """Ten times 0.1, 0.2, 0.0, 0.3: mean 0.15, deviation √(0.5/39), t(39) = 1.684875 at 95 %."""
+    old: Sequence[Word] = [Fraction(n, 10) for n in (5, 6, 7, 8)] * 10
+    new: Sequence[Word] = [Fraction(n, 10) for n in (4, 4, 7, 5)] * 10
     upper = proven(of(old, new, "retrieval.recall@5")).upper
-    assert upper == pytest.approx(0.15 + 2.353363 * 0.1290994 / 2, abs=1e-6)
+    assert upper == pytest.approx(0.15 + 1.684875 * (0.5 / 39 / 40) ** 0.5, abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("abcdefgh")), min_size=8, max_size=60))
+def test_the_bound_with_clusters_is_never_below_that_of_the_questions(rows: list[tuple[bool, bool, str]]) -> None:
+    old, new, clusters = [list(column) for column in zip(*rows, strict=True)]
+    together, alone = of(old, new, "answers.chr", clusters), of(old, new, "answers.chr")
+    if together.upper is not None and alone.upper is not None:
+        assert together.upper >= alone.upper - 1e-12
+        assert together.upper >= 2.705543 / (together.clusters + 2.705543) - 1e-6  # nothing changed: z² / (G + z²)
+
+
+def test_a_question_more_that_breaks_does_not_lower_the_bound() -> None:
+    """12 documents of 8: z² / (12 + z²) = 0.184 with no change; by the delta method alone one change gave 0.029."""
+    clusters, old = [f"d{nth // 8}" for nth in range(96)], list[Word]([True] * 96)
+    uppers = [of(old, [False] * worse + [True] * (96 - worse), "answers.chr", clusters).upper for worse in range(9)]
+    assert uppers[0] == pytest.approx(0.18399, abs=1e-5)
+    assert uppers == sorted(uppers, key=lambda one: one or 0)
+    # Means and ratios of 100 questions: 0.0263 with no change, and no less with one.
+    half: Sequence[Word] = [Fraction(1, 2)] + [Fraction(1)] * 99
+    assert of([Fraction(1)] * 100, half, "retrieval.recall@5").upper == pytest.approx(0.02634, abs=1e-5)
+    assert of([True] * 100, [None] + [True] * 99).upper == pytest.approx(0.02634, abs=1e-5)
+
+
+def test_a_cluster_that_fell_as_a_whole_is_named() -> None:
+    clusters = ["doc=fees"] * 8 + ["doc=cards"] * 2 + ["doc=rooms"] * 5
+    old: Sequence[Word] = [True] * 7 + [False] + [True] * 7
+    new: Sequence[Word] = [False] * 10 + [True] + [False] * 4
+    found = of(old, new, "answers.chr", clusters)
+    assert found.felled == (("doc=fees", 7),)  # of cards only two, of rooms one is left
+    assert found.hit == 3
+    rises = of([False] * 3 + [True], [True] * 4, "answers.over_refusal", ["a"] * 3 + ["b"])
+    assert rises.felled == (("a", 3),)
+
+
+def test_an_error_in_one_run_is_no_change_of_what_it_left_without_a_word() -> None:
+    name = "answers.under_refusal"
+    old, new = [None] * 10 + [False] * 20, [True] * 10 + [False] * 20
+    labels: list[str | None] = ["ERROR"] * 6 + ["MISSING"] * 3 + [None] * 21
+    gate = g.Gate(name, g.DROP, "0.02", evidence="paired")
+    for before, after, lost in ((old, new, True), (new, old, False)):
+        sides = [rows_of({name: before}), rows_of({name: after})]
+        at = 0 if before is old else 1
+        sides[at] = sides[at]._replace(labels=tuple(labels))
+        found = difference(gate, metric_of(name), pair(*sides))
+        assert not isinstance(found, str)
+        assert (found.errored, found.cases, found.worse, found.better) == (9, 21, int(lost), int(not lost))
 
 
 def test_a_share_weighs_by_its_wholes_and_a_count_is_added_up() -> None:
@@ -181,6 +228,22 @@ def test_a_percentile_is_tested_beyond_its_tolerance() -> None:
         assert tested.proven is sure, factor
         assert tested.upper is None and tested.unbounded == "none is known for a percentile"
         assert tested.worse == (100 if factor > 1 else 0)
+
+
+def test_a_percentile_is_tested_beyond_min_effect() -> None:
+    """All are slower by 14 of 100 ms: with a tolerance of 15 % that is no loss, and with min_effect = 0 it is one."""
+    gate = g.Gate("latency.p95", g.WORSE, "0.15", evidence="paired")
+    both = (rows_of({"latency.p95": [Fraction(one)] * 60}) for one in (100, 114))
+    pairs = pair(*both)
+    p: dict[str | None, float] = {}
+    for effect in (None, "0.14", "0"):
+        found = difference(gate._replace(min_effect=effect), METRICS["latency.p95"], pairs)
+        assert not isinstance(found, str)
+        tested = proven(found)
+        assert (tested.worse, tested.better) == (60, 0)
+        assert tested.method == ("no cluster counts as changed" if effect == "0.14" else "9,999 swaps of questions")
+        p[effect] = tested.p
+    assert p["0"] == 0.0001 and p["0.14"] == p[None] == 1.0
 
 
 def test_kappa_by_what_each_pair_contributes() -> None:

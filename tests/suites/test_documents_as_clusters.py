@@ -65,7 +65,7 @@ def test_a_gold_item_names_its_cluster_outright() -> None:
     ]
     found = clusters_of(list("12345"), map(topic_of, golds))
     assert found.documents == ("cluster=mine", "cluster=0", "doc=x", "doc=y", "cluster=mine")
-    assert found.by("question") == ("cluster=mine", "cluster=0", "3", "4", "cluster=mine")
+    assert found.by("question") == tuple("12345")  # "question" means each of them, whatever the gold set names
 
 
 @pytest.mark.parametrize(("given", "got"), [('["x"]', "a list"), ("1.5", "1.5"), ("true", "true")])
@@ -153,8 +153,8 @@ def test_markdown_shows_the_design_effect_too() -> None:
 
 @pytest.mark.parametrize(
     ("docs", "each", "more"),
-    [(12, 1, {}), (1, 12, {}), (3, 4, {"cluster": "all"})],
-    ids=["one question each", "one document", "one cluster"],
+    [(12, 1, {}), (1, 12, {})],
+    ids=["one question each", "one document"],
 )
 def test_without_clusters_the_interval_is_the_plain_one_to_the_bit(docs: int, each: int, more: dict[str, Any]) -> None:
     metric, out = precision(written(docs, each, **more))
@@ -163,6 +163,21 @@ def test_without_clusters_the_interval_is_the_plain_one_to_the_bit(docs: int, ea
     assert (metric["low"], metric["high"]) == plain
     assert "deff" not in metric
     assert "deff" not in out
+
+
+def test_one_cluster_that_the_gold_set_names_leaves_no_interval() -> None:
+    case = written(3, 4, cluster="all")
+    gate = '[[gate]]\nmetric = "answers.precision"\nmin = 0.5\n'
+    (request,) = flow.requests_of(c.write_policy(case, gate + 'evidence = "interval"\n'), today=None)
+    report = flow.score(request).report
+    metric, judged = report["suites"]["answers"]["metrics"]["answers.precision"], report["gates"][0]
+    assert (metric["value"], metric["low"], metric["high"]) == (1.0, None, None)
+    assert judged["outcome"] == "undecided"
+    assert judged["reason"] == "it has no interval: all questions are in one cluster"
+    assert flow.score(request._replace(cluster="question")).report["gates"][0]["outcome"] == "pass"
+    (request,) = flow.requests_of(c.write_policy(case, gate), today=None)
+    judged = flow.score(request).report["gates"][0]
+    assert (judged["outcome"], judged["note"]) == ("pass", "it has no interval: all questions are in one cluster")
 
 
 def test_the_example_of_the_sources_keeps_its_interval() -> None:

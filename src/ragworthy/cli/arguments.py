@@ -95,7 +95,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     one = command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")
     one.add_argument("files", nargs="*", metavar="FILE", help=argparse.SUPPRESS)
-    one.add_argument("-c", "--config", metavar="FILE", help="a policy that names the files")
+    one.add_argument("-c", "--config", metavar="FILE", help="a policy that names the files; its plugins are run")
     one.add_argument("--gold", metavar="FILE", help="the gold set")
     one.add_argument("--trace", metavar="FILE", help="the traces")
     one.add_argument("--corpus", metavar="FILE", help="chunk texts")
@@ -117,6 +117,7 @@ def _proof(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
                      help="what gate or score wrote; code of plugins that a receipt names is run")  # fmt: skip
     one.add_argument("--expect", choices=["SHIP", "NO-SHIP", "INCONCLUSIVE", "INVALID"], metavar="VERDICT",
                      help="exit 1 unless the verdict is this one: verify RECEIPT --expect SHIP && deploy")  # fmt: skip
+    one.add_argument("--commit", metavar="SHA", help="exit 1 unless this commit was judged, so that no old one passes")
     one.add_argument("--inputs", metavar="DIR", help="a folder in which inputs of a receipt are found by their bytes")
     one.add_argument("--signers", metavar="FILE", help="who may have signed: an allowed_signers file of OpenSSH")
     one.add_argument("--signer", metavar="NAME", help="who of them must have signed")

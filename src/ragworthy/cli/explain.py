@@ -163,6 +163,8 @@ def _steady(part: Any) -> Any:
 def doctor(given: argparse.Namespace) -> int:
     """Say what files can and cannot show."""
     from ragworthy import flow
+    from ragworthy.cli.keep import blessed_of
+    from ragworthy.cli.outputs import tell_code
     from ragworthy.doctor import examine, plugins
     from ragworthy.gold.commands import suite_of
     from ragworthy.load.questions import open_questions
@@ -184,7 +186,9 @@ def doctor(given: argparse.Namespace) -> int:
             print(line)
         return int(Exit.SHIP)
     else:
-        requests = flow.from_policy(load_policy(find_policy(given.config), SUITES, today=date.min))
+        policy = load_policy(find_policy(given.config), SUITES, today=date.min)
+        requests = flow.from_policy(policy, blessed=blessed_of(policy))
+        tell_code(requests)
     for line in (*examine(requests), *(["", *there] if (there := plugins()) else ())):
         print(line)
     return int(Exit.SHIP)

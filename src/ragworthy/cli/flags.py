@@ -109,11 +109,12 @@ def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
 def shown(one: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """What showing questions takes: where they stand, or the files and settings of the suite that is named."""
     one.add_argument("qids", nargs="+", metavar="QID", help="the questions")
-    one.add_argument("-c", "--config", metavar="FILE", help="the policy (default: ragworthy.toml or pyproject.toml)")
+    policy = "the policy (default: ragworthy.toml or pyproject.toml); plugins that it names are run"
+    one.add_argument("-c", "--config", metavar="FILE", help=policy)
     one.add_argument("--suite", dest="suite_name", metavar="SUITE",
                      help="only this suite; its files and settings are taken as 'score SUITE' takes them")  # fmt: skip
-    one.add_argument("--run", metavar="FILE|history:ID",
-                     help="an earlier run: its receipt, its JSON report, or history:ID")  # fmt: skip
+    earlier = "an earlier run: its receipt, its JSON report, or history:ID; plugins that it names are run"
+    one.add_argument("--run", metavar="FILE|history:ID", help=earlier)
     one.add_argument("--store", metavar="FILE|URL", help="the history (default: that of the policy)")
     suite = _suite_in(words)
     own = [*_inputs(suite), *_settings(suite)] if suite is not None else []

@@ -6,11 +6,12 @@ from datetime import date
 from pathlib import Path
 
 from ragworthy import flow
-from ragworthy.cli.keep import Keeper, baseline_file, eval_outputs, home_of_policy
+from ragworthy.cli.keep import Keeper, baseline_file, blessed_of, commit_for, eval_outputs, home_of_policy
 from ragworthy.cli.outputs import finish, options
 from ragworthy.cli.say import print
 from ragworthy.errors import usage_error
 from ragworthy.files import check_inside, check_ours
+from ragworthy.history.places import chosen
 from ragworthy.names import Exit
 from ragworthy.policy.read import find_policy, load_policy
 from ragworthy.suites import SUITES
@@ -21,9 +22,9 @@ def gate(given: argparse.Namespace) -> int:
     path = find_policy(given.config)
     policy = load_policy(path, SUITES, today=date.today())
     home = home_of_policy(policy)
-    if not given.baseline and policy.baseline:
-        baseline_file(policy.baseline, home, given.store)
-    requests = flow.from_policy(policy, **options(given))
+    chosen(given.store)  # a store without a name is a mistake, also where it would not be needed
+    blessed = None if given.baseline else blessed_of(policy, given.store, say=not given.quiet)
+    requests = flow.from_policy(policy, blessed=blessed, **options(given))
     flow.check_stale(requests)
     if given.baseline:
         baseline = baseline_file(given.baseline, home, given.store)
@@ -33,7 +34,9 @@ def gate(given: argparse.Namespace) -> int:
             raise usage_error("--selftest judges damaged traces: it writes no reports, rows or receipts")
         return _selftest(requests)
     receipt = Path(given.receipt) if given.receipt else _own_receipt(path)
-    return finish(given, requests, receipt, Keeper(given, policy), eval_outputs(policy, given))
+    commit = commit_for(given, policy)
+    requests = [request._replace(commit=commit) for request in requests]
+    return finish(given, requests, receipt, Keeper(given, policy, commit), eval_outputs(policy, given))
 
 
 def _own_receipt(policy: Path) -> Path:

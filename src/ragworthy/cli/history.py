@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,15 @@ from ragworthy.history import Run, keeping
 from ragworthy.history.commit import commit_of
 from ragworthy.history.exporting import told
 from ragworthy.history.home import as_baseline, home_of, opened
-from ragworthy.load.baseline import check_report
+from ragworthy.history.taken import was_checked
+from ragworthy.load.baseline import check_report as check_numbers
 from ragworthy.names import DEFAULT_K, REPORT_SCHEMA, Exit
 from ragworthy.policy.kept import BLESSED, blessed_path, is_name
+from ragworthy.proof.consistent import check_receipt, check_report, commit_in
+from ragworthy.report import receipt as receipt_form
 from ragworthy.report.show import padded, plural
 from ragworthy.report.write import form_of
-from ragworthy.safe import json_text
+from ragworthy.safe import json_text, shell
 
 if TYPE_CHECKING:
     from ragworthy.history import proof
@@ -43,12 +46,17 @@ def add(given: argparse.Namespace) -> int:
     if given.receipt and len(given.reports) > 1:
         raise usage_error("--receipt: expected one report with a receipt, got several reports")
     at = _time(given.at) if given.at else None
-    commit = given.commit if given.commit is not None else commit_of(home_of(given.config).folder)
+    named = commit_in(receipt_form.read(Path(given.receipt))[1]) if given.receipt else ""
+    commit = given.commit if given.commit is not None else named or commit_of(home_of(given.config).folder)
     receipt = read_bytes(Path(given.receipt)) if given.receipt else None
     found = []
     for name in given.reports:
-        check_report(Path(name))  # says what is wrong with it
-        found.append(json.loads(read_bytes(Path(name))))
+        check_numbers(Path(name))  # says what is wrong with it
+        report = json.loads(read_bytes(Path(name)))
+        check_report(report, name)
+        if given.receipt:
+            check_receipt(report, Path(given.receipt), commit)
+        found.append(report)
     store = opened(given.store, given.config, create=True)
     for report in found:
         print(keeping.line_of(store.add(report, commit=commit, receipt=receipt, at=at)))
@@ -112,7 +120,8 @@ def shown(given: argparse.Namespace) -> int:
     for line in _about(store, run):
         print(line)
     for suite, body in report["suites"].items():
-        metrics = [(name, one) for name, one in body["metrics"].items() if one["value"] is not None]
+        metrics = [(name, one) for name, one in body["metrics"].items() if one["value"] is not None
+                   and was_checked(name, body["settings"])]  # fmt: skip
         _table((suite, "value", "cases", "95 % interval"), [_number(name, one) for name, one in metrics])
     return int(Exit.SHIP)
 
@@ -131,14 +140,14 @@ def _write(path: Path, report: dict[str, Any], receipt: bytes | None) -> None:
 
 def _around(store: "Store", run: Run) -> dict[str, Any]:
     return {
-        "attempts": [one._asdict() for one in store.attempts(run.gold_sha256, run.commit)],
+        "attempts": [one._asdict() for one in store.attempts_with(run.id)],
         "signatures": [one._asdict() for one in store.signatures(run.id)],
         "blessings": [one._asdict() for one in store.blessings() if one.run == run.id],
     }
 
 
 def _about(store: "Store", run: Run) -> list[str]:
-    attempts = store.attempts(run.gold_sha256, run.commit)
+    attempts = store.attempts_with(run.id)
     nth = next((one.number for one in attempts if one.run == run.id), 0)
     lines = [
         f"run {run.id}: {run.verdict}, {run.created_at}",
@@ -150,7 +159,7 @@ def _about(store: "Store", run: Run) -> list[str]:
     for one in store.blessings():
         if one.run == run.id:
             lines.append(f"blessed as {one.name}: {one.at}, by {one.by}: {one.reason}")
-            lines += [f"  changes between runs: {name} {share}" for name, share in one.flips.items() if share != "0"]
+            lines += [f"  changes from run to run: {text}" for text in _flips(one.flips)]
     lines += [f"signed ({one.what}): {one.by}" for one in store.signatures(run.id) if one.what == "gold"]
     return lines
 
@@ -186,6 +195,8 @@ def bless(given: argparse.Namespace) -> int:
     )
     for line in found.warnings:
         print(f"warning: {line}")
+    if found.accepted:
+        print(f"accepted: {found.accepted}")
     print(f"blessed: {run.id} is {made.name} now{f', before it was {made.previous}' if made.previous else ''}")
     if path is not None:
         write_whole(path, as_baseline(store, run.id, made), renews=True)
@@ -194,11 +205,18 @@ def bless(given: argparse.Namespace) -> int:
         lines = keeping.eval_files(home.policy, home.eval)[-1]
         entry = {"run": run.id, "at": made.at, "baseline": made.name, "by": made.by, "reason": made.reason}
         keeping.append(lines, entry | {"head": store.head()})
-    for name, share in made.flips.items():
-        if share != "0":
-            part, _, whole = share.partition("/")
-            print(f"changes from run to run: {name} in {100 * int(part) / int(whole or 1):.1f} % of the questions")
+    for text in _flips(made.flips):
+        print(f"changes from run to run: {text}")
     return int(Exit.SHIP)
+
+
+def _flips(shares: Mapping[str, str]) -> Iterator[str]:
+    """How many questions change from run to run, in words."""
+    for name, share in shares.items():
+        part, _, whole = share.partition("/")
+        if int(part):
+            counted = f"{name} in {100 * int(part) / int(whole or 1):.1f} % of the questions"
+            yield f"{counted} ({int(part):,} of {int(whole or 1):,}, two runs at a time)"
 
 
 def _baseline_file(named: str | None, name: str, folder: Path) -> Path | None:
@@ -290,7 +308,7 @@ def trend(given: argparse.Namespace) -> int:
         return int(code)
     for line in trending.as_text(found):
         print(line)
-    said = "not comparable" if found.unlike else plural(found.alerts, "alert")
+    said = "not comparable" if found.unlike else found.said
     print(f"trend: {said} (exit {int(code)})")
     return int(code)
 
@@ -353,6 +371,6 @@ def _fallen(found: "proof.Fall") -> list[str]:
         lines.append(f"  worse: {', '.join(found.worse[:5])}{' …' if len(found.worse) > 5 else ''}")
     if not found.proven:
         return [*lines, "bisect: no fall is proven (exit 0)"]
-    if last.commit and first.commit and last.commit != first.commit:
-        lines.append(f"  next: git log {last.commit[:SHOWN]}..{first.commit[:SHOWN]}")
+    if last.commit and first.commit and last.commit != first.commit and not last.commit.startswith("-"):
+        lines.append(f"  next: {shell(['git', 'log', f'{last.commit[:SHOWN]}..{first.commit[:SHOWN]}'])}")
     return [*lines, f"bisect: it fell between {last.name} and {first.name} (exit 1)"]

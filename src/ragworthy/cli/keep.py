@@ -1,7 +1,6 @@
 """Which history a command means, and what `gate` keeps in it. Whatever happens there, the verdict stays."""
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +11,10 @@ from ragworthy import flow
 from ragworthy.cli.say import print
 from ragworthy.errors import RagworthyError
 from ragworthy.history import keeping, open_store
-from ragworthy.history.commit import commit_of
-from ragworthy.history.home import Home, fetched, is_stored
-from ragworthy.history.places import OFF, VARIABLE
+from ragworthy.history.commit import commit_of, spelled
+from ragworthy.history.home import Home, blessed_file, fetched, is_stored, why_unblessed
+from ragworthy.history.places import is_off
+from ragworthy.policy.kept import BLESSED
 from ragworthy.policy.read import Policy
 from ragworthy.proof.stored import counted
 
@@ -31,6 +31,19 @@ def baseline_file(written: str, home: Home, store: str | None = None) -> Path:
     return fetched(written, home, store) if is_stored(written) else Path(written)
 
 
+def blessed_of(policy: Policy, store: str | None = None, *, say: bool = False) -> Path | None:
+    """The report of the blessed run that a policy names as its baseline; None where it names none, or none is blessed,
+    and that is said on stderr.
+    """
+    if policy.baseline is None or not policy.baseline.startswith(BLESSED):
+        return None
+    home = home_of_policy(policy)
+    found = blessed_file(policy.baseline, home, store)
+    if found is None and say:
+        print(why_unblessed(policy.baseline, home, store), file=sys.stderr)
+    return found
+
+
 def home_of_policy(policy: Policy) -> Home:
     """What a policy that was read says of the history."""
     return Home(policy.path or Path("ragworthy.toml"), policy.history.store, policy.history.eval, policy.baseline)
@@ -43,13 +56,18 @@ def eval_outputs(policy: Policy, given: argparse.Namespace) -> list[Path]:
     return keeping.eval_files(policy.path, policy.history.eval)
 
 
+def commit_for(given: argparse.Namespace, policy: Policy) -> str:
+    """The commit that is judged: what was given, else what the build server or git says."""
+    return spelled(given.commit if given.commit is not None else commit_of(policy.folder))
+
+
 class Keeper:
     """Keeps the run of a gate: the run itself before its receipt is made, since the receipt counts the attempts, then
     the rest. What goes wrong here is told on stderr and changes no verdict.
     """
 
-    def __init__(self, given: argparse.Namespace, policy: Policy) -> None:
-        self._given, self._policy = given, policy
+    def __init__(self, given: argparse.Namespace, policy: Policy, commit: str) -> None:
+        self._given, self._policy, self._commit = given, policy, commit
         self._kept: tuple[Store, Added, str] | None = None
         """The store, what became of the run in it, and when."""
         self._counted: Attempts | None = None
@@ -64,9 +82,8 @@ class Keeper:
     def _add(self, run: "flow.Run") -> None:
         given, policy = self._given, self._policy
         store = open_store(home_of_policy(policy).place(given.store))
-        commit = given.commit if given.commit is not None else commit_of(policy.folder)
         at = store.now()
-        added = store.add(run.report, commit=commit, at=at)
+        added = store.add(run.report, commit=self._commit, at=at)
         self._kept = store, added, at
         if not given.quiet:
             print(keeping.line_of(added), file=sys.stderr)
@@ -99,7 +116,7 @@ def _warned() -> Iterator[None]:
 
 def _off(given: argparse.Namespace) -> bool:
     """Whether nothing is to be kept: said on the command line, or in the environment where no store is named."""
-    return bool(given.no_history) or (not given.store and os.environ.get(VARIABLE) == OFF)
+    return is_off(given.store) or bool(given.no_history)
 
 
 def _warn(why: str) -> None:

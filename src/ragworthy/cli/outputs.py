@@ -106,6 +106,14 @@ def named_files(given: argparse.Namespace) -> list[str]:
     return [gates[0]] if gates and len(gates) == 1 and "=" not in gates[0] else []
 
 
+def tell_code(requests: Sequence["flow.Request"]) -> None:
+    """Say on stderr whose code was run, by a command that only looks."""
+    from ragworthy import flow
+
+    for one in flow.plugins_of(requests):
+        print(f"ran the code of the plugin {' '.join(one.told().values())}", file=sys.stderr)
+
+
 # scoring and writing
 
 

@@ -3,16 +3,20 @@ them beside each other.
 """
 
 import argparse
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ragworthy import receipts
+from ragworthy import flow, receipts
 from ragworthy.cli.say import print
 from ragworthy.errors import Problem, usage_error
 from ragworthy.files import read_bytes, write_whole
 from ragworthy.gates import EACH, Judged, name_of
+from ragworthy.history.commit import same_commit
+from ragworthy.history.taken import gold_of, label_of
 from ragworthy.names import Exit, Verdict
+from ragworthy.policy.kept import BLESSED
 from ragworthy.proof import bundle, signing, zipped
 from ragworthy.report import receipt
 from ragworthy.report.part import attempted
@@ -20,6 +24,7 @@ from ragworthy.report.show import plural
 
 if TYPE_CHECKING:
     from ragworthy.proof.signing import Signed
+    from ragworthy.proof.stored import Compared
 
 
 def verify(given: argparse.Namespace) -> int:
@@ -67,7 +72,11 @@ def _shown(given: argparse.Namespace, path: Path, checked: receipts.Checked, sai
     if checked.agrees and checked.run is not None:
         lines += [_waiver(one, today) for one in _waived(checked)]
         lines += [_signer(said)] if said.by else []
-        if given.expect and checked.verdict != given.expect:
+        named = checked.request.commit if checked.request is not None else ""
+        if given.commit and not (named and same_commit(named, given.commit)):
+            code = Exit.NO_SHIP
+            ending = f"verified, but the commit is {named or 'not known'}, not {given.commit}"
+        elif given.expect and checked.verdict != given.expect:
             code, ending = Exit.NO_SHIP, f"verified, but the verdict is {checked.verdict}, not {given.expect}"
         elif given.expect == Verdict.SHIP and expired:
             code = Exit.NO_SHIP
@@ -79,7 +88,9 @@ def _shown(given: argparse.Namespace, path: Path, checked: receipts.Checked, sai
 
 
 def _signer(said: "Signed") -> str:
-    return "signed, but by whom was not asked: --signers FILE" if said.by == "unasked" else f"signed by {said.by}"
+    if said.by == "unasked":
+        return "a signature stands beside it and was not checked (--signers FILE)"
+    return f"signed by {said.by}"
 
 
 def _stored(where: str, path: Path, checked: receipts.Checked) -> receipts.Checked:
@@ -90,18 +101,30 @@ def _stored(where: str, path: Path, checked: receipts.Checked) -> receipts.Check
     given, _, _ = receipt.read(path)
     if given is None or checked.run is None or checked.request is None:
         return checked
-    store = open_store(where, create=False)
-    baseline = checked.request.baseline
-    found = stored.problems(store, checked.run.report, given, read_bytes(path), baseline)
+    store = open_store(where, reads=True)
+    found = stored.problems(store, checked.run.report, given, read_bytes(path), _compared(checked))
     if found:
         return checked._replace(differences=list(map(str, found)))
     return checked._replace(notes=(*checked.notes, f"store: {store.place} is whole, and has this run"))
+
+
+def _compared(checked: receipts.Checked) -> "Compared | None":
+    """The baseline, with the name under which the policy wants it blessed."""
+    from ragworthy.proof.stored import Compared
+
+    found = checked.baseline
+    if found is None or found.path is None:
+        return None
+    named = found.said is not None and found.said.startswith(BLESSED) and not found.from_command_line
+    return Compared(found.path, (found.said or "").removeprefix(BLESSED) if named else "")
 
 
 def _not_found(checked: receipts.Checked, what: str) -> tuple[list[str], Exit, str]:
     if checked.gone:
         return checked.differences, Exit.USAGE, "cannot be verified: inputs are not here"
     ending = f"not verified: {what} says {checked.verdict}, but it does not re-derive"
+    if checked.verdict == "":
+        ending = f"not verified: {what} has no receipt"
     return checked.differences, Exit.NO_SHIP, ending
 
 
@@ -114,6 +137,8 @@ def _found(checked: receipts.Checked) -> tuple[list[str], Exit, str]:
     lines += [f"not valid: {reason}" for reason in report["invalid"]]
     for one in report["provenance"].get("plugins", []):
         lines.append(f"ran the code of the plugin {' '.join(one.values())}")
+    if checked.baseline is not None and checked.baseline.from_command_line:
+        lines.append(_overridden(checked.baseline))
     if request.unfrozen:
         lines.append("--unfrozen: the gold set did not have to be the frozen one")
     if request.allow_gold_errors:
@@ -121,7 +146,21 @@ def _found(checked: receipts.Checked) -> tuple[list[str], Exit, str]:
     told = "attempts: not counted" if request.attempts is None else attempted(request.attempts.told())
     inputs = plural(checked.inputs, "input")
     ending = f"verified: {checked.verdict} re-derives byte for byte from {inputs}"
-    return [*lines, told], Exit.SHIP, ending
+    return [*lines, *_about(report, request), told], Exit.SHIP, ending
+
+
+def _overridden(baseline: receipts.Compared) -> str:
+    instead = f"the policy's {baseline.said}" if baseline.said else "none, which is what the policy has"
+    return f"--baseline: compared with {baseline.written} in place of {instead}"
+
+
+def _about(report: Mapping[str, Any], request: flow.Request) -> list[str]:
+    """What was judged: an old bundle is known by its commit, gold set or policy."""
+    label = label_of(report)
+    gold, policy = gold_of(report), report["provenance"].get("policy", {}).get("sha256")
+    lines = [f"commit: {request.commit or 'not known'}"]
+    lines += [f"gold set: sha256 {gold}{f' ({label})' if label else ''}"] if gold else []
+    return [*lines, f"policy: sha256 {policy}"] if policy else lines
 
 
 def _waived(checked: receipts.Checked) -> list[Judged]:

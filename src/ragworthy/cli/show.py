@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ragworthy import flow, showing
 from ragworthy.cli.flags import value_of
-from ragworthy.cli.outputs import coloured, keep_inputs
+from ragworthy.cli.keep import blessed_of
+from ragworthy.cli.outputs import coloured, keep_inputs, tell_code
 from ragworthy.cli.say import print
 from ragworthy.cli.say import show as show_text
 from ragworthy.cli.taken import shown_request
@@ -53,7 +54,9 @@ def _found(given: argparse.Namespace) -> showing.Seen:
     if given.run:
         return _of_run(given)
     path = find_policy(given.config)
-    requests = flow.from_policy(load_policy(path, SUITES, today=date.today()))
+    policy = load_policy(path, SUITES, today=date.today())
+    requests = flow.from_policy(policy, blessed=blessed_of(policy, given.store))
+    tell_code(requests)
     return _looked(given, _only(given, requests, str(path)), f"policy {shown_path(path)}")
 
 
@@ -115,6 +118,7 @@ def _of_run(given: argparse.Namespace) -> showing.Seen:
     home = home_of(given.config)
     path = fetched(given.run, home, given.store) if is_stored(given.run) else Path(given.run)
     run = given_run.open_run(path)
+    tell_code(run.requests)
     source = f"run {given.run if is_stored(given.run) else shown_path(path)}"
     lost = {suite: one for suite, one in run.lost.items() if given.suite_name in (None, suite)}
     requests = [one for one in run.requests if given.suite_name in (None, one.suite)]

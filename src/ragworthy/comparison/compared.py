@@ -60,7 +60,8 @@ def compare(a: Run, b: Run, known: Mapping[str, Metric], texts: Texts = no_texts
     whole = not joined.only_old and not joined.only_new
     pairs = {name: one for name in _names(a, b) if (one := _pair(name, a, b, joined, known, whole)) is not None}
     tested = _tested(pairs, seed)
-    corrected = dict(zip(tested, holm([one.p for one in tested.values()]), strict=True))
+    family = [name for name in tested if _is_changed(pairs[name])]
+    corrected = dict(zip(family, holm([tested[name].p for name in family]), strict=True))
     flips = _flips(joined, texts)
     return Suite(
         metrics={name: _number(one, tested.get(name), corrected.get(name)) for name, one in pairs.items()},
@@ -73,6 +74,11 @@ def compare(a: Run, b: Run, known: Mapping[str, Metric], texts: Texts = no_texts
         changed=len(_changed(joined) | flips.every),
         notes=[] if whole else ["the runs do not have the same questions: values are those of the questions in both"],
     )
+
+
+def _is_changed(one: Pair) -> bool:
+    """Whether chance could call a metric changed; one in which nothing did costs the others nothing."""
+    return not isinstance(one.found, str) and any(one.found.column.values())
 
 
 def _changed(joined: Pairs) -> set[int]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 SHOWN = 60
+OTHER_GOLD = "it was scored on another gold set"
 FREE = ("slices",)
 """Settings that never matter."""
 FREE_OF_BASELINES = ("k", "reranker", "loads")
@@ -74,7 +75,7 @@ def of_baseline(earlier: Made, now: Made) -> str | None:
     """
     reasons = [one.what for one in unlike(earlier, now)]
     if "gold" in reasons:
-        return "it was scored on another gold set"
+        return OTHER_GOLD
     if "profile" in reasons:
         return "it was scored with another profile"
     if weak := unsound(earlier):

@@ -98,7 +98,7 @@ def interval_of(pair: Pair) -> Interval | None:
     metric, found = pair.metric, pair.found
     if metric is None or isinstance(found, str) or pair.difference is None or method_of(metric) == EXCEEDANCE:
         return None
-    if not any(found.column.values()) and found.interval is not None:
+    if not found.moved:
         return _unchanged(metric, found)
     if found.interval is None or metric.highest is None:
         return found.interval
@@ -106,8 +106,8 @@ def interval_of(pair: Pair) -> Interval | None:
 
 
 def _unchanged(metric: Metric, found: Difference) -> Interval | None:
-    """Nothing changed among so many clusters: what may change all the same, where there is a greatest value."""
+    """Nothing changed among so many cases: what may change all the same, where there is a greatest value."""
     if metric.highest is None:
         return None
-    bound = bounds.tango(0, 0, found.clusters, TWO_SIDED)
+    bound = bounds.tango(0, 0, found.cases, TWO_SIDED)
     return Interval(bound.low * metric.highest, bound.high * metric.highest)

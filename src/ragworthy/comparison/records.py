@@ -33,7 +33,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     method: str | None
     """mcnemar, swap (both exact), clusters (documents swapped) or exceedance."""
     holm: float | None
-    """The p-value, corrected for all metrics of the suite by Holm's method."""
+    """The p-value, corrected for all metrics of the suite that changed by Holm's method; null where nothing did."""
     without: str | None = None
     """Why there is no test."""
 

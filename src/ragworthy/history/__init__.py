@@ -24,8 +24,12 @@ if TYPE_CHECKING:
     from ragworthy.history.store import Store
 
 
-def open_store(where: str | Path | Place, *, create: bool = True, now: Callable[[], str] | None = None) -> "Store":
-    """Open a store: a path, postgresql://…, or what `find_place` found. `create` makes a file that is not there."""
+def open_store(
+    where: str | Path | Place, *, create: bool = True, now: Callable[[], str] | None = None, reads: bool = False
+) -> "Store":
+    """Open a store: a path, postgresql://…, or what `find_place` found. `create` makes a file that is not there, and
+    one that only `reads` changes nothing at all.
+    """
     from ragworthy.history import store
 
-    return store.open_store(where, create=create, now=now or store.clock)
+    return store.open_store(where, create=create, now=now or store.clock, reads=reads)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.errors import data_error, usage_error
 from ragworthy.history.entries import Run
-from ragworthy.history.taken import exact_of
+from ragworthy.history.taken import exact_of, was_checked
+from ragworthy.history.unjudged import accepted, unjudged
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.report.show import plural
 from ragworthy.rows import Rows
@@ -25,15 +26,17 @@ class Ground(NamedTuple):
     runs: tuple[str, ...]
     """The runs of the same gold set, commit and suites, the blessed one among them."""
     flips: Mapping[str, str]
-    """By metric: how many of the questions change between two of the runs, as a fraction."""
+    """By metric: how many of the questions change between two of the runs, of how many, over all pairs."""
     warnings: tuple[str, ...]
+    accepted: str = ""
+    """What is accepted besides, where the run was INVALID for want of a baseline."""
 
 
 def ground(store: "Store", run: Run, *, single: bool) -> Ground:
     """Whether a run may be blessed, and what is known of it; refuses what no baseline can be."""
     report = store.report(run.id)
     _check(run, report, store)
-    alike = [one for one in store.runs(gold=run.gold_sha256, commit=run.commit) if _same(one, run)]
+    alike = [one for one in store.runs(gold=run.gold_sha256, commit=run.commit) if _same(store, one, run)]
     times = len(alike) + sum(_repeats(store, one) - 1 for one in alike)
     if times < ENOUGH and not single:
         known = plural(times, "run")
@@ -42,22 +45,31 @@ def ground(store: "Store", run: Run, *, single: bool) -> Ground:
             "pipeline again and gate it, or give --single where it answers the same every time"
         )
         raise usage_error(message, code="RW-H09")
+    settings = {suite: body["settings"] for suite, body in report["suites"].items()}
     flips = flip_rates(store, alike)
     warnings = _warnings(run, _best(store, run, alike, report), len(alike))
-    return Ground(tuple(one.id for one in alike), {name: str(share) for name, share in flips.items()}, warnings)
+    told = {
+        name: counted(*both)
+        for name, both in flips.items()
+        if all(was_checked(name, one) for suite, one in settings.items() if name.startswith(f"{suite}."))
+    }
+    return Ground(tuple(one.id for one in alike), told, warnings, accepted(report))
 
 
 def _check(run: Run, report: Mapping[str, Any], store: "Store") -> None:
-    if run.verdict == "INVALID":
-        raise data_error("RW-H10", "expected a run with a verdict, got one that is INVALID", where=str(store.place))
+    if run.verdict == "INVALID" and not unjudged(report):
+        message = f"expected a run with a verdict, got one that is INVALID ({'; '.join(report['invalid'][:3])})"
+        raise data_error("RW-H10", message, where=str(store.place))
     for suite, body in report["suites"].items():
         if body["frozen"] in ("unfrozen", "broken"):
             message = f"expected a run on the frozen gold set, got one whose set was not it ({suite})"
             raise data_error("RW-H10", message, where=str(store.place))
 
 
-def _same(one: Run, run: Run) -> bool:
-    return one.suites == run.suites and one.verdict != "INVALID" and one.index_hash == run.index_hash
+def _same(store: "Store", one: Run, run: Run) -> bool:
+    if one.suites != run.suites or one.index_hash != run.index_hash:
+        return False
+    return one.verdict != "INVALID" or bool(unjudged(store.report(one.id, rows=False)))
 
 
 def _repeats(store: "Store", run: Run) -> int:
@@ -66,9 +78,18 @@ def _repeats(store: "Store", run: Run) -> int:
     return min((min((one for one in rows.runs if one), default=1) for rows in found), default=1)
 
 
-def flip_rates(store: "Store", runs: Sequence[Run]) -> dict[str, Fraction]:
-    """For each metric the share of questions on which two of the runs differ, over all pairs. A report that pools runs
-    has such pairs inside of it.
+def counted(changed: Fraction, cases: int) -> str:
+    """So many of so many, as they were counted; a share of pairs inside of a report may be no whole number.
+
+    >>> counted(Fraction(4), 120), counted(Fraction(2, 3), 40)
+    ('4/120', '1/60')
+    """
+    return f"{changed}/{cases}" if changed.denominator == 1 else str(changed / cases)
+
+
+def flip_rates(store: "Store", runs: Sequence[Run]) -> dict[str, tuple[Fraction, int]]:
+    """For each metric on how many questions two of the runs differ, and of how many, over all pairs. A report that
+    pools runs has such pairs inside of it.
     """
     found: dict[str, tuple[Fraction, int]] = {}
     for suite in dict.fromkeys(suite for run in runs for suite in run.suites):
@@ -78,7 +99,7 @@ def flip_rates(store: "Store", runs: Sequence[Run]) -> dict[str, Fraction]:
             for metric, (changed, cases) in counts.items():
                 before = found.get(metric, (Fraction(0), 0))
                 found[metric] = (before[0] + changed, before[1] + cases)
-    return {metric: changed / cases for metric, (changed, cases) in sorted(found.items()) if cases}
+    return {metric: both for metric, both in sorted(found.items()) if both[1]}
 
 
 def pooled_flips(rows: Rows) -> dict[str, tuple[Fraction, int]]:
@@ -143,6 +164,6 @@ def _warnings(run: Run, best: bool, alike: int) -> tuple[str, ...]:
             f"this is the best of {alike} runs: part of that is luck, and the next run will look worse than it is. "
             "Bless the first or the middle one"
         )
-    if run.verdict != "SHIP":
+    if run.verdict not in ("SHIP", "INVALID"):  # what is accepted of an INVALID one is said by itself
         found.append(f"the verdict of this run is {run.verdict}")
     return tuple(found)

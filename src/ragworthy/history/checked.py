@@ -24,11 +24,20 @@ def problems(connection: Connection, heads: Sequence[str] = ()) -> list[str]:
     said = [(one, json.loads(one.body)) for one in links if link_hash(*one[:4]) == one.hash]  # others are named above
     return [
         *found,
-        *_runs(connection, said),
+        *_runs(connection, said, {one.id: one for one in connection.execute(select(t.RUNS))}),
         *_attempts(connection, said),
         *_blessings(connection, said),
         *_signatures(connection, said),
     ]
+
+
+def blessed_problems(connection: Connection, run: str) -> list[str]:
+    """What is wrong with the ledger, with any blessing, or with one run."""
+    links = [Link(*one) for one in connection.execute(select(t.LEDGER).order_by(t.LEDGER.c.number))]
+    said = [(one, json.loads(one.body)) for one in links if link_hash(*one[:4]) == one.hash]
+    mine = [(entry, body) for entry, body in said if run in (body.get("run"), *body.get("runs", ()))]
+    rows = connection.execute(select(t.RUNS).where(t.RUNS.c.id == run))
+    return [*_chain(links), *_blessings(connection, said), *_runs(connection, mine, {one.id: one for one in rows})]
 
 
 def _chain(links: Sequence[Link]) -> Iterator[str]:
@@ -48,11 +57,10 @@ def _chain(links: Sequence[Link]) -> Iterator[str]:
 Said = list[tuple[Link, dict[str, Any]]]
 
 
-def _runs(connection: Connection, said: Said) -> Iterator[str]:
+def _runs(connection: Connection, said: Said, there: dict[str, Any]) -> Iterator[str]:
     gone = {run for entry, body in said if entry.kind == "prune" for run in body["runs"]}
     again = {body["run"]: entry.number for entry, body in said if entry.kind == "run"}  # pruned, then added again
-    there = {one.id: one for one in connection.execute(select(t.RUNS))}
-    late = {body["run"]: body["receipt"] for entry, body in said if entry.kind == "receipt"}
+    late: dict[str, str] = {body["run"]: body["receipt"] for entry, body in said if entry.kind == "receipt"}
     last_pruned = {run: entry.number for entry, body in said if entry.kind == "prune" for run in body["runs"]}
     for entry, body in said:
         if entry.kind != "run" or again[body["run"]] != entry.number:

@@ -21,6 +21,31 @@ VARIABLES = (
 """Ours, then GitHub, GitLab, Azure, Bitbucket, Buildkite, CircleCI, Jenkins and Travis."""
 _WAIT = 10
 _COMMIT = re.compile(r"[0-9A-Za-z._/+-]{1,200}")
+SHORTEST = 7
+"""So many signs of a hash name a commit."""
+_HASH = re.compile(rf"[0-9A-Fa-f]{{{SHORTEST},64}}")
+
+
+def spelled(commit: str) -> str:
+    """A commit as it is kept: blanks around it do not matter, and for a hash capitals do not either.
+
+    >>> spelled(" 5F0C2E1a "), spelled("Release-7")
+    ('5f0c2e1a', 'Release-7')
+    """
+    commit = commit.strip()
+    return commit.lower() if _HASH.fullmatch(commit) else commit
+
+
+def same_commit(one: str, other: str) -> bool:
+    """Whether two spellings mean the same commit: a hash may be cut to seven signs.
+
+    >>> same_commit("5f0c2e1", "5F0C2E1A99"), same_commit("5f0c2e", "5f0c2e1a"), same_commit("main", "main2")
+    (True, False, False)
+    """
+    one, other = spelled(one), spelled(other)
+    if _HASH.fullmatch(one) and _HASH.fullmatch(other):
+        return one.startswith(other) or other.startswith(one)
+    return one == other
 
 
 def commit_of(folder: Path, environment: Mapping[str, str] = os.environ) -> str:

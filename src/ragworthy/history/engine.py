@@ -20,10 +20,10 @@ _LOCK = 0x726167776F7274  # "ragwort": the advisory lock of writers
 _BEGINNING = b"SQLite format 3\x00"
 
 
-def connect(place: Place, *, now: Callable[[], str], create: bool = True) -> Engine:
-    """The engine of a store, at the newest schema."""
+def connect(place: Place, *, now: Callable[[], str], create: bool = True, reads: bool = False) -> Engine:
+    """The engine of a store, at the newest schema; one that only `reads` writes nothing, no schema either."""
     with explained(place):
-        engine = _file(place, create) if place.path is not None else _server(place)
+        engine = _file(place, create, reads) if place.path is not None else _server(place)
         while True:
             with reading(engine) as connection:
                 version = migrations.version_of(connection)
@@ -32,23 +32,30 @@ def connect(place: Place, *, now: Callable[[], str], create: bool = True) -> Eng
                 raise data_error("RW-H05", message, where=str(place))
             if version == migrations.VERSION:
                 return engine
+            if version == 0 and not create:
+                raise data_error("RW-H01", "expected a store, got a database without one", where=str(place))
+            if reads:
+                message = f"expected a store of version {migrations.VERSION}, got version {version}: "
+                raise data_error("RW-H04", f"{message}'ragworthy history list' brings it up to date", where=str(place))
             with writing(engine) as connection:
                 if migrations.version_of(connection) == version:  # or somebody else was here first
                     migrations.step(connection, version + 1, now())
 
 
-def _file(place: Place, create: bool) -> Engine:
+def _file(place: Place, create: bool, reads: bool = False) -> Engine:
     path = place.path
     assert path is not None  # noqa: S101 - whoever calls has looked
     if not path.exists() and not create:
         raise data_error("RW-H01", "expected a store, got nothing at this path", where=str(place))
     if path.exists():
         _check_file(place)
+        if not create and not path.stat().st_size:
+            raise data_error("RW-H01", "expected a store, got an empty file", where=str(place))
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
     url = URL.create("sqlite", database=str(path))  # no text: a path may have any sign in it
     engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": WAIT, "check_same_thread": False})
-    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "connect", _prepare_reading if reads else _prepare)
     event.listen(engine, "begin", _begin)
     return engine
 
@@ -78,6 +85,13 @@ def _prepare(connection: Any, _: object) -> None:
             time.sleep(0.05)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute(f"PRAGMA busy_timeout = {WAIT * 1000}")
+
+
+def _prepare_reading(connection: Any, _: object) -> None:
+    """Nothing is written, not even the mode of the journal."""
+    connection.isolation_level = None
+    connection.execute("PRAGMA query_only = ON")
     connection.execute(f"PRAGMA busy_timeout = {WAIT * 1000}")
 
 

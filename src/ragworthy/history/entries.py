@@ -48,7 +48,9 @@ class Summary(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One try to get past the gates on a gold set and a commit. Each one seals the one before it; no clock is in it."""
+    """One try to get past the gates on a gold set and a commit. Each one seals the one before it; no clock is in it.
+    Gold set and commit are those of the first try; whatever counts as the same set or commit follows it.
+    """
 
     gold_sha256: str
     commit: str
@@ -122,9 +124,10 @@ def run_id(report_sha256: str, commit: str) -> str:
 
 
 def next_attempt(
-    earlier: Sequence[Attempt], *, gold_sha256: str, commit: str, report_sha256: str, verdict: str
+    earlier: Sequence[Attempt], *, gold_sha256: str, commit: str, report_sha256: str, verdict: str, run: str = ""
 ) -> Attempt:
     """The attempt that follows earlier ones on the same gold set and commit; the same run again is the same attempt.
+    `run` is its id where its commit is spelled in another way than that of the first attempt.
 
     >>> first = next_attempt([], gold_sha256="g", commit="c", report_sha256="r", verdict="NO-SHIP")
     >>> first.number, first.previous, attempt_hash(first) == first.hash
@@ -133,8 +136,8 @@ def next_attempt(
     >>> second.number, second.previous == first.hash
     (2, True)
     """
-    run = run_id(report_sha256, commit)
-    known = next((one for one in earlier if one.run == run), None)
+    run = run or run_id(report_sha256, commit)
+    known = next((one for one in earlier if one.report_sha256 == report_sha256), None)
     if known is not None:
         return known
     previous = earlier[-1].hash if earlier else ""

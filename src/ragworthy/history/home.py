@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ragworthy.errors import RagworthyError, data_error, usage_error
 from ragworthy.files import check_inside, check_ours, write_whole
-from ragworthy.history.places import Place, find_place, named_by
+from ragworthy.history.places import Place, chosen, find_place, named_by
 from ragworthy.load.checker import load_toml
 from ragworthy.names import REPORT_SCHEMA
 from ragworthy.policy.kept import BLESSED, blessed_path, is_name
@@ -57,7 +57,7 @@ def opened(given: str | None, config: str | None = None, *, create: bool = False
     """The store that somebody means; the policy is read only where nothing nearer names one."""
     from ragworthy.history.store import open_store
 
-    if given or named_by(os.environ):
+    if chosen(given) or named_by(os.environ):
         return open_store(find_place(given, Path()), create=create)
     return open_store(home_of(config).place(None), create=create)
 
@@ -72,31 +72,72 @@ def is_stored(written: str) -> bool:
 
 
 def as_baseline(store: "Store", run: str, blessed: "Blessing | None") -> bytes:
-    """The report of a run as a file to compare with, with how many questions change between runs like it."""
+    """The report of a run as a file to compare with, with how many questions change between runs like it; and with
+    what was accepted where it is INVALID for want of a baseline alone.
+    """
+    from ragworthy.history.unjudged import accepted
+
     report = store.report(run)
-    return json_text(
-        report | ({"flips": dict(blessed.flips)} if blessed is not None and blessed.flips else {})
-    ).encode()
+    if blessed is None:
+        return json_text(report).encode()
+    told = {"flips": dict(blessed.flips), "accepted": accepted(report)}
+    return json_text(report | {key: one for key, one in told.items() if one}).encode()
 
 
 def fetched(written: str, home: Home, given: str | None = None) -> Path:
     """The report of `history:NAME`, `history:RUN` or `commit:SHA` as a file, which receipts and later looks can name.
 
-    The store has the last word. Without one, the file that was written before is taken.
+    It comes from the store, each time: a file that was written before, and that anybody can change, is replaced.
     """
-    from ragworthy.history.store import open_store
-
     name = written.removeprefix(BLESSED)
     if not is_name(name.removeprefix(COMMIT)):
         raise usage_error(f"expected {BLESSED}NAME, {BLESSED}RUN or {COMMIT}SHA, got {written[:60]}")
-    path, place = blessed_path(home.folder, name.removeprefix(COMMIT)), home.place(given)
-    if place.path is not None and not place.path.exists():
-        if not path.is_file():
-            message = f"expected a blessed run called {name}, got no history"
-            raise data_error("RW-H08", message, where=str(path))
-        return path
-    store = open_store(place, create=False)
-    data = as_baseline(store, store.find(name).id, store.baseline(name))
+    store = _store_of(home, given)
+    if store is None:
+        message = f"expected a run called {name}, got no history"
+        raise data_error("RW-H08", message, where=str(home.place(given)))
+    return _written(store, store.find(name).id, name, home)
+
+
+def blessed_file(written: str, home: Home, given: str | None = None) -> Path | None:
+    """The report of the run that a policy names as its baseline (`history:NAME`); None where none is blessed so."""
+    name = written.removeprefix(BLESSED)
+    store = _store_of(home, given)
+    blessed = store.baseline(name) if store is not None else None
+    return _written(store, blessed.run, name, home) if store is not None and blessed is not None else None
+
+
+def blessed_at(policy: Path) -> Path | None:
+    """The same for the policy of a file; None, too, where it names a file or nothing."""
+    home = home_of(str(policy))
+    named = home.baseline or ""
+    return blessed_file(named, home) if named.startswith(BLESSED) else None
+
+
+def why_unblessed(written: str, home: Home, given: str | None = None) -> str:
+    """Where a baseline was looked for, and that a file that was written before does not take its place."""
+    name, place = written.removeprefix(BLESSED), home.place(given)
+    there = place.path is None or place.path.exists()
+    told = f"{place} has no run that is blessed as {name}" if there else f"there is no history at {place}"
+    old = blessed_path(home.folder, name)
+    copy = f"; {old} is a copy that nothing vouches for, and is not used" if old.is_file() else ""
+    again = "restore the history, or bless a run again" if copy else "bless a run when there is one"
+    return f"history: {told}{copy}: nothing is compared; {again}"
+
+
+def _store_of(home: Home, given: str | None) -> "Store | None":
+    from ragworthy.history.store import open_store
+
+    place = home.place(given)
+    return None if place.path is not None and not place.path.exists() else open_store(place, create=False)
+
+
+def _written(store: "Store", run: str, name: str, home: Home) -> Path:
+    """The report of a run as a file beside the policy; refused where the store was changed behind its ledger."""
+    if wrong := store.check_blessed(run):
+        raise data_error("RW-R07", wrong[0], where=str(store.place))
+    path = blessed_path(home.folder, name.removeprefix(COMMIT))
+    data = as_baseline(store, run, store.baseline(name))
     check_inside(path, home.folder, "the baseline")
     check_ours(path, lambda start: REPORT_SCHEMA.encode() in start)
     if not path.is_file() or path.read_bytes() != data:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragworthy.errors import data_error
 from ragworthy.files import check_inside, check_ours, read_text, write_whole
+from ragworthy.history.taken import gold_of
 from ragworthy.names import REPORT_SCHEMA
 from ragworthy.safe import json_text
 
@@ -64,7 +65,7 @@ def entry_of(report: Mapping[str, Any], added: "Added", at: str, head: str) -> d
         "run": added.run,
         "at": at,
         "commit": attempt.commit or None,
-        "gold_sha256": attempt.gold_sha256 or None,
+        "gold_sha256": gold_of(report) or None,
         "gates_sha256": report["provenance"].get("policy", {}).get("sha256"),
         "verdict": report["verdict"],
         "pass": report["verdict"] == "SHIP",

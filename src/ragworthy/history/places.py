@@ -11,7 +11,7 @@ from ragworthy.files import check_inside
 USUAL = ".ragworthy/history.db"
 VARIABLE = "RAGWORTHY_STORE"
 OFF = "off"
-"""With this in the variable, gates keep nothing."""
+"""With this in the variable, or after --store, gates keep nothing."""
 POSTGRESQL = ("postgresql", "postgres")
 
 
@@ -57,11 +57,27 @@ def named_by(environment: Mapping[str, str]) -> str | None:
     return written if written and written != OFF else None
 
 
+def chosen(given: str | None) -> str | None:
+    """The store that --store names; `off` names none, as in the variable.
+
+    >>> chosen("runs.db"), chosen("off"), chosen(None)
+    ('runs.db', None, None)
+    """
+    if given is not None and not given.strip():
+        raise usage_error("--store: expected a file, postgresql://… or off, got nothing")
+    return given if given != OFF else None
+
+
+def is_off(given: str | None, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether gates keep nothing: --store says so, or the environment where no store is named."""
+    return given == OFF or (chosen(given) is None and environment.get(VARIABLE) == OFF)
+
+
 def find_place(
     given: str | None, folder: Path, named: str | None = None, environment: Mapping[str, str] = os.environ
 ) -> Place:
     """The store to use. A path that a policy names stays inside of the policy's folder."""
-    if written := given or named_by(environment):
+    if written := chosen(given) or named_by(environment):
         return place_of(written)
     place = place_of(named) if named else Place(Path(USUAL))
     if place.path is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ragworthy.comparison import likeness
 from ragworthy.errors import usage_error
 from ragworthy.history.entries import Run
+from ragworthy.history.unjudged import unjudged
 from ragworthy.load.baseline import load_report, suites_in
 from ragworthy.rows import Rows
 from ragworthy.stats import ratio
@@ -67,11 +68,12 @@ def from_store(store: "Store", runs: Sequence[Run], suite: str) -> list[Point]:
 
 
 def _of_run(store: "Store", run: Run, suite: str) -> Point:
-    body = store.report(run.id, rows=False)["suites"][suite]
+    report = store.report(run.id, rows=False)
+    body = report["suites"][suite]
     exact = {one.metric: one.exact for one in store.summaries(run.id) if one.suite == suite and not one.slice}
     return Point(
         name=run.id,
-        verdict=run.verdict,
+        verdict="" if unjudged(report) else run.verdict,  # its own numbers are sound
         gold=next((one["sha256"] for one in body["inputs"] if one["role"] == "gold"), None),
         label=run.gold_label,
         profile=body["profile"],

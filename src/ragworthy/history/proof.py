@@ -6,15 +6,17 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.differences import Difference, difference, pair
+from ragworthy.differences import PLAIN, Difference, difference, pair
 from ragworthy.errors import data_error, usage_error
 from ragworthy.history.points import Point
+from ragworthy.history.pooled import parts, pooled, rate
+from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.paired.exact import evalue
 from ragworthy.paired.family import e_holm
 from ragworthy.proofs import prove
 from ragworthy.proving import Proving
-from ragworthy.rows import Rows, Word
+from ragworthy.rows import Rows
 
 ALPHA = 0.05
 
@@ -66,43 +68,6 @@ def _gate(metric: str) -> g.Gate:
     return g.Gate(metric, g.DROP, "0")
 
 
-# several runs as one
-
-
-def pooled(runs: Sequence[Rows]) -> Rows:
-    """The rows of several runs as one: the word of a question is the mean over the runs in which it is a case."""
-    first = runs[0]
-    if len(runs) == 1:
-        return first
-    places = [one.places() for one in runs]
-    qids = [qid for qid in first.qids if all(qid in one for one in places)]
-    at = [[one[qid] for one in places] for qid in qids]
-    mine = [nths[0] for nths in at]
-    names = [name for name in first.words if all(name in one.words for one in runs)]
-    words = {
-        name: tuple(_mean([runs[k].words[name][nth] for k, nth in enumerate(nths)]) for nths in at) for name in names
-    }
-    return Rows(
-        tuple(qids),
-        tuple(first.clusters[nth] for nth in mine),
-        tuple(first.labels[nth] for nth in mine),
-        tuple(first.causes[nth] for nth in mine),
-        tuple(sum(runs[k].runs[nth] for k, nth in enumerate(nths)) for nths in at),
-        tuple(first.slices[nth] for nth in mine),
-        words,
-    )
-
-
-def _mean(words: Sequence[Word]) -> Word:
-    there = [word for word in words if word is not None]
-    if not there:
-        return None
-    if any(isinstance(word, tuple) for word in there):
-        parts = [word if isinstance(word, tuple) else (int(word), 1) for word in there]
-        return sum(part for part, _ in parts), sum(whole for _, whole in parts)
-    return sum((Fraction(word) for word in there), Fraction(0)) / len(there)  # type: ignore[arg-type]
-
-
 # where it fell
 
 
@@ -114,7 +79,7 @@ class Fall(NamedTuple):
     split: int
     """The first point after the fall."""
     before: Fraction | None
-    """The mean over the runs before it."""
+    """The mean over the runs before it: of all their cases together, which is what is tested."""
     after: Fraction | None
     worse: tuple[str, ...]
     """The questions that are worse after it, those that lost most first."""
@@ -141,7 +106,8 @@ def fall(metric: str, line: Sequence[Point]) -> Fall:
     rows = _all_rows(metric, line)
     values = [one.metrics.get(metric) for one in line]
     split = _place(values, 1 if known.better == "higher" else -1)
-    most = _split(metric, known, rows, split)
+    sides = pooled(rows[:split], rows[split:])
+    most = _between(metric, known, *sides)
     p = prove({metric: most}, Proving())[metric].p
     alone = difference(_gate(metric), known, pair(rows[split - 1], rows[split]))
     assert isinstance(alone, Difference)  # noqa: S101 - the pooled runs had one
@@ -149,9 +115,9 @@ def fall(metric: str, line: Sequence[Point]) -> Fall:
         metric,
         tuple(line),
         split,
-        _middle(values[:split]),
-        _middle(values[split:]),
-        _worse(metric, known, rows, split),
+        _mean(metric, known, sides[0], values[:split]),
+        _mean(metric, known, sides[1], values[split:]),
+        _worse(metric, known, *sides),
         most.better,
         p,
         min(1.0, p * (len(rows) - 1)),
@@ -172,11 +138,18 @@ def _all_rows(metric: str, line: Sequence[Point]) -> list[Rows]:
     return found
 
 
-def _split(metric: str, known: Metric, rows: Sequence[Rows], split: int) -> Difference:
-    found = difference(_gate(metric), known, pair(pooled(rows[:split]), pooled(rows[split:])))
+def _between(metric: str, known: Metric, before: Rows, after: Rows) -> Difference:
+    found = difference(_gate(metric), known, pair(before, after))
     if isinstance(found, str):
         raise data_error("RW-H14", f"expected a metric that single questions speak of, got {metric}: {found}")
     return found
+
+
+def _mean(metric: str, known: Metric, side: Rows, values: Sequence[Fraction | None]) -> Fraction | None:
+    """The number of the runs of a side together; of counts and percentiles the mean of the runs."""
+    if known.kind in PLAIN or percent_of(known.kind) is not None:
+        return _middle(values)
+    return rate(side.words[metric])
 
 
 def _place(values: Sequence[Fraction | None], sign: int) -> int:
@@ -201,20 +174,22 @@ def _middle(values: Sequence[Fraction | None]) -> Fraction | None:
     return sum(there, Fraction(0)) / len(there) if there else None
 
 
-def _worse(metric: str, known: Metric, rows: Sequence[Rows], split: int) -> tuple[str, ...]:
-    """The questions whose word got worse, those that lost most first."""
-    before, after = pooled(rows[:split]), pooled(rows[split:])
-    places, sign = before.places(), 1 if known.better == "higher" else -1
-    lost: dict[str, Fraction] = {}
-    for nth, qid in enumerate(after.qids):
-        one, other = before.words[metric][places[qid]] if qid in places else None, after.words[metric][nth]
-        if one is not None and other is not None:
-            lost[qid] = sign * (_value(one) - _value(other))
-    return tuple(sorted((qid for qid in lost if lost[qid] > 0), key=lambda qid: (-lost[qid], after.qids.index(qid))))
+def _worse(metric: str, known: Metric, before: Rows, after: Rows) -> tuple[str, ...]:
+    """The questions that took something away from the number, those that took most first."""
+    sign, places = 1 if known.better == "higher" else -1, before.places()
+    both = [(qid, before.words[metric][places[qid]], word) for qid, word in zip(after.qids, after.words[metric],
+            strict=True) if qid in places]  # fmt: skip
+    counted = known.kind not in PLAIN and percent_of(known.kind) is None
+    mean = rate([word for _, *words in both for word in words]) if counted else None
+    lost = {qid: sign * (_weight(old, mean) - _weight(new, mean)) for qid, old, new in both}
+    order = {qid: nth for nth, qid in enumerate(lost)}
+    return tuple(sorted((qid for qid in lost if lost[qid] > 0), key=lambda qid: (-lost[qid], order[qid])))
 
 
-def _value(word: Any) -> Fraction:
-    return Fraction(word[0], word[1] or 1) if isinstance(word, tuple) else Fraction(word)
+def _weight(word: Any, mean: Fraction | None) -> Fraction:
+    """What a question adds to the number: its part, less what the mean question would have of its whole."""
+    part, whole = map(Fraction, parts(word))
+    return part - (mean or 0) * whole
 
 
 def neighbours(found: Fall) -> tuple[Point, Point]:

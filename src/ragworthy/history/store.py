@@ -12,7 +12,8 @@ from sqlalchemy import Connection, Engine, delete, insert, select
 from ragworthy.errors import data_error
 from ragworthy.history import engine as database
 from ragworthy.history import tables as t
-from ragworthy.history.checked import problems
+from ragworthy.history.checked import blessed_problems, problems
+from ragworthy.history.commit import spelled
 from ragworthy.history.entries import (
     LEAST,
     Attempt,
@@ -26,7 +27,8 @@ from ragworthy.history.entries import (
     sha256,
 )
 from ragworthy.history.places import Place, place_of
-from ragworthy.history.taken import Taken, packed, take, together, unpacked
+from ragworthy.history.taken import Taken, gold_of, golds_of, packed, take, together, unpacked
+from ragworthy.history.tries import attempts_on, tried
 from ragworthy.rows import Rows, decoded
 
 
@@ -59,20 +61,21 @@ class Store:
         self, report: Mapping[str, Any], *, commit: str = "", receipt: bytes | None = None, at: str | None = None
     ) -> Added:
         """Keep a run. When this returns, it is there to stay; the same run again changes nothing."""
-        taken = take(report, commit=commit, where="report")
+        taken = take(report, commit=spelled(commit), where="report")
         with database.explained(self.place), database.writing(self.engine) as connection:
-            earlier = _attempts(connection, taken.gold_sha256, commit)
-            known = next((one for one in earlier if one.run == taken.id), None)
-            there = connection.scalar(select(t.RUNS.c.id).where(t.RUNS.c.id == taken.id)) is not None
-            if there and known is not None:
-                self._late_receipt(connection, taken.id, receipt)
-                return Added(taken.id, known, new=False)
+            groups = tried(connection, taken.gold_sha256, taken.golds, taken.commit)
+            mine = [(one, group) for group in groups for one in group if one.report_sha256 == taken.report_sha256]
+            known, earlier = mine[0] if mine else (None, groups[0] if groups else [])
+            if known is not None and connection.scalar(select(t.RUNS.c.id).where(t.RUNS.c.id == known.run)):
+                self._late_receipt(connection, known.run, receipt)
+                return Added(known.run, known, new=False)
             attempt = next_attempt(
                 earlier,
-                gold_sha256=taken.gold_sha256,
-                commit=commit,
+                gold_sha256=earlier[0].gold_sha256 if earlier else taken.gold_sha256,
+                commit=earlier[0].commit if earlier else taken.commit,
                 report_sha256=taken.report_sha256,
                 verdict=taken.verdict,
+                run=taken.id,
             )
             self._insert(connection, taken, (attempt, known is None), receipt, at or self.now())
         return Added(taken.id, attempt, new=True)
@@ -168,7 +171,8 @@ class Store:
 
     def _of_commit(self, commit: str) -> Run:
         """The last run of a commit."""
-        found = [one for one in self.runs() if len(commit) >= LEAST and one.commit.startswith(commit)]
+        found = [one for one in self.runs() if commit and one.commit.startswith(commit)]
+        found = [one for one in found if one.commit == commit] or found
         if len({one.commit for one in found}) == 1:
             return found[-1]
         got = "none" if not found else "several"
@@ -197,6 +201,13 @@ class Store:
             body = connection.scalar(select(t.RECEIPTS.c.body).where(t.RECEIPTS.c.run == run))
             return unpacked(body) if body is not None else None
 
+    def sealed_receipts(self, run: str) -> set[str]:
+        """The hashes of receipts that the ledger has of a run, also of one that was pruned."""
+        ledger = t.LEDGER.c
+        asked = select(ledger.body).where(ledger.kind.in_(("run", "receipt")), ledger.body.contains(run))
+        said = self._each(asked, lambda one: json.loads(one[0]))
+        return {one["receipt"] for one in said if one["run"] == run and one["receipt"]}
+
     def summaries(self, run: str) -> list[Summary]:
         """The numbers of a run."""
         s = t.SUMMARIES.c
@@ -206,7 +217,18 @@ class Store:
     def attempts(self, gold_sha256: str, commit: str) -> list[Attempt]:
         """Every attempt on a gold set and a commit, in order; each one seals the one before it."""
         with database.explained(self.place), database.reading(self.engine) as connection:
-            return _attempts(connection, gold_sha256, commit)
+            return attempts_on(connection, gold_sha256, commit)
+
+    def attempts_with(self, run: str) -> list[Attempt]:
+        """The attempts that a run is one of, in order; none where it is not known."""
+        with database.explained(self.place), database.reading(self.engine) as connection:
+            found = connection.execute(select(t.ATTEMPTS).where(t.ATTEMPTS.c.run == run)).first()
+            return [] if found is None else attempts_on(connection, found.gold_sha256, found.commit_id)
+
+    def tried(self, report: Mapping[str, Any], commit: str) -> list[list[Attempt]]:
+        """The attempts on any gold set of a report and a commit, however either is spelled; most of them first."""
+        with database.explained(self.place), database.reading(self.engine) as connection:
+            return tried(connection, gold_of(report), golds_of(report), spelled(commit))
 
     def baseline(self, name: str) -> Blessing | None:
         """What a name stands for now."""
@@ -236,15 +258,22 @@ class Store:
         with database.explained(self.place), database.reading(self.engine) as connection:
             return problems(connection, heads)
 
+    def check_blessed(self, run: str) -> list[str]:
+        """What is wrong with the blessings, or with a run that is to be compared with; the rest is not looked at."""
+        with database.explained(self.place), database.reading(self.engine) as connection:
+            return blessed_problems(connection, run)
+
     def _each(self, asked: Any, make: Callable[[Any], Made]) -> list[Made]:
         with database.explained(self.place), database.reading(self.engine) as connection:
             return [make(one) for one in connection.execute(asked)]
 
 
-def open_store(where: str | Path | Place, *, create: bool = True, now: Callable[[], str] = clock) -> Store:
-    """Open a store, or make one; an older schema is migrated."""
+def open_store(
+    where: str | Path | Place, *, create: bool = True, now: Callable[[], str] = clock, reads: bool = False
+) -> Store:
+    """Open a store, or make one; an older schema is migrated. With `reads`, nothing is written, whatever is there."""
     place = where if isinstance(where, Place) else place_of(where)
-    return Store(place, database.connect(place, now=now, create=create), now)
+    return Store(place, database.connect(place, now=now, create=create and not reads, reads=reads), now)
 
 
 # one table or another
@@ -275,12 +304,6 @@ def _all(connection: Connection, table: Any, values: list[dict[str, Any]]) -> No
 
 def _rows(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"sha256": body["sha256"], "body": packed(msgspec.json.encode(body))}
-
-
-def _attempts(connection: Connection, gold: str, commit: str) -> list[Attempt]:
-    a = t.ATTEMPTS.c
-    asked = select(t.ATTEMPTS).where(a.gold_sha256 == gold, a.commit_id == commit).order_by(a.number)
-    return [Attempt(*one) for one in connection.execute(asked)]
 
 
 def _blessed(connection: Connection, name: str) -> Blessing | None:

@@ -25,6 +25,8 @@ class Taken(NamedTuple):
     verdict: str
     suites: tuple[str, ...]
     gold_sha256: str
+    golds: tuple[str, ...]
+    """What the gold sets are known by, of each suite for itself: see `golds_of`."""
     gold_label: str | None
     policy_sha256: str | None
     index_hash: str | None
@@ -44,6 +46,7 @@ class Taken(NamedTuple):
             "verdict": self.verdict,
             "suites": list(self.suites),
             "gold": self.gold_sha256,
+            "golds": list(self.golds),
             "label": self.gold_label,
             "policy": self.policy_sha256,
             "commit": self.commit,
@@ -79,6 +82,7 @@ def take(report: Mapping[str, Any], *, commit: str, where: str = "") -> Taken:
         verdict=str(report["verdict"]),
         suites=tuple(suites),
         gold_sha256=gold_of(report),
+        golds=golds_of(report),
         gold_label=label_of(report),
         policy_sha256=provenance.get("policy", {}).get("sha256"),
         index_hash=_index_of(report),
@@ -131,6 +135,19 @@ def gold_of(report: Mapping[str, Any]) -> str:
     return str(min(found, default=""))
 
 
+def golds_of(report: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the gold sets of a report are known by when attempts are counted: the bytes of each file, and the questions
+    of each suite with what they are about. A blank line, or one more suite, makes no other set of a set.
+    """
+    found = {one["sha256"] for body in report["suites"].values() for one in body["inputs"] if one["role"] == "gold"}
+    for suite, body in report["suites"].items():
+        kept = body.get("rows")
+        if isinstance(kept, dict) and "none" not in kept:
+            rows = decoded(kept)
+            found.add(sha256(canonical([suite, sorted(zip(rows.qids, rows.clusters, strict=True))])))
+    return tuple(sorted(found))
+
+
 def label_of(report: Mapping[str, Any]) -> str | None:
     """The version of the gold set as its lock calls it; of several sets all that have one."""
     labels = [lock["label"] for lock in _locks(report.get("provenance", {})) if lock.get("label")]
@@ -166,6 +183,15 @@ def _summary(suite: str, group: str, name: str, number: Mapping[str, Any]) -> Su
     small = [one if one is None or abs(one) <= _LARGEST else None for one in (num, den)]
     value = None if number["value"] is None else float(number["value"])
     return Summary(suite, name, group, small[0], small[1], value, exact, number.get("low"), number.get("high"))
+
+
+def was_checked(metric: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a number was measured at all: constraints that nobody checked are all kept.
+
+    >>> was_checked("answers.scu", {"scu": False}), was_checked("answers.precision", {})
+    (False, True)
+    """
+    return not metric.startswith("answers.scu") or bool(settings.get("scu"))
 
 
 def exact_of(one: Summary) -> Any:

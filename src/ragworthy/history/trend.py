@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ragworthy.errors import data_error
 from ragworthy.history.drift import HELD, drift, rerun
 from ragworthy.history.points import Break, Point, from_reports, from_store, last_line, unlike
+from ragworthy.history.taken import was_checked
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.report import show
 from ragworthy.safe import terminal
@@ -24,6 +25,8 @@ MOST = 100
 """So many runs are looked at where nobody says how many."""
 BARS = "▁▂▃▄▅▆▇█"
 FEWEST_BARS = 3
+FIXED, TESTED = "by the sources' fixed limits", "by test"
+"""Which rule an alert speaks by: limits on numbers that know nothing of chance, or a test of the questions."""
 REPEATED = (
     "repeated: tests whether the same thing gives the same numbers again (determinism), not whether two pipelines are "
     "the same"
@@ -42,7 +45,9 @@ class Line(NamedTuple):
     whole: bool = False
     """Whether it counts something."""
     look: "Look | None" = None
-    """What the questions of the last run say, held against those of an earlier one."""
+    """What the questions of the last run say, held against those of earlier ones."""
+    note: str = ""
+    """What is good to know of it and no alert."""
 
 
 class Trend(NamedTuple):
@@ -60,13 +65,23 @@ class Trend(NamedTuple):
     invalid: int = 0
     """Runs that were left out, since their evidence was not valid."""
     against: str = ""
-    """The run that the last one is held against, question by question."""
+    """The blessed run that the last one is held against, question by question."""
+    pooled: int = 0
+    """Where none is blessed: so many runs before it, all of them together."""
     repeated: bool = False
 
     @property
     def alerts(self) -> int:
         """How many alerts there are."""
         return sum(len(line.alerts) for line in self.lines)
+
+    @property
+    def said(self) -> str:
+        """How many, and by which rule."""
+        every = [alert for line in self.lines for alert in line.alerts]
+        by = {rule: sum(alert.startswith(rule) for alert in every) for rule in (TESTED, FIXED)}
+        told = [f"{count} {rule}" for rule, count in by.items() if count]
+        return ": ".join([show.plural(len(every), "alert"), *([", ".join(told)] if told else [])])
 
 
 def trend(paths: Sequence[Path], *, suite: str | None = None, repeated: bool = False) -> Trend:
@@ -102,36 +117,47 @@ def kept_trend(
         message = f"expected two runs or more that can be compared, got {len(line)}{why}"
         raise data_error("RW-H15", message, where=str(store.place))
     blessed = store.baseline(name)
-    at = next((nth for nth, one in enumerate(line[:-1]) if blessed is not None and one.name == blessed.run), 0)
+    at = next((nth for nth, one in enumerate(line[:-1]) if blessed is not None and one.name == blessed.run), None)
     lines = _lines(line, repeated)
+    tested, pooled = (lines, 0) if repeated else _tested(lines, line, at)
     return Trend(
         chosen,
         tuple(one.name for one in line),
-        tuple(lines if repeated else _tested(lines, line, at)),
+        tuple(tested),
         noun="run",
         times=tuple(one.at for one in line),
         breaks=tuple(breaks),
         invalid=invalid,
-        against="" if repeated else line[at].name,
+        against="" if repeated or at is None else line[at].name,
+        pooled=pooled,
         repeated=repeated,
     )
 
 
-def _tested(lines: Sequence[Line], points: Sequence[Point], at: int) -> list[Line]:
-    """Every line with what the questions say of its last run, where both runs have rows."""
+def _tested(lines: Sequence[Line], points: Sequence[Point], at: int | None) -> tuple[list[Line], int]:
+    """Every line with what the questions say of its last run, where there are rows; and how many runs before it, all
+    together, it is held against: none where one of them is blessed.
+    """
+    from ragworthy.history.looks import over_time
     from ragworthy.history.proof import looked
 
-    old, new = points[at].rows(), points[-1].rows()
-    if old is None or new is None:
-        return list(lines)
-    looks = looked(old, new, [line.metric for line in lines], len(points) - 1 - at)
-    return [_with_look(line, looks.get(line.metric)) for line in lines]
+    names = [line.metric for line in lines]
+    if at is not None:
+        old, new = points[at].rows(), points[-1].rows()
+        looks = {} if old is None or new is None else looked(old, new, names, len(points) - 1 - at)
+        return [_with_look(line, looks.get(line.metric)) for line in lines], 0
+    rows = [rows for one in points if (rows := one.rows()) is not None]
+    if len(rows) < 2 or points[-1].rows() is None:
+        return list(lines), 0
+    looks = over_time(rows, names)
+    return [_with_look(line, looks.get(line.metric)) for line in lines], len(rows) - 1
 
 
 def _with_look(line: Line, look: "Look | None") -> Line:
     if look is None or not look.proven:
         return line._replace(look=look)
-    said = f"worse, proven: {look.worse} worse, {look.better} better, e-value {_short(look.adjusted)} (20 proves it)"
+    proof = f"e-value {_short(look.adjusted)} (20 proves it)"
+    said = f"{TESTED}: worse, proven: {look.worse} worse, {look.better} better, {proof}"
     return line._replace(look=look, alerts=(*line.alerts, said))
 
 
@@ -151,18 +177,19 @@ def _lines(points: Sequence[Point], repeated: bool) -> list[Line]:
         rate = metric.highest == 1
         found = drift(there, better=metric.better, rate=rate)
         held = metric.id.partition(".")[2] in HELD
-        alerts = rerun(there, rate=rate, held=held) if repeated else list(found.alerts)
-        if len(there) < len(values):
-            alerts.append(f"not measured in {len(values) - len(there)} of {len(values)} reports")
-        lines.append(
-            Line(name, values, found.variation, found.slope, found.declines, tuple(alerts), metric.kind == "count")
-        )
+        said = rerun(there, rate=rate, held=held) if repeated else found.alerts
+        alerts = [f"{FIXED}: {one}" for one in said]
+        late = next(nth for nth, value in enumerate(values) if value is not None)
+        if lost := len(values) - late - len(there):
+            alerts.append(f"not measured in {lost} of {len(values)}, although it was before")
+        line = Line(name, values, found.variation, found.slope, found.declines, tuple(alerts), metric.kind == "count")
+        lines.append(line._replace(note=f"measured since {points[late].name} only") if late else line)
     return lines
 
 
 def _checked(points: Sequence[Point], name: str) -> bool:
-    """Whether a number was measured at all: constraints that nobody checked are all kept."""
-    return not name.startswith("answers.scu") or all(point.settings.get("scu") for point in points)
+    """Whether a number was measured in all runs."""
+    return all(was_checked(name, point.settings) for point in points)
 
 
 def only(found: Trend, metrics: Sequence[str]) -> Trend:
@@ -184,7 +211,7 @@ def as_json(found: Trend) -> dict[str, Any]:
     }
     if found.noun == "run":
         kept = {"times": list(found.times), "breaks": [one._asdict() for one in found.breaks]}
-        body |= kept | {"invalid": found.invalid, "against": found.against or None}
+        body |= kept | {"invalid": found.invalid, "against": found.against or None, "pooled": found.pooled}
     return body
 
 
@@ -196,6 +223,7 @@ def _line_json(line: Line) -> dict[str, Any]:
         "slope": None if line.slope is None else float(line.slope),
         "declines": line.declines,
         "alerts": list(line.alerts),
+        **({"note": line.note} if line.note else {}),
     } | look
 
 
@@ -210,9 +238,12 @@ def _told(found: Trend) -> list[str]:
     if found.unlike:
         return [*lines, "not comparable", *(f"  {reason}" for reason in found.unlike)]
     lines += [f"  the line breaks before {one.before}: {one.why}" for one in found.breaks]
-    lines += [f"  left out: {show.plural(found.invalid, 'run')} that were INVALID"] if found.invalid else []
+    were = "was" if found.invalid == 1 else "were"
+    lines += [f"  left out: {show.plural(found.invalid, 'run')} that {were} INVALID"] if found.invalid else []
     lines += [f"  {REPEATED}"] if found.repeated else []
-    lines += [f"  the last run is held against {found.against}, question by question"] if found.against else []
+    before = "the run before it" if found.pooled == 1 else f"the {found.pooled} runs before it together"
+    against = f"{found.against} (blessed)" if found.against else before if found.pooled else ""
+    lines += [f"  the last run is held against {against}, question by question"] if against else []
     wide = max((len(line.metric) for line in found.lines), default=0)
     for line in found.lines:
         first, last = (next((v for v in order if v is not None), None) for order in (line.values, line.values[::-1]))
@@ -222,6 +253,7 @@ def _told(found: Trend) -> list[str]:
         bars = f"  {sparkline(line.values)}" if len(line.values) >= FEWEST_BARS else ""
         lines.append(f"  {line.metric.ljust(wide)}  {ends:<20} σ/μ {spread}  slope {tilt}{bars}")
         lines += [f"  {' ' * wide}  ! {alert}" for alert in line.alerts]
+        lines += [f"  {' ' * wide}  note: {line.note}"] if line.note else []
     return lines
 
 

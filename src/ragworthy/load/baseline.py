@@ -82,6 +82,8 @@ class _Report(msgspec.Struct, frozen=True):
     suites: dict[str, _Suite]
     gates: list[_Gate]
     flips: dict[str, str] = {}
+    accepted: str = ""
+    """Why it was blessed although it is INVALID: nothing but its own baseline was at fault."""
     tool: _Tool = _Tool()
 
 
@@ -99,6 +101,8 @@ class Earlier(NamedTuple):
     """Why there are no rows, for people."""
     flips: Mapping[str, Fraction] = {}
     """The share of questions that changed between runs like it, by metric, where it was blessed."""
+    accepted: bool = False
+    """Whether it was blessed although it is INVALID, its own baseline alone being at fault."""
 
     @property
     def made(self) -> Made:
@@ -106,7 +110,8 @@ class Earlier(NamedTuple):
         suite = self.suite
         gold = next((one.sha256 for one in suite.inputs if one.role == "gold"), None)
         loads = tuple(name for name in suite.slices if name.startswith("load="))
-        return Made(gold, suite.profile, suite.settings, suite.frozen, self.verdict, loads)
+        verdict = "" if self.accepted else self.verdict
+        return Made(gold, suite.profile, suite.settings, suite.frozen, verdict, loads)
 
 
 def suites_in(path: Path) -> list[str]:
@@ -123,7 +128,8 @@ def load_report(path: Path, suite: str) -> Earlier:
     found = report.suites[suite]
     rows, rowless = _rows(found, path, suite, report.tool.version)
     flips = {name: _share(text, path, name) for name, text in report.flips.items()}
-    return Earlier(shown_path(path), sha256_of(path), report.verdict, found, report.gates, rows, rowless, flips)
+    told = shown_path(path), sha256_of(path), report.verdict
+    return Earlier(*told, found, report.gates, rows, rowless, flips, bool(report.accepted))
 
 
 def _share(text: str, path: Path, name: str) -> Fraction:

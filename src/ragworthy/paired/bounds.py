@@ -151,6 +151,11 @@ class Loss(NamedTuple):
     residuals: dict[str, float]
     """By cluster: how much each pulls at it; they add up to 0. For `clustered`."""
 
+    @property
+    def pulled(self) -> bool:
+        """Whether any cluster pulls: not where nothing changed, or every cluster by as much."""
+        return max(map(abs, self.residuals.values())) >= _NO_PULL
+
 
 def lost(
     old: Sequence[tuple[int | Fraction, int]], new: Sequence[tuple[int | Fraction, int]], clusters: Sequence[str]
@@ -224,3 +229,12 @@ def tango_clustered(
     effect = max(1.0, robust / plain) if plain > 0 else 1.0
     z = student((1 + level) / 2, count - 1)
     return _scored(worse / effect, better / effect, cases / effect, z)
+
+
+def hull(intervals: Sequence[Interval]) -> Interval:
+    """The interval from the lowest end to the highest.
+
+    >>> hull([Interval(0.0, 0.2), Interval(-0.1, 0.1)])
+    Interval(low=-0.1, high=0.2)
+    """
+    return Interval(min(one.low for one in intervals), max(one.high for one in intervals))

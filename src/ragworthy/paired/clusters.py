@@ -1,6 +1,7 @@
 """The interval of a rate whose cases come in clusters: questions of one document are worth less than as many others."""
 
 import math
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -23,6 +24,37 @@ def totals(values: Sequence[int | Fraction], clusters: Sequence[str]) -> dict[st
         total, cases = found.get(cluster, (0, 0))
         found[cluster] = total + value, cases + 1
     return found
+
+
+SEVERAL = 3
+"""So many good questions of a cluster that all are bad now are no chance: one or two may be."""
+Parts = Sequence[tuple[int, int]]
+
+
+def felled(old: Parts, new: Parts, clusters: Sequence[str], good: tuple[int, int]) -> tuple[tuple[str, int], ...]:
+    """Clusters in which several questions were good, and none is now, with how many; the largest first.
+
+    >>> felled([(1, 1)] * 4, [(0, 1)] * 3 + [(1, 1)], ["a", "a", "a", "b"], (1, 1))
+    (('a', 3),)
+    """
+    if not {*old, *new} <= {(0, 0), (0, 1), (1, 1)}:
+        return ()
+    both = list(zip(old, new, clusters, strict=True))
+    before = Counter(cluster for one, _, cluster in both if one == good)
+    after = {cluster for _, one, cluster in both if one == good}
+    fell = [(name, count) for name, count in before.items() if count >= SEVERAL and name not in after]
+    return tuple(sorted(fell, key=lambda one: -one[1]))
+
+
+def mean_square(moved: Sequence[int], scale: int) -> float:
+    """The mean square of changes, `scale` being twice their unit for all questions together."""
+    return float(4 * Fraction(len(moved) * sum(one * one for one in moved), scale * scale)) if scale else 0.0
+
+
+def swap_effect(moved: Sequence[int], column: Mapping[str, int]) -> float:
+    """How much larger the variance of the swaps is than if each question were swapped by itself."""
+    squares = sum(one * one for one in moved)
+    return max(1.0, sum(one * one for one in column.values()) / squares) if squares else 1.0
 
 
 class Spread(NamedTuple):

@@ -43,6 +43,21 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def unblessed(name: str) -> str:
+    """Why there is nothing to compare with where a policy names a baseline that no run was blessed as, and what to do.
+
+    >>> unblessed("main")
+    'no run is blessed as main yet (ragworthy history bless RUN --by NAME --reason TEXT)'
+    """
+    named = "" if name == "main" else f" --name {name}"
+    return f"no run is blessed as {name} yet (ragworthy history bless RUN{named} --by NAME --reason TEXT)"
+
+
+def is_unblessed(reason: str) -> bool:
+    """Whether that is why."""
+    return reason.startswith("no run is blessed as ") and " yet (ragworthy history bless RUN" in reason
+
+
 def blessed_path(folder: Path, name: str) -> Path:
     """Where the report of a blessed run lies for those who do not ask the store."""
     return folder / ".ragworthy/baselines" / f"{name}.json"

@@ -17,7 +17,7 @@ from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, SUITES
 from ragworthy.policy.gate_checks import EVIDENCE, Known
 from ragworthy.policy.gate_text import DEFAULTS, parse_gates
-from ragworthy.policy.kept import BLESSED, Kept, blessed_path, parse_baseline, parse_kept
+from ragworthy.policy.kept import Kept, parse_baseline, parse_kept
 from ragworthy.policy.proofs import parse_proving
 from ragworthy.policy.sections import Section, Suites, every_key, paths_of, sections
 from ragworthy.proving import Proving
@@ -247,7 +247,5 @@ def _whole_name(written: str, *, known: Known, k: int, only: str | None) -> str 
 
 def resolve(policy: Policy, written: str) -> Path:
     """A path of the policy, relative to the policy's folder."""
-    if written.startswith(BLESSED):
-        return blessed_path(policy.folder, written.removeprefix(BLESSED))
     path = Path(written)
     return path if path.is_absolute() else policy.folder / path

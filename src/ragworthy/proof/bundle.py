@@ -5,6 +5,7 @@ each input is found by its bytes, and all is derived again.
 """
 
 import json
+import os
 import re
 import tempfile
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -63,7 +64,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 def write(path: Path, made: bytes, run: flow.Run, requests: Sequence[flow.Request], key: Path | None = None) -> None:
     """Write the bundle of a run, `made` being its receipt; signed where there is a key."""
-    inputs = receipts.files(requests)
+    inputs = {role: Path(os.path.realpath(one.parent)) / one.name for role, one in receipts.files(requests).items()}
     scored = {one["role"]: one["sha256"] for one in json.loads(made)["inputs"]}
     for role, first in tuple(inputs.items()):
         for name, sha256 in _of_index(role, first, inputs).items():
@@ -117,6 +118,16 @@ def _of_index(role: str, path: Path, inputs: Container[str]) -> dict[str, str]:
 
 def _seal(path: Path, entries: Sequence[Entry], roles: Mapping[str, list[str]], folder: Path, key: Path | None) -> None:
     """Write the zip with a manifest of these files, signed where there is a key."""
+    data = _manifest_of(entries, roles)
+    (folder / MANIFEST).write_bytes(data)
+    sealed = [*entries, entry(MANIFEST, folder / MANIFEST)]
+    if key is not None:
+        (folder / SIGNATURE).write_bytes(signing.sign(data, key))
+        sealed.append(entry(SIGNATURE, folder / SIGNATURE))
+    zipped.write(path, sealed)
+
+
+def _manifest_of(entries: Sequence[Entry], roles: Mapping[str, list[str]]) -> bytes:
     import rfc8785
 
     files = [
@@ -124,13 +135,7 @@ def _seal(path: Path, entries: Sequence[Entry], roles: Mapping[str, list[str]], 
         for one in sorted(entries)
     ]
     body: dict[str, Any] = {"schema": SCHEMA, "tool": {"name": "ragworthy", "version": VERSION}, "files": files}
-    data = rfc8785.dumps(body) + b"\n"
-    (folder / MANIFEST).write_bytes(data)
-    sealed = [*entries, entry(MANIFEST, folder / MANIFEST)]
-    if key is not None:
-        (folder / SIGNATURE).write_bytes(signing.sign(data, key))
-        sealed.append(entry(SIGNATURE, folder / SIGNATURE))
-    zipped.write(path, sealed)
+    return rfc8785.dumps(body) + b"\n"
 
 
 def sign(path: Path, key: Path) -> None:
@@ -213,18 +218,29 @@ def _amiss(manifest: Manifest, entries: Sequence[Entry]) -> Iterator[tuple[str, 
     for name in OWN:
         if name not in there:
             yield name, "expected a file that every bundle has, got none"
+    names = [one.name for one in manifest.files]
+    if names != sorted(set(names)):
+        yield MANIFEST, "expected each file once, in the order of their names, got another list"
 
 
 def check(path: Path, there: Opened, how: receipts.How) -> receipts.Checked:
     """Derive a bundle again from nothing but itself, and say what differs."""
-    given, body, _ = receipt.read(there.folder / RECEIPT)
+    if not (there.folder / RECEIPT).is_file():
+        return receipts.Checked("", 0, list(map(str, there.problems)))
+    try:
+        given, body, _ = receipt.read(there.folder / RECEIPT)
+    except DataError as error:
+        inside = [one._replace(where=f"{path}: {RECEIPT}") for one in error.problems]
+        raise DataError(inside) from None
     said = str(body.get("verdict"))
     inputs = [one for one in there.entries if one.name.startswith(INPUTS)]
     problems = list(there.problems) or [_problem(path, *one) for one in _unlike(given, inputs, there)]
+    if not problems and given is not None and there.manifest != _rewritten(given, inputs, there):
+        message = "expected the manifest that 'gate --bundle' writes, got other names or roles of inputs"
+        problems = [_problem(path, MANIFEST, message)]
     if problems:
         return receipts.Checked(said, 0, list(map(str, problems)))
-    inside = how._replace(inputs=there.folder / INPUTS, bundled=True)
-    checked = receipts.check(there.folder / RECEIPT, inside)
+    checked = receipts.check(there.folder / RECEIPT, how._replace(inputs=there.folder / INPUTS, bundled=True))
     if not checked.agrees or checked.run is None:
         lines = [line.replace(str(there.folder), str(path)) for line in checked.differences]
         return checked._replace(differences=lines, gone=False)
@@ -244,6 +260,18 @@ def _unlike(given: receipt.Receipt | None, inputs: Sequence[Entry], there: Opene
     for other in there.entries:
         if other.name not in (*OWN, MANIFEST, SIGNATURE) and (other not in inputs or not _fits(other, named)):
             yield other.name, "expected an input of the receipt, got a file that it does not name"
+
+
+def _rewritten(given: receipt.Receipt, inputs: Sequence[Entry], there: Opened) -> bytes:
+    """The manifest as it is written for this receipt."""
+    paths = {one.role: Path(one.path) for one in given.inputs}
+    hashes = {one.role: one.sha256 for one in given.inputs}
+    for role, first in tuple(paths.items()):
+        held = next((one.path for one in inputs if one.sha256 == hashes[role] and one.path.name == INDEX), None)
+        if held is not None and first.name == INDEX:
+            paths |= {f"{role}/{name}": first.parent / name for name in _of_index(role, held, paths)}
+    own = [one for one in there.entries if one.name not in (MANIFEST, SIGNATURE)]
+    return _manifest_of(own, _names(paths))
 
 
 def _named(given: receipt.Receipt, inputs: Sequence[Entry]) -> dict[str, str]:

@@ -47,6 +47,9 @@ def signed(data: bytes, signature: Path, signers: Path, name: str | None, *, wha
         return _refused("RW-R12", f"expected a key of {signers}, got {key}", what)
     by = name or known[0]
     done = _keygen(["-Y", "verify", "-n", NAMESPACE, "-I", by, *here, "-f", str(signers)], data)
+    if done.returncode != 0 and by in known:
+        message = f"expected a key that may sign for {NAMESPACE}, got {key} of {by}: {_said(done)}"
+        return _refused("RW-R12", message, what)
     if done.returncode != 0:
         return _refused("RW-R12", f"expected the signature of {by}, got that of {', '.join(known)} ({key})", what)
     return Signed(f"{by} ({key})")

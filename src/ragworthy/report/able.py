@@ -25,6 +25,8 @@ def note(one: g.Judged) -> str | None:
     to show 5 % with 80 % chance takes about 514 cases at 2.5 % (one bad case added)
     """
     rate = of_rate(one)
+    if rate is None and one.value is not None and one.value.clusters == 1 and one.outcome is not Outcome.UNDECIDED:
+        return f"it has no interval: {one.value.boundless}"
     if rate is None or (rate.settled and (rate.missed or rate.cases >= rate.to_fail)):
         return None
     seen, limit = _seen(rate.value), limit_of(rate)

@@ -69,13 +69,14 @@ def proven(suite: Json) -> list[str]:
 
 def p_lines(suite: Json) -> list[str]:
     """What the p-values mean when there are many of them."""
-    tested = [name for name, one in suite["metrics"].items() if one["p"] is not None]
+    tested = [name for name, one in suite["metrics"].items() if one["holm"] is not None]
     if not tested or not suite["changed"]:
         return []
     survive = [f"{name} ({p_text(suite['metrics'][name]['holm'])})" for name in proven(suite)]
     told = f"below 0.05: {', '.join(survive)}" if survive else "none is below 0.05"
-    metrics = plural(len(tested), "metric")
-    return [f"p is two-sided, of the paired test, not corrected for {metrics}; after Holm's correction {told}"]
+    metrics = plural(len(tested), "metric that changed", "metrics that changed")
+    test = "p is two-sided (gates test one side: worse), of the paired test"
+    return [f"{test}, not corrected for {metrics}; after Holm's correction {told}"]
 
 
 # in a report

@@ -1,6 +1,7 @@
 """What reports say of gates that compare: which way questions went, how sure that is, and what is not excluded."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +11,7 @@ from ragworthy.proving import UNCHANGED, Tested
 from ragworthy.report.show import gate_name, number, plural
 
 HEADER = ("gate that compares", "worse", "better", "p", "loss not excluded")
+BETTER = "better by at least "
 
 
 def entry(one: g.Judged) -> dict[str, Any] | None:
@@ -38,6 +40,7 @@ def entry(one: g.Judged) -> dict[str, Any] | None:
         "min_effect": one.gate.effect_text,
         "only_baseline": len(tested.only_old),
         "only_here": len(tested.only_new),
+        "errored": tested.errored,
         "shown": {"p": p_text(tested), "upper": _up_to(one)},
     } | _weighed(tested)
 
@@ -58,11 +61,17 @@ def note(one: g.Judged) -> str | None:
         return UNCHANGED
     if tested.unweighed:
         return f"no e-value: {tested.unweighed}"
+    if not tested.worse + tested.better:
+        return "no question is worse or better"
     over = f" over {tested.gates} gates" if tested.gates > 1 else ""
     told = f"{plural(tested.worse, 'question')} worse, {tested.better:,} better: {measured(tested)}{over}"
     up_to = _up_to(one)
+    if tested.errored:
+        told += f"; {plural(tested.errored, 'question is', 'questions are')} left out, as one of the runs had errors"
     if one.outcome is Outcome.FAIL or not up_to:
         return told
+    if up_to.startswith(BETTER):
+        return f"{told}; {up_to}"
     return f"{told}; a loss up to {up_to} is not excluded"
 
 
@@ -112,16 +121,22 @@ def _up_to(one: g.Judged) -> str:
     upper = one.upper
     if upper is None:
         return ""
+    if upper < 0:
+        return f"{BETTER}{_in_unit(one, -upper, math.floor)}"
+    return _in_unit(one, upper, math.ceil)
+
+
+def _in_unit(one: g.Judged, upper: Fraction, cut: Callable[[Fraction], int]) -> str:
     value, gate = one.value, one.gate
     if gate.op == g.WORSE:
-        return f"{_tenths(100 * upper)} %"
+        return f"{_tenths(100 * upper, cut)} %"
     if value is not None and value.rate and value.top == 1 and value.den is not None:
-        return f"{_tenths(100 * upper)} points"
-    return number(Fraction(math.ceil(upper * 10_000), 10_000))
+        return f"{_tenths(100 * upper, cut)} points"
+    return number(Fraction(cut(upper * 10_000), 10_000))
 
 
-def _tenths(share: Fraction) -> str:
-    return f"{math.ceil(10 * share) / 10:.1f}"
+def _tenths(share: Fraction, cut: Callable[[Fraction], int]) -> str:
+    return f"{cut(10 * share) / 10:.1f}"
 
 
 def table(gates: list[dict[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]], list[str]]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from ragworthy import gates as g
 from ragworthy.codes import CATALOGUE
 from ragworthy.names import RELEASE, SMOKE, Outcome
+from ragworthy.proving import fallen
 from ragworthy.report import able
 from ragworthy.report.show import plural
 from ragworthy.safe import shell
@@ -144,7 +145,7 @@ def steps(report: dict[str, Any], voices: Voices) -> list[dict[str, str]]:
 
 AWAY = "away"
 """The key of a report that is rendered for people who do not have its files where it names them."""
-LEADING = ("RW-W93",)
+LEADING = ("RW-W93", "RW-W109")
 """Warnings that stand beside the verdict: what the numbers rest on."""
 
 
@@ -223,7 +224,34 @@ def _proven(judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
     if unpaired:
         message = f"{plural(len(unpaired), 'question is', 'questions are')} in one of the compared runs only"
         entries.append(plain("RW-W107", message, len(unpaired), list(unpaired)[:3]))
+    return entries + _lumped(judged)
+
+
+def _lumped(judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
+    """Losses that prove nothing only because the questions are of a few documents, which are swapped as one each."""
+    fell: dict[str, int] = {}
+    few: dict[int, int] = {}
+    for one in judged:
+        tested = one.tested
+        if tested is None or tested.without is not None or tested.proven or one.excused:
+            continue
+        for name, count in tested.felled:
+            fell[name] = max(count, fell.get(name, 0))
+        if not tested.felled and tested.hit < tested.fewest <= tested.worse and tested.hit < tested.worse:
+            few[tested.hit] = max(tested.worse, few.get(tested.hit, 0))
+    own = 'cluster = "question" judges each for itself'
+    entries = []
+    if fell:
+        what = f"swapped as {_documents(len(fell))} this proves nothing"
+        entries.append(plain("RW-W109", f"{fallen([*fell.items()])}: {what}; {own}", sum(fell.values())))
+    for hit, worse in few.items():
+        message = f"the {worse} questions that are worse are of {_documents(hit)}, which proves nothing; {own}"
+        entries.append(plain("RW-W109", message, worse))
     return entries
+
+
+def _documents(count: int) -> str:
+    return "one document" if count == 1 else f"{count} documents"
 
 
 def _looser(one: g.Judged) -> bool:

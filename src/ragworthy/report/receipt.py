@@ -39,7 +39,7 @@ def build(
         "schema": SCHEMA,
         "tool": {"name": "ragworthy", "version": VERSION},
         "inputs": [
-            {"role": role, "path": moved.get(role) or _relative(path, root), "sha256": sha256_of(path)}
+            {"role": role, "path": moved.get(role) or relative(path, root), "sha256": sha256_of(path)}
             for role, path in sorted(files.items())
         ],
         "request": request,
@@ -108,7 +108,7 @@ def _derived(report: dict[str, Any]) -> dict[str, Any]:
     return report | {"suites": suites, "provenance": None}
 
 
-def _relative(path: Path, root: Path) -> str:
+def relative(path: Path, root: Path) -> str:
     """A path as the receipt keeps it. Folders are taken as they really lie: `..` behind a link leads elsewhere."""
     whole = Path(os.path.realpath(path.parent)) / path.name
     return Path(os.path.relpath(whole, os.path.realpath(root))).as_posix()
@@ -166,6 +166,8 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     unfrozen: bool
     allow_gold_errors: bool
     baseline_from_command_line: bool | None = None
+    commit: str | None = None
+    """The commit that was judged, where it is known."""
     today: date | None = None
     """The day on which the waivers of the policy were judged."""
     suite: str | None = None

@@ -12,6 +12,7 @@ import msgspec
 from ragworthy import flow, receipts, rows
 from ragworthy.errors import DataError, RagworthyError, UsageError, data_error, usage_error
 from ragworthy.files import read_bytes, sha256_of
+from ragworthy.history.home import blessed_at
 from ragworthy.index.blocks import MANIFEST
 from ragworthy.load.packs import BUNDLED_PACKS
 from ragworthy.metrics.fold import as_number, of_nothing
@@ -144,7 +145,8 @@ def _policy(report: Report, folder: Path) -> dict[str, flow.Request]:
     if path is None:
         return {}
     try:
-        return {one.suite: one for one in flow.from_policy(load_policy(path, SUITES, today=date.min))}
+        policy = load_policy(path, SUITES, today=date.min)
+        return {one.suite: one for one in flow.from_policy(policy, blessed=blessed_at(path))}
     except RagworthyError:
         return {}
 

@@ -9,6 +9,8 @@ from ragworthy.text import fold, squeeze
 
 DOCUMENT, QUESTION = "document", "question"
 """What a cluster is: all questions about a document, or a question with whatever asks the same."""
+NAMED = "cluster="
+"""How a cluster begins that the gold set names itself."""
 
 
 class Topic(NamedTuple):
@@ -36,9 +38,9 @@ class Clusters(NamedTuple):
 def clusters_of(qids: Sequence[str], topics: Iterable[Topic]) -> Clusters:
     """The clusters of questions in gold order.
 
-    What a gold item names wins. A document is written as `doc=…`, a question by its own id; one that repeats the text
-    of an earlier one has the id of that. Where all questions are about one document there is nothing to compare it
-    with: then each question stands for itself.
+    What a gold item names (`cluster=…`) wins over its document (`doc=…`); a question is written by its own id, and one
+    that repeats the text of an earlier one by the id of that. By `question` nothing but the text counts. Where all
+    questions are about one document there is nothing to compare it with: then each question stands for itself.
 
     >>> topics = [Topic("Why?", None, "a.md"), Topic("How?", None, "b.md"), Topic("How?", None, "a.md"), Topic()]
     >>> clusters_of(["q1", "q2", "q3", "q4"], topics)
@@ -51,10 +53,12 @@ def clusters_of(qids: Sequence[str], topics: Iterable[Topic]) -> Clusters:
     questions: list[str] = []
     for qid, one in zip(qids, known, strict=True):
         text = squeeze(fold(one.question)) if one.question else ""
-        named = one.named not in (None, "")
-        own = f"cluster={one.named}" if named else first.setdefault(text, qid) if text else qid
+        own = first.setdefault(text, qid) if text else qid
         questions.append(own)
-        documents.append(f"doc={one.document}" if several and one.document and not named else own)
+        if one.named not in (None, ""):
+            documents.append(f"{NAMED}{one.named}")
+        else:
+            documents.append(f"doc={one.document}" if several and one.document else own)
     return Clusters(tuple(documents), tuple(questions))
 
 

@@ -1,5 +1,6 @@
 """What gates that compare are judged by: the questions of this run beside those of the baseline."""
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -111,12 +112,27 @@ def _ever(suite: Suite, name: MetricName, word: Any) -> bool:
 
 def steps_of(judged: Sequence[g.Judged]) -> list[tuple[str, str]]:
     """What to do about losses that are neither proven nor excluded."""
-    open_ones = [g.name_of(one.gate) for one in judged if one.tested is not None and one.outcome is Outcome.UNDECIDED]
+    open_ones = [(one, one.tested) for one in judged if one.tested is not None and one.outcome is Outcome.UNDECIDED]
     if not open_ones:
         return []
     more = able.about_more(judged)
-    told = [f"about {more[one.gate]:,}" for one in judged if one.tested is not None and one.gate in more]
+    told = [_counted(more[one.gate], tested) for one, tested in open_ones if one.gate in more]
     many = f"{', '.join(dict.fromkeys(told))} more" if told else "more"
-    decide = f"{many} questions like them decide it, in both runs, and so may more runs"
+    shared = any(tested.clusters < tested.cases for _, tested in open_ones)
+    like = "of other documents" if shared else "like them"
+    decide = f"{many} questions {like} decide it, in both runs, and so may more runs"
     do = f"look at the questions that are worse; {decide}"
-    return [(f"a loss is neither proven nor excluded: {', '.join(dict.fromkeys(open_ones))}", do)]
+    names = dict.fromkeys(g.name_of(one.gate) for one, _ in open_ones)
+    return [(f"a loss is neither proven nor excluded: {', '.join(names)}", do)]
+
+
+def _counted(more: int, tested: Tested) -> str:
+    """About how many more questions, and how many documents these are where some share one.
+
+    >>> _counted(480, Tested(cases=80, clusters=10)), _counted(60, Tested(cases=50, clusters=50))
+    ('about 480 (60 documents)', 'about 60')
+    """
+    if tested.clusters == tested.cases:
+        return f"about {more:,}"
+    documents = math.ceil(Fraction(more * tested.clusters, tested.cases))
+    return f"about {more:,} ({documents:,} document{'s' if documents != 1 else ''})"

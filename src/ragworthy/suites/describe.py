@@ -94,7 +94,9 @@ def _steps(found: Found, extra: Extra) -> list[dict[str, str]]:
 def _invalid(found: Found, extra: Extra) -> list[str]:
     """Why the evidence cannot carry a verdict."""
     judged = model.unmeasured(found.judged) if found.judged else []  # a suite that takes no gate says so itself
-    return [*broken(found), *extra.invalid, *judged]
+    why = found.request.unblessed
+    lacking = [why] if why and not any(why in reason for reason in judged) else []
+    return [*broken(found), *extra.invalid, *judged, *lacking]
 
 
 def broken(found: Found) -> list[str]:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 from ragworthy import gates as g
+from ragworthy.comparison.likeness import OTHER_GOLD
 from ragworthy.metrics.causes import Steps
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Cause, Label, Stage
@@ -141,10 +142,25 @@ class Found(NamedTuple):
             return []
         reasons = "; ".join(dict.fromkeys(f"{g.name_of(one.gate)}: {one.reason}" for one in lacking if one.reason))
         cases = f"give it cases ({reasons})" if reasons else "give it cases (see the reason beside it)"
+        compared = [one for one in lacking if one.gate.op in g.AGAINST]
+        if len(compared) == len(lacking) and (way := self._baseline_step(compared)):
+            return [way]
         return [("a gate was not measured", f"{cases}, or {self._without()}")]
+
+    def _baseline_step(self, lacking: Sequence[g.Judged]) -> tuple[str, str] | None:
+        """What to do where nothing but the baseline is at fault; None where it is not."""
+        names = ", ".join(dict.fromkeys(g.name_of(one.gate) for one in lacking))
+        if why := self.request.unblessed:
+            return f"nothing to compare with: {names}", why.replace(" (", ": bless this run or an earlier one (")
+        if all(one.reason.endswith(OTHER_GOLD) for one in lacking):
+            new = "ragworthy history bless RUN --by NAME --reason TEXT"
+            return f"the baseline is of another gold set: {names}", f"bless a run on this gold set ({new})"
+        return None
 
     def _without(self) -> str:
         """How to judge by the other gates alone."""
+        if self.request.policy is not None:
+            return "take it out of the policy, or mark it optional = true there"
         usual = (g.MIN, g.MAX)
         kept = [one.gate for one in self.judged if not one.unmeasured and one.gate.op in usual and not one.gate.slice]
         named = [f"{gate.metric.partition('.')[2]}={gate.threshold}" for gate in kept if gate.threshold != "0"]

@@ -1,7 +1,7 @@
 """Intervals of rates and means whose questions come in clusters: those about one document are worth less than others.
 
-A number keeps its plain interval where each of its questions stands for itself, and where all are of one cluster: then
-nothing says how clusters differ.
+A number keeps its plain interval where each of its questions stands for itself. Where all are of one cluster, nothing
+says how clusters differ: where the gold set names that cluster itself, the number has no interval.
 """
 
 import math
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.metrics.fold import of_nothing
 from ragworthy.stats import Interval, wilson_mean
+from ragworthy.suites.clusters import NAMED
 from ragworthy.suites.evidence import Evidence, Summary
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ FOLDED = ("rate", "mean", "share")
 """Kinds of metrics whose interval is that of a share."""
 SAME = 1e-9
 """How far the words of a metric may be from its value: where they are further, it was worked out in another way."""
+ONE_CLUSTER = "all questions are in one cluster"
 Part = tuple[Any, Any] | None
 """What a question adds to a number, and how much it weighs; None where it is no case."""
 
@@ -38,7 +40,7 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
     parts = {name.id: suite.parts(name, evidence, summary) for name in names}
     sizes = Counter(rows.clusters[nth] for nth in suite.members(rows, None))
     apart = {name for name, size in sizes.items() if size == 1}
-    for group in dict.fromkeys(group for group, _ in values):
+    for group in sorted({group for group, _ in values}, key=lambda one: one or ""):
         members = suite.members(rows, group)
         clusters = [rows.clusters[nth] for nth in members]
         for name in names if runs > 1 or len({*clusters}) < len(clusters) else ():
@@ -49,7 +51,8 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
             counts = Counter(zip(clusters, (column[nth] for nth in members), strict=True))
             if runs > 1:
                 value = _once(value, sum(count for (_, part), count in counts.items() if part is not None))
-            values[group, name.id] = _widened(value, counts, apart)
+            alone = group is None or values[None, name.id].boundless == ONE_CLUSTER
+            values[group, name.id] = _widened(value, counts, apart, alone=alone)
     return summary._replace(values=values)
 
 
@@ -75,12 +78,15 @@ def _once(value: g.Value, questions: int) -> g.Value:
     return value._replace(interval=ends, independent=questions)
 
 
-def _widened(value: g.Value, counts: Counter[tuple[str, Part]], apart: set[str]) -> g.Value:
+def _widened(value: g.Value, counts: Counter[tuple[str, Part]], apart: set[str], *, alone: bool) -> g.Value:
     """A value with the interval that clusters give it; as it is where they say nothing.
 
     Questions that stand for themselves are set `apart` from those of documents: somebody chose how many there are.
+    `alone` says that there are no cases besides these; those of a slice may well be all of one cluster.
     """
     found = _totals(counts)
+    if alone and found.named and (value.independent or found.cases) > 1:
+        return value._replace(interval=None, boundless=ONE_CLUSTER, clusters=1)
     if not found.several or len(found.by) < 2 or not _folds_to(found, value):
         return value
     if value.independent is not None and len(found.by) >= value.independent:
@@ -108,6 +114,11 @@ class _Totals(NamedTuple):
     cases: int
     several: bool
     """Whether a cluster has more than one question."""
+
+    @property
+    def named(self) -> bool:
+        """Whether all are of one cluster that the gold set names."""
+        return self.several and len(self.by) == 1 and next(iter(self.by)).startswith(NAMED)
 
 
 def _totals(counts: Counter[tuple[str, Part]]) -> _Totals:

@@ -94,7 +94,8 @@ class Opened:
         """The numbers of the baseline, or why they cannot be compared."""
         earlier = self.earlier
         if earlier is None:
-            return None
+            why = self.request.unblessed
+            return g.Baseline({}, {}, why, name="") if why else None
         return as_baseline(earlier, of_baseline(earlier.made, Made(gold_sha256, profile, settings)))
 
     def frozen(self, gold_sha256: str | None) -> Frozen:

@@ -40,6 +40,8 @@ class Request(NamedTuple):
     waivers: tuple[g.Waiver, ...] = ()
     baseline: Path | None = None
     baseline_override: bool = False
+    unblessed: str = ""
+    """Why a baseline that is a blessed run is not there: nothing is compared, and the verdict is INVALID."""
     regression: bool = False
     """Whether the usual rules against the baseline were asked for."""
     lock: Path | None = None
@@ -58,6 +60,8 @@ class Request(NamedTuple):
     cluster: str = "document"
     """What stands or falls together: the questions about one `document`, or each `question` for itself."""
     most_offenders: int = 10
+    commit: str = ""
+    """The commit that is judged, for the receipt; empty where nobody knows it."""
     attempts: Attempts | None = None
     """The runs on the same gold set and commit; None where nothing counts them."""
     wanted: frozenset[str] = frozenset()
@@ -78,7 +82,7 @@ class Request(NamedTuple):
 
     def with_baseline(self, path: Path) -> "Request":
         """The same with another baseline than the policy's."""
-        return self._replace(baseline=path, baseline_override=True).with_known(suites_in(path))
+        return self._replace(baseline=path, baseline_override=True, unblessed="").with_known(suites_in(path))
 
     def with_known(self, suites: Sequence[str]) -> "Request":
         """Without a baseline where that has other suites only and no gate of this one needs it."""

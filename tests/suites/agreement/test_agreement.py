@@ -86,6 +86,30 @@ def test_w42_one_label_only_passes_by_agreement() -> None:
     assert Path("apart.tsv").read_text() == "qid\tscholar\tauditor\tfinal\twhy\n"
 
 
+def test_under_interval_one_label_only_is_undecided() -> None:
+    policy = Path("ragworthy.toml")
+    head = 'version = 1\nevidence = "interval"\ndefaults = false\n[agreement]\npairs = "pairs.jsonl"\n'
+    kappa_gate = '[[gate]]\nmetric = "agreement.kappa"\nmin = 0.75\n'
+    percent_gate = '[[gate]]\nmetric = "agreement.percent"\nmin = 0.5\n'
+    waiver = '[[waiver]]\ngate = "agreement.kappa"\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n'
+    write_jsonl(Path("pairs.jsonl"), pairs(*[(V, V)] * 10))
+    policy.write_text(head + percent_gate + kappa_gate)
+    done = run_cli("gate", "--format", "json")
+    gate = json.loads(done.out)["gates"][1]
+    assert (done.code, gate["outcome"]) == (3, "undecided")
+    assert gate["reason"] == "every label is the same: agreement is complete, but it has no interval"
+    policy.write_text(head + percent_gate + kappa_gate + waiver)
+    assert run_cli("gate", "--format", "json").code == 0
+
+
+@pytest.mark.parametrize(("size", "code"), [(4, 3), (26, 3), (28, 0)])
+def test_under_interval_complete_agreement_needs_enough_pairs(size: int, code: int) -> None:
+    """κ ≥ 0.75 with two labels, half each: Wilson's n / (n + 1.96²) must be 0.875, so n = 7 · 3.84 = 26.9."""
+    rows = pairs(*[(V, V), (R, R)] * (size // 2))
+    got, report = score(rows, "--gates", "kappa=0.75", "--evidence", "interval", "--no-default-gates")
+    assert (got, metric(report, "kappa")["high"]) == (code, 1.0)
+
+
 def test_complete_agreement_that_nothing_may_ship_does_not_ship() -> None:
     """Two validators who reject everything agree completely: the gates hold, and what they say is no."""
     code, report = score(pairs(*[(R, R)] * 10))

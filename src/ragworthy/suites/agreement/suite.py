@@ -12,6 +12,7 @@ from ragworthy.metrics.facts import raters as r
 from ragworthy.metrics.facts.arbitration import REJECT, Voted
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import Outcome, Stage
+from ragworthy.proving import INTERVAL
 from ragworthy.report.part import Column
 from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import plural
@@ -195,9 +196,9 @@ class Agreement(Suite):
 
     def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
         """Where κ has no value because there is one label only, agreement is complete and decides in its place."""
-        reason = "every label is the same: agreement is complete"
+        waived = {waiver.gate: waiver for waiver in bound.waivers}
         return [
-            one._replace(outcome=Outcome.PASS, reason=reason)
+            _complete(one, waived.get(g.name_of(one.gate)))
             if one.gate.op != g.MAX and _one_label(one, evidence)
             else one
             for one in judged
@@ -297,13 +298,13 @@ SUITE = Agreement()
 
 
 def _with_interval(value: g.Value, cases: Sequence[Case]) -> g.Value:
-    """κ with its interval: what leaving out each pair in turn does to it."""
-    from ragworthy.paired.kappa import cohen, jackknife
+    """κ with its interval: what leaving out each pair in turn does to it, and what so few pairs leave open."""
+    from ragworthy.paired.kappa import interval
 
-    found = jackknife([(case.facts.scholar, case.facts.auditor) for case in cases], cohen)
+    found = interval([(case.facts.scholar, case.facts.auditor) for case in cases])
     if found is None:
         return value._replace(boundless="without one of the pairs it has no value")
-    return value._replace(interval=found.interval)
+    return value._replace(interval=found)
 
 
 def _ballot_of(facts: Voted | r.Ballot) -> dict[str, str]:
@@ -352,6 +353,14 @@ def _one_label(one: g.Judged, evidence: Evidence) -> bool:
         return False
     facts = [case.facts for case in evidence.cases if one.gate.slice is None or one.gate.slice in case.slices]
     return name.metric.of(facts) is r.NoValue.ONE_LABEL
+
+
+def _complete(one: g.Judged, waiver: g.Waiver | None) -> g.Judged:
+    """Complete agreement on one label. How sure that is nobody can say: an interval is lacking."""
+    reason = "every label is the same: agreement is complete"
+    if one.gate.evidence != INTERVAL or one.gate.op == g.EACH:
+        return one._replace(outcome=Outcome.PASS, reason=reason)
+    return one._replace(outcome=Outcome.UNDECIDED, reason=f"{reason}, but it has no interval", waiver=waiver)
 
 
 def _escalations(request: Request, evidence: Evidence, summary: Summary) -> list[r.Escalation]:
