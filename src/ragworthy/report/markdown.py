@@ -121,8 +121,9 @@ def _head(report: dict[str, Any], voices: Voices) -> list[str]:
     lines += [*_table(of_pairs, pairs), ""] if pairs else []
     lines += [fill("- {}", line) for line in alike]
     for gate, name in zip(report["gates"], gate_names(report["gates"]), strict=True):
-        rule = name.removeprefix(gate_name(gate))
-        lines += [fill("- {}{}: {}", _named(gate), rule, note) for note in gate_notes(gate)]
+        rule = name.removeprefix(gate_name(gate)).strip()
+        head = fill("{} {}", _named(gate), rule) if rule else _named(gate)
+        lines += [fill("- {}: {}", head, note) for note in gate_notes(gate)]
     lines += [fill("- {}", note) for note in default_notes(report["gates"])]
     if todo := steps(report, voices):
         lines += ["", "**What to do next**", ""]
