@@ -270,9 +270,9 @@ def without_rule(row: Json) -> Json:
 
 
 def without_remarks(row: Json) -> Json:
-    """A row of a file whose columns for answers in several parts and for remarks are empty, because there are none."""
-    assert (row["claim_all"], row["remarks"]) == (None, None)
-    return {key: value for key, value in row.items() if key not in ("claim_all", "remarks")}
+    """A row of a file whose columns for runs, for answers in several parts and for remarks are empty: there are none."""
+    assert (row["run"], row["claim_all"], row["remarks"]) == (None, None, None)
+    return {key: value for key, value in row.items() if key not in ("run", "claim_all", "remarks")}
 
 
 @pytest.mark.parametrize("count", [None, 25_000])
@@ -310,6 +310,7 @@ def test_maps_are_maps_in_parquet(tmp_path: Path) -> None:
         "metrics",
         "undefined",
         "facts",
+        "run",
         "refusal_rule",
         "claim_all",
         "remarks",

@@ -133,7 +133,7 @@ def test_no_policy_is_p08() -> None:
          "(did you mean min?)"),
         (SUITE + PRECISION + PRECISION.replace("min", "zzz"), "gate[1].zzz: expected a known key, got an unknown one "
          "(one of: metric, min, max, max_drop, max_worse, suite, slice, min_n, evidence, min_effect, must_pass, "
-         "optional, review, why)"),
+         "rerun, optional, review, why)"),
         (SUITE + '[[waiver]]\nuntil = 1\n', "waiver[0].until: expected a known key, got an unknown one "
          "(one of: gate, reason, owner, expires)"),
         (SUITE + "[poetry]\n", "poetry: expected a known key, got an unknown one "

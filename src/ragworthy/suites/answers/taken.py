@@ -42,7 +42,8 @@ def _with_errors(one: g.Judged, cases: Sequence[Case], says: Says) -> g.Judged:
     lost = [case for case in asked if case.facts.errored and says(name, case.facts) is None]
     total, gone = _size(asked, one.gate.slice), _size(lost, one.gate.slice)
     few = gone * _SHARE <= total or (gone <= _FEW and 2 * gone <= total)
-    if few and not _might_fail(one, gone):
+    hidden = any(not case.facts.answerable for case in lost)  # of an answerable one it is a wrong answer elsewhere
+    if few and not (hidden and _might_fail(one, gone)):
         return one
     which = {case.facts.answerable for case in asked}
     kind = "question" if len(which) > 1 else "answerable question" if which == {True} else "unanswerable question"
