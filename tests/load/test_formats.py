@@ -270,7 +270,7 @@ def without_rule(row: Json) -> Json:
 
 
 def without_remarks(row: Json) -> Json:
-    """A row of a file whose columns for runs, for answers in several parts and for remarks are empty: there are none."""
+    """A row of a file whose columns for runs, answers in several parts and remarks are empty: there are none."""
     assert (row["run"], row["claim_all"], row["remarks"]) == (None, None, None)
     return {key: value for key, value in row.items() if key not in ("run", "claim_all", "remarks")}
 
