@@ -312,16 +312,20 @@ def test_without_them_it_is_judged_and_redirects_are_followed(
 ) -> None:
     """recall@5 live and shadow: FastAPI 0.461 and 0.471, Prometheus 0.693 and 0.667."""
     ended, report = compared(site, tmp_path, site.kept)
-    verdict, code = ("SHIP", 0) if all(gate["outcome"] == "pass" for gate in report["gates"]) else ("NO-SHIP", 1)
+    outcomes = {gate["outcome"] for gate in report["gates"]}
+    verdict, code = (
+        ("SHIP", 0) if outcomes == {"pass"} else ("NO-SHIP", 1) if "fail" in outcomes else ("INCONCLUSIVE", 3)
+    )
     assert (report["invalid"], report["verdict"], ended.code) == ([], verdict, code)
-    assert all(gate["outcome"] in ("pass", "fail") for gate in report["gates"])
+    assert outcomes <= {"pass", "undecided", "fail"}
     live, shadow = sides
     assert_equal_sides(report, live, shadow)
     side = report["suites"]["retrieval"]["live"]
     hashes = (site.live.manifest["index_hash"], site.shadow.manifest["index_hash"])
     assert (side["comparable"], side["live_index"], side["shadow_index"]) == (True, *hashes)
     [gate] = [gate for gate in report["gates"] if gate["metric"] == "retrieval.recall@5"]
-    assert gate["outcome"] == ("pass" if live.recall[5] - shadow.recall[5] <= 0.02 else "fail")
+    # a loss beyond the tolerance, which so few questions do not prove
+    assert gate["outcome"] == ("pass" if live.recall[5] - shadow.recall[5] <= 0.02 else "undecided")
 
 
 def test_sections_named_with_their_document_are_followed_too(
