@@ -146,13 +146,28 @@ def _distances(pair: Pair) -> Callable[[], tuple[dict[str, float], Callable[[], 
     return work
 
 
-SIDES = {"ours": _ours, "ir_measures": _ir_measures, "ranx": _ranx, "distances": _distances}
+def _ngrams(pair: Pair) -> Callable[[], tuple[dict[str, float], Callable[[], Values]]]:
+    """The same with n-grams, whose weights were counted before."""
+    from ragworthy.index.ngrams import Ngram, count
+
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    left, right = (path.read_text(encoding="utf-8").splitlines() for path in pair)
+    table = count(list(dict.fromkeys(right)))
+
+    def work() -> tuple[dict[str, float], Callable[[], Values]]:
+        found = Ngram(table).distances(left, right)
+        return {"pairs": float(len(found)), "mean": float(found.mean())}, dict
+
+    return work
+
+
+SIDES = {"ours": _ours, "ir_measures": _ir_measures, "ranx": _ranx, "distances": _distances, "ngrams": _ngrams}
 
 
 def side(name: str, pair: Pair, values: Path | None, warm: int, times: int) -> dict[str, Any]:
     """Run one side a few times, the first ones for nothing; the median of the seconds and what it found."""
     work = SIDES[name](pair)
-    clock = time.process_time if name == "distances" else time.perf_counter
+    clock = time.process_time if name in ("distances", "ngrams") else time.perf_counter
     seconds = []
     for _ in range(warm + times):
         begin = clock()
@@ -283,7 +298,7 @@ def _texts(words: int, count: int, rng: random.Random) -> list[str]:
 
 
 def distances(folder: Path, pairs: int, times: int) -> list[Row]:
-    """ΔS pairs a second on one core with the default model: generated texts, and SQuAD where it is there."""
+    """ΔS pairs a second on one core with both built-in models: generated texts, and SQuAD where it is there."""
     cases: list[tuple[str, list[str], list[str]]] = []
     for what, words, distinct in _CASES:
         rng = random.Random(13)
@@ -297,8 +312,9 @@ def distances(folder: Path, pairs: int, times: int) -> list[Row]:
         pair = Pair(folder / "questions.txt", folder / "chunks.txt")
         for path, texts in zip(pair, (questions, chunks), strict=True):
             path.write_text("".join(" ".join(text.split()) + "\n" for text in texts), encoding="utf-8")
-        speed = len(questions) / median([timed("distances", pair) for _ in range(times)])
-        rows.append(_at_least(f"ΔS on one core, {what}", speed, LEAST_PAIRS, "pairs/s"))
+        for side, called in (("distances", "ΔS"), ("ngrams", "ΔS by n-grams")):
+            speed = len(questions) / median([timed(side, pair) for _ in range(times)])
+            rows.append(_at_least(f"{called} on one core, {what}", speed, LEAST_PAIRS, "pairs/s"))
     return rows
 
 

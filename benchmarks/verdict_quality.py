@@ -28,15 +28,15 @@ from typing import Any, NamedTuple
 
 import ragworthy as rw
 from ragworthy import gates as g
-from ragworthy.differences import difference, pair, words_of
+from ragworthy.differences import difference, pair
+from ragworthy.loss_tests import prove
 from ragworthy.metrics.fold import value_of
 from ragworthy.metrics.registry import MetricName, find
 from ragworthy.names import Outcome, Verdict
 from ragworthy.paired.clusters import totals, wilson_clustered
 from ragworthy.paired.exact import mcnemar
-from ragworthy.proofs import prove
 from ragworthy.proving import Proving
-from ragworthy.rows import Rows, Word, decoded
+from ragworthy.rows import Rows, Word, decoded, words_of
 from ragworthy.stats import wilson
 from ragworthy.suites.answers.rules import REGRESSION
 
@@ -46,7 +46,7 @@ SHARES = {"same traces": 0.0, "2 %": 0.12, "5 %": 0.3, "17 %": 1.0}
 """The share of questions that the two systems answer, and how many flip then."""
 TOLERANCE = Fraction("0.02")
 ALPHA = 0.05
-LEAST_COVERAGE = 93
+LEAST_COVERAGE, LEAST_BLAMED = 93, 95
 TOPICS = 3
 SAME = 3
 """How many pairs of the same traces are judged: all are alike."""
@@ -439,6 +439,98 @@ def coverage(pool: Pool, metric: str, repeats: int) -> dict[tuple[int, int], Cov
 # what is promised
 
 
+# stage blame
+
+
+K, PLANTED = 5, 100
+"""How deep the pipeline looks, and how many questions each defect is planted in."""
+OUTSIDE = "elsewhere#1"
+
+
+class Spoiled(NamedTuple):
+    """A perfect trace of a real question that was spoiled in one way."""
+
+    cause: str
+    answerable: bool
+    rank: int | None = 1
+    """Where the paragraph with the answer stands; None: nowhere."""
+    cites: str = "gold"
+    """gold, another, outside."""
+    claim: str | None = None
+    """What is said in the place of the right claim."""
+
+
+DEFECTS = (
+    Spoiled("not_in_corpus", True, None, "another"),
+    Spoiled("not_retrieved", True, None, "another"),
+    Spoiled("below_k", True, 8, "another"),
+    Spoiled("not_cited", True, 2, "another"),
+    Spoiled("out_of_scope", True, 1, "outside"),
+    Spoiled("claim_wrong", True, claim="It is another thing."),
+    Spoiled("refused_with_evidence", True, claim="not in context"),
+    Spoiled("answered_without_evidence", False, None, "another", "It is another thing."),
+    Spoiled("constraint_broken", True),
+    Spoiled("target_error", True),
+    Spoiled("missing", True),
+    Spoiled("nothing", True, 4),
+)
+"""One for each cause, in the order in which they are asked for; the last is a right answer."""
+
+
+def blame(seed: str = "blame") -> dict[str, Counter[str]]:
+    """What is blamed for each planted cause: questions and paragraphs of SQuAD, a perfect trace each, spoiled."""
+    rng = rng_of(seed)
+    chunks = [json.loads(line) for line in (SQUAD / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
+    texts = {one["id"]: one["text"].lower() for one in chunks}
+    golds = list(_lines(SQUAD / "gold.jsonl.gz"))
+    rng.shuffle(golds)
+    usable = [one for one in golds if one["answerable"] and _stands(one, texts)]
+    asked = {True: iter(usable), False: iter([one for one in golds if not one["answerable"]])}
+    lost: set[str] = set()
+    rows, traces, planted = [], [], dict[str, str]()
+    for one in DEFECTS:
+        for _ in range(PLANTED):
+            gold = next(asked[one.answerable])
+            while lost & {*gold["gold_citations"]}:
+                gold = next(asked[one.answerable])
+            lost |= {*gold["gold_citations"]} if one.cause == "not_in_corpus" else set()
+            if one.cause == "constraint_broken":
+                gold = gold | {"constraints": ["answer in metres"]}
+            rows.append(gold)
+            planted[gold["qid"]] = one.cause
+            traces += [] if one.cause == "missing" else [_spoiled(one, gold, rng.sample(list(texts), 14))]
+    corpus = [one for one in chunks if one["id"] not in lost]
+    found: dict[str, Counter[str]] = {one.cause: Counter() for one in DEFECTS}
+    for row in rw.score("answers", gold=rows, traces=traces, corpus=corpus, k=K, scu=True).rows():
+        found[planted[row["qid"]]][row["cause"] or "nothing"] += 1
+    return found
+
+
+def _stands(gold: dict[str, Any], texts: dict[str, str]) -> bool:
+    """Whether the answer stands in the paragraph that has it, and is long enough to stand in few others."""
+    said = gold["gold_claim_substr"][0]
+    return len(said) > 5 and said.lower() in texts[gold["gold_citations"][0]]
+
+
+def _spoiled(one: Spoiled, gold: dict[str, Any], others: list[str]) -> dict[str, Any]:
+    if one.cause == "target_error":
+        return {"qid": gold["qid"], "retrieved_ids": [], "error": "timeout"}
+    wanted = gold["gold_citations"]
+    ids = [name for name in others if name not in wanted][:10]
+    if wanted and one.rank:
+        ids[one.rank - 1] = wanted[0]
+    cited = {"gold": wanted[:1], "outside": [OUTSIDE], "another": [next(name for name in ids if name not in wanted)]}
+    claim = one.claim if one.claim is not None else f"It is {gold['gold_claim_substr'][0]}."
+    citations = [] if one.cause == "refused_with_evidence" else cited[one.cites]
+    answer = {"claim": claim, "citations": citations, "constraints_echo": []}
+    return {"qid": gold["qid"], "retrieved_ids": ids, "answer_json": answer}
+
+
+def right(cause: str, found: Counter[str]) -> float:
+    """The share of the questions in which that is blamed which was planted, in per cent."""
+    return 100 * found[cause] / found.total()
+
+
 def most(repeats: int) -> float:
     """5 % and two standard errors, in points."""
     return 100 * (ALPHA + 2 * math.sqrt(ALPHA * (1 - ALPHA) / repeats))
@@ -446,7 +538,13 @@ def most(repeats: int) -> float:
 
 def broken(tables: "Tables", repeats: int) -> list[str]:
     """The promises that do not hold."""
-    return [*_false_alarms(tables, repeats), *_too_weak(tables)]
+    return [*_false_alarms(tables, repeats), *_too_weak(tables), *_wrongly_blamed(tables)]
+
+
+def _wrongly_blamed(tables: "Tables") -> Iterator[str]:
+    for cause, found in tables.blame.items():
+        if right(cause, found) < LEAST_BLAMED:
+            yield f"{cause} is blamed in {right(cause, found):.1f} % of the questions in which it was planted"
 
 
 def _false_alarms(tables: "Tables", repeats: int) -> Iterator[str]:
@@ -478,6 +576,7 @@ class Tables(NamedTuple):
     family: dict[tuple[str, int], Cell]
     power: dict[Any, Power]
     coverage: dict[Any, Coverage]
+    blame: dict[str, Counter[str]]
 
 
 def measured(repeats: int, sizes: Sequence[int] = SIZES, drops: Sequence[int] = (2, 5, 10)) -> Tables:
@@ -500,6 +599,7 @@ def measured(repeats: int, sizes: Sequence[int] = SIZES, drops: Sequence[int] = 
             for pool, metric in found[1:]
             for where, one in coverage(pool, metric, 4 * repeats).items()
         },
+        blame(),
     )
 
 
@@ -538,6 +638,17 @@ def shown(tables: Tables) -> Iterator[str]:
             for (metric, articles, questions), one in tables.coverage.items()
         ],
     )
+    yield "\n### What is blamed, by what was planted\n"
+    yield blame_table(tables.blame)
+
+
+def blame_table(found: dict[str, Counter[str]]) -> str:
+    """The share that is blamed rightly, and on what the others are blamed."""
+    rows = []
+    for cause, seen in found.items():
+        others = ", ".join(f"{name} {count}" for name, count in seen.most_common() if name != cause)
+        rows.append([cause, str(seen.total()), f"{right(cause, seen):.1f}", others or "–"])
+    return table(["planted", "questions", "blamed rightly", "blamed on something else"], rows)
 
 
 def main() -> int:

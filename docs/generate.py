@@ -17,12 +17,16 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+import sources
+
 from ragworthy.cli.arguments import EPILOG, parser
 from ragworthy.cli.explain import formats, schema
 from ragworthy.codes import CATALOGUE
+from ragworthy.metrics.aliases import ALIASES
 from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.kinds import KINDS
 from ragworthy.metrics.registry import Metric, all_metrics
+from ragworthy.policy.packs import load_pack, pack_names, rules_of
 from ragworthy.policy.sections import every_key
 from ragworthy.suites import SUITES
 
@@ -36,10 +40,11 @@ MADE = "<!-- Written by docs/generate.py from the code; change the code and run 
 WORDS = {
     "rate": "the share of its cases for which the event holds",
     "count": "the number of them",
-    "mean": "over one number a question, in retrieval itself the mean over the question's runs; κ and the variance of "
+    "mean": "over one number per question, in retrieval itself the mean over the question's runs; κ and the variance "
+    "of "
     "operators are numbers of all items at once",
     "share": "parts added up, over wholes added up, over all questions",
-    "percentiles": "percentiles of one number a question, for times a run; linear between neighbours",
+    "percentiles": "percentiles of one number per question, for times per run; linear between neighbours",
     "tail": "p99 over median",
     "sum": "all numbers added up",
     "ratio": "a sum for each case of another kind",
@@ -64,6 +69,12 @@ def metrics_page() -> str:
         *[f"- **{_kinds() if kind == 'percentiles' else kind}**: {words}" for kind, words in WORDS.items()],
         "",
         "The suite `latency` also reports some metrics of `answers`, over its own runs: [latency.md](latency.md).",
+        "",
+        "A metric is found by its id, by the id without the suite, by its short names, and by the names that the",
+        "sources give it, in any case: `CHR`, `P@5`, `ΔS_med`. That goes for gates, waivers, `explain`, trends and",
+        "`result.metrics`. A name that several metrics have is an error that names them: `CHR@5` may be the rate or "
+        "its",
+        "upper bound (`chr_ub@5`). Write the whole id then.",
         "",
         "The last metrics of `structured` are those of the fields of the bundled definition. A definition of your own",
         "has one for each of its fields instead: [structured.md](structured.md#write-a-definition-of-your-own).",
@@ -94,6 +105,7 @@ def _anchor(heading: str) -> str:
 
 def _metric(metric: Metric) -> list[str]:
     short = ", ".join(f"`{name}{'@k' if metric.at_k else ''}`" for name in metric.short)
+    named = ", ".join(f"`{name}{'@k' if metric.at_k else ''}`" for name in ALIASES.get(metric.id, ()))
     return [
         f"## {_full(metric)}",
         "",
@@ -104,9 +116,49 @@ def _metric(metric: Metric) -> list[str]:
         f"- **Cases:** {metric.cases}",
         f"- **Undefined:** {metric.undefined}",
         f"- **Short names:** {short or 'none'}",
+        *([f"- **In the sources:** {named}"] if named else []),
         f"- **Source:** {metric.source}",
         f"- **Place:** `{metric.place.rpartition(':')[0]}`",
     ]
+
+
+# docs/packs.md
+
+
+def _sentence(text: str) -> str:
+    """A text that begins a sentence: a Greek letter is a symbol, and stays as it is."""
+    return text[0].upper() + text[1:] if text[0].isascii() else text
+
+
+def packs_page() -> str:
+    """Every gate pack, from its file."""
+    order = list(SUITES)
+    packs = sorted(map(load_pack, pack_names()), key=lambda one: (len(one.suites) > 1, order.index(one.suites[0])))
+    lines = [
+        MADE,
+        "# Gate packs",
+        "",
+        'Sets of thresholds under a name: `packs = ["canary"]` in a policy, `--pack canary` on the command line,',
+        '`packs=["canary"]` in Python. How they go together with other gates: [policy.md](policy.md#gate-packs).',
+        "",
+        "`max_drop` and `max_worse` compare with live or the baseline: in points, and as a share. An optional gate may",
+        "be unmeasured. Limits on indexes and redirects are those of `index check` and `index migrate`, and those on",
+        "gold sets of `gold lint`: they need no gate.",
+    ]
+    for one in packs:
+        lines += ["", f"## {one.name}", "", f"{_sentence(one.title)}.", ""]
+        lines += [f"- **Suites:** {', '.join(one.suites)}", f"- **Source:** {one.source}"]
+        lines += [f"- **Includes:** {', '.join(f'[{name}](#{name})' for name in one.includes)}"] if one.includes else []
+        if one.setting:
+            limits = ", ".join(SUITES[one.suites[0]].settings._field_defaults[one.setting])
+            lines.append(f"- **Of each question** (`{one.setting}`): {limits}")
+        if one.proven:
+            lines.append("- **Proven:** a loss that is proven fails, however small (`min_effect = 0`)")
+        lines += [
+            "- **Gates:**",
+            *(f"  - `{name}` {rule}" for name, _, rule in (r.partition(" ") for r in rules_of(one))),
+        ]
+    return "\n".join(lines) + "\n"
 
 
 # docs/codes.md
@@ -131,8 +183,10 @@ GROUPS = {
     "N": "The built-in pipeline",
     "J": "Journals of runs",
     "P": "Policy and gates",
+    "O": "Live traffic",
     "U": "Usage",
     "Y": "Comparisons",
+    "Z": "Rollouts and mirrors",
     "X": "A defect of ours",
     "W": "Warnings",
 }
@@ -398,9 +452,11 @@ def pages() -> dict[str, Callable[[], str]]:
     """Every generated file by its path from the root."""
     made: dict[str, Callable[[], str]] = {
         "docs/metrics.md": metrics_page,
+        "docs/packs.md": packs_page,
         "docs/codes.md": codes_page,
         "docs/cli.md": cli_page,
         "docs/policy-keys.md": keys_page,
+        "docs/sources.md": sources.page,
         "docs/picture.svg": picture,
     }
     for name in formats():

@@ -26,11 +26,13 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 SMOKE = {
     "bm25s": "index/test_index_lexical.py",
     "faiss-cpu": "index/test_index_dense.py",
+    "h11": "monitor/test_listen.py::test_what_is_refused_is_told",
     "httpx": "runner/test_targets.py",
     "markdown-it-py": "corpus/test_corpus_markdown.py",
     "msgspec": "load/test_formats.py cli/test_docs.py::test_generated_pages_are_fresh",
     "numpy": "load/test_trec.py",
     "openpyxl": "adapters/test_tables.py::test_cells_of_a_workbook_are_what_a_person_reads",
+    "prometheus-client": "monitor/test_prometheus.py::test_the_sum_over_exporters_is_the_one_of_all_records",
     "psycopg": "history/test_survives.py",
     "pyarrow": "cli/test_api.py",
     "rapidfuzz": "suites/stability/test_stability.py",

@@ -1,5 +1,6 @@
 """Tiny valid inputs of every suite, and the three ways to have them scored: by command, by policy, in Python."""
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -131,7 +132,14 @@ name = "total"
 kind = "number"
 weight = 1
 """
-MADE = {"prompt_sha256": "9f2c", "prompt_version": "3", "index_version": "i7", "model_id": "m", "adapter_id": "none"}
+PROMPT = "---\nversion: 3\n---\nAnswer in JSON.\n"
+MADE = {
+    "prompt_sha256": hashlib.sha256(PROMPT.encode()).hexdigest(),
+    "prompt_version": "3",
+    "index_version": "i7",
+    "model_id": "m",
+    "adapter_id": "none",
+}
 
 
 def questions(size: int, topics: int) -> list[Row]:
@@ -290,12 +298,15 @@ def more_files(case: Case) -> dict[str, Any]:
     if case.name == "trec":
         Path("live.txt").write_text(Path(case.files["run"]).read_text().replace("tag", "old"))
         return {"live_run": "live.txt"}
+    if case.name == "operators":
+        looks = [row | {"auditor": "eve"} for row in lines_of(Path(case.files["operators"]))]
+        return {"audit": write_jsonl(Path("audit.jsonl"), looks).name}
     if case.gold is None:
         return {}
     options: dict[str, Any] = {}
-    if case.suite in ("answers", "latency", "agreement"):
+    if case.suite in ("answers", "stability", "latency", "agreement"):
         options["corpus"] = write_jsonl(Path("chunks.jsonl"), CHUNKS).name
-    if case.suite == "answers":
+    if case.suite in ("answers", "stability", "latency", "agreement"):
         Path("pack.toml").write_text(PACK)
         options |= {"scu": True, "rule_packs": ["pack.toml"]}
     if case.suite == "latency":
@@ -309,6 +320,7 @@ def more_files(case: Case) -> dict[str, Any]:
         options["redirects"] = ["table.json"]
     if case.suite == "structured":
         Path("made.json").write_text(json.dumps(MADE))
+        Path("prompt.md").write_text(PROMPT)
         done = run_cli(
             "gold",
             "subset",
@@ -321,7 +333,7 @@ def more_files(case: Case) -> dict[str, Any]:
             "definition.toml",
         )
         assert done.code == 0, done
-        options |= {"subset": "subset.json", "provenance": "made.json"}
+        options |= {"subset": "subset.json", "prompt": "prompt.md", "provenance": "made.json"}
     freeze(case)
     return options
 

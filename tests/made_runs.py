@@ -41,6 +41,14 @@ def answer(folder: Path, wrong: Collection[int] = (), *, run: str = "") -> None:
     write_jsonl(folder / "traces.jsonl", traces)
 
 
+def failed(folder: Path, errors: Collection[int], wrong: Collection[int] = ()) -> None:
+    """The same with errors in the place of some answers."""
+    answer(folder, wrong)
+    lines = [json.loads(line) for line in (folder / "traces.jsonl").read_text().splitlines()]
+    asked = [{"qid": one["qid"], "error": "timeout"} if nth in errors else one for nth, one in enumerate(lines)]
+    write_jsonl(folder / "traces.jsonl", asked)
+
+
 def gated(folder: Path, wrong: Collection[int] = (), *more: object, run: str = "", code: int = 0) -> Done:
     """One run of the pipeline and its gate."""
     answer(folder, wrong, run=run)

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from ragworthy.adapters import import_file
     from ragworthy.adapters.replies import reply
     from ragworthy.api import gate, score
+    from ragworthy.api_run import Ran, run
     from ragworthy.comparing.result import Comparison, compare
     from ragworthy.errors import RagworthyError
     from ragworthy.metrics.registry import metric
     from ragworthy.names import Verdict
-    from ragworthy.ran import Ran, run
     from ragworthy.recorders.langchain import LangChainRecorder
     from ragworthy.recorders.spans import SpanRecorder
     from ragworthy.result import Result
@@ -48,7 +48,7 @@ _HOME = {
     "Comparison": "ragworthy.comparing.result",
     "LangChainRecorder": "ragworthy.recorders.langchain",
     "RagworthyError": "ragworthy.errors",
-    "Ran": "ragworthy.ran",
+    "Ran": "ragworthy.api_run",
     "Result": "ragworthy.result",
     "SpanRecorder": "ragworthy.recorders.spans",
     "TraceWriter": "ragworthy.runner.trace_writer",
@@ -58,7 +58,7 @@ _HOME = {
     "import_file": "ragworthy.adapters",
     "metric": "ragworthy.metrics.registry",
     "reply": "ragworthy.adapters.replies",
-    "run": "ragworthy.ran",
+    "run": "ragworthy.api_run",
     "score": "ragworthy.api",
 }
 

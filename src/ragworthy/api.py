@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 from ragworthy import flow
+from ragworthy.comparison.likeness import not_allowable
 from ragworthy.errors import Problem, UsageError, policy_error, usage_error
 from ragworthy.files import Read, note_paths, remembering
 from ragworthy.gates import Gate
@@ -27,7 +28,8 @@ from ragworthy.load.sources import open_source
 from ragworthy.policy.declare import Declared
 from ragworthy.policy.gate_checks import EVIDENCE
 from ragworthy.policy.gate_text import Named, parse_gate_text
-from ragworthy.policy.proofs import proving_of
+from ragworthy.policy.packs import asked_for
+from ragworthy.policy.proving import proving_of
 from ragworthy.policy.read import find_policy
 from ragworthy.result import Result
 from ragworthy.suites import SUITES
@@ -38,11 +40,13 @@ def score(
     *,
     gates: str | Path | Mapping[str, float | str] | None = None,
     defaults: bool = True,
+    packs: Sequence[str] = (),
     evidence: str = "point",
     alpha: float | str | None = None,
     cluster: str | None = None,
     seed: int | None = None,
     baseline: str | Path | None = None,
+    allow: Sequence[str] = (),
     lock: str | Path | None = None,
     unfrozen: bool = False,
     allow_gold_errors: bool = False,
@@ -59,8 +63,10 @@ def score(
     auditor, or gold and traces (and corpus), or raters, or operators; retrieval also takes TREC files as qrels and run.
     Gates that compare with `baseline` are decided by the questions that changed: `alpha` is how often a loss may be
     called proven by luck, `cluster` which questions stand or fall together ("document" or "question"),
-    `seed` where chance begins.
-    The default gates of the suite hold beside those that `gates` names, unless `defaults=False`.
+    `seed` where chance begins. `allow` names what may differ from the baseline or from live, because that is what is
+    tried: "normaliser", "reranker", "retriever".
+    The default gates of the suite hold beside those that `gates` names, unless `defaults=False`. `packs` are sets of
+    gates by name, as `ragworthy explain packs` lists them.
     `plugins` are metrics of your own: paths of Python files or names of installed plugins, whose code is run.
 
     >>> gold = [{"qid": "A1", "question": "Null keys?", "answerable": True,
@@ -95,15 +101,20 @@ def score(
         declared.check({**told, **inputs, "lock": lock}, {name: name for name in (*names(), "lock")})
         note_paths(read, (*inputs.values(), baseline, lock))
         loaded = tuple(load_metrics(name, Path()) for name in paths_of("plugins", plugins))
+        named_packs = paths_of("packs", packs)
         with using_metrics(loaded):
-            asked = _gates(declared, settings, inputs, gates, (flag("defaults", defaults), evidence))
+            how = flag("defaults", defaults), evidence, named_packs
+            asked, defaults = _gates(declared, settings, inputs, gates, how)
         request = flow.Request(
             suite=suite,
             given=inputs,
             settings=settings,
             gates=asked,
+            defaults=defaults,
             plugins=loaded,
+            gate_packs=named_packs,
             baseline=Path(baseline) if baseline is not None else None,
+            allowed=_allowed(paths_of("allow", allow)),
             lock=Path(lock) if lock is not None else None,
             unfrozen=flag("unfrozen", unfrozen),
             allow_gold_errors=flag("allow_gold_errors", allow_gold_errors),
@@ -114,9 +125,17 @@ def score(
         return Result(flow.score(request), read)
 
 
+def _allowed(given: Sequence[str]) -> tuple[str, ...]:
+    for name in given:
+        if wrong := not_allowable(name):
+            raise usage_error(f"allow: {wrong}", code="RW-B06")
+    return tuple(given)
+
+
 def _known(suite: Declared, given: Mapping[str, Any], profile: str) -> dict[str, Any]:
     """The settings that follow from something else: the profile, and the form of votes."""
     follows = "profile" in suite.settings._fields
+    profile = suite.profile_named(profile)
     choice("profile", profile, ("default", "reference") if follows else ("default",))
     known: dict[str, Any] = {"profile": profile, **suite.of_profile(profile)} if follows else {}
     if suite.forms:
@@ -127,38 +146,47 @@ def _known(suite: Declared, given: Mapping[str, Any], profile: str) -> dict[str,
 
 
 def _gates(
-    suite: Declared, settings: Any, inputs: Mapping[str, Any], given: Any, how: tuple[bool, str]
-) -> tuple[Gate, ...]:
-    """The gates that hold. `how`: whether the default ones do beside those given, and what decides."""
-    defaults, evidence = how
+    suite: Declared, settings: Any, inputs: Mapping[str, Any], given: Any, how: tuple[bool, str, tuple[str, ...]]
+) -> Named:
+    """The gates that hold, and whether default ones are among them.
+
+    `how`: whether these hold beside those given, what decides, which packs hold.
+    """
+    defaults, evidence, packs = how
     named = Named(())
     if given is not None:
         known = suite.metrics_of(inputs)
-        texts = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else [str(given)]
+        texts = [str(given)]
+        if isinstance(given, Mapping):  # "Citation recall" is a name too
+            texts = [f"{'_'.join(str(name).split())}={value}" for name, value in given.items()]
         k = suite.k_of(settings)
         named = parse_gate_text(texts, default_k=k, evidence=evidence, suite=suite.name, known=known)
-    elif not defaults and "qrels" not in inputs:
+    elif not defaults and not packs and "qrels" not in inputs:
         raise policy_error("RW-P16", "expected gates besides defaults=False, got none", where="score")
-    return named.beside(suite.default_gates(settings, inputs) if defaults else (), evidence)
+    named = named._replace(gates=asked_for(packs, named.gates, suite.name, evidence, "packs"))
+    named = named._replace(defaults=named.defaults and defaults)
+    return named._replace(gates=named.beside(suite.default_gates(settings, inputs), evidence))
 
 
 def gates_of(name: str, given: Mapping[str, Any]) -> tuple[Gate, ...]:
     """The gates that hold for a score with these keywords, before anything is read."""
     suite = SUITES[name]
     settings = settings_of(suite, {key: value for key, value in given.items() if key in settings_by_name(suite)})
-    how = flag("defaults", given.get("defaults", True)), given.get("evidence", "point")
-    return _gates(suite, settings, {}, given.get("gates"), how)
+    packs = paths_of("packs", given.get("packs", ()))
+    how = flag("defaults", given.get("defaults", True)), given.get("evidence", "point"), packs
+    return _gates(suite, settings, {}, given.get("gates"), how).gates
 
 
 def gate(
     policy: str | Path | None = None,
     *,
+    packs: Sequence[str] = (),
     today: date | None = None,
     unfrozen: bool = False,
     allow_gold_errors: bool = False,
     jobs: int = 1,
 ) -> Result:
-    """Run every suite of a policy file.
+    """Run every suite of a policy file; `packs` are more gate packs than it names.
 
     >>> import tempfile
     >>> from ragworthy import starter
@@ -166,7 +194,8 @@ def gate(
     >>> gate(laid.policy).verdict
     <Verdict.SHIP: 'SHIP'>
     """
-    return gate_of(policy, (), today=today, unfrozen=unfrozen, allow_gold_errors=allow_gold_errors, jobs=jobs)
+    flags: dict[str, Any] = {"unfrozen": unfrozen, "allow_gold_errors": allow_gold_errors, "jobs": jobs}
+    return gate_of(policy, (), packs=packs, today=today, **flags)
 
 
 class Fresh(NamedTuple):
@@ -182,6 +211,7 @@ def gate_of(
     policy: str | Path | None,
     fresh: Sequence[Fresh],
     *,
+    packs: Sequence[str] = (),
     today: date | None = None,
     unfrozen: bool = False,
     allow_gold_errors: bool = False,
@@ -191,6 +221,7 @@ def gate_of(
     flags: dict[str, Any] = {"unfrozen": unfrozen, "allow_gold_errors": allow_gold_errors}
     flags |= {"jobs": jobs, "keep_rows": True}
     with in_python(), remembering(Read()) as read:
+        flags["packs"] = paths_of("packs", packs)
         path = find_policy(str(policy) if policy is not None else None)
         flags["blessed"] = blessed_at(path)
         if not fresh:
@@ -206,14 +237,15 @@ def gate_of(
 
 def _with(request: flow.Request, fresh: Sequence[Fresh]) -> flow.Request:
     """The request with the traces that answer its gold set."""
-    gold = request.get("gold")
-    if "traces" not in request.given or not isinstance(gold, (str, Path)):
+    asked, made = ("questions", "outputs") if request.suite == "structured" else ("gold", "traces")
+    gold = request.get(asked)
+    if made not in request.given or not isinstance(gold, (str, Path)):
         return request
     sha256 = open_source("gold", gold).sha256()
     found = next((one for one in fresh if one.gold_sha256 == sha256), None)
     if found is None:
         return request
-    given = {**request.given, "traces": found.traces}
+    given = {**request.given, made: found.traces}
     if found.chunks and _beside(request.get("corpus"), request.get("traces")):
         given["corpus"] = found.chunks
     return request._replace(given=given)

@@ -6,65 +6,34 @@ cluster. So all of them can be tested on the same swaps of old and new.
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.metrics.fold import percent_of
+from ragworthy.metrics.of_runs import as_often, is_sound, is_uneven, said_of
 from ragworthy.metrics.registry import Metric
-from ragworthy.names import HARMLESS
 from ragworthy.paired.bounds import tango
 from ragworthy.paired.clusters import felled, mean_square, swap_effect
 from ragworthy.paired.kappa import SCALE, cohen, jackknife
 from ragworthy.paired.percentiles import tops
 from ragworthy.paired.swaps import sums
 from ragworthy.paired.widest import Changes, losses_of, still
-from ragworthy.proving import UNCHANGED
-from ragworthy.rows import Rows, Word
+from ragworthy.proving import UNCHANGED, UNEVEN
+from ragworthy.rows import GONE, Rows, Word
+from ragworthy.rows import Pairs as Pairs
+from ragworthy.rows import pair as pair
 from ragworthy.stats import Interval
 
 KAPPA, VOTE = "agreement.kappa", "vote:"
 """The number of all items at once that has a test, and how rows name the votes that it is made of."""
-GOOD = "good"
-"""The metric that can be read off the labels of any run."""
 TWO_SIDED = 0.95
 PLAIN = ("count", "sum")
 """Kinds that are added up and not divided by anything."""
 NO_NUMBER = "the rows hold something that is no number"
 ALONE = ("tail", "spread")
 """Kinds of which one question alone says nothing."""
-
-
-GONE = ("ERROR", "MISSING")
-"""Labels of questions that were not answered."""
-
-
-class Pairs(NamedTuple):
-    """The questions that two runs share."""
-
-    old: Rows
-    new: Rows
-    both: tuple[tuple[int, int], ...]
-    """Where each of them stands in both runs, in the order of the new one."""
-    only_old: tuple[str, ...]
-    only_new: tuple[str, ...]
-
-    def of(self, members: Collection[int]) -> "Pairs":
-        """Those that stand at some places of the new run."""
-        return self._replace(both=tuple(one for one in self.both if one[1] in members))
-
-
-def pair(old: Rows, new: Rows) -> Pairs:
-    """Join two runs by the ids of their questions."""
-    there, here = old.places(), new.places()
-    return Pairs(
-        old,
-        new,
-        tuple((there[qid], nth) for nth, qid in enumerate(new.qids) if qid in there),
-        tuple(qid for qid in old.qids if qid not in here),
-        tuple(qid for qid in new.qids if qid not in there),
-    )
 
 
 class Flips(NamedTuple):
@@ -121,6 +90,14 @@ class Difference(NamedTuple):
     """The clusters in which every question that was good is not now, each with how many those are."""
     errored: int = 0
     """How many questions are left out because an error in one of the runs left it without a word."""
+    regrouped: int = 0
+    """How many questions stand or fall with others in one of the runs than in the other."""
+    counted: str = "changed"
+    """What is counted of clusters that are no longer as they were."""
+    slack: int = 0
+    """By how much two equal sums may differ because words were rounded."""
+    gone: tuple[int, int] = (0, 0)
+    unerrored: Any = None  # questions that ended in an error in the old run, of how many; and the others (unerrored.py)
 
 
 class _Words(NamedTuple):
@@ -137,7 +114,7 @@ def difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
     found = _difference(gate, metric, pairs)
     if isinstance(found, str):
         return found
-    return found._replace(only_old=pairs.only_old, only_new=pairs.only_new)
+    return found._replace(only_old=pairs.only_old, only_new=pairs.only_new, regrouped=pairs.regrouped)
 
 
 def _difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
@@ -154,12 +131,14 @@ def _difference(gate: g.Gate, metric: Metric, pairs: Pairs) -> Difference | str:
     percent = percent_of(metric.kind)
     if percent is not None:
         return _exceeding(gate, metric, pairs, members, percent)
-    before, after = words_of(pairs.old, gate.metric), words_of(pairs.new, gate.metric)
+    before, after = (said_of(rows, gate.metric, metric) for rows in (pairs.old, pairs.new))
     if before is None or after is None:
         return f"the rows of {'the baseline' if before is None else 'this run'} do not have it"
+    if is_uneven(metric, pairs, before, after):
+        return UNEVEN
     members, errored = _answered(pairs, before, after)
     old, new = [before[nth] for nth, _ in members], [after[nth] for _, nth in members]
-    if not all(map(_is_sound, {*old, *new})):
+    if not all(map(is_sound, {*old, *new})):
         return NO_NUMBER
     words = _whole(old, new, [pairs.new.clusters[nth] for _, nth in members])
     plain = metric.kind in PLAIN
@@ -180,22 +159,6 @@ def _answered(pairs: Pairs, before: Sequence[Word], after: Sequence[Word]) -> tu
         and (pairs.old.labels[old] if before[old] is None else pairs.new.labels[new]) in GONE
     }
     return tuple(one for one in pairs.both if one not in gone), len(gone)
-
-
-def _is_sound(word: Any) -> bool:
-    """Whether a word is what metrics say; a file may say anything."""
-    if isinstance(word, tuple):
-        return all(map(_is_sound, word)) and word[1] >= 0
-    return not isinstance(word, float) or math.isfinite(word)
-
-
-def words_of(rows: Rows, metric: str) -> Sequence[Word] | None:
-    """What a metric says of every question; whether it is good can be read off its label."""
-    if metric in rows.words:
-        return rows.words[metric]
-    if metric.partition(".")[2] == GOOD and any(rows.labels):
-        return [None if label is None else label in HARMLESS for label in rows.labels]
-    return None
 
 
 # rates, means, shares and ratios
@@ -258,6 +221,7 @@ def _of_words(words: _Words, sign: int, plain: bool, highest: int | None) -> Dif
         deff=swap_effect(moved, column),
         hit=len({cluster for one, cluster in zip(moved, words.clusters, strict=True) if one > 0}),
         felled=felled(words.old, words.new, words.clusters, (1, 1) if sign > 0 else (0, 1)),
+        slack=2 * (1 if same else whole + len(moved)) * sum(map(bool, moved)) if words.scale == SCALE else 0,
     )
     flips = found.flips
     if flips is not None and flips.plain and same and clusters == len(moved):
@@ -302,7 +266,7 @@ def _bounded(found: Difference, words: _Words, sign: int, plain: bool, highest: 
         return _even(found, float(losses[0].loss) * unit, sign, highest)
     binary = words.scale == 1 and {*old, *new} <= {(0, 1), (1, 1)}
     changes = Changes(*losses, found.cases, unit, (found.worse, found.better) if binary else None, highest)
-    return found._replace(rough=True, upper=changes.upper, interval=_turned(changes.interval(TWO_SIDED), sign))
+    return found._replace(rough=True, upper=changes.upper, interval=_turned(changes.told(TWO_SIDED), sign))
 
 
 def _even(found: Difference, loss: float, sign: int, highest: int | None) -> Difference:
@@ -334,7 +298,7 @@ def _exceeding(
     shared = [(before[old], after[new], pairs.new.clusters[new]) for old, new in members if before[old] and after[new]]
     if not shared:
         return "the rows do not have it"
-    if any(isinstance(word, tuple) or not _is_sound(word) for one in shared for word in (*one[0], *one[1])):
+    if any(isinstance(word, tuple) or not is_sound(word) for one in shared for word in (*one[0], *one[1])):
         return NO_NUMBER
     sign, effect = (1 if metric.better == "higher" else -1), Fraction(gate.effect_text)
     old, new = ([[-sign * Fraction(word) for word in one[side]] for one in shared] for side in (0, 1))  # type: ignore[arg-type]
@@ -350,12 +314,14 @@ def _exceeding(
     changes = [_mean(other) - _mean(one) for one, other in zip(old, new, strict=True)]
     return Difference(
         sums([now - then for then, now in counts], clusters),
-        sum(one != other for one, other in zip(old, new, strict=True)),
+        sum(not as_often(one, other) for one, other in zip(old, new, strict=True)),
         sum(change > 0 for change in changes),
         sum(change < 0 for change in changes),
         len(shared),
         len(set(clusters)),
         unbounded="none is known for a percentile",
+        hit=len({cluster for change, cluster in zip(changes, clusters, strict=True) if change > 0}),
+        counted=f"gained or lost places among the {'largest' if sign < 0 else 'smallest'} values of both runs",
     )
 
 

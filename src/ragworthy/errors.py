@@ -1,4 +1,4 @@
-"""The exceptions that carry the codes of `codes.py`.
+"""The exceptions that carry the codes of `codes`.
 
 RagworthyError            somebody has to do something; exit 2
 ├── DataError             fix the gold set, the traces or another input file
@@ -17,7 +17,7 @@ MOST_PROBLEMS = 20
 
 
 class Problem(NamedTuple):
-    """One thing to mend: where, what was expected, what was found."""
+    """One thing to fix: where, what was expected, what was found."""
 
     code: str
     message: str
@@ -30,7 +30,7 @@ class Problem(NamedTuple):
 
 
 class RagworthyError(Exception):
-    """Something that stops the work and that a person can mend."""
+    """Something that stops the work and that a person can fix."""
 
     def __init__(
         self,
@@ -67,15 +67,15 @@ class RagworthyError(Exception):
 
 
 class DataError(RagworthyError):
-    """An input file has to be mended."""
+    """An input file has to be fixed."""
 
 
 class PolicyError(RagworthyError):
-    """The policy or the gates have to be mended."""
+    """The policy or the gates have to be fixed."""
 
 
 class UsageError(RagworthyError):
-    """The command line or the call has to be mended."""
+    """The command line or the call has to be fixed."""
 
 
 class MissingExtra(RagworthyError):

@@ -14,9 +14,10 @@ from ragworthy.mustpass import Each
 from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import check_gates
 from ragworthy.policy.kept import BLESSED, unblessed
+from ragworthy.policy.packs import Pack, load_pack
 from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
 from ragworthy.policy.sections import Section, check_settings, paths_of
-from ragworthy.proving import ANYTIME, Tested
+from ragworthy.proving import ANYTIME, POINT, Tested
 from ragworthy.report import model
 from ragworthy.report import write as writing
 from ragworthy.report.part import Part, Voice, with_unused
@@ -25,6 +26,7 @@ from ragworthy.suites import SUITES
 from ragworthy.suites.comparing import Differences, baseline_of, differences_of, untested, with_good, with_passed
 from ragworthy.suites.describe import describe
 from ragworthy.suites.evidence import Bound, Evidence, Found
+from ragworthy.suites.made import Beside, provenance, said_by
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Attempts
@@ -67,16 +69,16 @@ class Run(NamedTuple):
                 yield {**row, **suite, **texts.get(row["qid"], {})}
 
 
-def gate(path: Path, *, today: date | None, **options: Any) -> Run:
+def gate(path: Path, *, today: date | None, packs: Iterable[str] = (), **options: Any) -> Run:
     """Run every suite of a policy file."""
-    requests = requests_of(path, today=today, **options)
+    requests = requests_of(path, today=today, packs=packs, **options)
     check_stale(requests)
     return score_all(requests)
 
 
-def requests_of(path: Path, *, today: date | None, **options: Any) -> list[Request]:
-    """What a policy file asks for."""
-    return from_policy(load_policy(path, SUITES, today=today), **options)
+def requests_of(path: Path, *, today: date | None, packs: Iterable[str] = (), **options: Any) -> list[Request]:
+    """What a policy file asks for; `packs` are more gate packs than it names."""
+    return from_policy(load_policy(path, SUITES, today=today, packs=packs), **options)
 
 
 def score(request: Request, progress: Progress | None = None) -> Run:
@@ -90,11 +92,14 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
         with using_metrics(request.plugins):
             check_request(request)
     steps = [_last_step(request, progress) for request in requests]
-    proven = _prove([step for step in steps if isinstance(step, Open)])
-    parts = with_unused([_part(request, step, proven) for request, step in zip(requests, steps, strict=True)])
+    several = [step for step in steps if isinstance(step, Open)]
+    proven, family = _prove(several), sum(map(_comparing, several))
+    parts = with_unused([_part(request, step, proven, family) for request, step in zip(requests, steps, strict=True)])
     report = model.assemble(parts)
     if plugins := plugins_of(requests):
         report["provenance"]["plugins"] = [one.told() for one in plugins]
+    if packs := packs_of(requests):
+        report["provenance"]["packs"] = [one.told() for one in packs]
     run = Run(report, parts)
     return with_attempts(run, requests[0].attempts) if requests and requests[0].attempts is not None else run
 
@@ -135,17 +140,17 @@ def _last_step(request: Request, progress: Progress | None) -> Open | Part:
         return step if isinstance(step, Part) else find(suite, step.request, progress)._replace(then=step.then)
 
 
-def _part(request: Request, last: Open | Part, proven: Proven) -> Part:
+def _part(request: Request, last: Open | Part, proven: Proven, family: int) -> Part:
     if isinstance(last, Part):
         return last
     with using_metrics(request.plugins), SUITES[request.suite].named(), last.suite.during():
-        return last.then(settle(last, proven))
+        return last.then(settle(last, proven, family))
 
 
 def score_suite(suite: Suite, request: Request, progress: Progress | None = None) -> Part:
     """The whole flow of one suite alone."""
     found = find(suite, request, progress)
-    return settle(found, _prove([found]))
+    return settle(found, _prove([found]), _comparing(found))
 
 
 def find(suite: Suite, request: Request, progress: Progress | None = None) -> Open:
@@ -153,6 +158,7 @@ def find(suite: Suite, request: Request, progress: Progress | None = None) -> Op
     suite = suite.variant(request)
     opened = open_inputs(suite, request)
     evidence = suite.told(request, _read(suite, request, opened, progress))
+    evidence = evidence._replace(provenance=_made(suite, request, opened) | dict(evidence.provenance))
     opened.check_unchanged()
     summary = summarise(suite, request, evidence)
     bound = with_good(suite.bind(request, evidence, summary, baseline_of(suite, opened, evidence, summary)))
@@ -160,6 +166,15 @@ def find(suite: Suite, request: Request, progress: Progress | None = None) -> Op
     each = must_pass(suite, request, evidence)
     found = Found(request, opened, evidence, summary, [], suite.frozen(opened, evidence))
     return Open(suite, found, bound, each, differences_of(suite, bound, summary))
+
+
+def _made(suite: Suite, request: Request, opened: Opened) -> dict[str, Any]:
+    """How the traces were made, by what they and the index beside them say."""
+    inputs = suite.inputs(request)
+    roles = {one.report_role for one in inputs if one.receipt_role == "trace" and one.form in ("records", "files")}
+    corpus = next((request.get(one.key) for one in inputs if one.form == "corpus" and one.key == "corpus"), None)
+    traces = [source for role, source in opened.sources.items() if role.partition(":")[0] in roles]
+    return provenance(said_by(traces, request.jobs), Beside(request.commit, corpus))
 
 
 def _prove(several: Sequence[Open]) -> Proven:
@@ -171,20 +186,31 @@ def _prove(several: Sequence[Open]) -> Proven:
         to_test |= {(one.suite.name, gate): d for gate, d in one.differences.items() if not isinstance(d, str)}
     if not to_test:
         return tested
-    from ragworthy.proofs import prove
+    from ragworthy.loss_tests import prove
 
     anytime = {key for key in to_test if key[1].evidence == ANYTIME}
     return tested | prove(to_test, several[0].found.request.proving, anytime)
 
 
-def settle(one: Open, proven: Proven) -> Part:
+def _comparing(one: Open) -> int:
+    """How many gates of a suite compare, of those whose number there is."""
+    values = one.found.summary.values
+    wanted = [gate for gate in one.bound.gates if gate.op in g.AGAINST and gate.evidence != POINT]
+    return sum(
+        (value := values.get((gate.slice, gate.metric))) is not None and value.exact is not None for gate in wanted
+    )
+
+
+def settle(one: Open, proven: Proven, family: int) -> Part:
     """What was found becomes outcomes, and the part of the report."""
     suite, bound, found = one.suite, one.bound, one.found
     flips = {} if bound.baseline is None else bound.baseline.flips
     tested = {gate: proven[suite.name, gate]._replace(flips=flips.get(gate.metric)) for gate in one.differences}
     values = found.summary.values
     judged = g.judge(bound.gates, values, baseline=bound.baseline, waivers=bound.waivers, each=one.each, tested=tested)
-    return describe(suite, found._replace(judged=g.excuse(suite.settle(judged, bound, found.evidence))))
+    settled = g.excuse(suite.settle(judged, bound, found.evidence))
+    judged = [each._replace(family=max(1, family)) for each in settled]
+    return describe(suite, found._replace(judged=judged, against=bound.baseline))
 
 
 class Looked(NamedTuple):
@@ -256,13 +282,19 @@ def plugins_of(requests: Sequence[Request]) -> list[Plugin]:
     return list({one.name: one for one in found}.values())
 
 
+def packs_of(requests: Sequence[Request]) -> list[Pack]:
+    """The gate packs that were named."""
+    return [load_pack(name) for name in dict.fromkeys(name for one in requests for name in one.gate_packs)]
+
+
 def check_stale(requests: Sequence[Request]) -> None:
     """Refuse a policy whose answers were overtaken by a run in the same folder."""
     from ragworthy.runner.results import check_beside
 
     for request in requests:
-        gold = request.get("gold")
-        for one in SUITES[request.suite].inputs:
+        inputs = SUITES[request.suite].inputs
+        gold = next((request.get(one.key) for one in inputs if one.receipt_role == "gold"), None)
+        for one in inputs:
             made = request.get(one.key) if one.of_run else None
             for path in made if isinstance(made, tuple) else (made,):
                 if isinstance(path, (str, Path)) and isinstance(gold, (str, Path)):
@@ -308,6 +340,7 @@ def _request(policy: Policy, section: Section) -> Request:
         given=paths_of(section.there, policy.folder),
         settings=section.settings,
         gates=tuple(gate for gate in policy.gates if suite_of(gate) == section.suite),
+        defaults=section.defaults is not False,
         waivers=policy.waivers,
         lock=path(section.lock),
         signers=policy.signers,
@@ -315,7 +348,10 @@ def _request(policy: Policy, section: Section) -> Request:
         today=policy.today,
         regression=policy.regression,
         plugins=policy.plugins,
+        gate_packs=tuple(one.name for one in policy.packs),
+        more_packs=policy.more_packs,
         cluster=policy.cluster,
+        allowed=policy.allowed,
         proving=policy.proving,
     )
 

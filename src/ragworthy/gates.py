@@ -1,60 +1,27 @@
 """Gates and the verdict: a small pure judgement of numbers against rules."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
 from ragworthy.mustpass import Asked, Each, passing
 from ragworthy.names import Outcome, Verdict
-from ragworthy.proving import INTERVAL, NO_TEST, PAIRED, POINT, Loss, Tested, decide
+from ragworthy.proving import (
+    IMPLIED,
+    INTERVAL,
+    NO_TEST,
+    PAIRED,
+    POINT,
+    UNEVEN,
+    Loss,
+    Tested,
+    decide,
+    despite_errors,
+    hidden_by_errors,
+    lacks,
+)
 from ragworthy.rows import Rows
-
-
-class Value(NamedTuple):
-    """A metric's value: a rate with numerator and denominator, a count, or the exact mean of `n` numbers."""
-
-    num: int
-    den: int | None
-    undefined: str | None = None
-    interval: tuple[float, float] | None = None
-    better: str = "higher"
-    cases: str = ""
-    event: str = ""
-    n: int | None = None
-    counts: bool = True
-    """Whether numerator and denominator count cases; those of a mean are only its exact value."""
-    rate: bool = True
-    """Whether it lies between 0 and 1 and needs as many cases as a rate does; percentiles do not."""
-    pooled: tuple[int, int] | None = None
-    """The same over all blocks at once, where that is another number."""
-    top: int = 1
-    """The greatest value there can be, where it needs as many cases as a rate does."""
-    independent: int | None = None
-    """How many cases are different ones, where some are repeated."""
-    most: int | None = None
-    """The greatest count there can be here: how many cases were looked at."""
-    endless: bool = False
-    """Whether it is undefined because it is worse than any number: something was spent and nothing came of it."""
-    boundless: str = ""
-    """Why it has no interval, where that is known."""
-    deff: float | None = None
-    """How many times wider clusters make the variance, where some questions share one."""
-    clusters: int | None = None
-    """How many clusters its questions are of, where some share one."""
-
-    @property
-    def size(self) -> int | None:
-        """How many cases the value rests on, repeated ones counted once; None for a count."""
-        if self.independent is not None:
-            return self.independent
-        return self.n if self.n is not None else self.den
-
-    @property
-    def exact(self) -> Fraction | None:
-        """The number itself; None when it is undefined."""
-        if self.undefined is not None:
-            return None
-        return Fraction(self.num) if self.den is None else Fraction(self.num, self.den)
+from ragworthy.value import Value as Value
 
 
 class Gate(NamedTuple):
@@ -80,6 +47,13 @@ class Gate(NamedTuple):
     """The loss that must be exceeded before a proven one fails a gate that compares; None for its tolerance."""
     rerun: bool = False
     """Whether a question that must pass and does not in its only run is to be asked again before that is a failure."""
+    pack: str | None = None
+    """The gate pack that has it, where one was named."""
+    instead: str | None = None
+    """The rule of that pack which it replaces, where somebody wrote another."""
+    packed: bool = False  # nobody wrote it: it comes from its pack
+    replaces: bool = False  # it takes the place of a default rule that may give way, and what judges then holds too
+    over: str | None = None  # the rule of another pack, for all loads, whose place it takes at its load
 
     @property
     def effect_text(self) -> str:
@@ -90,6 +64,11 @@ class Gate(NamedTuple):
     def guard(self) -> bool:
         """Whether it compares without any tolerance that could be exceeded: it fails by proof alone."""
         return self.op == DROP and self.min_effect is not None and Fraction(self.threshold) >= 1
+
+    @property
+    def strictness(self) -> Fraction:
+        """Its threshold, so that more is stricter, whichever side is the good one."""
+        return Fraction(self.threshold) if self.op == MIN else -Fraction(self.threshold)
 
 
 MIN, MAX, DROP, WORSE, EACH = ">=", "<=", "drop<=", "worse<=", "each"
@@ -133,6 +112,10 @@ class Judged(NamedTuple):
     """Whether it was not measured because errors took its cases away: these can be had, so nothing excuses it."""
     tested: Tested | None = None
     """What the questions of both runs say, where it compares and is not decided by its point."""
+    apart: str = ""
+    """What keeps it from being compared with the baseline, in one word, where that is why it was not measured."""
+    family: int = 1
+    """How many gates of the verdict compare, over all suites."""
 
     @property
     def lost(self) -> Fraction | None:
@@ -179,6 +162,10 @@ class Baseline(NamedTuple):
     """Whether questions that must pass ever did, by metric and qid, as far as its rows say."""
     flips: Mapping[str, Fraction] = {}
     """The share of questions that changed between its own runs, by metric, where that was kept."""
+    apart: str = ""
+    """What `unlike` is about, in one word."""
+    gone: tuple[int, int] = (0, 0)
+    """How many of its questions ended in an error, and of how many."""
 
 
 Values = Mapping[tuple[str | None, str], Value]
@@ -206,23 +193,6 @@ def judge(
             one = one._replace(waiver=waived.get(name_of(gate)))
         judged.append(one)
     return judged
-
-
-def with_defaults(named: tuple[Gate, ...], usual: Iterable[Gate], evidence: str) -> tuple[Gate, ...]:
-    """The gates that were named, and the default ones of the suite that none of them replaces.
-
-    A limit on the same number (all questions, no slice) replaces a default gate; `must_pass`, slices and a comparison
-    that may be unmeasured say something else. Where nobody named a gate, the default ones are as good as named.
-
-    >>> usual = [Gate("answers.precision", MIN, "0.80"), Gate("answers.chr", MIN, "0.75")]
-    >>> gates = with_defaults((usual[0]._replace(threshold="0.9"),), usual, "point")
-    >>> [(one.metric, one.threshold, one.kept) for one in gates]
-    [('answers.precision', '0.9', False), ('answers.chr', '0.75', True)]
-    """
-    limits = [gate for gate in named if gate.slice is None and gate.op != EACH]
-    said = {(gate.metric, gate.suite) for gate in limits if not (gate.optional and gate.op in AGAINST)}
-    rest = [gate for gate in usual if (gate.metric, gate.suite) not in said]
-    return named + tuple(with_evidence(gate, evidence)._replace(kept=bool(named)) for gate in rest)
 
 
 def excuse(judged: list[Judged]) -> list[Judged]:
@@ -265,15 +235,19 @@ def _judge_one(gate: Gate, value: Value | None, baseline: Baseline | None, each:
             return Judged(gate, Outcome.NOT_MEASURED, "no baseline was given", value)
         if baseline.unlike is not None:
             told = f"{baseline.name} is not comparable: {baseline.unlike}" if baseline.name else baseline.unlike
-            return Judged(gate, Outcome.NOT_MEASURED, told, value)
+            return Judged(gate, Outcome.NOT_MEASURED, told, value, apart=baseline.apart)
         compared = baseline.values.get((gate.slice, gate.metric))
         if compared is None:
-            return Judged(gate, Outcome.NOT_MEASURED, f"{baseline.name} does not have this number", value)
+            return Judged(gate, Outcome.NOT_MEASURED, lacks(baseline.name, gate.slice, baseline.values), value)
     seen = tested or NO_TEST
-    if lacking := seen.lacking or (gate.guard and seen.without):
+    if lacking := seen.lacking or ((gate.guard or seen.without == UNEVEN) and seen.without):
         return Judged(gate, Outcome.NOT_MEASURED, lacking, value, baseline=compared, by_errors=bool(seen.lacking))
     tested = seen if compared is not None and gate.evidence != POINT else None
     outcome, reason = _compare(gate, value, compared, seen)
+    if compared is not None and baseline is not None and hidden_by_errors(gate.metric):
+        gone = seen.gone if seen.without is None else baseline.gone
+        second = _without_errors(gate, value, seen)
+        outcome, reason = despite_errors((outcome, reason), second, seen, gone, baseline.name)
     return Judged(gate, outcome, reason, value, baseline=compared, previous=previous, tested=tested)
 
 
@@ -336,6 +310,15 @@ def _compare(gate: Gate, value: Value, baseline: Fraction | None, tested: Tested
     return decide(gate.evidence, loss, tested, worded)
 
 
+def _without_errors(gate: Gate, value: Value, tested: Tested) -> tuple[Outcome, str] | None:
+    """The outcome over the questions that ended in an error in neither run; None where there is none."""
+    rest = tested.unerrored
+    if rest is None:
+        return None
+    value = value._replace(num=rest.new.numerator, den=rest.new.denominator, independent=None, n=None)
+    return _compare(gate._replace(min_n=0, review=None), value, rest.old, rest.tested)
+
+
 def _hold(gate: Gate, value: Value) -> tuple[Outcome, str]:
     """A number against its threshold; under `interval` its interval, which a count needs not: it is no estimate."""
     number, limit, interval = value.exact or Fraction(0), Fraction(gate.threshold), value.interval
@@ -344,17 +327,17 @@ def _hold(gate: Gate, value: Value) -> tuple[Outcome, str]:
             return Outcome.UNDECIDED, f"it has no interval: {value.boundless or 'none is known for such a number'}"
         low, high = map(Fraction, interval)
         if (low >= limit) if gate.op == MIN else (high <= limit):
-            return Outcome.PASS, ""
+            worst = value.doubtful or interval
+            if (worst[0] >= limit) if gate.op == MIN else (worst[1] <= limit):
+                return Outcome.PASS, ""
+            told = f"{value.homeless:,} cases have no known document, and might stand or fall together"
+            return Outcome.UNDECIDED, f"{told}: then the interval would be {worst[0]:.3f} … {worst[1]:.3f}"
         if (high < limit) if gate.op == MIN else (low > limit):
             return Outcome.FAIL, "the whole interval is on the wrong side"
         return Outcome.UNDECIDED, "the interval straddles the threshold"
     if number >= limit if gate.op == MIN else number <= limit:
         return Outcome.PASS, ""
     return Outcome.FAIL, "below the threshold" if gate.op == MIN else "above the threshold"
-
-
-IMPLIED = ("missing", "errors")
-"""Metrics that say nothing about an answer, only that there is one. A gate on them alone decides nothing."""
 
 
 def decides(one: Judged) -> bool:

@@ -31,6 +31,7 @@ class Given(TypedDict, total=False):
     auditor: Any
     raters: Any
     operators: Any
+    audit: Any
     corpus: Any
     live: Any
     live_corpus: Any
@@ -40,6 +41,7 @@ class Given(TypedDict, total=False):
     live_run: str | Path | None
     definition: str | Path | None
     subset: str | Path | None
+    prompt: str | Path | None
     provenance: str | Path | None
     prices: str | Path | None
     k: int | Sequence[int] | None
@@ -52,6 +54,7 @@ class Given(TypedDict, total=False):
     rule_packs: Sequence[str]
     slices: Sequence[str]
     delta_s: str
+    delta_s_model: str
     anchor_scope: str
     max_drop: float | str
     against_live: bool
@@ -292,3 +295,35 @@ def _keywords(text: str) -> str:
     for flag, keyword in _VALUES.items():
         text = text.replace(flag, keyword)
     return re.sub(r"(?<!\S)--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), text)
+
+
+# a run
+
+
+_WORDS = {
+    "the same command with --resume": "the same call with resume=True",
+    "--header Authorization=VARIABLE": 'headers={"Authorization": "VARIABLE"}',
+    "--concurrency 1": "concurrency=1",
+    "--retry-errors": "retry_errors=True",
+    "--keep-going": "keep_going=True",
+    "--resume": "resume=True",
+    "--header: ": "headers: ",
+    "--knob: ": "knobs: ",
+}
+"""What a caller writes where the command line has a flag."""
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Errors of a run that are raised meanwhile speak of keywords."""
+    try:
+        yield
+    except RagworthyError as error:
+        problems = [one._replace(message=_worded(one.message)) for one in error.problems]
+        raise type(error)(problems, error.total, _worded(error.advice), error.hint) from None
+
+
+def _worded(text: str) -> str:
+    for words, keywords in _WORDS.items():
+        text = text.replace(words, keywords)
+    return text

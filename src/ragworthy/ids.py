@@ -156,8 +156,17 @@ def section_key(text: str) -> str:
     return f"{doc}{qualified}{path}"
 
 
+def is_numbered(path: str) -> bool:
+    """Whether a section is a number, as 4.2 or A.3.1, and no path of titles.
+
+    >>> is_numbered("4.2"), is_numbered("A.3.1"), is_numbered("policies/keys"), is_numbered("")
+    (True, True, False, False)
+    """
+    return _pattern(r"(?:[A-Za-z][A-Za-z0-9_-]*\.)?[0-9]+(?:\.[0-9]+)*").fullmatch(path) is not None
+
+
 def _steps(path: str) -> list[str]:
-    if _pattern(r"(?:[A-Za-z][A-Za-z0-9_-]*\.)?[0-9]+(?:\.[0-9]+)*").fullmatch(path):
+    if is_numbered(path):
         return [step.lstrip("0") or step[-1] for step in path.split(".")]
     return path.split("/")
 

@@ -1,6 +1,7 @@
 """Words that mean one thing everywhere: verdicts, outcomes, exit codes, labels, stages."""
 
 from enum import IntEnum, StrEnum
+from typing import NamedTuple
 
 VERSION = "0.2.0"
 SUITES = ("answers", "retrieval", "structured", "stability", "latency", "agreement")
@@ -22,12 +23,43 @@ REFUSAL_PACKS = {
 """The refusal packs that a name stands for."""
 DEFAULT_MODEL = "wordllama"
 """The model behind distances and dense search, unless another one is named."""
-SMOKE, RELEASE = 10, 30
-"""Gold sets below these sizes are fit for a smoke test, or not even that."""
+RELEASE = 30
+"""So many cases a release needs, and a slice that is to show anything."""
 DEFAULT_K = 5
 RETRIEVAL_K = "1,3,5,10"
 MIN_SUBSTR = 5
 """A piece of gold text counts from this many characters up."""
+
+
+class Size(NamedTuple):
+    """How many questions a gold set needs for a use, and which source says so."""
+
+    use: str
+    least: int
+    source: str
+
+
+_SMOKE = Size("a smoke test", 10, "seed004_quality_and_readiness_gates.md")
+REGRESSION = Size("a regression gate", 100, "Eval_Observability/regression_gate.md")
+"""What is asked besides where a policy has `regression = true`."""
+USUAL = (_SMOKE, Size("a release", RELEASE, "seed004_quality_and_readiness_gates.md"))
+SIZES: dict[str, tuple[Size, ...]] = {
+    "answers": USUAL,
+    "retrieval": (_SMOKE, Size("a release", 200, "seed001_retrieval_evaluation.md")),
+}
+"""What the sources ask of a gold set, by suite, the smallest first; the other suites are asked what answers are."""
+MOST_RETRIEVAL = 400
+"""A retrieval gold set has up to so many questions."""
+
+
+def too_small(cases: int, suite: str, *, regression: bool = False) -> Size | None:
+    """The first use that a gold set is too small for; None where it is large enough for all.
+
+    >>> too_small(1, "retrieval").use, too_small(50, "retrieval").least, too_small(50, "answers")
+    ('a smoke test', 200, None)
+    """
+    asked = sorted((*SIZES.get(suite, USUAL), *([REGRESSION] if regression else [])), key=lambda one: one.least)
+    return next((one for one in asked if cases < one.least), None)
 
 
 class Verdict(StrEnum):
@@ -166,5 +198,14 @@ class Cause(StrEnum):
     MISSING = "missing"
 
 
+TRACED = {
+    "index_hash": "index_hash",
+    "commit": "commit",
+    "normaliser": "normaliser_id",
+    "reranker": "reranker_id",
+    "retriever": "retriever",
+}
+"""How a run was made, by the names of a report, each with the key that a trace says it under."""
+MADE = tuple(TRACED)
 AMBIGUOUS_IDS = "ambiguous_ids"
 """The field of a trace that lists ids under which other texts were retrieved too. Nothing is scored with such."""

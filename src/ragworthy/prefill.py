@@ -18,8 +18,8 @@ from ragworthy.report.show import number_of
 from ragworthy.suites import SUITES
 from ragworthy.text import visible
 
-TRACES = "runs/latest/traces.jsonl"
-"""Where `ragworthy run --out runs/latest` writes."""
+TRACES, OUTPUTS = "runs/latest/traces.jsonl", "runs/latest/outputs.jsonl"
+"""Where `ragworthy run --out runs/latest` writes; the second for structured questions."""
 CHUNKS = "chunks.jsonl"
 """What it writes beside them: the texts that were retrieved."""
 FEW, MANY = 2, 12
@@ -88,7 +88,7 @@ def policy_for(given: Mapping[str, Path], folder: Path, *, suite: str | None = N
         body = _scored(declared, there, settings, gates)
         written = _gates(declared.name, gates, body, notes)
     paths = {key: os.path.relpath(path, folder) for key, path in there.items()}
-    paths |= {one.key: TRACES for one in lacking if one.of_run}
+    paths |= {one.key: OUTPUTS if one.key == "outputs" else TRACES for one in lacking if one.of_run}
     text = "\n".join([*_head(declared, paths), *_told(declared, found), "", "\n\n".join(written), ""])
     return Prefilled(declared.name, text, notes)
 

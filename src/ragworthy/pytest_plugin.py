@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from ragworthy.pytest_items import How, Judgement, Named, Question, Said
     from ragworthy.result import Result
-    from ragworthy.tested import How, Judgement, Named, Question, Said
 
 _MARKERS = (
     "ragworthy(policy=, gold=, target=, traces=, must_pass=, **of run and score): what the tests below ask and judge",
@@ -96,11 +96,11 @@ def _folders(config: pytest.Config) -> tuple[Path, Path]:
 
 
 def _how(config: pytest.Config, named: dict[str, Any]) -> "How":
-    from ragworthy import tested
+    from ragworthy import pytest_items
 
     given = config.getoption("--ragworthy-policy")
     folders = _folders(config)
-    return tested.how(named, folders[0] / given if given else tested.policy_in(*folders))
+    return pytest_items.how(named, folders[0] / given if given else pytest_items.policy_in(*folders))
 
 
 def _named(node: Any, *markers: str) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _named(node: Any, *markers: str) -> dict[str, Any]:
     for name in ("ragworthy", *markers):
         marker = node.get_closest_marker(name)
         if marker is not None:
-            from ragworthy.marked import keywords
+            from ragworthy.pytest_marks import keywords
 
             found |= keywords(marker)
     return found
@@ -120,7 +120,7 @@ def _target(request: pytest.FixtureRequest, named: dict[str, Any]) -> Any:
     where = "target" if "target" in named else "ragworthy_target"
     target = named["target"] if "target" in named else request.getfixturevalue(where)
     if target is None:
-        from ragworthy.marked import no_target
+        from ragworthy.pytest_marks import no_target
 
         raise no_target(where)
     return None if target is _RECORDED else target
@@ -128,9 +128,9 @@ def _target(request: pytest.FixtureRequest, named: dict[str, Any]) -> Any:
 
 def _judged(request: pytest.FixtureRequest, named: dict[str, Any]) -> "Judgement":
     """The judgement that the keywords ask for. What was asked once is not asked again, nor what could not be."""
-    from ragworthy import tested
+    from ragworthy import pytest_items
     from ragworthy.errors import RagworthyError
-    from ragworthy.marked import options_of
+    from ragworthy.pytest_marks import options_of
 
     session, told = request.config.stash[_KEY], ""
     try:
@@ -141,8 +141,8 @@ def _judged(request: pytest.FixtureRequest, named: dict[str, Any]) -> "Judgement
         if key not in session.judged:
             session.judged[key] = _made(session, how, target)
             session.targets.append((target, how))
-        if isinstance(session.judged[key], tested.Judgement):
-            found: tested.Judgement = session.judged[key]
+        if isinstance(session.judged[key], pytest_items.Judgement):
+            found: pytest_items.Judgement = session.judged[key]
             return found
         told = str(session.judged[key])
     except RagworthyError as error:
@@ -151,7 +151,7 @@ def _judged(request: pytest.FixtureRequest, named: dict[str, Any]) -> "Judgement
 
 
 def _made(session: _Session, how: "How", target: Any) -> Any:
-    from ragworthy import tested
+    from ragworthy import pytest_items
     from ragworthy.errors import RagworthyError
 
     key, asked, what = how.key(target), how.key_of_run(target), ""
@@ -159,12 +159,12 @@ def _made(session: _Session, how: "How", target: Any) -> Any:
     try:
         if asked in session.failed:
             raise session.failed[asked]
-        what = tested.told(how, target)
-        with tested.alone(home):
-            judgement = tested.Judgement(tested.result_of(how, target, home), how)
+        what = pytest_items.told(how, target)
+        with pytest_items.alone(home):
+            judgement = pytest_items.Judgement(pytest_items.result_of(how, target, home), how)
     except RagworthyError as error:
         session.verdicts[key] = what, _NOTHING
-        if target is not None and not tested.asked_in(home):
+        if target is not None and not pytest_items.asked_in(home):
             session.failed[asked] = error
         return error
     session.verdicts[key] = what, judgement.result.text().partition("\n")[0]
@@ -234,11 +234,11 @@ def pytest_make_collect_report(
     report = yield
     items = [one for one in report.result if isinstance(one, pytest.Item)] if report.passed else []
     if any(marker.name.startswith("ragworthy") for item in items for marker in item.iter_markers()):
-        from ragworthy import marked
+        from ragworthy import pytest_marks
 
         config = collector.config
         known = {line.partition(":")[0].partition("(")[0].strip() for line in config.getini("markers")}
-        wrong = marked.check(collector, report.result, known, lambda named: _how(config, named))
+        wrong = pytest_marks.check(collector, report.result, known, lambda named: _how(config, named))
         if wrong:
             report.outcome, report.longrepr, report.result = "failed", "\n".join(wrong), []
     return report
@@ -259,17 +259,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         name for name in ("ragworthy_question", "ragworthy_gates") if metafunc.definition.get_closest_marker(name)
     ]
     for name in marked:
-        from ragworthy import tested
+        from ragworthy import pytest_items
         from ragworthy.errors import RagworthyError
 
         try:
             how = _how(metafunc.config, _named(metafunc.definition, name))
             if name == "ragworthy_question":
-                ids = tested.questions(how)
+                ids = pytest_items.questions(how)
                 values: list[str | Named | None] = list(ids)
             else:
-                gates = tested.gates(how)
-                ids, values = [*(one.id for one in gates), tested.VERDICT], [*gates, None]
+                gates = pytest_items.gates(how)
+                ids, values = [*(one.id for one in gates), pytest_items.VERDICT], [*gates, None]
         except RagworthyError as error:
             raise pytest.Collector.CollectError(str(error)) from None
         if name not in metafunc.fixturenames:
@@ -306,29 +306,29 @@ def pytest_runtest_call(item: pytest.Item) -> None:
     if not params or not isinstance(item, pytest.Function):
         return
     if "ragworthy_question" in params:
-        from ragworthy import tested
+        from ragworthy import pytest_items
 
         question: Any = item.funcargs["ragworthy_question"]
-        _say(tested.said_of_question(question))
+        _say(pytest_items.said_of_question(question))
     if "ragworthy_gates" in params:
         _say_gates(item, params["ragworthy_gates"])
 
 
 def _say_gates(item: pytest.Function, named: Any) -> None:
-    from ragworthy import tested
+    from ragworthy import pytest_items
 
     if named is None:
         result = _judged(item._request, _named(item, "ragworthy_gates")).result
-        _say(tested.Said("pass" if _ships(result.verdict) else "fail", result.text()))
+        _say(pytest_items.Said("pass" if _ships(result.verdict) else "fail", result.text()))
         return
     found: Any = item.funcargs["ragworthy_gates"]
     if not found:
         pytest.fail(f"{named.id}: the report has no such gate", pytrace=False)
-    said = [tested.said_of_gate(one) for one in found]
+    said = [pytest_items.said_of_gate(one) for one in found]
     for outcome in ("fail", "xfail", "skip"):
         why = [one.why for one in said if one.outcome == outcome]
         if why:
-            _say(tested.Said(outcome, "\n".join(why)))
+            _say(pytest_items.Said(outcome, "\n".join(why)))
 
 
 def _say(said: "Said") -> None:
@@ -382,7 +382,7 @@ def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config:
     terminalreporter.write_sep("=", "ragworthy")
     total = sum(counts.values())
     if total:
-        from ragworthy.tested import went
+        from ragworthy.pytest_items import went
 
         terminalreporter.write_line(f"questions: {went(counts, total)}")
     for what, headline in dict.fromkeys(map(tuple, verdicts)):

@@ -1,7 +1,6 @@
 """Making receipts, and re-deriving verdicts from them."""
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -16,21 +15,22 @@ from ragworthy.gates import Gate
 from ragworthy.history.commit import same_commit
 from ragworthy.ids import natural
 from ragworthy.index.blocks import corpus_files
-from ragworthy.load.packs import BUNDLED_PACKS
+from ragworthy.load.packs import WITHOUT_FILE
 from ragworthy.load.plugins import METRICS, load_file, load_point
 from ragworthy.metrics.facts.redirects import Table
 from ragworthy.names import VERSION
 from ragworthy.policy.declare import Declared, Input
-from ragworthy.policy.kept import BLESSED, blessed_path
-from ragworthy.policy.proofs import CLUSTERS, proving_of
+from ragworthy.policy.kept import BLESSED, is_own
+from ragworthy.policy.packs import known_packs
+from ragworthy.policy.proving import CLUSTERS, proving_of
 from ragworthy.policy.read import Policy, load_policy, parse_policy, policy_table
 from ragworthy.policy.sections import LOCK, check_settings
 from ragworthy.proving import Proving
 from ragworthy.report import receipt
 from ragworthy.report.placed import Placed, placed
 from ragworthy.suites import SUITES
-from ragworthy.suites.answers.suite import pack_path
-from ragworthy.suites.opened import lock_of
+from ragworthy.suites.locked import pack_path
+from ragworthy.suites.opened import lock_files
 from ragworthy.suites.request import Attempts
 from ragworthy.suites.retrieval import TREC
 from ragworthy.text import described
@@ -45,23 +45,9 @@ def make(
     options, named = _options(requests), files(requests)
     if "policy" in named and "baseline" in named:
         written = {role: moved.get(role) or receipt.relative(named[role], root) for role in ("policy", "baseline")}
-        options["baseline_from_command_line"] = not _is_policys(named["policy"], **written)
+        said = policy_table(named["policy"], Path(written["policy"]).name).get("baseline")
+        options["baseline_from_command_line"] |= not is_own(said, **written)
     return receipt.build(run.report, run.parts, options, named, root, moved)
-
-
-def _is_policys(path: Path, *, policy: str, baseline: str) -> bool:
-    """Whether a baseline stands where its policy says, by the paths in the receipt: so no baseline of a command line is
-    passed off as the policy's. Of an absolute path the end is compared.
-    """
-    said = policy_table(path, Path(policy).name).get("baseline")
-    if not isinstance(said, str):
-        return False
-    if said.startswith(BLESSED):
-        said = blessed_path(Path(), said.removeprefix(BLESSED)).as_posix()
-    if Path(said).is_absolute():
-        rest = [part for part in Path(baseline).parts if part != ".."]
-        return list(Path(os.path.normpath(said)).parts[-len(rest) :]) == rest
-    return Path(os.path.normpath(Path(policy).parent / said)) == Path(baseline)
 
 
 def files(requests: Sequence[flow.Request]) -> dict[str, Path]:
@@ -81,18 +67,18 @@ def _files(request: flow.Request) -> dict[str, Path]:
         given = request.get(one.key)
         if given is not None and not one.written:
             found |= _paths(one, given)
-    beside = {"policy": request.policy, "baseline": request.baseline, "lock": _lock(request)}
+    beside = {"policy": request.policy, "baseline": request.baseline, **_lock(request)}
     found |= {role: Path(path) for role, path in beside.items() if path is not None}
     for name in getattr(request.settings, "rule_packs", ()):
-        if name not in BUNDLED_PACKS:
+        if name not in WITHOUT_FILE:
             found[f"pack:{name}"] = pack_path(request, name)
     found |= {f"plugin:{one.name}": one.path for one in request.plugins if one.path is not None}
     return found
 
 
-def _lock(request: flow.Request) -> Path | None:
+def _lock(request: flow.Request) -> dict[str, Path]:
     gold = SUITES[request.suite].by_role("gold")
-    return lock_of(request, request.get(gold.key)) if gold is not None else None
+    return lock_files(request, request.get(gold.key)) if gold is not None else {}
 
 
 def _paths(one: Input, given: Any) -> dict[str, Path]:
@@ -112,14 +98,17 @@ def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
     """What the files do not say: for a policy only the flags, else the settings and gates too."""
     request = requests[0]
     options: dict[str, Any] = {"unfrozen": request.unfrozen, "allow_gold_errors": request.allow_gold_errors}
-    if request.commit:
-        options["commit"] = request.commit
+    allowed = () if request.policy is not None else request.allowed
+    options |= {key: one for key, one in (("commit", request.commit), ("allow", [*allowed])) if one}
     if request.attempts is not None:
         options["attempts"] = request.attempts.told()
     if plugins := flow.plugins_of(requests):
         options["plugins"] = [one.told() for one in plugins]
+    if packs := flow.packs_of(requests):
+        options["packs"] = [one.told() for one in packs]
+    if request.more_packs:
+        options["packs_from_command_line"] = list(request.more_packs)
     if request.policy is not None:
-        # Only waivers depend on the day; without them the same inputs give the same bytes on every day.
         if request.waivers and request.today is not None:
             options["today"] = request.today.isoformat()
         return options | {"baseline_from_command_line": request.baseline_override}
@@ -131,16 +120,21 @@ def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
 
 
 def _proven(request: flow.Request) -> dict[str, Any]:
-    """How losses were to be proven, where it is not the usual way."""
-    given = {**request.proving._asdict(), "cluster": request.cluster}
-    usual = {**Proving()._asdict(), "cluster": CLUSTERS[0]}
+    """How losses were to be proven and whether default gates hold, where it is not the usual way."""
+    given = {**request.proving._asdict(), "cluster": request.cluster, "defaults": request.defaults}
+    usual = {**Proving()._asdict(), "cluster": CLUSTERS[0], "defaults": True}
     return {key: value for key, value in given.items() if value != usual[key]}
 
 
 def _written(gate: Gate) -> dict[str, Any]:
     """A gate as a receipt keeps it; that nobody wrote it, or named it, is said only where it is so."""
     fields = {**gate._asdict(), "must_pass": list(gate.must_pass)}
-    return {key: value for key, value in fields.items() if key not in ("usual", "kept", "min_effect", "rerun") or value}
+    del fields["packed"]  # it says which default gates hold besides, and those are kept too
+    return {key: value for key, value in fields.items() if key not in UNSAID or value}
+
+
+UNSAID = ("usual", "kept", "min_effect", "rerun", "pack", "instead", "replaces", "over")
+"""What is said of a gate only where it is so."""
 
 
 def _requests(given: receipt.Receipt, found: Placed, *, trusted: bool) -> list[flow.Request]:
@@ -190,8 +184,9 @@ def _policy(given: receipt.Receipt, found: Placed, *, trusted: bool) -> tuple[Po
     Where an input moved, the paths of the policy lead nowhere any more: each is replaced by where the input is.
     """
     path, today = found.paths["policy"], given.request.today
+    more = given.request.packs_from_command_line or ()
     if not found.moved:
-        return load_policy(path, SUITES, today=today), {}
+        return load_policy(path, SUITES, today=today, packs=more), {}
     written = next(one.path for one in given.inputs if one.role == "policy")
     table = policy_table(path, Path(written).name)
     if table.get("plugins") and not trusted:
@@ -212,7 +207,7 @@ def _policy(given: receipt.Receipt, found: Placed, *, trusted: bool) -> tuple[Po
         if str(name).endswith(".py") and name not in plugins:
             raise _unnamed("plugins", name)
     table = {key: value for key, value in table.items() if value is not None}
-    return parse_policy(table, SUITES, path.as_posix(), path, today, plugins), packs
+    return parse_policy(table, SUITES, path.as_posix(), path, today, plugins, more), packs
 
 
 def _moved_section(
@@ -233,7 +228,7 @@ def _moved_section(
         at = [str(paths[each].absolute()) for each in roles]
         table[one.key] = at if one.form == "files" else at[0]
     for name in table.get("rule_packs") or ():
-        if name not in BUNDLED_PACKS and f"{prefix}pack:{name}" not in paths:
+        if name not in WITHOUT_FILE and f"{prefix}pack:{name}" not in paths:
             raise _unnamed(f"{prefix}pack:{name}", name)
     if f"{prefix}lock" in paths:
         table[LOCK] = str(paths[f"{prefix}lock"].absolute())
@@ -266,7 +261,7 @@ def _scored(asked: receipt.Asked, found: dict[str, Path], flags: dict[str, Any])
     check_settings(settings, declared, "")
     gates = [msgspec.structs.asdict(gate) for gate in asked.gates]
     how = {"alpha": asked.alpha, "seed": asked.seed, "cluster": asked.cluster}
-    flags = flags | proving_of(how, "request")._asdict()
+    flags |= {"allowed": tuple(asked.allow or ()), "defaults": asked.defaults, **proving_of(how, "request")._asdict()}
     return flow.Request(
         suite=declared.name,
         given=_given(declared, settings, found, trec=bool(asked.trec)),
@@ -277,6 +272,7 @@ def _scored(asked: receipt.Asked, found: dict[str, Path], flags: dict[str, Any])
         ),
         baseline=found.get("baseline"),
         lock=found.get("lock"),
+        gate_packs=known_packs((one.get("name", "") for one in asked.packs or ()), declared.name, "request"),
         packs={role.removeprefix("pack:"): path for role, path in found.items() if role.startswith("pack:")},
         **flags,
     )
@@ -321,6 +317,7 @@ class Checked(NamedTuple):
     """The first of its requests, for the flags."""
     notes: tuple[str, ...] = ()
     """Inputs that were found elsewhere, in words."""
+    disputed: bool = False  # it was derived again, and it is the history that says otherwise
 
     @property
     def agrees(self) -> bool:
@@ -335,6 +332,8 @@ class Compared(NamedTuple):
     written: str
     said: str | None
     from_command_line: bool
+    own: bool
+    """Whether it stands where the policy's own does."""
 
 
 def _compared(given: receipt.Receipt, found: Placed) -> Compared | None:
@@ -345,7 +344,8 @@ def _compared(given: receipt.Receipt, found: Placed) -> Compared | None:
     said = policy_table(found.paths["policy"], Path(written["policy"]).name).get("baseline")
     path, overrides = found.paths.get("baseline"), bool(given.request.baseline_from_command_line)
     name = written.get("baseline", "another run that no suite needed")
-    return Compared(path, name, said if isinstance(said, str) else None, overrides)
+    own = is_own(said, policy=written["policy"], baseline=name)
+    return Compared(path, name, said if isinstance(said, str) else None, overrides, own)
 
 
 class How(NamedTuple):

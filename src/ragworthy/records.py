@@ -5,6 +5,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ragworthy.cited import Citation as Citation
+from ragworthy.cited import Result as Result
 from ragworthy.errors import explained as explained
 
 
@@ -126,27 +128,17 @@ class RetrievalGold(msgspec.Struct, frozen=True, gc=False):
         return self.qid or self.q_id or ""
 
 
-class Result(msgspec.Struct, frozen=True, gc=False):
-    """One retrieved block, in rank order."""
-
-    id: str
-    score: float | None = None
-    offsets: tuple[int, int] | None = None
-    type: str | None = None
-
-
-class Citation(msgspec.Struct, frozen=True, gc=False):
-    """One cited block, with the bytes that were meant where the pipeline says so."""
-
-    id: str
-    offsets: tuple[int, int] | None = None
-
-
 class Cited(msgspec.Struct, frozen=True, gc=False):
-    """An answer as far as this suite looks at it."""
+    """An answer as far as this suite looks at it; the block of retrieval-traceability.md calls the claim `answer`."""
 
     claim: str | None = None
+    answer: str | None = None
     citations: list[Citation | str] | None = None
+
+    @property
+    def text(self) -> str | None:
+        """What it says, under whichever key it was written."""
+        return self.answer if self.claim is None else self.claim
 
 
 class DistanceModel(msgspec.Struct, frozen=True, gc=False):
@@ -176,8 +168,12 @@ class RetrievalTrace(msgspec.Struct, frozen=True, gc=False):
     index_hash: str | None = None
     normaliser_id: str | None = None
     reranker_id: str | None = None
+    analyzer: str | None = None
+    allow_cross_section: bool | None = None
     delta_s_model: DistanceModel | None = None
     cited_by: str | None = None
+    before_rerank: list[Result | str] | dict[str, list[Result | str]] | None = None
+    deterministic: bool | None = None
     error: Any = None
     delta_s: Distances = None
     delta_s_1: Distances = msgspec.field(default=None, name="ΔS")
@@ -202,10 +198,8 @@ class RetrievalTrace(msgspec.Struct, frozen=True, gc=False):
     @property
     def distances(self) -> Distances:
         """The recorded distances, under whichever key they were written."""
-        for one in (self.delta_s, self.delta_s_1, self.delta_s_2, self.delta_s_3, self.delta_s_4, self.delta_s_5):
-            if one is not None:
-                return one
-        return self.delta_s_6 if self.delta_s_6 is not None else self.delta_s_7
+        given = (self.delta_s, self.delta_s_1, self.delta_s_2, self.delta_s_3, self.delta_s_4, self.delta_s_5)
+        return next((one for one in (*given, self.delta_s_6, self.delta_s_7) if one is not None), None)
 
     @property
     def state(self) -> str | None:
@@ -285,6 +279,9 @@ class Run(msgspec.Struct, frozen=True, gc=False):
     answer_json: Answer | None = None
     error: Any = None
     error_code: str | None = None
+    recorded_distance: float | list[float | None] | None = msgspec.field(default=None, name="ΔS")
+    """Of what it cites first; or of everything returned, in its order, as retrieval traces have it."""
+    delta_s_model: DistanceModel | None = None
 
     @property
     def name(self) -> str:
@@ -356,6 +353,9 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
     candidate_snippet: str | None = None
     cost_usd: float | None = None
     fix: str | list[str] | None = None
+    auditor: str | None = None  # of a second look at a record: who looks again,
+    record: str | None = None  # the hash of that record,
+    records: str | None = None  # and of the file that it was drawn from
     delta_s: float | None = None
     delta_s_1: float | None = msgspec.field(default=None, name="ΔS")
     delta_s_2: float | None = msgspec.field(default=None, name="deltaS")
@@ -384,11 +384,6 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
     def state(self) -> str | None:
         """The convergence mark, under whichever key it was written."""
         return self.lambda_state or self.lambda_1 or self.lambda_2 or self.lambda_3 or self.lambda_4
-
-    @property
-    def fixes(self) -> list[str]:
-        """The fixes that the record names."""
-        return [self.fix] if isinstance(self.fix, str) else self.fix or []
 
 
 class SchemaOnly(msgspec.Struct, frozen=True):

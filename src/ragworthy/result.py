@@ -9,6 +9,7 @@ from ragworthy import gates as g
 from ragworthy.errors import policy_error
 from ragworthy.files import Read, remembering
 from ragworthy.given import choice, in_python
+from ragworthy.metrics.registry import ByName
 from ragworthy.names import HARMLESS, Outcome, Verdict
 
 
@@ -50,12 +51,14 @@ class Result:
 
     @property
     def metrics(self) -> dict[str, Number]:
-        """Every metric by id."""
-        return {
-            name: Number(**{key: metric.get(key) for key in Number._fields})
-            for suite in self.report["suites"].values()
-            for name, metric in suite["metrics"].items()
-        }
+        """Every metric by id; another name that it has leads to it too, as in `metrics["CHR"]`."""
+        return ByName(
+            {
+                name: Number(**{key: metric.get(key) for key in Number._fields})
+                for suite in self.report["suites"].values()
+                for name, metric in suite["metrics"].items()
+            }
+        )
 
     @property
     def gates(self) -> list[dict[str, Any]]:

@@ -7,12 +7,14 @@ values is written as those values and one character a question:
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import msgspec
 
+from ragworthy.names import HARMLESS
 from ragworthy.stats import ratio
 
 SCHEMA = "ragworthy.rows/1"
@@ -27,6 +29,13 @@ _NONE = "-"
 Number = bool | int | float | Fraction
 Word = Number | tuple[Number, Number] | None
 """What a metric says of one question: a number, a part of a whole, or None where it is no case of the metric."""
+GOOD = "good"
+"""The second half of the name of the metric that can be read off labels."""
+GOOD_RUNS = "good runs"
+"""The column in `own` that has the share of good runs of every question with several; of a single one the label says
+it."""
+GONE = ("ERROR", "MISSING")
+"""Labels of questions that were not answered."""
 RUNS = "runs:"
 """Stands in `own` before the metrics whose column it is, each id after a blank: what they say of every single run."""
 
@@ -63,6 +72,72 @@ class Rows(NamedTuple):
             if name.startswith(RUNS) and metric in name.split(" ")[1:]:
                 return tuple(tuple(map(word_of, text.split(" "))) if text else () for text in column)
         return tuple(() if word is None else (word,) for word in self.words.get(metric, (None,) * len(self.qids)))
+
+
+class Pairs(NamedTuple):
+    """The questions that two runs share."""
+
+    old: Rows
+    new: Rows
+    both: tuple[tuple[int, int], ...]
+    """Where each of them stands in both runs, in the order of the new one."""
+    only_old: tuple[str, ...]
+    only_new: tuple[str, ...]
+    regrouped: int = 0
+    """How many questions stand or fall with others in the one run than in the other."""
+
+    def of(self, members: Collection[int]) -> "Pairs":
+        """Those that stand at some places of the new run."""
+        return self._replace(both=tuple(one for one in self.both if one[1] in members))
+
+
+def pair(old: Rows, new: Rows) -> Pairs:
+    """Join two runs by the ids of their questions. Where they do not group these alike, the new one has the finer
+    groups of both: nobody should make a loss look like one toss of a coin by a corpus with a single document.
+    """
+    there, here = old.places(), new.places()
+    both = tuple((there[qid], nth) for nth, qid in enumerate(new.qids) if qid in there)
+    clusters, regrouped = list(new.clusters), 0
+    finer = together([old.clusters[nth] for nth, _ in both], [new.clusters[nth] for _, nth in both])
+    for (_, nth), (name, moved) in zip(both, finer, strict=True):
+        clusters[nth], regrouped = name, regrouped + moved
+    return Pairs(
+        old,
+        new._replace(clusters=tuple(clusters)),
+        both,
+        tuple(qid for qid in old.qids if qid not in here),
+        tuple(qid for qid in new.qids if qid not in there),
+        regrouped,
+    )
+
+
+def together(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, bool]]:
+    """The cluster of every question, two of them in one only where both runs say so, and whether one says otherwise.
+
+    >>> together(["a", "a", "b"], ["x", "y", "y"])
+    [('x', True), ('y and a', True), ('y and b', True)]
+    >>> together(["q1", "q2"], ["all", "all"]), together(["a", "a"], ["b", "b"])
+    ([('all and q1', True), ('all and q2', True)], [('b', False), ('b', False)])
+    """
+    pairs = list(zip(old, new, strict=True))
+    sizes = Counter(pairs)
+    wholes = Counter(old), Counter(new)
+    return [
+        (
+            other if sizes[one, other] == wholes[1][other] else f"{other} and {one}",
+            not sizes[one, other] == wholes[0][one] == wholes[1][other],
+        )
+        for one, other in pairs
+    ]
+
+
+def words_of(rows: Rows, metric: str) -> Sequence[Word] | None:
+    """What a metric says of every question; whether it is good can be read off its label."""
+    if metric in rows.words:
+        return rows.words[metric]
+    if metric.partition(".")[2] == GOOD and any(rows.labels):
+        return [None if label is None else label in HARMLESS for label in rows.labels]
+    return None
 
 
 class UnreadableError(ValueError):

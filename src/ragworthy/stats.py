@@ -5,7 +5,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Z95 = 1.959963984540054
 """The 97.5 % point of the normal distribution: a two-sided 95 % interval."""
@@ -57,16 +57,16 @@ def variation_squared(values: Sequence[Fraction]) -> Fraction | None:
     return sum(((value - mean) ** 2 for value in values), Fraction(0)) / len(values) / mean**2
 
 
-def percentile(values: Sequence[Fraction], percent: int) -> Fraction:
-    """The percentile of sorted values: position (p/100)(n − 1), linear in between, exact.
+def percentile(values: Sequence[Any], percent: int, of: Callable[[Any], Fraction] = Fraction) -> Fraction:
+    """The percentile of sorted values: position (p/100)(n − 1), linear in between, exact. Only the two values beside it
+    are made exact, by `of`: that takes longest.
 
     >>> [str(percentile([Fraction(n) for n in (100, 200, 300, 400)], p)) for p in (50, 90, 95, 99)]
     ['250', '370', '385', '397']
     """
-    position = Fraction(percent, 100) * (len(values) - 1)
-    below = math.floor(position)
-    above = min(below + 1, len(values) - 1)
-    return values[below] + (position - below) * (values[above] - values[below])
+    place, part = divmod(percent * (len(values) - 1), 100)
+    low = of(values[place])
+    return low + Fraction(part, 100) * (of(values[place + 1]) - low) if part else low
 
 
 def percentile_interval(values: Sequence[Fraction], percent: int) -> Interval | None:

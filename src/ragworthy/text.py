@@ -212,6 +212,30 @@ def visible(text: str) -> str:
     return "".join(ch if ch.isprintable() else ch.encode("unicode_escape", "backslashreplace").decode() for ch in text)
 
 
+def sound(text: str) -> str:
+    """A text as it can be written: what is no character, such as half a surrogate pair, as an escape.
+
+    >>> sound("\\ud800 bad")
+    '\\\\ud800 bad'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def in_words(value: Any, limit: int) -> str:
+    """A value of JSON in a few words: what a setting is, or how something was made.
+
+    >>> in_words({"mode": "bm25", "k": 10, "fields": ["title", None], "exact": True}, 60)
+    'mode bm25, k 10, fields title, none, exact true'
+    """
+    if isinstance(value, dict):
+        text = ", ".join(f"{key} {in_words(one, limit)}" for key, one in value.items())
+    elif isinstance(value, list | tuple):
+        text = ", ".join(in_words(one, limit) for one in value) or "none"
+    else:
+        text = "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return visible(clip(text, limit))
+
+
 def described(value: Any) -> str:
     """A JSON value as an error message shows it.
 

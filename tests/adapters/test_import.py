@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -277,3 +278,37 @@ def test_answers_of_a_pipeline_get_the_qids_of_the_gold_set(lab: Path) -> None:
         ("A", ["p1#2"], {"claim": "2011.", "citations": ["p1#2"]})
     ]
     assert [skip.why for skip in found.skipped] == ["its question is not in the gold set"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "claim", "cited"),
+    [
+        ('{"claim": "Since 2011.", "citations": ["p1#2"]} citations: [p9]', "Since 2011.", ["p1#2"]),
+        ('{"claim": "Since 2011.", "citations": ["p1#2"]}\n', "Since 2011.", ["p1#2"]),
+        ('{"claim": "Since 2011.", "citations": []} citations: [p9]', "Since 2011.", []),
+        ("Since 2011. Citations: [p9, p1#2]", "Since 2011.", ["p9", "p1#2"]),
+        ('{"claim": "x", "citations": ["a"]} and more', '{"claim": "x", "citations": ["a"]} and more', []),
+        ('{"claim": "x"', '{"claim": "x"', []),
+    ],
+)
+def test_a_json_list_of_citations_in_an_answer_stands_before_one_in_brackets(
+    lab: Path, answer: str, claim: str, cited: list[str]
+) -> None:
+    write_jsonl(
+        lab / "log.jsonl", [{"qid": "A", "q": "When?", "chunks": [{"id": "p1#2"}, {"id": "p9"}], "answer": answer}]
+    )
+    found = rw.import_file("jsonl", lab / "log.jsonl")
+    assert found.traces[0]["answer_json"] == {"claim": claim, "citations": cited}
+
+
+@pytest.mark.parametrize("found", [{"id": "S.1.p.Bk001", "score": 0.9}, "S.1.p.Bk001"])
+def test_a_record_of_live_traffic_is_read_as_the_hint_says(tmp_path: Path, found: Any) -> None:
+    """What was found is an object inside of an object, and the answer only cites."""
+    answer = {"citations": [{"id": "S.1.p.Bk001"}]}
+    record = {"qid": "a", "question": "w?", "retrieval": {"topk": [found]}, "answer": answer}
+    write_jsonl(tmp_path / "live.jsonl", [record])
+    out = tmp_path / "t.jsonl"
+    given = [tmp_path / "live.jsonl", "--map", "retrieved_ids=retrieval.topk", "--trace-out", out]
+    assert run_cli("import", "jsonl", *given).code == 0
+    trace = json.loads(out.read_text())
+    assert trace["retrieved_ids"] == trace["answer_json"]["citations"] == ["S.1.p.Bk001"]

@@ -206,11 +206,11 @@ def test_the_next_command_names_the_corpus_where_evidence_has_no_ids() -> None:
 
 
 def test_so_does_a_run_and_the_advice_of_a_score_without_it() -> None:
-    Path("bot.py").write_text(
+    Path("whose_bot.py").write_text(
         "def answer(qid, q, seed, jitter, knobs):\n"
         "    return {'answer_json': {'claim': '45 days', 'citations': []}, 'retrieved_ids': []}\n"
     )
-    ran = run_cli("run", "--target", "bot:answer", "--gold", "gold.jsonl", "--out", "runs")
+    ran = run_cli("run", "--target", "whose_bot:answer", "--gold", "gold.jsonl", "--out", "runs")
     assert (
         "next: ragworthy score answers --gold gold.jsonl --trace runs/traces.jsonl --corpus CHUNKS.jsonl "
         "--gates containment=0.80" in ran.out.splitlines()

@@ -90,8 +90,7 @@ SCORED: dict[str, dict[str, Any]] = {
     [
         ("stability", "prices", "prices.toml"),
         ("stability", "k", 5),
-        ("stability", "corpus", []),
-        ("stability", "scu", True),
+        ("stability", "live", TRACES),
         ("stability", "configuration", "x"),
         ("answers", "limits", {"acr": 0.9}),
         ("answers", "use", "batch"),

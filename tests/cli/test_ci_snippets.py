@@ -195,7 +195,7 @@ def check_post(project: Project, tool: str) -> None:
     if project.state in VERDICTS:
         assert project.posted(tool) == project.written("report.md")
     else:
-        assert project.posted(tool) == "ragworthy scored nothing: the log of this job says what to mend."
+        assert project.posted(tool) == "ragworthy scored nothing: the log of this job says what to fix."
 
 
 # GitHub Actions

@@ -121,6 +121,20 @@ def test_explain_lists_and_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     assert 'expected a metric, got "precison" (did you mean precision' in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("topic", "shown"),
+    [
+        ("reference", "ragworthy score answers --profile score_eval.py"),
+        ("reference", "ragworthy score structured --profile eval_json_v2.py"),
+        ("make_eval_subset.py", "what does its work: ragworthy gold subset"),
+        ("graphrag_saas/backend/scripts/make_eval_subset.py", "ragworthy gold subset"),
+    ],
+)
+def test_explain_knows_the_programs_of_the_sources(topic: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", topic]) == 0
+    assert shown in capsys.readouterr().out
+
+
 def test_explain_takes_names_of_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "near_refusal"]) == 0
     assert capsys.readouterr().out.startswith("RW-W03 near_refusal")

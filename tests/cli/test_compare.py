@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import binomtest
 
 import ragworthy as rw
+from conftest import run_cli, write_jsonl
 from places import DATA
 from ragworthy import starter
 from ragworthy.cli.main import main
@@ -73,7 +74,7 @@ def test_two_reports(folder: Path, say: Say) -> None:
     assert "p is two-sided (gates test one side: worse), of the paired test, not corrected for " in out
     assert " metrics that changed; after Holm's correction none is below" in out
     # (2 + 1) / 14 flip; Connor's formula gives 59 points for 12 questions, the exact test needs a tenth more.
-    assert "  12 questions of which 17 % changed find a loss of 64.9 points in four of five; about " in out
+    assert "  12 questions of which 17 % were fixed or broken find a loss of 64.9 points in four of five; about " in out
     assert "  H002  OK → ANS_NO_CONTAIN" in out and "      is         Harbor keeps every version." in out
     assert out.splitlines()[-1] == "compared: 0 fixed, 2 broken; nothing is proven (exit 0)"
     assert say("compare", "before.json", "after.json", "-q")[1] == out.splitlines()[-1] + "\n"
@@ -212,7 +213,7 @@ def test_another_normaliser_or_reranker_is_refused(
     retrieval("a.json")
     retrieval("b.json", **{mark: "other-1"})
     code, out, _ = say("compare", "a.json", "b.json")
-    assert code == 4 and f"  retrieval: another setting of {name} (none and other-1)" in out
+    assert code == 4 and f"  retrieval: another {name} (none and other-1)" in out
     assert say("compare", "a.json", "b.json", "--allow", name)[0] == 0
 
 
@@ -228,7 +229,8 @@ BROKEN = {
     "got rows that were changed [RW-B02]",
     ("retrieval.json",): "before.json, retrieval.json: expected a suite that both have, "
     "got answers and retrieval [RW-Y03]",
-    ("after.json", "--allow", "rerankr"): "--allow: expected something that may differ (gold, profile, loads, k, "
+    ("after.json", "--allow", "rerankr"): "--allow: expected something that may differ (gold, profile, loads, "
+    "normaliser, reranker, retriever, k, "
     'refusals, short_substr, scu, rule_packs, allow_gold_errors, support), got "rerankr" [RW-Y04]',
     ("after.json", "-o", "before.json"): "before.json: expected a new file, got one that is read [RW-U01]",
     ("after.json", "-o", "c.xml"): "c.xml: expected one of .json .md .txt, got .xml [RW-F17]",
@@ -251,7 +253,8 @@ def test_broken_input(folder: Path, say: Say, words: tuple[str, ...], said: str)
 
 def test_a_report_of_an_older_version_has_values_only(folder: Path, say: Say) -> None:
     report = json.loads(Path("before.json").read_text())
-    del report["suites"]["answers"]["rows"]
+    for key in ("rows", "can_show"):
+        del report["suites"]["answers"][key]
     report["tool"]["version"] = "0.1.0"
     Path("old.json").write_text(json.dumps(report))
     code, out, _ = say("compare", "old.json", "after.json")
@@ -378,3 +381,57 @@ def test_two_chunkings_at_equal_bytes(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (two["budget"], two["a"], two["b"], two["fixed"], two["broken"]) == (2000, 0.0, 1.0, 8, 0)
     assert two["p"] == float(Fraction(2, 256))
     assert (four["a"], four["b"], four["difference"]) == (1.0, 1.0, 0.0)
+
+
+def test_a_suite_that_only_one_side_has_is_named(folder: Path, say: Say) -> None:
+    """The reports are the same as far as both go: that is not all of it."""
+    gold = [{"qid": "r1", "question": "Which?", "relevant": ["a"]}]
+    write(folder / "retrieval.jsonl", gold)
+    write(folder / "topk.jsonl", [{"qid": "r1", "retrieved_ids": ["a"]}])
+    policy = (
+        'version = 1\n[answers]\ngold = "gold/answers.jsonl"\ntraces = "runs/latest/traces.jsonl"\n'
+        '[retrieval]\ngold = "retrieval.jsonl"\ntraces = "topk.jsonl"\n'
+    )
+    (folder / "both.toml").write_text(policy)
+    say("gate", "-c", "both.toml", "--no-history", "-q", "-o", "both.json")
+    last = "compared: no question changed in answers; only in A, not compared: retrieval (exit 0)\n"
+    assert say("compare", "both.json", "before.json", "-q")[:2] == (0, last)
+    told = say("compare", "before.json", "both.json")[1]
+    assert "\nonly in B, not compared: retrieval\n" in told
+    assert (
+        "⚠️ only in B, not compared: retrieval" in say("compare", "before.json", "both.json", "--format", "markdown")[1]
+    )
+    body = json.loads(say("compare", "both.json", "before.json", "--format", "json")[1])
+    assert (body["only_a"], body["only_b"], body["comparable"]) == (["retrieval"], [], True)
+    alone = say("compare", "both.json", "before.json", "--suite", "answers", "-q")[1]
+    assert alone == "compared: no question changed (exit 0)\n"
+
+
+def test_what_is_not_there_is_said_to_be_missing(folder: Path, say: Say) -> None:
+    code, _, err = say("compare", "before.json", "nope")
+    assert (code, err.splitlines()[0]) == (2, "nope: expected a file, got nothing at this path [RW-F01]")
+
+
+def test_questions_without_a_trace_stand_in_the_head(folder: Path, say: Say) -> None:
+    write(folder / "some.jsonl", read(folder / "runs/latest/traces.jsonl")[:9])
+    told = say("compare", "runs/latest/traces.jsonl", "some.jsonl", "--gold", "gold/answers.jsonl")[1]
+    assert "\nanswers: 12 questions compared (3 without a trace in one of the runs), 3 changed: " in told
+
+
+def test_a_corpus_on_one_side_only_is_called_so(folder: Path, say: Say) -> None:
+    write(folder / "chunks.jsonl", [{"chunk_id": "a", "text": "b"}])
+    score("corpus.json", "runs/latest/traces.jsonl", corpus="chunks.jsonl")
+    told = say("compare", "before.json", "corpus.json")[1]
+    assert "  answers: another setting of support (a corpus was given to one of them only)\n" in told
+
+
+def test_traces_that_cannot_carry_a_verdict_say_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    gold = [{"qid": f"q{nth}", "question": "?", "answerable": False} for nth in range(3)]
+    told = [{"qid": f"q{nth}", "retrieved_ids": [], "answer_json": {"claim": "not in context"}} for nth in range(3)]
+    write_jsonl(Path("gold.jsonl"), gold)
+    write_jsonl(Path("a.jsonl"), [told[0], *({"qid": one["qid"], "error": "timeout"} for one in told[1:])])
+    write_jsonl(Path("b.jsonl"), told)
+    done = run_cli("compare", "a.jsonl", "b.jsonl", "--gold", "gold.jsonl")
+    why = "its own evidence was not valid (2 of 3 questions ended in an error"
+    assert (done.code, why in done.out) == (0, True), done  # a note: people look at broken runs too

@@ -22,6 +22,8 @@ from ragworthy import starter
 from ragworthy.cli.arguments import parser
 from ragworthy.codes import CATALOGUE
 from ragworthy.load.map import read_map
+from ragworthy.load.packs import load_pack
+from ragworthy.load.payload import with_ids
 from ragworthy.metrics.facts.jitters import JITTERS, apply
 from ragworthy.metrics.registry import all_metrics, find
 from ragworthy.names import Exit, Label, Outcome, Stage, Verdict
@@ -65,7 +67,7 @@ PAGES = sorted(
 )
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
 ALL = "\n".join(TEXTS.values())
-GENERATED = {"docs/cli.md", "docs/codes.md", "docs/metrics.md", "docs/policy-keys.md"}
+GENERATED = {f"docs/{page}.md" for page in ("cli", "codes", "metrics", "packs", "policy-keys", "sources")}
 BASH = shutil.which("bash") or ""
 
 
@@ -146,7 +148,7 @@ def test_every_metric_is_documented_and_no_other() -> None:
 def test_metrics_named_anywhere_exist(suite: str) -> None:
     files = {f"{suite}.{suffix}" for suffix in ("jsonl", "json", "py", "lock", "md")}
     parts = ("inputs", "settings", "counts", "metrics", "slices", "labels", "offenders", "warnings", "live")
-    more = ("waterfall", "clusters", "can_show", "compared", "rows")
+    more = ("waterfall", "clusters", "can_show", "compared", "rows", "provenance")
     keys = {f"{suite}.{key}" for key in (*KEYS[suite], *parts, *more)}
     shown = {
         "answers.in_scope",  # the metric of one's own that pages show how to write
@@ -242,7 +244,8 @@ def test_default_gates_are_those_of_the_page() -> None:
 
 
 def test_rules_of_regression_are_those_of_the_page() -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", TEXTS["docs/trend.md"], re.M))
+    part = TEXTS["docs/trend.md"].split("### All at once")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", part, re.M))
     suites = dict.fromkeys(
         gate.suite or gate.metric.partition(".")[0].replace("cost", "latency") for gate in REGRESSION
     )
@@ -326,21 +329,26 @@ FILES = {"structured": ("questions", "outputs"), "stability": ("gold", "runs"), 
 
 
 @pytest.mark.parametrize("block", blocks("toml"), ids=str)
-def test_policy_example(block: Block) -> None:
+def test_policy_example(block: Block, tmp_path: Path) -> None:
     """Every policy is valid once the suites that it names have their files; one that names none is of answers.
 
-    What has a table `reply` is a map, or the end of one.
+    What has a table `reply` is a map, or the end of one; what has `rule` is a rule pack.
     """
     table = tomllib.loads(block.text, parse_float=Decimal)
     if "reply" in table:
         request = "" if "request" in table else '[request]\nbody = { q = "{q}" }\n'
         assert read_map(request + block.text, str(block)).reply.paths["claim"]
         return
+    if "rule" in table:
+        path = tmp_path / "pack.toml"
+        path.write_text(block.text, encoding="utf-8")
+        assert len(load_pack(path.name, path).rules) == len(table["rule"])
+        return
     table.setdefault("version", 1)
     named = {str(gate.get("suite") or gate["metric"]).partition(".")[0] for gate in table.get("gate", [])}
     for suite in [one for one in SUITES if one in table or one in named] or ["answers"]:
         section = table.setdefault(suite, {})
-        if suite == "agreement" and "pairs" in section:
+        if suite == "agreement" and {"pairs", "operators"} & section.keys():
             continue
         gold, traces = FILES.get(suite, ("gold", "traces"))
         section.setdefault(gold, f"gold/{suite}.jsonl")
@@ -375,7 +383,7 @@ def test_record_example(block: Block) -> None:
     for line in block.text.splitlines():
         fields: dict[str, Any] = json.loads(line)
         kind = next(kind for field, kind in KINDS.items() if field in fields)
-        record = msgspec.convert(fields, kind)
+        record = msgspec.convert(with_ids(fields) if kind is RetrievalTrace else fields, kind)
         if isinstance(record, (StructuredGold, StructuredOutput, Run, Pair, Rating, Mark)):
             assert record.name
         else:
@@ -463,7 +471,7 @@ def test_the_example_metric_of_the_guide_works() -> None:
 
 
 def test_no_page_names_what_does_not_exist_yet() -> None:
-    for word in ("ragworthy monitor", "ragworthy report", "ragworthy view"):
+    for word in ("ragworthy report", "ragworthy view"):
         assert [page for page, text in TEXTS.items() if word in text] == [], word
 
 

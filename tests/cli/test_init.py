@@ -114,7 +114,7 @@ def test_nothing_is_overwritten_and_wrong_files_are_named() -> None:
     done = run_cli("init", "--gold", "gold.jsonl", "--trace", "traces.jsonl")
     assert (done.code, done.err.splitlines()[0]) == (2, "ragworthy.toml: already there [RW-U03]")
     done = run_cli("init", "x", "--gold", "gold.jsonl", "--pairs", "traces.jsonl", "--suite", "stability")
-    said = "--pairs: the suite stability has no such file; it has --gold, --runs [RW-U01]"
+    said = "--pairs: the suite stability has no such file; it has --gold, --runs, --corpus [RW-U01]"
     assert (done.code, done.err.splitlines()[0]) == (2, said)
     assert run_cli("init", "y", "--suite", "answers").code == 2
 

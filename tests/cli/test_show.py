@@ -77,20 +77,19 @@ q1  ANS_NO_HIT (retrieval: not_retrieved)
   2  y#2
      | 你好，世界
 
-  metric                  this question
-  answers.precision       0.0
-  answers.chr             0.0
-  answers.over_refusal    0.0
-  answers.recall@5        0.0
-  answers.hit@5           0.0
-  answers.chr_ceiling@5   0.0
-  answers.scu             1.0
-  answers.scu_violations  0.0
-  answers.compliance      1.0
-  answers.containment     0.0
-  answers.support         0.0
-  answers.missing         0.0
+  metric                 this question
+  answers.precision      0.0
+  answers.chr            0.0
+  answers.over_refusal   0.0
+  answers.recall@5       0.0
+  answers.hit@5          0.0
+  answers.chr_ceiling@5  0.0
+  answers.compliance     1.0
+  answers.containment    0.0
+  answers.support        0.0
+  answers.missing        0.0
     no value: answers.under_refusal: not among the unanswerable questions
+    no value: answers.scu, answers.scu_violations: constraints were not checked (scu = false)
 
   to go on
     ragworthy explain not_retrieved
@@ -132,10 +131,10 @@ q1  NOT_COVERED (citation: not_cited)
   2        0     wording 2  OK           S.1.p.q1 1  2         S.1.p.q1  0.125  →
   2        1     wording 2  OK           S.1.p.q1 1  2         S.1.p.q1  0.125  →
 
-  metric                       this question
+  metric                         this question
 """)
     # recall@1 is the mean over six runs, of which one has the block second: 5/6.
-    assert "  retrieval.recall             @1 0.8333, @3 1.0, @5 1.0, @10 1.0\n" in done.out
+    assert "  retrieval.recall               @1 0.8333, @3 1.0, @5 1.0, @10 1.0\n" in done.out
     sheet = page("q1", *FILES).questions[0]
     assert sheet.own["lambda"] == "<>" and sheet.runs[2]["ranks"] == {"S.1.p.q1": 2}
 
@@ -217,7 +216,7 @@ def test_a_structured_answer_field_by_field() -> None:
     assert (sheet.own["score"], sheet.own["fields"][0]["name"], sheet.own["fields"][0]["part"]) == (0.0, "total", 0.0)
     assert sheet.passages[0].text == "The total is one." and not sheet.good
     done = run_cli("show", "q2", "--suite", "structured", *files)
-    assert done.out.startswith("q2  0.0 of 100  LOW_SCORE (generation)\n") and "    - 1" in done.out
+    assert done.out.startswith("q2  0.0 of 100  LOW_SCORE (generation: claim_wrong)\n") and "    - 1" in done.out
 
 
 # texts

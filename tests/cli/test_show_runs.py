@@ -309,3 +309,33 @@ def test_a_history_that_cannot_be_read_hides_no_question(monkeypatch: pytest.Mon
     Path(".ragworthy/history.db").write_text("no database")
     found = page("q2", "--suite", "answers")
     assert found.questions[0].good and found.not_shown[0].startswith("its past: ")
+
+
+def test_of_several_runs_every_one_is_shown_and_the_worst_in_full() -> None:
+    """Right in the first run and wrong in two: that is no good question."""
+    right = {"qid": "q1", "answer_json": {"claim": "the answer to q1: 7 days", "citations": ["a#1"]}}
+    gold = [{"qid": "q1", "question": "How long?", "answerable": True, "gold_claim_substr": ["7 days"],
+             "gold_citations": ["a#1"]}]  # fmt: skip
+    wrong = {"qid": "q1", "answer_json": {"claim": "9 weeks", "citations": ["a#1"]}}
+    write_jsonl(Path("gold.jsonl"), gold)
+    for name, one in (("one", right), ("two", wrong), ("three", wrong | {"seed": 3})):
+        write_jsonl(Path(f"{name}.jsonl"), [one | {"retrieved_ids": ["a#1"]}])
+    names = ["one.jsonl", "two.jsonl", "three.jsonl"]
+    Path("ragworthy.toml").write_text(f'version = 1\n[answers]\ngold = "gold.jsonl"\ntraces = {json.dumps(names)}\n')
+    (sheet,) = page("q1").questions
+    assert not sheet.good and sheet.label == "ANS_NO_CONTAIN" and sheet.answer is not None
+    assert sheet.answer.claim == "9 weeks" and sheet.metrics["answers.precision"] == 0
+    assert [(one["run"], one["file"], one["label"]) for one in sheet.runs] == [
+        (1, "one.jsonl", "OK"), (2, "two.jsonl", "ANS_NO_CONTAIN"), (3, "three.jsonl", "ANS_NO_CONTAIN"),
+    ]  # fmt: skip
+    assert sheet.notes[0] == "good in 1 of 3 runs; above and in the numbers is run 2"
+    assert "ragworthy explain answers.precision" in sheet.commands
+    done = run_cli("show", "q1")
+    assert done.code == 1 and "questions: 0 of 1 good (exit 1)" in done.out
+    assert "| 2 | `two.jsonl` | ANS_NO_CONTAIN" in run_cli("show", "q1", "--format", "markdown").out
+
+
+def test_what_was_not_looked_at_is_not_said_to_be_good() -> None:
+    sheet = next(one for one in page("q2").questions if one.suite == "answers")
+    assert sheet.undefined["answers.scu"] == "constraints were not checked (scu = false)"
+    assert sheet.undefined["answers.support"] == "no chunk texts to look into (--corpus)"

@@ -69,8 +69,19 @@ def test_verify_shows_the_gates_and_what_was_left_out_of_account() -> None:
     assert run_cli("gate", "-q", "--allow-gold-errors").code == 0
     lines = run_cli("verify", RECEIPT).out.splitlines()
     assert lines[0] == "gate: answers.precision >= 0.80: pass (1.0)"
-    assert lines[4] == "gate: answers.support >= 0.9: not_measured (–), optional"
+    assert lines[4] == "gate: answers.support >= 0.9: not_measured (–), optional (it may be unmeasured)"
     assert "--allow-gold-errors: errors in the gold set were let pass" in lines
+
+
+def test_verify_words_gates_that_compare_as_reports_do() -> None:
+    assert run_cli("gate", "-q", "-o", "base.json").code == 0
+    text = Path("ragworthy.toml").read_text()
+    Path("ragworthy.toml").write_text(f'baseline = "base.json"\nregression = true\n{text}')
+    assert run_cli("gate", "-q").code == 0
+    lines = [line for line in run_cli("verify", RECEIPT).out.splitlines() if line.startswith("gate: ")]
+    assert not [line for line in lines if "drop<=" in line]
+    assert "gate: answers.good: no proven drop: pass (1.0 (was 1.0)), optional (it may be unmeasured)" in lines
+    assert "gate: answers.over_refusal no proven rise, unproven ≤ 0.02: pass (0.0 (was 0.0))" in lines
 
 
 def test_expect_makes_the_verdict_part_of_the_exit_code() -> None:

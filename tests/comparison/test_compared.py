@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, t
 
+from places import ROOT
 from ragworthy.comparison.compared import Run, Text, compare, values_only
 from ragworthy.comparison.records import Number, Suite
 from ragworthy.metrics.registry import all_metrics
@@ -288,3 +289,35 @@ def test_mcnemars_test_is_scipys(worse: int, better: int, same: int) -> None:
     b = column((False, worse), (True, better), (True, same + 1))
     expected = binomtest(worse, worse + better).pvalue if worse + better else 1.0
     assert number("answers.containment", a, b).p == pytest.approx(expected, rel=1e-9)
+
+
+def test_few_changed_documents_are_swapped_in_all_ways_whatever_else_changed() -> None:
+    """Two documents lost something: 2 · 1/4. That a second metric changed in twenty is no reason to draw."""
+    clusters = [f"d{nth // 2}" for nth in range(40)]
+    few, many = "answers.recall@1", "answers.recall@5"
+    old = {few: [True] * 40, many: [True] * 40}
+    new = {few: column((False, 4), (True, 36)), many: [False] * 40}
+    found = compare(Run(rows(old, clusters)), Run(rows(new, clusters)), KNOWN).metrics
+    assert (found[few].p, found[few].method) == (0.5, "clusters")
+    assert (found[many].p or 1.0) < 0.001
+
+
+def test_questions_without_a_trace_are_counted() -> None:
+    labels = ["OK", "MISSING", "MISSING"]
+    words = {"answers.missing": [False, True, True]}
+    found = compare(Run(rows(words, labels=["OK", "OK", "MISSING"])), Run(rows(words, labels=labels)), KNOWN)
+    assert (found.cases, found.missing) == (3, 2)
+
+
+def test_a_small_p_beside_an_interval_that_holds_nothing() -> None:
+    """The example of the page: 3 from right to wrong, 19 from no case to wrong. 2 · 2⁻²²; 3/80 ± 1.984 · SE."""
+    before, after = [True] * 3 + [False] * 77 + [None] * 19, [False] * 99
+    a, b = (Run(rows({"answers.precision": words})) for words in (before, after))
+    number = compare(a, b, ANSWERS).metrics["answers.precision"]
+    assert (number.p, number.fixed, number.broken) == (2 / 2**22, 0, 22)
+    # each answer pulls by (right − 3/80) / 80: 3 · 77² + 77 · 3², over 80⁴, times n/(n − 1)
+    error = (99 / 98 * (3 * 77**2 + 77 * 3**2)) ** 0.5 / 80**2
+    assert number.low == pytest.approx(-3 / 80 - 1.984467 * error, abs=1e-6)
+    assert number.high == pytest.approx(-3 / 80 + 1.984467 * error, abs=1e-6)
+    line = f"{number.low:.3f} … {number.high:+.3f}"
+    assert f"{line}  <0.0001  0      22" in (ROOT / "docs/compare.md").read_text(encoding="utf-8")

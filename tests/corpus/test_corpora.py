@@ -137,11 +137,14 @@ def test_a_folder_that_is_no_index_is_refused(home: Path, command: str) -> None:
 
 
 def test_the_numbers_are_those_of_the_chunk_file(home: Path) -> None:
-    reports = []
+    reports, made = [], []
     for corpus in ("idx", "idx/manifest.json", "idx/chunks.jsonl"):
         done = run_cli("score", "answers", *FILES, corpus, "--format", "json")
         reports.append(json.loads(done.out)["suites"]["answers"])
+        made.append(reports[-1].pop("provenance"))
     assert reports[0] == reports[1] == reports[2]
+    assert made[0] == made[1] and made[0]["index_hash"] is not None
+    assert made[2]["index_hash"] is None  # only a manifest says which index it is
     assert reports[0]["metrics"]["answers.support"]["num"] == 0
     assert [one["path"] for one in reports[0]["inputs"]] == ["gold.jsonl", "traces.jsonl", "idx/chunks.jsonl"]
 

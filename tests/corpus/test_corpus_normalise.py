@@ -6,12 +6,6 @@ from ragworthy.corpus import normalise, sentences
 from ragworthy.corpus.normalise import characters, code_line, count_tokens, fingerprint, indented, prose, table_line
 
 
-def test_w34_offsets_are_bytes() -> None:
-    text = "Ünï 電梯"
-    assert (len(text), len(text.encode())) == (6, 12)
-    assert text.encode()[6:12].decode() == "電梯" == text[4:6]
-
-
 @pytest.mark.parametrize(
     ("source", "expected"),
     [

@@ -96,7 +96,7 @@ def test_short_and_cjk_texts_are_shingled_by_characters(text: str, by_characters
     assert Form(text).by_characters is by_characters
 
 
-def test_containment_keeps_the_halves_of_a_block_where_jaccard_would_not() -> None:
+def test_w33_containment_keeps_the_halves_of_a_block_where_jaccard_would_not() -> None:
     """W-33: 100 shingles cut in halves of 50."""
     whole = Form(" ".join(f"w{n}" for n in range(102)))
     half = Form(" ".join(f"w{n}" for n in range(52)))
@@ -104,6 +104,13 @@ def test_containment_keeps_the_halves_of_a_block_where_jaccard_would_not() -> No
     assert (len(whole.by_token), len(half.by_token), len(both)) == (100, 50, 50)
     assert Fraction(len(both), len(whole.by_token | half.by_token)) == Fraction(1, 2) < Fraction(3, 5)
     assert ShingleIndex({7: half}).near(whole) == [(7, 50)]
+
+
+def test_w33_two_halves_are_a_split() -> None:
+    """W-33: coverages 0.5 + 0.5 = 1.0, at least 0.85: split, conf 1.000."""
+    words = [f"w{number:03d}" for number in range(104)]
+    halves = [" ".join(words[:52]), " ".join(words[52:])]
+    assert told(table([" ".join(words)], halves)) == [("1", "split", ["1", "2"], 1.0)]
 
 
 def runs_of(words: list[str], size: int) -> set[tuple[str, ...]]:
@@ -265,7 +272,7 @@ def test_blocks_joined_in_one_are_a_merge(parts: int) -> None:
         begin += len(piece) + 1
 
 
-def test_the_merge_of_the_page() -> None:
+def test_w33_the_merge_of_the_page() -> None:
     """W-33: 622 old bytes inside 1381 new ones, 605 of them matched: 0.973."""
     words = [f"w{number:03d}" for number in range(124)]  # 124 tokens of 5 bytes with the blank after them
     old = " ".join(words) + " z"  # 124 * 5 + 1 = 621
@@ -487,7 +494,7 @@ def rows_of(mapped: int, lost: int) -> Table:
 
 
 @pytest.mark.parametrize(("lost", "outcome", "shown"), [(1, "pass", "0.9950"), (2, "fail", "0.9900")])
-def test_one_of_200_may_be_lost(lost: int, outcome: str, shown: str) -> None:
+def test_w52_one_of_200_may_be_lost(lost: int, outcome: str, shown: str) -> None:
     """W-52: 199 of 200 pass, 198 do not."""
     found = rows_of(200 - lost, lost)
     check = report(found)["checks"][0]

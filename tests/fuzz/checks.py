@@ -16,7 +16,7 @@ from fuzz.room import Ending, Snapshot
 from ragworthy.metrics import registry
 
 _OUTPUTS = ("-o", "--output", "--rows", "--receipt", "--bundle", "--tsv", "--plot", "--pairs-out", "--gold-out",
-            "--trace-out", "--chunks-out", "--qrels-out", "--run-out")  # fmt: skip
+            "--spot-check", "--trace-out", "--chunks-out", "--qrels-out", "--run-out")  # fmt: skip
 _VOLATILE = ("out/journal.jsonl", "out/timings.jsonl", "out/latency.jsonl", "out/latency.json")
 """Files with times in them: the only ones that may differ when a command is run again."""
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -272,6 +272,10 @@ OPERATORS: list[Row] = [
      "candidate_snippet": "X rejects null keys.", "ΔS": 0.31, "λ_state": "→", "cost_usd": 0.02, "fix": "rerank"}
     for n in range(4) for who in ("ada", "bo", "cy")
 ]  # fmt: skip
+AUDITS: list[Row] = [
+    {"qid": f"P{n}", "operator": who, "auditor": "eve", "correct": n != 2, "delta_s": 0.32, "notes": None}
+    for n in range(2) for who in ("ada", "bo", "cy")
+]  # fmt: skip
 PACK = """\
 id = "keys"
 

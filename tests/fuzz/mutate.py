@@ -20,7 +20,7 @@ KINDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "garbage": (12, ("garbage-claims", "garbage-errors", "garbage-nothing", "garbage-suites")),
 }  # fmt: skip
 """How often each kind is drawn, and from which scenarios."""
-_OUTPUT_FLAGS = ("-o", "--rows", "--receipt", "--tsv", "--pairs-out")
+_OUTPUT_FLAGS = ("-o", "--rows", "--receipt", "--tsv", "--pairs-out", "--spot-check")
 
 
 def make_case(seed: int, number: int, kind: str | None = None) -> Case:

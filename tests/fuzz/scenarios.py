@@ -162,11 +162,12 @@ def agreement() -> Scenario:
     files: Files = {
         "pairs.jsonl": lines(m.PAIRS), "scholar.jsonl": lines(m.SCHOLAR), "auditor.jsonl": lines(m.AUDITOR),
         "raters.jsonl": lines(m.RATERS), "operators.jsonl": lines(m.OPERATORS), "gold.jsonl": lines(m.SOUND_GOLD),
-        "trace.jsonl": lines(m.SOUND_TRACES), "chunks.jsonl": lines(m.SOUND_CHUNKS),
+        "audit.jsonl": lines(m.AUDITS), "trace.jsonl": lines(m.SOUND_TRACES), "chunks.jsonl": lines(m.SOUND_CHUNKS),
     }  # fmt: skip
     base = "score agreement --format json --tsv apart.tsv"
     commands = words(f"{base} --pairs pairs.jsonl", f"{base} --scholar scholar.jsonl --auditor auditor.jsonl",
                      f"{base} --raters raters.jsonl", f"{base} --operators operators.jsonl",
+                     f"{base} --operators operators.jsonl --audit audit.jsonl --spot-check out.jsonl",
                      f"{base} --gold gold.jsonl --trace trace.jsonl --corpus chunks.jsonl --pairs-out out.jsonl",
                      )  # fmt: skip
     flags = _flags("--profile reference", "--evidence interval", *(" ".join(one) for one in OUTPUTS))

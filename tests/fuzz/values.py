@@ -112,7 +112,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 PATH_KEYS = {"gold", "traces", "corpus", "lock", "live", "live_corpus", "redirects", "questions", "outputs",
              "definition", "subset", "provenance", "runs", "prices", "pairs", "scholar", "auditor", "raters",
-             "operators", "tsv", "baseline", "path", "file", "source_path", "target"}  # fmt: skip
+             "operators", "audit", "tsv", "baseline", "path", "file", "source_path", "target"}  # fmt: skip
 NEW_KEYS = ("qid", "q_id", "id", "claim", "x", "citations", "answerable", "error", "__class__", "", "a.b", *_GATE_KEYS)
 """Names that a member may get: aliases, and keys that mean something elsewhere."""
 TOML_LINES = (

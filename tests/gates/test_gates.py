@@ -229,7 +229,7 @@ def test_a_baseline_that_was_not_valid_itself_cannot_be_compared() -> None:
 def test_a_baseline_that_did_not_ship_is_compared_and_told() -> None:
     lay(wrong=4, right=1)
     assert gated(f'{SUITE}[[gate]]\nmetric = "precision"\nmin = 0.9\n', "-o", "base.json")[0] == 1
-    code, report = gated(f'baseline = "base.json"\n{SUITE}{DROP}')
+    code, report = gated(f'baseline = "base.json"\ndefaults = false\n{SUITE}{DROP}')
     assert (code, report["gates"][0]["outcome"], report["gates"][0]["baseline"]) == (0, "pass", 0.2)
     warned = {one["code"]: one["message"] for one in report["suites"]["answers"]["warnings"]}
     assert warned["RW-W22"] == "the baseline's verdict is NO-SHIP"

@@ -18,9 +18,9 @@ from conftest import Done, run_cli, write_jsonl
 from ragworthy import gates as g
 from ragworthy import proving as pv
 from ragworthy.differences import difference, pair
+from ragworthy.loss_tests import prove
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.names import Outcome, Verdict
-from ragworthy.proofs import prove
 from ragworthy.report.part import Frozen, release_warnings
 from ragworthy.rows import Rows, decoded, encoded
 
@@ -310,7 +310,8 @@ def test_a_bound_below_zero_is_said_as_what_it_is() -> None:
 def test_a_baseline_without_rows_is_judged_by_the_point_and_that_is_said() -> None:
     flips(4, 0, 100)
     body = json.loads(Path("base.json").read_text())
-    del body["suites"]["answers"]["rows"]
+    for key in ("rows", "can_show"):
+        del body["suites"]["answers"][key]
     body["tool"]["version"] = "0.1.0"
     Path("base.json").write_text(json.dumps(body))
     code, report = gated()
@@ -660,7 +661,7 @@ def test_a_gate_that_was_not_measured_is_not_among_those_that_hold() -> None:
 
 
 def test_a_baseline_that_nothing_compares_with_is_warned_of() -> None:
-    flips(9, 0, 20)
+    flips(3, 0, 20)
     low = '[[gate]]\nmetric = "precision"\nmin = 0.1\n'
     message = "a baseline is given, and no gate compares with it: max_drop, max_worse or regression = true judge a loss"
 
@@ -722,3 +723,16 @@ def test_another_k_takes_nothing_away_from_metrics_that_both_have() -> None:
     code, report = gated(asked.replace("recall@5", "recall@3"))
     gate = report["gates"][0]
     assert (code, gate["outcome"], gate["reason"]) == (4, "not_measured", "the baseline does not have this number")
+
+
+def test_a_slice_that_the_baseline_was_not_scored_by_says_how_to_have_it() -> None:
+    values: g.Values = {("topic=fees", "answers.chr"): g.Value(8, 10)}
+    one: dict[tuple[str | None, str], Fraction] = {("topic=loans", "answers.chr"): Fraction(1)}
+    gate = g.Gate("answers.chr", g.DROP, "0.02", slice="topic=fees")
+    lacking = "the baseline does not have this number"
+    for known, said in (
+        ({}, f"{lacking}: score it with --slice topic (in a policy: slices), as it has no slices by topic"),
+        (one, lacking),
+    ):
+        (judged,) = g.judge((gate,), values, baseline=g.Baseline(known, {}))
+        assert (judged.outcome, judged.reason) == ("not_measured", said)

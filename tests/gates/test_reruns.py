@@ -14,6 +14,7 @@ from conftest import Done, run_cli, write_jsonl
 from ragworthy.gates import EACH, Baseline, Gate, Value, judge
 from ragworthy.mustpass import Asked, passing
 from ragworthy.paired.clusters import wilson_clustered
+from ragworthy.paired.exact import mcnemar
 from ragworthy.proving import Loss, Tested, decide
 from ragworthy.stats import wilson_mean
 from ragworthy.suites.answers.reruns import together
@@ -46,7 +47,7 @@ def lay(*runs: Sequence[str], per_document: int = 0) -> list[str]:
     write_jsonl(Path("gold.jsonl"), gold)
     names = [f"run{nth}.jsonl" for nth in range(1, len(runs) + 1)]
     for name, run in zip(names, runs, strict=True):
-        write_jsonl(Path(name), [trace(nth, what) for nth, what in enumerate(run) if what != GONE])
+        write_jsonl(Path(name), [{**trace(nth, what), "run_id": name} for nth, what in enumerate(run) if what != GONE])
     return names
 
 
@@ -161,7 +162,35 @@ def test_the_same_file_twice_is_refused_and_a_copy_is_named() -> None:
     Path("copy.jsonl").write_bytes(Path(name).read_bytes())
     report = suite_of(body_of([name, "copy.jsonl"]))
     (warned,) = [one for one in report["warnings"] if one["code"] == "RW-W118"]
-    assert warned["message"] == "1 run is byte for byte another one: copy.jsonl is run1.jsonl"
+    told = "1 run repeats another: it holds what another one holds: copy.jsonl is run1.jsonl"
+    assert warned["message"] == told
+    assert "runs" not in report["counts"] and report["counts"]["answered"] == 3
+
+
+@pytest.mark.parametrize("disguise", ["bytes", "order", "spelling"])
+def test_a_copied_run_buys_no_majority(disguise: str) -> None:
+    """Wrong once and right once is undecided; a copy of the right run must not turn that into two of three."""
+    bad, good = lay([WRONG, RIGHT, RIGHT], [RIGHT] * 3)
+    lines = Path(good).read_text().splitlines(keepends=True)
+    copies = {"bytes": lines, "order": lines[::-1], "spelling": [one.replace('{"qid":', '{ "qid" :') for one in lines]}
+    Path("copy.jsonl").write_text("".join(copies[disguise]))
+    gate = '[[gate]]\nmetric = "precision"\nmust_pass = ["q0"]\n'
+    policy = 'version = 1\ndefaults = false\n[answers]\ngold = "gold.jsonl"\ntraces = '
+    Path("ragworthy.toml").write_text(f"{policy}{json.dumps([bad, good, 'copy.jsonl'])}\n{gate}")
+    done = run_cli("gate", "--receipt", "receipt.json")
+    assert done.code == 3 and "q0 (1 of 2 runs); two of three runs decide" in done.out
+    assert "copy.jsonl is run2.jsonl [RW-W118]" in done.out and "in 2 runs, 6 answered" in done.out
+    assert run_cli("verify", "receipt.json").code == 0
+    write_jsonl(Path("copy.jsonl"), [{**json.loads(one), "stage_ms": {"llm": 7}} for one in lines])
+    done = run_cli("gate")
+    assert done.code == 0 and "RW-W118" not in done.out and "in 3 runs" in done.out
+
+
+def test_copies_of_one_run_prove_nothing_more() -> None:
+    (once,) = lay([RIGHT] * 40 + [WRONG] * 10)
+    Path("copy.jsonl").write_text(Path(once).read_text() + "\n")
+    alone, twice = (suite_of(body_of(names)) for names in ([once], [once, "copy.jsonl"]))
+    assert twice["metrics"] == alone["metrics"] and twice["rows"] == alone["rows"]
 
 
 def test_what_is_wrong_with_a_further_run_is_said_with_its_file() -> None:
@@ -314,6 +343,8 @@ def anytime(worse: int, better: int, cases: int, refused: int = 0) -> tuple[int,
 def test_an_e_value_of_twenty_proves_a_loss(worse: int, better: int, code: int, evalue: float) -> None:
     done, gate = anytime(worse, better, 100)
     assert (done, gate["paired"]["evalue"]) == (code, pytest.approx(evalue, rel=1e-5))
+    assert gate["paired"]["adjusted"] is None  # that is a p-value of other gates
+    assert gate["paired"]["p"] == pytest.approx(mcnemar(worse, better))
     if worse == 7:
         assert gate["note"] == "7 questions worse, 0 better: e = 31.88, of 20"
         assert "e 31.88" in run_cli("gate").out
@@ -323,6 +354,7 @@ def test_without_an_e_value_nothing_is_decided() -> None:
     code, gate = anytime(7, 0, 100, refused=1)
     assert (code, gate["outcome"]) == (3, "undecided")
     assert gate["reason"] == "no e-value is known: some questions are a case of one run only"
+    assert [gate["paired"][key] for key in ("evalue", "p", "adjusted")] == [None, None, None]
 
 
 def test_anytime_is_for_gates_that_compare() -> None:
@@ -350,3 +382,27 @@ def test_forty_looks_keep_the_rate_of_false_alarms() -> None:
             p_fails |= decide("paired", loss, Tested(adjusted=mcnemar(worse, better)), "")[0].value == "fail"
         by_e, by_p = by_e + e_fails, by_p + p_fails
     assert by_e <= 0.05 * times < by_p
+
+
+def test_an_id_that_a_further_run_has_met_is_not_called_unseen() -> None:
+    names = lay([RIGHT] * 8, [RIGHT] * 8)
+    traces = [json.loads(line) for line in Path(names[0]).read_text().splitlines()]
+    for one in traces[:2]:
+        one |= {"retrieved_ids": [], "answer_json": {"claim": "not in context", "citations": []}}
+    write_jsonl(Path(names[0]), traces)
+    unseen = [one["message"] for one in suite_of(body_of(names[:1]))["warnings"] if one["code"] == "RW-W81"]
+    assert len(unseen) == 1 and unseen[0].startswith("2 of 8 gold ids occur in no trace, e.g. c0, c1")
+    assert not [one for one in suite_of(body_of(names))["warnings"] if one["code"] == "RW-W81"]
+
+
+def test_the_baseline_of_several_runs_has_the_mean_share_of_good_answers() -> None:
+    """8 questions of 10 are right in 2 of 3 runs: 24 − 8 of 30 answers, and not 10 of 10 questions."""
+    runs = [[RIGHT] * 10, [RIGHT] * 10, [WRONG] * 8 + [RIGHT] * 2]
+    names = lay(*runs)
+    assert score(names, *BASE, "-o", "base.json").code == 0
+    gate = '[[gate]]\nmetric = "answers.good"\nmax_drop = 0.02\nevidence = "{}"\n'
+    for evidence in ("point", "paired"):
+        Path("gates.toml").write_text("version = 1\n" + gate.format(evidence))
+        report = body_of(names, "--no-default-gates", "--baseline", "base.json", "--gates", "gates.toml")
+        found = next(one for one in report["gates"] if one["metric"] == "answers.good")
+        assert (found["value"], found["baseline"], found["outcome"]) == (22 / 30, 22 / 30, "pass")

@@ -1,6 +1,7 @@
 """What a set of questions can show: chances, losses that are found, how many questions it takes; how it is told."""
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -230,7 +231,7 @@ def compared(worse: int, better: int, cases: int, *, gate: g.Gate | None = None,
 
 def test_the_loss_that_is_found_and_the_tolerance_that_is_too_sharp() -> None:
     """11 worse and 5 better of 200: ψ = 17/202 = 8.4 %; 1.645²·0.0842/0.02² = 569.2; for 5 gates with 2.326²."""
-    drop = of_drop(compared(11, 5, 200), gates=5)
+    drop = of_drop(compared(11, 5, 200)._replace(family=5))
     assert drop is not None
     assert (drop.told_by, drop.worth) == (PAIR, 200)
     assert drop.flips == pytest.approx(17 / 202)
@@ -391,6 +392,37 @@ def test_reports_say_it_once_and_full_ones_all(folder: Path) -> None:
     assert full.endswith("verdict: SHIP (exit 0)\n")
     assert f"### {panel.TITLE}\n" in (folder / "r.md").read_text()
     assert rw.gate("ragworthy.toml").can_show == entries
+
+
+TWO = """version = 1
+baseline = "base.json"
+defaults = false
+[answers]
+gold = "gold.jsonl"
+traces = "traces.jsonl"
+[stability]
+gold = "gold.jsonl"
+runs = "traces.jsonl"
+"""
+
+
+def test_all_suites_are_one_family_wherever_it_is_told(folder: Path) -> None:
+    """Five gates of two suites compare, one of which is on what did not change; each line counts all of them."""
+    metrics = ("answers.containment", "answers.precision", "answers.chr", "stability.acr", "stability.unstable")
+    compare = "".join(f'[[gate]]\nmetric = "{name}"\nmax_drop = 0.02\n' for name in metrics)
+    floors = "".join(f'[[gate]]\nmetric = "{name}"\nmin = 0.01\n' for name in ("answers.precision", "stability.acr"))
+    now = (folder / "traces.jsonl").read_text()
+    turned = [json.loads(line) for line in now.splitlines()]
+    for nth, one in enumerate(turned):
+        one["answer_json"]["claim"] = "the gold text" if nth < 88 else "something else"
+    write_jsonl(folder / "traces.jsonl", turned)
+    (folder / "ragworthy.toml").write_text(TWO.replace('baseline = "base.json"\n', "") + floors)
+    assert run_cli("gate", "-q", "--no-history", "-o", "base.json").code == 0
+    (folder / "traces.jsonl").write_text(now)
+    (folder / "ragworthy.toml").write_text(TWO + floors + compare)
+    for command in (("gate", "--full", "--no-history"), ("doctor",)):
+        told = re.findall(r"for (\d+) gates", run_cli(*command).out)
+        assert len(told) >= 4 and {*told} == {"5"}, command
 
 
 def test_a_blessed_baseline_knows_how_many_questions_flip(folder: Path) -> None:

@@ -37,17 +37,34 @@ def closed(qid: str, question: str = "", /, **fields: Any) -> Row:
 
 
 def lint(*rows: Row | str, args: tuple[str, ...] = ()) -> tuple[int, list[str]]:
-    """Exit code and findings about a gold set; strings are lines as they are."""
+    """Exit code and findings about a gold set, but for its size; strings are lines as they are."""
     lines = [row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows]
     Path("gold.jsonl").write_text("".join(line + "\n" for line in lines))
     done = ragworthy("gold", "lint", "gold.jsonl", "--format", "json", *args)
     assert done.err == ""
-    return done.code, listed(done.out)
+    return done.code, [one for one in listed(done.out) if not one.endswith("[RW-W15]")]
 
 
 def test_a_sound_set_has_no_findings() -> None:
-    assert lint(item("a"), closed("b")) == (0, [])
-    assert ragworthy("gold", "lint", "gold.jsonl").out == "lint: 2 items, 0 errors, 0 warnings, 0 notes (exit 0)\n"
+    rows = [item(f"a{nth}", f"{nth} {'abc'[nth % 3]}{nth}?") for nth in range(29)]
+    assert lint(*rows, closed("b")) == (0, [])
+    assert ragworthy("gold", "lint", "gold.jsonl").out == "lint: 30 items, 0 errors, 0 warnings, 0 notes (exit 0)\n"
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "1 question: a smoke test needs at least 10"),
+        (9, "9 questions: a smoke test needs at least 10"),
+        (10, "10 questions: a release needs at least 30"),
+        (29, "29 questions: a release needs at least 30"),
+        (30, ""),
+    ],
+)
+def test_the_size_is_held_against_what_the_sources_ask(count: int, said: str) -> None:
+    write_jsonl(Path("gold.jsonl"), [closed(f"q{nth}", f"{nth} {nth + 100}?") for nth in range(count)])
+    found = [one for one in listed(ragworthy("gold", "lint", "gold.jsonl", "--format", "json").out) if "W15" in one]
+    assert found == ([f"warning: gold.jsonl: {said} [RW-W15]"] if said else [])
 
 
 @pytest.mark.parametrize(
@@ -152,7 +169,7 @@ def test_the_summary_counts_items_and_explains_each_code_once() -> None:
     )
     assert [line.endswith("[RW-G03]") for line in lines[place - 2 : place]] == [True, True]  # below its examples
     assert sum(line.startswith("RW-G06 answerable_without_citations: 2 times. ") for line in lines) == 1
-    assert lines[-1] == "lint: 4 items, 4 errors, 0 warnings, 0 notes (exit 1)"
+    assert lines[-1] == "lint: 4 items, 4 errors, 1 warning, 0 notes (exit 1)"
 
 
 def test_many_warnings_of_one_kind_are_cut_with_a_count() -> None:
@@ -214,7 +231,7 @@ def test_sarif_has_the_shape_code_hosts_read() -> None:
         assert place["physicalLocation"]["artifactLocation"]["uri"] == "gold.jsonl"
         assert place["physicalLocation"]["region"]["startLine"] >= 1
     assert [(one["ruleId"], one["locations"][0]["physicalLocation"]["region"]["startLine"]) for one in results] == [
-        ("RW-G06", 1), ("RW-F08", 2), ("RW-W18", 3),
+        ("RW-G06", 1), ("RW-W15", 1), ("RW-F08", 2), ("RW-W18", 3),
     ]  # fmt: skip
 
 

@@ -153,7 +153,8 @@ def test_any_expected_object_gets_an_answer(value: Any) -> None:
 def test_a_sound_set_has_only_its_size_to_tell() -> None:
     assert lint(row("a"), row("b")) == (0, [SMALL.format(2)])
     assert ragworthy("gold", "lint", "q.json").out.splitlines()[-4:] == [
-        "RW-W15 small_gold_set: 1 time. Smoke tests need 10 questions, a release 30.",
+        "RW-W15 small_gold_set: 1 time. Smoke tests need 10 questions, a release 30, a release of an index 200, "
+        "a regression gate 100.",
         "",
         "2 distinct question texts, 1 distinct expected object",
         "lint: 2 items, 0 errors, 1 warning, 0 notes (exit 0)",

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,7 +101,7 @@ def test_help_and_score_do_not_load_the_database() -> None:
 
 def test_a_baseline_changes_by_blessing_only_and_gates_use_it() -> None:
     lay(HERE, more='baseline = "history:main"\n')
-    text = Path("ragworthy.toml").read_text().replace("min = 0.5", "max_drop = 0.02")
+    text = Path("ragworthy.toml").read_text().replace("min = 0.5", "max_drop = 0.02\nmin = 0.5")
     answer(HERE)
     done = run_cli("gate", "--baseline", "history:main")
     assert (done.code, done.err.splitlines()[0]) == (
@@ -242,11 +243,158 @@ def test_a_history_that_lost_its_end_is_found_by_the_lines() -> None:
     Path(".ragworthy/history.db").write_bytes(before)
     assert run_cli("history", "verify").code == 0
     done = run_cli("history", "verify", "--against", "eval/history.jsonl")
-    head = json.loads(Path("eval/history.jsonl").read_text().splitlines()[1])["head"]
+    line = json.loads(Path("eval/history.jsonl").read_text().splitlines()[1])
     assert (done.code, done.out.splitlines()) == (
         1,
-        [f"ledger: expected the entry {head[:12]} that was written down elsewhere, got none",
-         "history: changed, 1 difference (exit 1)"],
+        [f"ledger: expected the entry {line['head'][:12]} that was written down elsewhere, got none",
+         f"eval/history.jsonl:2: run {line['run']}: expected an entry of the ledger, got none",
+         "history: changed, 2 differences (exit 1)"],
+    )  # fmt: skip
+
+
+def written_down() -> list[Any]:
+    """Three runs, and a blessing after the second: the lines of them."""
+    lay(HERE)
+    Path("ragworthy.toml").write_text(Path("ragworthy.toml").read_text() + '\n[history]\neval = "eval"\n')
+    for run, wrong in (("a", {1}), ("b", {1, 2}), ("c", {3})):
+        gated(HERE, wrong, run=run)
+        if run == "b":
+            assert run_cli("history", "bless", ids(HERE)[0], "--by", "Ada", "--reason", "x", "--single").code == 0
+    return [json.loads(line) for line in Path("eval/history.jsonl").read_text().splitlines()]
+
+
+def against(lines: list[Any]) -> list[str]:
+    Path("eval/history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = run_cli("history", "verify", "--against", "eval/history.jsonl")
+    assert done.code == (1 if "difference" in done.out else 0), done
+    return done.out.splitlines()[:-1]
+
+
+def test_every_line_is_held_against_the_ledger() -> None:
+    lines = written_down()
+    assert against(lines) == []
+    run, other = lines[1]["run"], lines[0]["run"]
+    here = f"eval/history.jsonl:2: run {run}"
+    changes = (
+        ({"verdict": "NO-SHIP"}, [f"{here}: verdict: expected SHIP of the ledger, got NO-SHIP"]),
+        ({"pass": False}, [f"{here}: pass: expected True of the ledger, got False"]),
+        ({"attempt": 1}, [f"{here}: attempt: expected 2 of the ledger, got 1"]),
+        ({"commit": "abc1234"}, [f"{here}: commit: expected nothing of the ledger, got abc1234"]),
+        ({"metrics": {**lines[1]["metrics"], "answers.precision": {"num": 40, "den": 40, "value": 1.0}}},
+         [f"{here}: metrics.answers.precision: expected 38/40 of the store, got 40/40"]),
+        ({"run": "0123456789ab"},
+         ["eval/history.jsonl:2: run 0123456789ab: expected an entry of the ledger, got none",
+          f"eval/history.jsonl: run {run}: expected its line, got none: it was removed, or written to another copy"]),
+    )  # fmt: skip
+    for change, said in changes:
+        assert against([lines[0], lines[1] | change, *lines[2:]]) == said
+    blessed = f"blessing of {other} as"
+    for change, said in (
+        ({"by": "Eve"}, [f"eval/history.jsonl:3: {blessed} main: by: expected Ada of the ledger, got Eve"]),
+        ({"baseline": "new"}, [f"eval/history.jsonl:3: {blessed} new: baseline: expected main of the ledger, got new"]),
+    ):
+        assert against([*lines[:2], lines[2] | change, lines[3]]) == said
+
+
+def test_whatever_else_is_changed_in_a_line_is_found() -> None:
+    lines = written_down()
+    run = lines[1]["run"]
+    here = f"eval/history.jsonl:2: run {run}"
+    other = f"{here}: expected the line that was written, got another: something else in it was changed"
+    precision = {"num": 38, "den": 40, "value": 0.99}
+    for change, said in (
+        ({"baseline": "main"}, f"{here}: baseline: expected nothing of the ledger, got main"),
+        ({"made": {"answers": {"commit": "abc1234"}}}, other),
+        ({"note": "fine"}, other),
+        ({"previous": None}, other),
+        ({"head": lines[0]["head"]}, f"{here}: head: expected entry 3 of the ledger or a later one, got entry 2"),
+        ({"metrics": {**lines[1]["metrics"], "answers.precision": precision}},
+         f"{here}: metrics.answers.precision: expected 38/40 = 0.95 of the store, got 38/40 = 0.99"),
+    ):  # fmt: skip
+        assert against([lines[0], lines[1] | change, *lines[2:]]) == [said]
+
+
+def test_lines_hang_together_wherever_the_file_lies() -> None:
+    lines = written_down()
+
+    def elsewhere(some: list[Any]) -> list[str]:
+        Path("copy.jsonl").write_text("".join(json.dumps(line) + "\n" for line in some))
+        done = run_cli("history", "verify", "--against", "copy.jsonl")
+        assert done.code == (1 if "difference" in done.out else 0), done
+        return done.out.splitlines()[:-1]
+
+    moved = [
+        f"expected the line {line['previous'][:12]} before it, got none: it was removed or moved" for line in lines[1:]
+    ]
+    assert elsewhere(lines) == elsewhere(lines[:3]) == []
+    assert elsewhere([lines[0], *lines[2:]]) == [f"copy.jsonl:2: {moved[1]}"]
+    assert elsewhere([*lines[:2], lines[3]]) == [f"copy.jsonl:3: {moved[2]}"]
+    assert elsewhere(lines[1:]) == [f"copy.jsonl:1: {moved[0]}"]
+    assert elsewhere([lines[1], lines[0], *lines[2:]]) == [f"copy.jsonl:1: {moved[0]}"]
+    run_cli("history", "prune", "--keep", "1")
+    other = "expected the line that was written, got another: something else in it was changed"
+    forged = [lines[0], lines[1] | {"made": {}}, *lines[2:]]
+    assert elsewhere(forged) == [f"copy.jsonl:2: run {lines[1]['run']}: {other}"]
+
+
+def test_lines_of_another_history_in_the_same_file_are_counted() -> None:
+    """Two people with a history each, and one committed file."""
+    lay(HERE)
+    Path("ragworthy.toml").write_text(Path("ragworthy.toml").read_text() + '\n[history]\neval = "eval"\n')
+    for store, wrong in (("ada", {1}), ("bob", {4}), ("bob", {2}), ("ada", {3})):
+        gated(HERE, wrong, "--store", f"{store}.db")
+    lines = [json.loads(line) for line in Path("eval/history.jsonl").read_text().splitlines()]
+    for store, other in (("ada", lines[1]), ("bob", lines[0])):
+        done = run_cli("history", "verify", "--store", f"{store}.db", "--against", "eval/history.jsonl")
+        assert (done.code, done.out.splitlines()) == (
+            0,
+            [f"eval/history.jsonl: 2 lines of another history ({other['store'][:12]}), not looked at",
+             "history: 2 runs and 0 blessings as they were written (exit 0)"],
+        )  # fmt: skip
+    merged = [lines[0], lines[1], lines[2], lines[1] | {"run": "0" * 12, "at": "x", "store": "0" * 64}]
+    assert against_store("ada.db", [*merged, lines[3]])[0] == 0  # the same line before two
+    assert against_store("ada.db", lines[1:3]) == (1, "eval/history.jsonl: expected lines of this history, got none")
+    changed = lines[3] | {"verdict": "NO-SHIP", "store": lines[1]["store"]}
+    code, said = against_store("ada.db", [*lines[:3], changed])
+    assert (code, said.endswith("verdict: expected SHIP of the ledger, got NO-SHIP")) == (1, True)
+
+
+def against_store(store: str, lines: list[Any]) -> tuple[int, str]:
+    Path("eval/history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = run_cli("history", "verify", "--store", store, "--against", "eval/history.jsonl")
+    return done.code, done.out.splitlines()[0]
+
+
+def test_lines_that_were_removed_in_the_middle_are_named() -> None:
+    lines = written_down()
+    gone = "expected its line, got none: it was removed, or written to another copy"
+    assert against([lines[0], *lines[2:]]) == [f"eval/history.jsonl: run {lines[1]['run']}: {gone}"]
+    blessed = f"eval/history.jsonl: blessing of {lines[0]['run']} as main: {gone}"
+    assert against([*lines[:2], lines[3]]) == [blessed]
+    assert against(lines[:2]) == []  # an earlier copy of the file
+    run_cli("history", "prune", "--keep", "1")
+    assert against(lines) == []
+
+
+def test_runs_that_never_got_a_line_are_not_missed() -> None:
+    lines = written_down()
+    policy = Path("ragworthy.toml").read_text()
+    Path("ragworthy.toml").write_text(policy.replace('[history]\neval = "eval"\n', ""))
+    gated(HERE, {1, 2, 3}, run="d")
+    Path("ragworthy.toml").write_text(policy)
+    gated(HERE, {4}, run="e")
+    assert len(Path("eval/history.jsonl").read_text().splitlines()) == len(lines) + 1
+    assert run_cli("history", "verify", "--against", "eval/history.jsonl").code == 0
+
+
+@pytest.mark.parametrize("text", ["", '{"run": "0123456789ab", "verdict": "SHIP"}\n', '{"run": "cut o'])
+def test_a_file_that_names_no_entry_of_the_ledger_proves_nothing(text: str) -> None:
+    lay(HERE)
+    gated(HERE, {1})
+    Path("none.jsonl").write_text(text)
+    done = run_cli("history", "verify", "--against", "none.jsonl")
+    assert (done.code, done.err.splitlines()[0]) == (
+        2, 'none.jsonl: expected lines with "head", the hash of the ledger, got none [RW-H12]',
     )  # fmt: skip
 
 

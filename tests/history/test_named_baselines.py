@@ -135,6 +135,23 @@ def test_a_copy_that_was_edited_is_written_again_from_the_history() -> None:
     assert COPY.read_bytes() == sound
 
 
+def test_whatever_somebody_writes_into_the_copy_is_replaced() -> None:
+    blessed()
+    sound = COPY.read_bytes()
+    for text in (b"not a report\n", b"", b'{"schema": "other"}'):
+        COPY.write_bytes(text)
+        gated(HERE, {1}, run="b")
+        assert COPY.read_bytes() == sound
+    COPY.unlink()
+    Path("notes.txt").write_text("my own notes\n")
+    COPY.symlink_to(Path("notes.txt").resolve())  # what a link leads to is not ours
+    done = run_cli("gate")
+    assert (done.code, done.err.splitlines()[0]) == (
+        2, f"{COPY}: expected a new file, or one of ours, got another file [RW-U03]",
+    )  # fmt: skip
+    assert Path("notes.txt").read_text() == "my own notes\n"
+
+
 def test_a_blessing_that_was_moved_behind_the_ledger_is_refused() -> None:
     run = blessed()
     other = ids(HERE)[1]
@@ -167,3 +184,26 @@ def test_a_bundle_has_the_baseline_or_none(there: bool, tmp_path: Path, monkeypa
     done = run_cli("verify", "evidence.zip")
     verdict = "SHIP" if there else "INVALID"
     assert (done.code, done.out.splitlines()[-1][:24]) == (0, f"verified: {verdict} re-derives"[:24])
+
+
+def test_a_run_that_was_changed_in_the_history_is_not_blessed() -> None:
+    compared()
+    gated(HERE, {1}, run="a", code=4)
+    (run,) = ids(HERE)
+    with sqlite3.connect(DATABASE) as connection:
+        connection.execute("UPDATE ragworthy_runs SET verdict = 'SHIP'")
+    done = run_cli("history", "bless", run, "--by", "Ada", "--reason", "first", "--single")
+    assert done.code == 2 and done.err.splitlines()[0].startswith(f".ragworthy/history.db: run {run}: ")
+    assert "[RW-R07]" in done.err and not COPY.exists()
+
+
+def test_an_accepted_baseline_is_no_reason_to_warn_under_whatever_name_it_is_given() -> None:
+    """The first run is INVALID for want of a baseline; whoever blessed it accepted that."""
+    compared()
+    gated(HERE, {1}, run="a", code=4)
+    (run,) = ids(HERE)
+    bless(run, "--single")
+    for more in ((), ("--baseline", f"history:{run}")):
+        done = gated(HERE, {1}, *more, run="b")
+        assert "RW-W22" not in done.out and "verdict: SHIP" in done.out
+        assert run_cli("verify", ".ragworthy/receipt.json", "--store", str(DATABASE)).code == 0

@@ -43,7 +43,8 @@ def test_the_trend_of_what_is_kept(runs: list[str]) -> None:
             "  the last run is held against the 6 runs before it together, question by question",
             "  answers.precision  0.975 → 0.75         σ/μ 0.1407  slope -0.0527  ███▇▂▁▂",
             "                     ! by the sources' fixed limits: moves by -0.0527 a window, more than 0.02",
-            "                     ! by test: worse, proven: 10 worse, 1 better, e-value over 1,000 (20 proves it)",
+            "                     ! by test: worse, proven: e-value over 1,000 over 6 looks (20 proves it); "
+            "last run: 10 worse, 1 better than mostly before",
             "trend: 2 alerts: 1 by test, 1 by the sources' fixed limits (exit 1)",
         ],
     )
@@ -52,6 +53,14 @@ def test_the_trend_of_what_is_kept(runs: list[str]) -> None:
     assert (line["tested"]["worse"], line["tested"]["better"], line["tested"]["looks"]) == (10, 1, 6)
     assert line["tested"]["p"] == pytest.approx(1 / line["tested"]["evalue"])
     assert Path("trend.svg").read_text().startswith("<svg")
+
+
+def test_a_trend_is_written_in_the_form_that_its_name_says(runs: list[str]) -> None:
+    done = run_cli("history", "trend", "--metric", "answers.precision", "-o", "trend.txt")
+    assert Path("trend.txt").read_text().splitlines() == done.out.splitlines()[:-1]
+    refused = run_cli("history", "trend", "-o", "trend.html")
+    assert (refused.code, "expected .json .txt .svg or .png" in refused.err) == (2, True)
+    assert not Path("trend.html").exists()
 
 
 def test_the_first_run_blessed_is_held_against_by_itself(runs: list[str]) -> None:
@@ -314,3 +323,16 @@ def test_a_commit_with_a_hostile_name_is_quoted(tmp_path: Path, monkeypatch: pyt
 def test_bars() -> None:
     assert sparkline([Fraction(1), Fraction(1)]) == "▄▄"
     assert sparkline([None, Fraction(1), Fraction(3), Fraction(2)]) == "·▁█▅"
+
+
+def test_quiet_prints_the_last_line_and_small_p_values_are_not_nothing(runs: list[str]) -> None:
+    assert run_cli("history", "trend", "--metric", "answers.precision", "-q").out == (
+        "trend: 2 alerts: 1 by test, 1 by the sources' fixed limits (exit 1)\n"
+    )
+    assert run_cli("history", "bisect", "answers.precision", "-q").out == (
+        f"bisect: it fell between {runs[3]} and {runs[4]} (exit 1)\n"
+    )
+    for nth in (7, 8):
+        gated(Path(), {*range(10, 40)}, "--commit", f"c{nth:07}", run=str(nth), code=1)
+    told = run_cli("history", "bisect", "answers.precision").out
+    assert ", p <0.0001\n" in told and "0.0000" not in told

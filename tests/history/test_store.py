@@ -15,6 +15,7 @@ from ragworthy.history import broken_attempts, next_attempt, open_store
 from ragworthy.history import engine as database
 from ragworthy.history.checked import problems
 from ragworthy.history.commit import commit_of
+from ragworthy.history.lines import Line, Written
 from ragworthy.history.migrations import STEPS, VERSION
 from ragworthy.history.places import Place, find_place, place_of
 from ragworthy.history.store import Store
@@ -137,7 +138,7 @@ FORGERIES = [
 
 
 def test_whatever_is_changed_behind_its_back_is_named(store: Store) -> None:
-    assert store.check([store.head()]) == []
+    assert store.check() == []
     ids = dict(zip(("first", "second", "third"), (one.id for one in store.runs()), strict=True))
     for statement, said in FORGERIES:
         with store.engine.connect() as connection, connection.begin() as tried:
@@ -174,7 +175,11 @@ def test_the_end_cut_off_is_found_by_what_was_written_down_elsewhere(store: Stor
     forged(store, "DELETE FROM ragworthy_attempts WHERE run = :run", run=last)
     forged(store, "DELETE FROM ragworthy_runs WHERE id = :run", run=last)
     assert forged(store, "DELETE FROM ragworthy_ledger WHERE number > 2") == []  # a chain alone does not know its end
-    assert store.check([head]) == [f"ledger: expected the entry {head[:12]} that was written down elsewhere, got none"]
+    written = Written(Path("lines.jsonl"), (Line("lines.jsonl:4", {"run": last, "verdict": "SHIP", "head": head}),))
+    assert store.check([written]) == [
+        f"ledger: expected the entry {head[:12]} that was written down elsewhere, got none",
+        f"lines.jsonl:4: run {last}: expected an entry of the ledger, got none",
+    ]
 
 
 def test_pruning_keeps_blessed_runs_and_every_attempt(store: Store, report: Report) -> None:

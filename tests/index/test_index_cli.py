@@ -438,7 +438,7 @@ def test_wrong_k(world: World, k: str) -> None:
 
 def test_a_sound_index(world: World) -> None:
     assert run_cli("index", "check", world.dense) == Done(
-        0, "2 documents, 8 chunks: 0 faults\ncheck: sound (exit 0)\n", ""
+        0, "2 documents, 8 chunks: 0 faults\nchunk sizes: 5 to 18 tokens, median 10.5\ncheck: sound (exit 0)\n", ""
     )
 
 
@@ -496,8 +496,9 @@ def test_a_gold_set_that_the_index_has(world: World) -> None:
     assert done == Done(
         0,
         "2 documents, 8 chunks: 0 faults\n"
+        "chunk sizes: 5 to 18 tokens, median 10.5\n"
         "gold: all 2 ids are in this index\n"
-        "gold: 2 of 7 sections are asked about\n"
+        "gold: 2 of 7 sections are asked about (gold_section_coverage 0.2857; the target is at least 0.80)\n"
         "check: sound (exit 0)\n",
         "",
     )
@@ -601,7 +602,7 @@ def test_errors_of_check(world: World, tmp_path: Path) -> None:
     refused(run_cli("index", "check", world.dense, "--gold", gold), "RW-G03", message)
     gold = write_jsonl(tmp_path / "gold.jsonl", GOLD)
     done = run_cli("index", "check", world.dense, "--gold", gold, "--calibrate", "--dense", "gpt")
-    refused(done, "RW-U01", 'expected a model (wordllama, minilm or openai:MODEL@URL), got "gpt"')
+    refused(done, "RW-U01", 'expected a model (ngram, wordllama, minilm or openai:MODEL@URL), got "gpt"')
 
 
 def test_calibration_needs_known_blocks_and_a_second_document(world: World, tmp_path: Path) -> None:
@@ -663,6 +664,17 @@ def test_moves_after_an_edit(world: World, moved: Path, tmp_path: Path) -> None:
     again = run_cli("index", "migrate", world.plain, moved, "-o", tmp_path / "t2.json")
     assert again.out == done.out.replace("t.json", "t2.json")
     assert (tmp_path / "t2.json").read_bytes() == (tmp_path / "t.json").read_bytes()
+
+
+def test_a_drift_after_an_insertion_is_in_the_last_line(world: World, tmp_path: Path) -> None:
+    added = "# Guide\n\nA paragraph that nobody had before, at the very top of the page.\n"
+    docs = write_docs(tmp_path / "docs", {"bread.md": BREAD, "guide.md": GUIDE.replace("# Guide\n", added, 1)})
+    assert run_cli("index", "build", "--docs", docs, "--out", tmp_path / "new", "--dense", "none").code == 0
+    done = run_cli("index", "migrate", world.plain, tmp_path / "new")
+    told = "migration: every target but offset_drift, which edits explain, is reached (exit 0)"
+    assert (done.code, done.out.splitlines()[-1]) == (0, told)
+    same = run_cli("index", "migrate", world.plain, tmp_path / "new", "--same-source")
+    assert (same.code, same.out.splitlines()[-1]) == (1, "migration: missed: offset_drift (exit 1)")
 
 
 def test_without_o_nothing_is_written(
@@ -933,3 +945,48 @@ def test_an_index_is_held_against_its_documents(tmp_path: Path) -> None:
     assert done.out.splitlines()[0] == (
         "a.md|s=1|p=000|b=002: expected the chunk that the documents give now, got another [re-ingest]"
     )
+
+
+# ask
+
+
+def test_asking_appends_traces_that_can_be_scored(world: World, tmp_path: Path) -> None:
+    text = next(iter(DOCS.values())).split("\n\n")[1].split(".")[0]
+    traces = tmp_path / "runs" / "trace.jsonl"
+    ask = ["index", "ask", world.dense, f"{text}?", "--trace", traces]
+    first, second = run_cli(*ask, "--qid", "Q1"), run_cli(*ask)
+    assert (first.code, second.code) == (0, 0)
+    one, other = (json.loads(line) for line in traces.read_text(encoding="utf-8").splitlines())
+    assert first.err == f"trace: Q1: {traces}\n"
+    assert (one["qid"], other["qid"][:4], one["query"]) == ("Q1", "ask-", f"{text}?")
+    assert {key: value for key, value in one.items() if key != "qid"} == {
+        key: value for key, value in other.items() if key != "qid"
+    }
+    assert [hit["id"] for hit in one["topk"]] == one["retrieved_ids"]
+    manifest = json.loads((world.dense / "manifest.json").read_text(encoding="utf-8"))
+    assert len(one["ΔS"]) == len(one["topk"]) and one["index_hash"] == manifest["index_hash"]
+    gold = write_jsonl(
+        tmp_path / "gold.jsonl", [{"qid": "Q1", "question": f"{text}?", "relevant": one["retrieved_ids"]}]
+    )
+    done = run_cli("score", "retrieval", "--gold", gold, "--trace", traces, "--gates", "recall@10=1",
+                   "--no-default-gates")  # fmt: skip
+    assert done.code == 0
+
+
+def test_asking_appends_to_traces_only_and_never_to_half_a_line(world: World, tmp_path: Path) -> None:
+    for name, text in (("gold", '{"qid": "A1", "q": "x", "answerable": true}\n'), ("notes", "some notes\n")):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(text)
+        done = run_cli("index", "ask", world.dense, "doors?", "--trace", path)
+        refused(done, "RW-U03", f"{path}: expected a new file, or one of ours, got another file")
+        assert path.read_text() == text
+    path.write_text('{"qid": "A1", "retrieved_ids": []}')  # without the end of the line
+    assert run_cli("index", "ask", world.dense, "doors?", "--trace", path, "--qid", "A2").code == 0
+    assert [one["qid"] for one in _items(path)] == ["A1", "A2"]
+
+
+def test_traces_of_asking_replace_nothing_that_is_read(world: World, tmp_path: Path) -> None:
+    inside = run_cli("index", "ask", world.dense, "x?", "--trace", world.dense / "chunks.jsonl")
+    assert (inside.code, "expected a new file, got one that is read" in inside.err) == (2, True)
+    alone = run_cli("index", "ask", world.dense, "x?", "--qid", "Q1")
+    assert (alone.code, alone.err.splitlines()[0]) == (2, "--qid: expected --trace FILE beside it, got none [RW-U01]")

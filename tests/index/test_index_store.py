@@ -406,7 +406,7 @@ def test_a_vector_for_each_chunk(tmp_path: Path, model: embed.Embedder) -> None:
         f"{home / 'vectors.npy'}: expected a vector for each of the 5 chunks, got 4 [RW-I02]"
     )
     assert [str(finding.problem) for finding in store.check(index)] == [
-        f"{home / 'manifest.json'}: counts.vectors: expected 5, got 4 [RW-I11]",
+        f"{home / 'manifest.json'}: counts.vectors: expected 4, which the files have, got 5 [RW-I11]",
         f"{home / 'manifest.json'}: counts.vectors: expected a vector for each of the 5 chunks, got 4 [RW-I11]",
     ]
 
@@ -603,8 +603,8 @@ def test_check_finds_what_was_changed_with_its_hashes(tmp_path: Path, model: emb
         f"{lines}:3: offsets: expected [begin, end) with 0 <= begin < end, got [9, 8) [RW-I07]",
         f'{lines}:4: chunk_id: expected a unique id, got "guide.md#0" again [RW-I06]',
         f'{lines}:5: doc_id: expected a document of the index, got "gone.md" [RW-I07]',
-        f"{whole}: counts.documents: expected 3, got 2 [RW-I11]",
-        f"{whole}: counts.chunks: expected 6, got 5 [RW-I11]",
+        f"{whole}: counts.documents: expected 2, which the files have, got 3 [RW-I11]",
+        f"{whole}: counts.chunks: expected 5, which the files have, got 6 [RW-I11]",
         f"{home / 'vectors.npy'}: row 0: expected unit length, got 2.0000 [RW-I12]",
         f"{home / 'vectors.npy'}: row 2: expected unit length, got nan [RW-I12]",
     ]

@@ -277,6 +277,12 @@ GIVEN_AS_GOLD: dict[str, tuple[str, Write, str]] = {
         "gold.jsonl: no item has qid or answerable; 12 of 12 have id, question, expected_answer: read them with "
         "'ragworthy import jsonl gold.jsonl --map qid=id,answer=expected_answer --gold-out new-gold.jsonl' [RW-F24]",
     ),
+    "objects over several lines": (
+        "gold.jsonl",
+        lambda path: path.write_text("\n".join(json.dumps(one, indent=2) for one in GOLD)) and None,
+        "gold.jsonl: these are JSON objects over several lines each, and not one object a line: 'jq -c . gold.jsonl > "
+        "gold.lines.jsonl' writes them so [RW-F22]",
+    ),
     "no answerable": (
         "gold.jsonl",
         as_lines(*({"qid": one["qid"], "question": one["question"], "gold_citations": ["d"]} for one in GOLD)),
@@ -293,6 +299,12 @@ def test_a_gold_set_that_is_something_else(lab: Path, case: str) -> None:
     good = write_jsonl(lab / "good.jsonl", TRACES)
     done = run_cli("score", "answers", "--gold", name, "--trace", good)
     assert (done.code, done.line, done.out) == (2, message, "")
+
+
+def test_lint_calls_lines_of_an_object_no_items(lab: Path) -> None:
+    (lab / "gold.jsonl").write_text("\n".join(json.dumps(one, indent=2) for one in GOLD))
+    done = run_cli("gold", "lint", "gold.jsonl")
+    assert (done.code, done.out, "[RW-F22]" in done.line) == (2, "", True)
 
 
 EVERYWHERE = {

@@ -95,7 +95,7 @@ def test_names_of_gates(text: str, metric: str, op: str) -> None:
     [
         (["recall=0.99"], '--gates: recall: expected a metric, got "recall" (did you mean answers.recall@k?) [RW-P04]'),
         (["speed=1"], '--gates: speed: expected a metric, got "speed" [RW-P04]'),
-        (["precision@5=0.8"], '--gates: precision@5: expected a metric, got "precision@5"'),
+        (["precision@5=0.8"], '--gates: precision@5: expected a metric of answers, got "precision@5"'),
         (["recall@0=0.8"], '--gates: recall@0: expected a metric, got "recall@0"'),
         (["chr=0.8,chr=0.9"], "--gates: chr: expected each name once, got it twice [RW-P10]"),
         (["chr=0.8", "precision"], '--gates: expected name=value, got "precision" [RW-P10]'),
@@ -171,3 +171,15 @@ def test_decimals_are_kept_as_written(written: str) -> None:
     Path("g.json").write_text(f'{{"chr": {written}}}')
     for given in (f"chr={written}", "g.toml", "g.json"):
         assert gates_of(given) == [("answers.chr", ">=", written)]
+
+
+def test_signs_of_mathematics_are_signs() -> None:
+    assert gates_of("precision≥0.8,under≤0.05") == gates_of("precision>=0.8,under<=0.05")
+    assert "expected <=, got >=" in scored("under≥0.05").err
+
+
+def test_a_metric_of_another_suite_is_named_with_its_suite() -> None:
+    done = scored("P@5=0.5")
+    assert done.code == 2
+    told = '--gates: P@5: expected a metric of answers, got "P@5" (retrieval.precision@5 of retrieval) [RW-P04]'
+    assert done.err.splitlines()[0] == told

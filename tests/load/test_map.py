@@ -260,8 +260,8 @@ def told(map_text: str) -> list[str]:
             '[request]\nbody = { a = "{qq}" }\n[reply]\nclaim = "x"\n',
             [
                 (
-                    "rag.toml:2: request.body.a: expected {q}, {qid}, {seed}, {jitter}, {knobs.NAME} or {env.NAME"
-                    "}, got {qq}: in doubled braces it is text"
+                    "rag.toml:2: request.body.a: expected {q}, {qid}, {seed}, {jitter}, {prompt}, {knobs.NAME} or "
+                    "{env.NAME}, got {qq}: in doubled braces it is text"
                 )
             ],
         ),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworthy.suites.retrieval.shadow import jaccard, kendall_tau_b, rbo
+from ragworthy.metrics.facts.orders import jaccard, kendall_tau_b, rbo
 
 LISTS = st.lists(st.sampled_from("abcdefghij"), unique=True, max_size=8)
 

@@ -23,7 +23,7 @@ FLAT = Prices("USD", (price(None, None, "0.006", "0.006"),))
 TWO = Prices("USD", (price("m", None, "0.001", "0.002"), price(None, "rerank", "0.1", "0.1")))
 
 
-def test_the_worked_example() -> None:
+def test_w47_cost_against_a_baseline() -> None:
     # W-47: 3770 × 0.006 / 1000 = 0.02262; over 40 correct answers 0.0005655; against 0.00045 a rise of 25.7 %.
     spend = spend_of({"total_tokens": 3770}, FLAT)
     assert spend == Fraction("0.02262")
@@ -37,7 +37,7 @@ def test_the_worked_example() -> None:
         assert judged.outcome is outcome
 
 
-def test_the_worked_month() -> None:
+def test_w47_the_month() -> None:
     assert projected(Budget(Fraction(100), Fraction(60), 15, 30)) == 120
     assert over_budget(Budget(Fraction(100), Fraction(60), 15, 30))
     assert not over_budget(Budget(Fraction(100), Fraction(55), 15, 30))  # 110 on the day is not more than 110 %

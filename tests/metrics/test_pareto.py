@@ -27,12 +27,12 @@ def names(points: list[Point]) -> str:
     return "".join(one.config for one in points)
 
 
-def test_the_worked_frontier() -> None:
+def test_w40_frontier() -> None:
     assert names(frontier(WORKED)) == "ABE"
     assert names(frontier(WORKED, strict=True)) == "ABCE"
 
 
-def test_the_worked_choices() -> None:
+def test_w40_choices() -> None:
     meeting = {one.config for one in WORKED if one.p95 <= 2000 and one.precision >= Fraction("0.80")}
     assert fastest(WORKED, among=meeting) == WORKED[0]
     assert most_accurate(WORKED, Fraction(2500)) == WORKED[4]

@@ -175,7 +175,7 @@ def test_offsets_through_a_chain() -> None:
 
 
 @pytest.mark.parametrize(("lost", "reached"), [(0, True), (1, True), (2, False)])
-def test_coverage_of_200(lost: int, reached: bool) -> None:
+def test_w52_coverage_of_200(lost: int, reached: bool) -> None:
     """W-52: 199 of 200 is enough, 198 is not."""
     rows = [gone(f"o{n}") if n < lost else shift(f"o{n}", f"n{n}") for n in range(200)]
     found = redirect_coverage(

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from ragworthy import gates as g
 from ragworthy import proving
 from ragworthy.differences import Difference, difference, pair
+from ragworthy.loss_tests import prove
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.paired.exact import mcnemar
-from ragworthy.proofs import prove
 from ragworthy.proving import Proving
 from ragworthy.rows import Rows, Word
 

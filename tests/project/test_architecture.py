@@ -21,13 +21,13 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("names", "threaded"),
         ("text",),
         ("codes", "safe"),
-        ("errors",),
+        ("errors", "cited"),
         ("ids", "records", "files", "stats"),
-        ("rows", "paired", "proving", "mustpass"),
+        ("rows", "paired", "proving", "mustpass", "value"),
         ("gates",),
         ("metrics",),
         ("differences",),
-        ("proofs", "comparison"),
+        ("loss_tests", "comparison", "unerrored", "live"),
     ),
     (("wire",), ("load",), ("policy",)),
     (
@@ -39,14 +39,16 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
     ),
     (("flow",),),
     (
-        ("history", "selftest", "doctor", "starter", "given", "prefill"),
+        ("history", "selftest", "doctor", "starter", "given", "prefill", "monitor"),
         ("single",),
         ("receipts", "frames"),
         ("proof", "result", "showing"),
         ("api", "experiments"),
-        ("ran", "comparing"),
-        ("marked",),
-        ("tested",),
+        ("api_run", "comparing"),
+        ("pytest_marks",),
+        ("pytest_items",),
+        ("mirror",),
+        ("rollout",),
     ),
     (("demo",), ("cli", "pytest_plugin")),
 ]
@@ -54,7 +56,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
 PLACE = {
     name: (level, step) for level, steps in enumerate(LAYERS) for step, names in enumerate(steps) for name in names
 }
-PURE = {"comparison", "metrics", "stats", "gates", "paired", "proving", "differences", "proofs"}
+PURE = {"comparison", "live", "metrics", "stats", "gates", "paired", "proving", "differences", "loss_tests"}
 LONG_FUNCTIONS = {
     "cli.arguments:parser": "a list of commands",
     "gold.lint:sarif": "one literal object",

@@ -35,7 +35,7 @@ def pinned(name: str) -> dict[str, list[str]]:
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
         if line.startswith((" ", "#", "-")):
             continue
-        pin = re.fullmatch(r"([\w.-]+)==([\w.]+)(?: ;.*|  #.*)?", line)
+        pin = re.fullmatch(r"([\w.-]+)==([\w.!]+)(?: ;.*|  #.*)?", line)
         assert pin is not None, f"{name}: not pinned: {line}"
         found.setdefault(canonicalize_name(pin[1]), []).append(pin[2])
     return found
@@ -84,7 +84,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(checkout: Pa
     packed = zipfile.ZipFile(built[1]).namelist()
     assert {name for name in packed if ".dist-info/" not in name} == expected
     data = {name.split("/")[1] for name in expected if not name.endswith(".py")}
-    assert data == {"py.typed", "examples", "packs", "definitions", "maps", "stubs"}
+    assert data == {"py.typed", "examples", "packs", "definitions", "maps", "prompts", "stubs"}
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in packed)
 
 

@@ -54,6 +54,12 @@ def test_the_input_that_changed_is_named_with_what_followed_from_it() -> None:
     assert lines[-1].startswith("different: 1 input, ") and lines[-1].endswith(" (exit 1)")
 
 
+def test_another_commit_is_one_setting_and_no_evidence() -> None:
+    gated("b", "--commit", "aaaa1111")
+    gated("c", "--commit", "bbbb2222")
+    assert diff("b.json", "c.json") == ["setting: commit: aaaa1111 → bbbb2222", "different: 1 setting (exit 1)"]
+
+
 def test_settings_and_gates_are_named() -> None:
     policy = Path("ragworthy.toml")
     text = policy.read_text().replace("min = 0.80", "min = 0.70").replace("k = 5", "k = 3")

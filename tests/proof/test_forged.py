@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conftest import run_cli
-from ragworthy import starter
+from ragworthy import flow, starter
 from repacked import Files, canonical, files_of, packed, sealed
 
 ENDING = "not verified: the bundle says SHIP, but it does not re-derive (exit 1)"
@@ -111,6 +111,13 @@ def test_a_changed_row_is_found() -> None:
     assert lines[0].endswith(", got nothing [RW-R05]")
 
 
+def _renamed(data: bytes) -> bytes:
+    """The first warning under another name, written as reports are."""
+    report = json.loads(data)
+    report["suites"]["answers"]["warnings"][0]["name"] = "harmless"
+    return flow.render(report, "json").encode()
+
+
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
@@ -118,6 +125,10 @@ def test_a_changed_row_is_found() -> None:
          "report.json: expected the report that re-derives, got another one"),
         ("report.json", lambda data: b"[]", "report.json: expected the report that re-derives, got another one"),
         ("report.json", lambda data: b"{", "report.json: expected the report that re-derives, got another one"),
+        ("report.json", lambda data: data + b"\n", "report.json: expected the report that re-derives, got another one"),
+        ("report.json", lambda data: data.replace(b'": ', b'":  ', 1),
+         "report.json: expected the report that re-derives, got another one"),
+        ("report.json", _renamed, "report.json: expected the report that re-derives, got another one"),
         ("report.md", lambda data: data.replace(b"SHIP", b"SHOP"),
          "report.md: expected report.json as Markdown, got another text"),
     ],
@@ -253,6 +264,8 @@ def test_attempts_removed_from_a_receipt_are_found_beside_the_store(change: Call
     done = run_cli("verify", RECEIPT, "--store", STORE)
     assert done.code == 1
     assert done.out.splitlines()[0] == f"{STORE}: {said} [RW-R14]"
+    ending = "not verified: the receipt says SHIP and re-derives, but the history disagrees (exit 1)"
+    assert done.out.splitlines()[-1] == ending
 
 
 def edited(*commands: str) -> None:

@@ -19,7 +19,9 @@ WORKED = (("A", 900, 0.80), ("B", 1200, 0.86), ("C", 1200, 0.84), ("D", 1500, 0.
 
 
 def cell(config: str, p95: float | None, precision: float | None, load: float | None = None, **more: Any) -> Body:
-    metrics = {"latency.p95": {"value": p95}, "answers.precision": {"value": precision}}
+    tail, cited = more.pop("p99", None), more.pop("chr", None)
+    named = {"latency.p95": p95, "answers.precision": precision, "latency.p99": tail, "answers.chr": cited}
+    metrics = {name: {"value": value} for name, value in named.items()}
     good = p95 is not None and precision is not None and p95 <= 2000 and precision >= 0.8
     base = {"config_id": config, "knobs": {}, "load_rps": load, "metrics": metrics, "frontier": config in "ABE"}
     return base | {"meets_gates": good} | more
@@ -56,6 +58,15 @@ def test_what_is_drawn() -> None:
     assert len(layers(chart, "rule")) == 2
     assert sorted(texts(chart)) == ["A", "B", "C", "D", "E", "gate: P95 ≤ 2,000 ms", "gate: precision ≥ 0.8"]
     assert chart["layer"][0]["encoding"]["x"]["title"] == "P95 latency, end to end (ms)"
+
+
+def test_p99_and_chr_are_drawn_beside_their_point() -> None:
+    chart = spec(body(cell("A", 900, 0.8, p99=1500, chr=0.7), cell("B", 1200, 0.9)))
+    *_, to_p99, to_chr = layers(chart, "rule")
+    assert [(one["config"], one["slow"], one["tail"]) for one in to_p99] == [("A", 900, 1500)]
+    assert [(one["config"], one["right"], one["cited"]) for one in to_chr] == [("A", 0.8, 0.7)]
+    diamonds = [one for one in chart["layer"] if one["mark"].get("shape") == "diamond"]
+    assert [(row["slow"], row["right"]) for one in diamonds for row in one["data"]["values"]] == [(900, 0.7)]
 
 
 def test_gates_that_do_not_exist_are_not_drawn() -> None:

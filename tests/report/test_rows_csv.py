@@ -72,9 +72,9 @@ def test_what_comes_first_in_the_table(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     run_cli(*c.command(c.answers(Path()), "--rows", "rows.csv"))
     header = Path("rows.csv").read_text().splitlines()[0].split(",")
-    assert header[:4] == ["qid", "label", "stage", "cause"]
+    assert header[:5] == ["qid", "label", "stage", "cause", "cluster"]
     assert header[-2:] == ["question", "claim"]
-    groups = [name.partition(".")[0] for name in header[4:-2]]
+    groups = [name.partition(".")[0] for name in header[5:-2]]
     assert groups == sorted(groups, key=["metrics", "undefined", "facts"].index)
 
 

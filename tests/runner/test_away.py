@@ -107,7 +107,7 @@ def test_a_server_that_is_killed_for_good_stops_the_run_with_one_sentence(tmp_pa
     first, advice, kept = err.splitlines()
     assert first.startswith(f"{url}: expected a target that can be reached, got in ")
     assert first.endswith(" questions in a row: unreachable: Connection refused [RW-J06]")
-    assert advice == "  target_unreachable: Start it, or mend its address; then run the same command with --resume."
+    assert advice == "  target_unreachable: Start it, or fix its address; then run the same command with --resume."
     assert kept == f"  {safe} replies are safe in {out / 'journal.jsonl'}"
     assert (code, any(one.get("error") for one in lines(out / "journal.jsonl"))) == (2, False)
     with serving(tmp_path, "well", port=int(url.split(":")[2].partition("/")[0])):

@@ -23,6 +23,7 @@ from conftest import Cli, Row, write_jsonl
 from places import SERVERS
 from ragworthy.errors import DataError, UsageError
 from ragworthy.experiments import latency, stability
+from ragworthy.experiments.configurations import configurations
 from ragworthy.ids import config_id
 from ragworthy.records import Run
 from ragworthy.runner.contract import Options
@@ -188,15 +189,15 @@ def toml(folder: Path, text: str) -> Path:
 
 
 def test_configurations_from_a_file(tmp_path: Path) -> None:
-    assert latency.configurations(None, []) == [{}]
-    assert latency.configurations(None, ["k=3", "mode=fast"]) == [{"k": 3, "mode": "fast"}]
+    assert configurations(None, []) == [{}]
+    assert configurations(None, ["k=3", "mode=fast"]) == [{"k": 3, "mode": "fast"}]
     listed = toml(tmp_path, "[knobs]\nknee = true\n[[config]]\nk_lex = 20\n[[config]]\nk_lex = 40\nknee = false\n")
-    assert latency.configurations(listed, []) == [{"knee": True, "k_lex": 20}, {"knee": False, "k_lex": 40}]
+    assert configurations(listed, []) == [{"knee": True, "k_lex": 20}, {"knee": False, "k_lex": 40}]
     grid = toml(tmp_path, '[knobs]\nmodel = "m"\n[grid]\nk = [1, 2]\ndepth = [0, 5, 9]\n')
-    crossed = latency.configurations(grid, ["model=n"])
+    crossed = configurations(grid, ["model=n"])
     assert crossed == [{"model": "n", "k": k, "depth": depth} for k in (1, 2) for depth in (0, 5, 9)]
-    assert latency.configurations(toml(tmp_path, "[knobs]\nk = 1\n"), []) == [{"k": 1}]
-    assert latency.configurations(toml(tmp_path, "k = 1\nmode = 'x'\n"), []) == [{"k": 1, "mode": "x"}]
+    assert configurations(toml(tmp_path, "[knobs]\nk = 1\n"), []) == [{"k": 1}]
+    assert configurations(toml(tmp_path, "k = 1\nmode = 'x'\n"), []) == [{"k": 1, "mode": "x"}]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +217,7 @@ def test_configurations_from_a_file(tmp_path: Path) -> None:
 def test_wrong_configurations(tmp_path: Path, text: str, message: str) -> None:
     path = toml(tmp_path, text)
     with pytest.raises(UsageError) as caught:
-        latency.configurations(path, [])
+        configurations(path, [])
     assert caught.value.lines()[0] == f"{path}: {message} [RW-U01]"
 
 

@@ -89,7 +89,7 @@ def test_nothing_listens_then_somebody_does(tmp_path: Path, cli: Cli) -> None:
         assert done.err.splitlines() == [
             f"{url}: expected a target that can be reached, got in 10 questions: "
             "unreachable: Connection refused [RW-J06]",
-            "  target_unreachable: Start it, or mend its address; then run the same command with --resume.",
+            "  target_unreachable: Start it, or fix its address; then run the same command with --resume.",
         ]
         assert [one.name for one in out.iterdir()] == ["journal.jsonl"]
         assert len(lines(out / "journal.jsonl")) == 1
@@ -141,7 +141,7 @@ def test_a_server_that_stays_away_stops_the_run_and_resume_goes_on(tmp_path: Pat
     assert done.err.splitlines() == [
         f"{url}: expected a target that can be reached, got in 10 questions in a row: "
         "unreachable: Connection refused [RW-J06]",
-        "  target_unreachable: Start it, or mend its address; then run the same command with --resume.",
+        "  target_unreachable: Start it, or fix its address; then run the same command with --resume.",
         f"  {len(lines(out / 'journal.jsonl')) - 1} replies are safe in {out / 'journal.jsonl'}",
     ]
     kept = lines(out / "journal.jsonl")[1:]

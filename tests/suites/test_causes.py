@@ -84,7 +84,7 @@ def test_a_waterfall_adds_up() -> None:
     assert {one["step"]: one["fine"] for one in way if one["fine"]} == {"in_top": 2}
     assert [(one["step"], one["left"], one["lost"]) for one in way] == [
         ("asked", 60, 0), ("traced", 59, 1), ("in_corpus", 59, 0), ("retrieved", 59, 0), ("in_top", 56, 3),
-        ("answered", 54, 2), ("cited", 54, 0), ("in_scope", 54, 0), ("right", 50, 4),
+        ("answered", 54, 2), ("in_scope", 54, 0), ("cited", 54, 0), ("right", 50, 4),
     ]  # fmt: skip
     assert waterfall([Went(Steps(False), 3)]) == []
 
@@ -360,7 +360,7 @@ def test_planted_defects_are_found(world: World, suite: str, expected: dict[str,
         # 5b; 6 and 6b; 9.
         assert lost == {
             "asked": 0, "traced": 2 * EACH, "in_corpus": EACH, "retrieved": 3 * EACH, "in_top": 3 * EACH,
-            "answered": EACH, "cited": 2 * EACH, "in_scope": 2 * EACH, "right": 2 * EACH, "kept": EACH,
+            "answered": EACH, "in_scope": 2 * EACH, "cited": 2 * EACH, "right": 2 * EACH, "kept": EACH,
         }  # fmt: skip
         assert body["waterfall"]["steps"][-1]["left"] == EACH
 
@@ -461,3 +461,49 @@ def test_stability_goes_by_most_runs_and_latency_by_the_worst() -> None:
     assert cause("stability", error, error, wrong) == ("ERROR", "target_error", "pipeline")
     assert cause("latency", wrong, blind) == ("ANS_NO_HIT", "not_retrieved", "retrieval")
     assert cause("latency", error, wrong) == ("ANS_NO_CONTAIN", "claim_wrong", "generation")
+
+
+def test_an_answer_that_cites_only_what_was_never_retrieved_is_not_counted_as_citing_evidence() -> None:
+    """What the answer rests on is asked first: nobody can tell once it names an id that it was never given."""
+    way = Steps(True, retrieved=True, in_top=True, in_scope=False, cited=False, right=True)
+    assert cause_of(way) is Cause.OUT_OF_SCOPE
+    steps = {one["step"]: (one["left"], one["lost"]) for one in waterfall([Went(way)])}
+    assert list(steps)[-3:] == ["in_scope", "cited", "right"]
+    assert (steps["in_scope"], steps["cited"], steps["right"]) == ((0, 1), (0, 0), (0, 0))
+
+
+def test_a_corpus_gives_one_question_one_cause_in_every_suite() -> None:
+    """Evidence that no chunk has, evidence that a chunk has and nobody retrieved, and a text bound to another chunk."""
+    gold = [
+        {"qid": qid, "question": f"{qid}?", "answerable": True, "gold_claim_substr": ["forty"], **named}
+        for qid, named in {
+            "gone": {"gold_citations": ["nowhere#1"]},
+            "unseen": {"gold_citations": ["g#1"]},
+            "bound": {"gold_evidence": ["The limit is forty bytes a day."]},
+        }.items()
+    ]
+    chunks = [
+        {"chunk_id": "g#1", "doc_id": "g", "text": "The limit is forty bytes a day."},
+        {"chunk_id": "x#1", "doc_id": "x", "text": "Nothing of use."},
+    ]
+    refused = {"retrieved_ids": ["x#1"], "answer_json": {"claim": "not in context", "citations": []}}
+    traces = [{"qid": one["qid"], "e2e_ms": 5, **refused} for one in gold]
+    runs = [{**one, "seed": seed} for one in traces for seed in range(2)]
+    asked = [{**one, "relevant": one.get("gold_citations", ["g#1"])} for one in gold]
+    ranked = [{"qid": one["qid"], "retrieved_ids": ["x#1"]} for one in gold]
+    found = {
+        "answers": rw.score("answers", gold=gold, traces=traces, corpus=chunks),
+        "retrieval": rw.score("retrieval", gold=asked, traces=ranked, corpus=chunks),
+        "stability": rw.score("stability", gold=gold, runs=runs, corpus=chunks),
+        "latency": rw.score("latency", gold=gold, runs=runs, corpus=chunks),
+    }
+    expected = {
+        "gone": ("not_in_corpus", "index"),
+        "unseen": ("not_retrieved", "retrieval"),
+        "bound": ("not_retrieved", "retrieval"),
+    }
+    for suite, result in found.items():
+        told = {row["qid"]: (row["cause"], row["stage"]) for row in result.rows()}
+        assert told == expected, suite
+    (entry,) = [one for one in found["stability"].report["suites"]["stability"]["inputs"] if one["role"] == "corpus"]
+    assert entry["records"] == 2

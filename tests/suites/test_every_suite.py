@@ -234,7 +234,7 @@ def files_of(name: str) -> tuple[str, ...]:
     if name == "trec":
         return (*(one.key for one in others), "live_run")
     if name in c.VOTES:
-        return suite.forms[FORMS[name]]
+        return (*suite.forms[FORMS[name]], *(["audit"] if name == "operators" else []))
     settings = suite.settings(form=FORMS[name]) if suite.forms else suite.settings()
     read = [one for one in suite.inputs_of(settings) if one.help and not one.written and one not in others]
     read = [one for one in read if one.key != "live_run"]
@@ -301,6 +301,8 @@ def test_no_output_of_a_command_replaces_an_input(name: str, output: str, role: 
     done = run_cli(*c.command(case, "--gates", roles["gates"], output, out, **options))
     no_pairs = f"--pairs-out: expected the votes of two validators, got --{name} [RW-U01]"
     wanted = no_pairs if output == "--pairs-out" and name in ("raters", "operators") else READ.format(out)
+    if output == "--spot-check" and name != "operators":
+        wanted = "--spot-check: expected operator records with it (--operators), got none [RW-U01]"
     assert (done.code, done.err.partition("\n")[0]) == (2, wanted)
     assert Path(roles[role]).read_bytes() == before
 
@@ -461,12 +463,15 @@ OF_OPERATORS = ("release", "baseline_cost", "fixes")
 """Settings that only operator records are looked at with."""
 NAMED: dict[str, Any] = {
     "configuration": "first",
+    "delta_s_model": "ngram",
     "fixes": ["rerank", "rewrite"],
     "refusals": [c.REFUSAL, "no idea"],
     "refusal_packs": ["en"],
     "refusal_starts": ["it is"],
     "refusal_patterns": ["^(it|he) is"],
     "slices": ["topic"],
+    "scu": True,
+    "rule_packs": ["wfgy-neg-4"],
 }
 """Values that the data know."""
 
@@ -500,6 +505,7 @@ TOP = {"evidence": "interval", "baseline": "earlier.json"}
 NEEDS = {
     "rule_packs": ("scu",),
     "live_corpus": ("live",),
+    "delta_s_model": ("corpus",),
     "batch_p95": ("use",),
     "max_drop": ("live",),
     "against_live": ("live",),
@@ -519,7 +525,7 @@ def optional_keys(name: str) -> list[str]:
     votes = {key for one in c.VOTES for key in FILES[one]}
     keys = [key for key in policy_keys()[suite_of(name)] if key not in {*OUTPUT_KEYS[suite_of(name)], "defaults"}]
     if name in c.VOTES:
-        return [key for key in keys if key in settings_for(name)]
+        return [key for key in keys if key in settings_for(name) or (key == "audit" and name == "operators")]
     there = {"gold", "traces", "questions", "outputs", "runs", "definition"}
     return [key for key in keys if key not in there | votes | set(OF_OPERATORS)]
 
@@ -547,7 +553,7 @@ def varied(name: str, key: str) -> c.Case:
     rows = c.lines_of(path)
     if case.suite == "latency":
         write_jsonl(path, [row | {"config_id": "first"} for row in rows] + [_worse(row) for row in rows])
-    if key == "provenance":
+    if key in ("provenance", "prompt"):
         write_jsonl(path, [{one: value for one, value in row.items() if one != "meta"} for row in rows])
     return case
 

@@ -29,7 +29,7 @@ NAMES: dict[str, tuple[str, ...]] = {
                  "predicted answer", "generated answer", "generated", "model answer", "model output", "model response",
                  "bot answer", "bot response", "bot reply", "chatbot answer", "chatbot response", "system answer",
                  "ai answer", "ai response", "llm answer", "llm response", "rag answer", "reply", "output", "outputs",
-                 "completion", "claim", "bot antwort", "botantwort", "antwort bot", "antwort des bots",
+                 "answer text", "completion", "claim", "bot antwort", "botantwort", "antwort bot", "antwort des bots",
                  "chatbot antwort", "ist antwort", "istantwort", "ki antwort", "modellantwort", "modell antwort",
                  "systemantwort", "system antwort", "generierte antwort", "tatsächliche antwort", "respuesta del bot",
                  "respuesta bot", "respuesta generada", "respuesta del modelo", "respuesta del sistema",
@@ -54,17 +54,20 @@ NAMES: dict[str, tuple[str, ...]] = {
                        "expected citations", "gold chunk ids"),
     "paraphrases": ("paraphrases", "wordings"),
     "anchor_section": ("anchor section", "target section"),
+    "negatives": ("negatives", "hard negatives"),
     "constraints": ("constraints",),
     "retrieved": ("retrieved contexts", "retrieval context", "retrieved", "retrieved documents", "retrieved passages",
                   "retrieved chunks", "contexts", "retrieved context", "source documents", "source nodes", "chunks"),
     "retrieved_ids": ("retrieved ids", "retrieved context ids", "retrieved doc ids", "retrieved chunk ids"),
-    "citations": ("citations", "citation", "cited", "cited ids", "cited sources"),
+    "citations": ("citations", "citation", "cited", "cited ids", "cited sources", "cited chunks"),
     "error": ("error",),
 }  # fmt: skip
 """What each field is called, in lower case, with blanks for other signs. The first name that is there counts."""
 ANSWERS = ("answer", "answers", "antwort", "antworten", "respuesta", "respuestas", "réponse", "réponses", "reponse",
            "risposta", "resposta", "答案", "回答", "答え", "解答", "答复", "答覆", "답변")  # fmt: skip
 """Names of an answer that do not say whose it is: the expected one, unless something shows that a pipeline gave it."""
+RESULTS = ("results", "hits", "items", "topk", "top k", "retrieval.topk")
+"""Names of what was retrieved, where traces are asked for and nothing else is called so."""
 ALIASES = {"claim": "response", "reference": "answer", "contexts": "retrieved", "document": "source", "id": "qid"}
 """Other names of fields in --map."""
 NEEDED = ("answer", "gold_claim_all", "response", "evidence", "source", "gold_citations", "anchor_section", "retrieved",
@@ -121,6 +124,8 @@ def recognise(names: Sequence[str], given: Mapping[str, str], where: str, role: 
         if field not in given
     }
     _settle(candidates, by_name, fields, given, role)
+    if role == "trace" and "retrieved" not in given and not candidates.get("retrieved"):
+        candidates["retrieved"] = [column for name in RESULTS for column in by_name.get(name, ())]
     for field in DECIDING:
         if len(candidates.get(field, ())) > 1:
             raise _several(field, candidates[field], names, fields, where)
@@ -173,7 +178,9 @@ def _settle_retrieved(
 
 
 def _check(fields: Mapping[str, str], names: Sequence[str], where: str) -> None:
-    if "question" not in fields and not {"qid", "response"} <= fields.keys():
+    if fields.keys().isdisjoint(("question", "paraphrases")) and not (
+        "qid" in fields and {"response", "retrieved", "retrieved_ids"} & fields.keys()
+    ):
         raise _missing("the question", "question", fields, names, where)
     if not any(field in fields for field in NEEDED):
         raise _missing("the expected answer", "answer", fields, names, where)

@@ -1,5 +1,6 @@
 """How people write answers into tables: as sentences or pieces, several in one cell, and many words for "none"."""
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +27,8 @@ _BETWEEN = (";", "；", " / ", "|", "、", "\n")
 _LONGEST = 8
 """So many words each of several answers may have; what is longer is a part of a sentence."""
 _SEVERAL = 2
+ENDING = r"\bcitations\s*:\s*\[([^\[\]]*)\]"
+"""Citations that stand in brackets behind an answer."""
 
 
 def is_sentence(text: str) -> bool:
@@ -88,3 +91,36 @@ def _several(answers: Sequence[str]) -> list[str]:
 def _is_list(text: str, mark: str) -> bool:
     pieces = [piece.strip() for piece in text.split(mark)]
     return len(pieces) > 1 and all(piece and len(piece.split()) <= _LONGEST for piece in pieces)
+
+
+def answered(value: Any) -> tuple[Any, Any]:
+    """What an answer says and what it cites, where both stand in one object; one that only cites says nothing.
+
+    An object written as text is one too, and its list of citations stands before one in brackets behind it.
+
+    >>> answered({"claim": "45 days.", "citations": ["b"]}), answered({"citations": ["b"]}), answered("45 days.")
+    (('45 days.', ['b']), ('', ['b']), ('45 days.', None))
+    >>> answered('{"claim": "45 days.", "citations": ["b"]} citations: [c]')
+    ('45 days.', ['b'])
+    """
+    if isinstance(value, str) and (held := _written(value)) is not None:
+        value = held
+    if not isinstance(value, dict) or "citations" not in value:
+        return value, None
+    return next((value[key] for key in ("claim", "answer", "text") if value.get(key)), ""), value["citations"]
+
+
+def _written(text: str) -> dict[str, Any] | None:
+    """The answer that a text is as JSON, with nothing behind it but citations in brackets; None where it is none."""
+    if not text.lstrip().startswith("{"):
+        return None
+    import json
+
+    text = text.strip()
+    try:
+        held, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    rest = text[end:].strip()
+    whole = isinstance(held.get("claim"), str) and isinstance(held.get("citations"), list)
+    return held if whole and (not rest or compiled(ENDING, re.IGNORECASE).fullmatch(rest)) else None

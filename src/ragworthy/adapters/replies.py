@@ -19,6 +19,7 @@ from ragworthy.adapters.documents import (
     content_id,
     doc_ids,
     document,
+    file_of,
     markers,
     plain_text,
 )
@@ -47,6 +48,8 @@ class Rules(NamedTuple):
     """A function that gives a document its id."""
     given: tuple[tuple[str, str], ...] = ()
     """What was asked for, as it was written; empty where nothing was."""
+    instead: Callable[[Any, int, str | None], Any] | None = None
+    """What reads replies of another kind than answers with citations: it gets the reply, the attempts and the qid."""
 
 
 class Given(NamedTuple):
@@ -155,6 +158,33 @@ def read(given: Given, how: Rules) -> Made:
     chunks = tuple(chunk(one) for one, _ in found if one.text)
     by = given._replace(cited=None) if marked else given
     return Made(fields, _how(by, [origin for _, origin in found], how), chunks)
+
+
+def as_output(given: Given) -> dict[str, Any]:
+    """The same for structured answers: the text as it was written, and the documents as its context."""
+    inside = documents_in(given.text) if given.documents is None else given.documents
+    values = _listed(inside, given.names[1]) if inside is not None else []
+    fields: dict[str, Any] = {"raw": text_of(given.text, given.names[0]), "context": []}
+    for n, value in enumerate(values):
+        found = _document(value)
+        if found is None:
+            raise Refused(f"expected a document with a text or an id, got {_kind(value)}", f".{given.names[1]}[{n}]")
+        named = value.get("source_path") if isinstance(value, Mapping) else None
+        fields["context"].append(context_chunk(found, named))
+    usage = usage_of(given.text) if given.usage is None else _object(given.usage, "usage")
+    more = {"usage": usage or None, "stage_ms": given.stage_ms}
+    return fields | {name: value for name, value in more.items() if value is not None}
+
+
+def context_chunk(one: Document, path: Any = None) -> dict[str, Any]:
+    """A document as a chunk of the context; what it does not say is left out, and no path is guessed.
+
+    >>> context_chunk(Document("a#1", "Red.", 0.5, {"source": "a.md"}))
+    {'chunk_id': 'a#1', 'score': 0.5, 'source_path': 'a.md', 'text': 'Red.'}
+    """
+    path = path or one.metadata.get("source_path") or file_of(one.metadata)
+    made = {"chunk_id": one.id or None, "score": one.score, "source_path": path or None, "text": one.text or None}
+    return {name: value for name, value in made.items() if value is not None}
 
 
 def chunk(one: Document) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ragworthy.adapters.columns import Columns, pick
 from ragworthy.adapters.documents import DocIds, Markers, content_id, doc_ids, document, markers
-from ragworthy.adapters.habits import is_sentence
+from ragworthy.adapters.habits import ENDING, answered, is_sentence
 from ragworthy.adapters.model import Imported, Option, Record, Skip, stamp
 from ragworthy.adapters.objects import Row, Rows
 from ragworthy.adapters.questions import Questions, questions
@@ -16,6 +16,7 @@ from ragworthy.names import REFUSAL
 from ragworthy.text import clip, compiled, described
 
 UNANSWERABLE = ("N/A", REFUSAL)
+_SAID = ("answer", "response", "answerable", "unanswerable")
 _YES = {"yes", "true", "1", "y", "t", "ja", "x", "是", "sí", "oui", "はい"}
 _NO = {"no", "false", "0", "n", "f", "nein", "否", "不是", "non", "いいえ"}
 _RESERVED = {
@@ -24,12 +25,10 @@ _RESERVED = {
     "anchor_section", "relevant_offsets", "index_hash", "q", "retrieved_ids", "answer_json", "error",
 }  # fmt: skip
 
-MARKER = Option(
-    "--marker", "how answers cite what was retrieved: a regular expression, or none (default: [1])", "REGEX"
-)
-DOC_ID = Option(
-    "--doc-id", "what names a passage: id, content, or metadata:KEY,KEY (default: the first there is)", "RULE"
-)
+MARKER = Option("--marker", "how answers cite what was retrieved: a regular expression, or none (default: [1])",
+                "REGEX")  # fmt: skip
+DOC_ID = Option("--doc-id", "what names a passage: id, content, or metadata:KEY,KEY (default: the first there is)",
+                "RULE")  # fmt: skip
 SPLIT = Option("--split-on", "what stands between several answers or sources in one cell, e.g. ';'", "TEXT")
 NO_ANSWER = Option(
     "--unanswerable",
@@ -70,10 +69,11 @@ class Settings(NamedTuple):
 
 
 def _suite(columns: Columns) -> str:
-    """Rows that judge passages and say nothing of answers are for retrieval."""
-    judged = {"gold_citations", "anchor_section"} & columns.fields.keys()
-    said = {"answer", "response", "answerable", "unanswerable"} & columns.fields.keys()
-    return "retrieval" if judged and not said else "answers"
+    """Rows that judge or list passages and say nothing of answers are for retrieval."""
+    there = columns.fields.keys()
+    found = {"retrieved", "retrieved_ids"} & there and not {*_GOLD, "citations"} & there
+    about = (found or {"gold_citations", "anchor_section"} & there) and there.isdisjoint(_SAID)
+    return "retrieval" if about else "answers"
 
 
 class _Unfit(Exception):
@@ -118,9 +118,9 @@ class _Made:
     def take(self, row: Row, how: Settings, made: Record, nth: int, where: str) -> None:
         """One row."""
         cells = {field: pick(row.value, path) for field, path in how.columns.fields.items()}
-        question = text_of(cells.get("question"))
+        question = text_of(cells.get("question")) or next(iter(texts_of(cells.get("paraphrases"), "")), "")
         qid = text_of(cells.get("qid"))
-        if not question and not (qid and "question" not in how.columns.fields):
+        if not question and (not qid or {"question", "paraphrases"} & how.columns.fields.keys()):
             raise _Unfit("no question")
         qid = _known(qid, question, how.known) if how.known is not None else qid or f"Q{nth:03d}"
         is_gold = bool(_GOLD & how.columns.fields.keys())
@@ -149,6 +149,7 @@ class _Made:
             "gold_evidence": texts_of(cells.get("evidence"), ""),
             "gold_source": list(_sources(cells, how.split_on)),
             "gold_citations": _ids(cells.get("gold_citations"), how.split_on),
+            "negatives": _ids(cells.get("negatives"), how.split_on),
         }
         if not answerable:
             self._count("answer text of an unanswerable question", len(said) + len(groups))
@@ -165,16 +166,23 @@ class _Made:
 
     def _trace(self, cells: Mapping[str, Any], how: Settings, question: str) -> Record:
         ids = _ids(cells.get("retrieved_ids"), how.split_on)
-        passages = listed(cells.get("retrieved"))
+        found = cells.get("retrieved")
+        if not isinstance(found, str | list | tuple | None) and document(found) is None:
+            raise _Unfit(f"{described(found)} where a list of passages is expected")
+        passages = listed(found)
         named = self._passages(passages, ids, how)
         ids = ids or named
         trace: Record = {"q": question} if question else {}
         trace["retrieved_ids"] = ids
         if error := text_of(cells.get("error")):
             return trace | {"error": error}
-        claim, ending = _split_off(text_of(cells.get("response")))
+        if how.columns.fields.keys().isdisjoint(("response", "citations")):
+            return trace  # found, and not answered
+        said, beside = answered(cells.get("response"))
+        claim, ending = _split_off(text_of(said))
         cited = how.markers.read(claim, ids)
-        citations = list(dict.fromkeys([*(_ids(cells.get("citations"), how.split_on) or ending), *cited.citations]))
+        named = _ids(cells.get("citations") or beside, how.split_on)
+        citations = list(dict.fromkeys([*(named or ending), *cited.citations]))
         self.strays += cited.outside
         return trace | {"answer_json": {"claim": cited.claim, "citations": citations}}
 
@@ -211,16 +219,8 @@ class _Made:
         return notes
 
 
-_GOLD = {
-    "answer",
-    "gold_claim_all",
-    "evidence",
-    "source",
-    "gold_citations",
-    "answerable",
-    "unanswerable",
-    "anchor_section",
-}
+_GOLD = {"answer", "gold_claim_all", "evidence", "source", "gold_citations", "answerable", "unanswerable",
+         "anchor_section"}  # fmt: skip
 _TRACE = {"response", "retrieved", "retrieved_ids", "citations", "error"}
 
 
@@ -250,6 +250,7 @@ def _judged(cells: Mapping[str, Any], how: Settings) -> Record:
         "relevant_offsets": {_ids([one], "")[0]: one["offsets"] for one in found if _ids([one], "")},
         "gold_evidence": texts_of(cells.get("evidence"), ""),
         "gold_source": list(_sources(cells, how.split_on)),
+        "negatives": _ids(cells.get("negatives"), how.split_on),
     }
     return item | {key: value for key, value in more.items() if value}
 
@@ -260,7 +261,7 @@ def _split_off(text: str) -> tuple[str, list[str]]:
     >>> _split_off("X rejects null keys.\\nCitations: [p1#2 p1#3]")
     ('X rejects null keys.', ['p1#2', 'p1#3'])
     """
-    found = compiled(r"\bcitations\s*:\s*\[([^\[\]]*)\]", re.IGNORECASE).search(text)
+    found = compiled(ENDING, re.IGNORECASE).search(text)
     if found is None:
         return text, []
     return text[: found.start()].strip(), [one for one in re.split(r"[,\s]+", found[1]) if one]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ragworthy.adapters.columns import Columns, pick
+from ragworthy.adapters.columns import RESULTS, Columns, pick, plain
 from ragworthy.adapters.objects import Row, Rows
 from ragworthy.adapters.rows import listed
 from ragworthy.errors import data_error
@@ -78,5 +78,11 @@ def looks_like_id(text: str) -> bool:
 
 
 def _all_ids(table: Rows, path: str) -> bool:
+    """Whether a column holds ids: words that look like some, or any words where the name says that it lists results."""
     values = [value for _, value, _ in _texts(table, path)]
-    return bool(values) and all(isinstance(value, str) and looks_like_id(value) for value in values)
+    is_id = _is_word if plain(path) in RESULTS else looks_like_id
+    return bool(values) and all(isinstance(value, str) and is_id(value) for value in values)
+
+
+def _is_word(text: str) -> bool:
+    return len(text.split()) == 1 and not is_paragraph(text)

@@ -3,23 +3,23 @@
 import argparse
 from collections.abc import Iterable, Sequence
 
+from ragworthy.cli.driving import experiments, model_flags, run_flags
 from ragworthy.cli.earlier import kept_runs, no_history
 from ragworthy.cli.flags import (
     Parser,
     command,
     common,
     count,
-    experiments,
     imported,
     jobs,
-    model_flags,
     plugin,
     quiet,
-    run_flags,
     scored,
     shown,
     whole,
 )
+from ragworthy.cli.rolling import mirror_flags, rollouts
+from ragworthy.cli.watching import monitor_flags
 from ragworthy.names import DEFAULT_K, DEFAULT_MODEL, RETRIEVAL_K, VERSION
 from ragworthy.suites import SUITES
 
@@ -58,6 +58,8 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     one.add_argument("--baseline", metavar="FILE|history:NAME",
                      help="JSON report of an accepted run, or a blessed one; overrides the policy")  # fmt: skip
+    one.add_argument("--pack", action="append", default=[], metavar="NAME",
+                     help="a gate pack that holds besides those of the policy (repeatable)")  # fmt: skip
     one.add_argument("--selftest", action="store_true", help="damage the traces and prove that each gate can fail")
     no_history(one)
     common(one)
@@ -81,6 +83,12 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     kept_runs(command(commands, "history", "earlier runs: list, compare over time, bless, export", None))
 
+    mirror_flags(
+        command(commands, "mirror", "ask the shadow a share of the live questions, and compare", "mirror:mirror")
+    )
+    rollouts(command(commands, "rollout", "a canary as a state machine: who moved it on what, and may it go on?", None))
+    monitor_flags(command(commands, "monitor", "live traffic: windows, rules, alerts", "monitor:monitor"))
+
     _proof(commands)
 
     _gold(command(commands, "gold", "the gold set's own quality, lock and changes", None))
@@ -88,9 +96,8 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _exchange(commands, words)
 
     one = command(commands, "explain", "definitions of metrics, codes and file formats", "explain:explain")
-    one.add_argument(
-        "topic", nargs="*", metavar="METRIC|CODE|CAUSE|schema NAME|definition|map NAME", help="what to explain"
-    )
+    topics = "METRIC|CODE|CAUSE|packs|pack NAME|schema NAME|definition|map NAME"
+    one.add_argument("topic", nargs="*", metavar=topics, help="what to explain")
     plugin(one)
 
     one = command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")
@@ -217,8 +224,7 @@ def _gold_lock(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     one.add_argument("--signer", action="append", required=True, metavar="NAME", help="who signs (repeatable)")
     one.add_argument("--reason", required=True, metavar="TEXT", help="why it is frozen, or what changed")
     one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks: calibrates ΔS for a retrieval set")
-    one.add_argument("--dense", default=DEFAULT_MODEL, metavar="MODEL",
-                     help="the model to calibrate (default: wordllama)")  # fmt: skip
+    _model(one)
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
     one.add_argument("--label", metavar="TEXT", help="what this version is called, e.g. v3")
 
@@ -273,9 +279,19 @@ def _index(group: argparse.ArgumentParser) -> None:
     one.add_argument("--pipeline", metavar="FILE", help="what experiment tune wrote")
     one.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="a knob (repeatable)")
     model_flags(one)
+    one.add_argument("--trace", metavar="FILE", help="append what was asked and answered as a trace (.jsonl)")
+    one.add_argument("--qid", metavar="ID", help="the question in that trace (default: made from its text)")
     one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
 
     _index_pairs(verbs)
+
+
+def _model(one: argparse.ArgumentParser) -> None:
+    """Which model of distances is calibrated."""
+    one.add_argument("--dense", metavar="MODEL",
+                     help="the model to calibrate (default: the policy's delta_s_model, else wordllama or ngram, "
+                          "whichever separates best)")  # fmt: skip
+    one.add_argument("-c", "--config", metavar="FILE", help="the policy that names the model (default: ragworthy.toml)")
 
 
 def _index_pairs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -285,11 +301,12 @@ def _index_pairs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     one.add_argument(
         "--docs", metavar="DIR|FILE.jsonl", help="the documents, whose sections and chunks are checked too"
     )
+    one.add_argument(
+        "--reference", metavar="DIR|FILE", help="documents as they should read, to count errors of OCR and layout"
+    )
     one.add_argument("--gold", metavar="FILE", help="a retrieval gold set whose ids must be in the index")
     one.add_argument("--calibrate", action="store_true", help="calibrate ΔS and store it in the lock of the gold set")
-    one.add_argument(
-        "--dense", default=DEFAULT_MODEL, metavar="MODEL", help="the model to calibrate (default: wordllama)"
-    )
+    _model(one)
 
     one = command(verbs, "diff", "a shadow index against the live one: is it as good?", "index:diff")
     one.add_argument("live", metavar="LIVE", help="the index in use")
@@ -301,6 +318,7 @@ def _index_pairs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "--gates", nargs="+", action="extend", metavar="NAME=VALUE",
         help="gates besides the default ones: recall, hits and nDCG not worse than live",
     )  # fmt: skip
+    one.add_argument("--pack", action="append", default=[], metavar="NAME", help="a gate pack, e.g. promote")
     one.add_argument("--max-drop", default="0.02", metavar="X",
                      help="how far recall, hits and nDCG may fall behind live (default: 0.02)")  # fmt: skip
     one.add_argument("--canary", action="store_true", help="judge by the gates of the canary instead")

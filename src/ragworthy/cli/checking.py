@@ -7,14 +7,17 @@ from pathlib import Path
 
 import msgspec
 
-from ragworthy.cli import driven
+from ragworthy.cli import driven, structured
 from ragworthy.cli.say import print
+from ragworthy.experiments.structured import FILES
 from ragworthy.names import Exit
 from ragworthy.runner import check as checks
 from ragworthy.runner import run as running
 from ragworthy.runner.contract import Ask, Target
 from ragworthy.runner.fitting import MOST, fitted, worth_fitting
+from ragworthy.runner.outputs import Making
 from ragworthy.runner.plan import Plan
+from ragworthy.runner.questions import questions_in
 from ragworthy.suites.refusing import refuses_of
 from ragworthy.text import clip
 from ragworthy.wire.secret import in_environment
@@ -22,13 +25,10 @@ from ragworthy.wire.secret import in_environment
 
 def check(given: argparse.Namespace) -> int:
     """Ask one question as a run would, and show what was asked, what came back and how it was read."""
-    file = Path(given.knobs) if given.knobs else None
-    knobs = running.knobs_of(file, given.knob)
-    running.check_knobs(given.target, knobs, file, given.knob)
-    plan = running.plan(Path(given.gold), seeds=(given.seed,), knobs=knobs)
+    plan, target = _opened(given)
+    knobs = plan.knobs
     one = checks.chosen(plan, given.qid)
     refuses = refuses_of(driven.settings_of(given))
-    target = driven.open_given(given)
     running.check_knobs_of(target, knobs)
     checked = checks.ask_one(one, target, concurrency=given.concurrency, timeout=given.timeout)
     if checked is None:
@@ -38,7 +38,7 @@ def check(given: argparse.Namespace) -> int:
     if checked.reply.unreachable and wrong is not None:
         raise wrong
     if not given.quiet:
-        _print(checked, refuses, _asked(target, one.ask))
+        _print(checked, refuses, _asked(target, one.ask), plan.making)
         if wrong is None and worth_fitting(given.target, knobs, checked) and not _fit(checked, plan, target, given):
             print(f"check: stopped (exit {int(Exit.INTERRUPTED)})")
             return int(Exit.INTERRUPTED)
@@ -47,6 +47,19 @@ def check(given: argparse.Namespace) -> int:
         raise wrong
     print(f"check: the reply can be read (exit {int(Exit.SHIP)})")
     return int(Exit.SHIP)
+
+
+def _opened(given: argparse.Namespace) -> tuple[Plan, Target]:
+    """What a run would ask, and whom."""
+    if (source := questions_in(Path(given.gold))) is not None:
+        job, target = structured.asked_by(given, source)
+        return job.plan, target
+    structured.check_flags(given, structured=False)
+    file = Path(given.knobs) if given.knobs else None
+    knobs = running.knobs_of(file, given.knob)
+    running.check_knobs(given.target, knobs, file, given.knob)
+    plan = running.plan(Path(given.gold), seeds=(given.seed,), knobs=knobs)
+    return plan, driven.open_given(given)
 
 
 def _fit(checked: checks.Checked, plan: Plan, target: Target, given: argparse.Namespace) -> bool:
@@ -66,7 +79,7 @@ def _command(target: Target, given: argparse.Namespace) -> str:
     words = ["ragworthy", "run", "--target", target.name, "--gold", given.gold, "--out", given.out or "runs/1"]
     for flag in ("knob", "header", "refusal", "refusal_pack", "refusal_start", "refusal_pattern"):
         words += [word for value in getattr(given, flag) for word in (f"--{flag.replace('_', '-')}", value)]
-    for flag in ("knobs", "pipeline", "config", "map", "doc_id", "marker"):
+    for flag in ("knobs", "pipeline", "config", "map", "doc_id", "marker", *FILES):
         value = getattr(given, flag, None)
         words += [f"--{flag.replace('_', '-')}", value] if isinstance(value, str) and value else []
     return shlex.join(words)
@@ -81,7 +94,7 @@ def _asked(target: Target, ask: Ask) -> str:
     return clip(msgspec.json.encode(asked).decode(), 400)
 
 
-def _print(checked: checks.Checked, refuses: Callable[[str], bool], asked: str) -> None:
+def _print(checked: checks.Checked, refuses: Callable[[str], bool], asked: str, making: Making | None) -> None:
     """What was asked, what came back, how it was read."""
     reply = checked.reply
     print(f"asked: {asked}")
@@ -90,8 +103,10 @@ def _print(checked: checks.Checked, refuses: Callable[[str], bool], asked: str) 
     if reply.error is not None:
         return
     print("read as:")
-    for name, value in checks.reading(checked, refuses):
+    read = checks.reading(checked, refuses) if making is None else structured.reading(checked, making)
+    for name, value in read:
         place = dict(reply.places).get(name)
         print(f"  {name:<14} {value}{f'  ← {place}' if place else ''}")
-    for line in checks.unmeasured(checked, refuses):
+    lost = checks.unmeasured(checked, refuses) if making is None else structured.unmeasured(checked, making)
+    for line in lost:
         print(f"  {line}")

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ragworthy.adapters.replies import Rules
 from ragworthy.adapters.replies import rules as rules_of
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
@@ -37,11 +38,11 @@ _EVERY = 0.2
 """So many seconds lie between two lines of progress."""
 
 
-def guard_run(given: argparse.Namespace, written: Iterable[str]) -> None:
+def guard_run(given: argparse.Namespace, written: Iterable[str], read: Iterable[object] = ()) -> None:
     """Refuse a folder in which the results of a run would take the place of what it reads."""
     replayed = given.target.partition(":")[2] if given.target.startswith("replay:") else None
     outputs = [str(Path(given.out) / name) for name in (*written, JOURNAL)]
-    keep_inputs([given.out, *outputs], [given.gold, given.knobs, given.pipeline, given.map, replayed])
+    keep_inputs([given.out, *outputs], [given.gold, given.knobs, given.pipeline, given.map, replayed, *read])
 
 
 def folder_of(text: str) -> Path:
@@ -55,10 +56,15 @@ def open_given(given: argparse.Namespace) -> Target:
     """The target that the flags name."""
     rules = rules_of(given.doc_id, given.marker, running.gold_ids(Path(given.gold)), ("--doc-id", "--marker"))
     knobs = running.knobs_of(Path(given.knobs) if given.knobs else None, given.knob)
-    options = Options(
+    options = target_options(given, rules, knobs)
+    return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
+
+
+def target_options(given: argparse.Namespace, rules: Rules, knobs: dict[str, Any]) -> Options:
+    """How the target is reached, by the flags."""
+    return Options(
         given.retries, tuple(given.header), tuple(given.knob), rules, frozenset(knobs), given.map, asking(knobs)
     )
-    return running.open_target(given.target, options, Path(given.pipeline) if given.pipeline else None)
 
 
 def options_of(given: argparse.Namespace, out: Path, shown: "Shown") -> running.RunOptions:
@@ -105,7 +111,7 @@ def next_of(given: argparse.Namespace) -> str:
     from ragworthy.gold.commands import suite_of
     from ragworthy.gold.following import flags, items_of
 
-    policy = None if _refusals(given) else _policy_of(given)
+    policy = None if _refusals(given) else policy_of(given, traces(given))
     if policy is not None:
         return f"{_GATE} -c {shlex.quote(policy)}"
     source = open_source("gold", Path(given.gold))
@@ -117,11 +123,11 @@ def next_of(given: argparse.Namespace) -> str:
     return next_line(suite, given.gold, traces(given), "--trace") + more + _refusals(given, policy=True)
 
 
-def _policy_of(given: argparse.Namespace) -> str | None:
-    """The policy that names the traces of a run: the one that is given, else the one that `gate` would find."""
+def policy_of(given: argparse.Namespace, made: Path) -> str | None:
+    """The policy that names what a run wrote: the one that is given, else the one that `gate` would find."""
     try:
         path = find_policy(given.config)
-        return str(path) if _names(load_toml(path), path.parent, traces(given).resolve()) else None
+        return str(path) if _names(load_toml(path), path.parent, made.resolve()) else None
     except RagworthyError:
         return None
 
@@ -166,15 +172,7 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
         if counts.near:
             near = plural(counts.near, "answer reads", "answers read")
             print(f'{near} like a refusal, e.g. "{clip(counts.alike[0], 80)}"{_if_so(counts)} (docs/refusals.md)')
-        if counts.reasons:
-            _tell_errors(counts, finished=ran.finished)
-        for note in ran.notes:
-            print(f"note: {note}")
-        if ran.left_running:
-            calls = plural(ran.left_running, "call was", "calls were")
-            print(f"{calls} left running: {given.timeout:g} s after a timeout they had not ended, and others took over")
-        if counts.reasons.get("timeout", 0) > 1:
-            print("timeouts: a lower --concurrency or a longer --timeout may help; --check proposes both")
+        tell_errors(ran, given)
         if ran.finished:
             print(f"traces: {traces(given)}")
             _tell_chunks(counts, given)
@@ -187,8 +185,21 @@ def told(ran: Ran, given: argparse.Namespace, following: str) -> int:
     return int(code)
 
 
-def _tell_errors(counts: Counts, *, finished: bool) -> None:
-    """Which errors there were, and how to ask again where they are many."""
+def tell_errors(ran: Ran, given: argparse.Namespace) -> None:
+    """Which errors there were, what the target noticed, and what was left running."""
+    if ran.counts.reasons:
+        _tell_reasons(ran.counts, finished=ran.finished)
+    for note in ran.notes:
+        print(f"note: {note}")
+    if ran.left_running:
+        calls = plural(ran.left_running, "call was", "calls were")
+        print(f"{calls} left running: {given.timeout:g} s after a timeout they had not ended, and others took over")
+    if ran.counts.reasons.get("timeout", 0) > 1:
+        print("timeouts: a lower --concurrency or a longer --timeout may help; --check proposes both")
+
+
+def _tell_reasons(counts: Counts, *, finished: bool) -> None:
+    """How often each error came, and how to ask again where they are many."""
     print(f"errors: {counted(counts.reasons)}")
     print(f"the first: {clip(counts.first or '', 300)}")
     if finished and counts.asked * _MANY < counts.errored <= counts.asked / 2:  # with more, it is the next step

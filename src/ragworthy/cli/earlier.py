@@ -2,7 +2,7 @@
 
 import argparse
 
-from ragworthy.cli.flags import command, whole
+from ragworthy.cli.flags import command, quiet, whole
 
 
 def kept_runs(group: argparse.ArgumentParser) -> None:
@@ -20,6 +20,7 @@ def kept_runs(group: argparse.ArgumentParser) -> None:
     one.add_argument("--commit", metavar="SHA", help="only runs of this commit")
     one.add_argument("--last", type=whole, metavar="N", help="only so many")
     _form(one)
+    _no_color(one)
     store(one)
 
     one = command(verbs, "show", "one run: numbers, attempts, who signed; or its report again", "history:shown")
@@ -27,6 +28,7 @@ def kept_runs(group: argparse.ArgumentParser) -> None:
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
                      help="write its report again (.json .md .xml .txt), or its receipt (receipt.json)")  # fmt: skip
     _form(one)
+    _no_color(one)
     store(one)
 
     _over_time(verbs)
@@ -42,8 +44,9 @@ def _over_time(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
                      help="the same thing run again, not windows in time: is it deterministic?")  # fmt: skip
     one.add_argument("--last", type=whole, metavar="N", help="only so many kept runs (default: 100)")
     one.add_argument("--plot", metavar="FILE", help="draw the lines (.svg or .png)")
-    one.add_argument("-o", "--output", metavar="FILE", help="write the trend as JSON")
+    one.add_argument("-o", "--output", metavar="FILE", help="write the trend as JSON, or draw it (.svg, .png)")
     _form(one)
+    quiet(one)
     store(one)
 
     one = command(verbs, "bisect", "between which two runs a metric fell, with proof", "history:bisect")
@@ -51,6 +54,7 @@ def _over_time(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     one.add_argument("--good", metavar="RUN", help="a run where it was good (default: the oldest that compares)")
     one.add_argument("--bad", metavar="RUN", help="a run where it is not (default: the last)")
     _form(one)
+    quiet(one)
     store(one)
 
 
@@ -61,6 +65,9 @@ def _changes(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     one.add_argument("--by", required=True, metavar="NAME", help="who blesses it")
     one.add_argument("--reason", required=True, metavar="TEXT", help="why")
     one.add_argument("--single", action="store_true", help="although fewer than three runs of it are known")
+    one.add_argument(
+        "--errors", action="store_true", help="although more than a tenth of its questions ended in errors"
+    )
     store(one)
 
     one = command(verbs, "prune", "remove old runs; blessed ones stay, attempts are not forgotten", "history:prune")
@@ -102,6 +109,10 @@ def _commit(one: argparse.ArgumentParser) -> None:
 
 def _run(one: argparse.ArgumentParser) -> None:
     one.add_argument("run", metavar="RUN", help="its id or the beginning of it, a baseline's name, or commit:SHA")
+
+
+def _no_color(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--no-color", action="store_true", help="no colours; there are none here")
 
 
 def _form(one: argparse.ArgumentParser) -> None:

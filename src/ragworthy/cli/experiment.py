@@ -11,12 +11,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragworthy.cli import checking, driven
+from ragworthy.cli import checking, driven, structured
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import usage_error
 from ragworthy.experiments import latency as sweeping
 from ragworthy.experiments import stability as varying
+from ragworthy.experiments.configurations import configurations
 from ragworthy.experiments.latency import Cell, Measured, Step, Sweep, Swept
 from ragworthy.names import Exit
 from ragworthy.report.show import counted, plural
@@ -24,6 +25,7 @@ from ragworthy.runner import results
 from ragworthy.runner import run as running
 from ragworthy.runner.journal import AGAIN
 from ragworthy.runner.plan import Plan
+from ragworthy.runner.questions import questions_in
 from ragworthy.runner.results import kept
 from ragworthy.runner.run import HowMany
 
@@ -43,6 +45,9 @@ def run(given: argparse.Namespace) -> int:
         raise usage_error("--qid: only --check asks one question")
     if given.out is None:
         raise usage_error("--out: expected a folder, got nothing")
+    if (source := questions_in(Path(given.gold))) is not None:
+        return structured.run(given, source)
+    structured.check_flags(given, structured=False)
     driven.guard_run(given, results.FILES)
     with kept(driven.folder_of(given.out)) as out:
         file = Path(given.knobs) if given.knobs else None
@@ -92,17 +97,19 @@ def latency(given: argparse.Namespace) -> int:
     driven.guard_run(given, (sweeping.RUNS, sweeping.SUMMARY))
     with kept(driven.folder_of(given.out)) as out:
         file = Path(given.knobs) if given.knobs else None
-        configurations = sweeping.configurations(file, given.knob)
-        for knobs in configurations:
+        configured = configurations(file, given.knob)
+        for knobs in configured:
             running.check_knobs(given.target, knobs, file, given.knob)
         sweep = sweeping.plan(
             Path(given.gold),
-            configurations,
+            configured,
             loads=loads_of(given.loads),
             requests=given.requests,
             warmup=given.warmup,
             poisson=given.poisson,
             limit=given.limit,
+            seeds=seeds_of(given.seeds),
+            paraphrases=wordings_of(given.paraphrases),
         )
         target = driven.open_given(given)
         sweep = sweeping.of_target(sweep, target)
@@ -175,6 +182,8 @@ class _Shown:
         loads = plural(len(sweep.cells) // len(configs), "load")
         print(f"{plural(len(configs), 'configuration')} × {loads} = {plural(len(sweep.cells), 'cell')}", end="")
         passes = f"{plural(sweep.questions, 'question')} × {sweep.passes:,}"
+        if sweep.variations > sweep.questions:
+            passes = f"{passes}, {plural(sweep.variations, 'variation')} by seed and wording"
         print(f", each {sweep.warmup:,} for warm-up and {len(sweep.asks):,} requests ({passes})")
         if len(left) < len(sweep.cells):
             print(f"{plural(len(left), 'cell')} left")

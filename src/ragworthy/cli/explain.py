@@ -5,14 +5,18 @@ import inspect
 import json
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragworthy.cli.causes import CAUSES
 from ragworthy.cli.say import print, show
 from ragworthy.codes import CATALOGUE
 from ragworthy.errors import missing_extra, usage_error
+from ragworthy.metrics.aliases import ALIASES, FAMILIES, folded
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.names import Cause, Exit
+
+if TYPE_CHECKING:
+    from ragworthy.policy.packs import Pack
 
 
 def explain(given: argparse.Namespace) -> int:
@@ -33,9 +37,13 @@ def _explain(topic: list[str]) -> int:
         print(f"{len(CATALOGUE)} codes, from RW-F01 to RW-X70: ragworthy explain CODE")
         print(f"file formats: ragworthy explain schema {' | '.join(formats())}")
         print("what a structured answer looks like: ragworthy explain definition")
+        print("what a model is told to write one: ragworthy explain prompt")
         print("maps of HTTP services: ragworthy explain map")
+        print("gate packs: ragworthy explain packs")
     elif topic[0] == "schema":
         show(json.dumps(schema(topic[1] if len(topic) > 1 else ""), indent=2) + "\n")
+    elif topic[0] == "packs" or topic[:-1] == ["pack"]:
+        _packs(topic[1:])
     elif code := _code(topic[0]):
         entry = CATALOGUE[code]
         show(f"{code} {entry.name}\n  {entry.means}\n  {entry.do}\n")
@@ -48,8 +56,12 @@ def _explain(topic: list[str]) -> int:
         from ragworthy.load.definition import new_text
 
         show(new_text())
+    elif topic[0] == "prompt":
+        from ragworthy.load.prompt import bundled_text
+
+        show(bundled_text())
     else:
-        show("\n\n".join(_metric(one) for one in _find(topic[0])) + "\n")
+        show("\n\n".join([*map(_metric, _find(topic[0])), *_named_too(topic[0])]) + "\n")
     return int(Exit.SHIP)
 
 
@@ -64,17 +76,79 @@ def _map(names: list[str]) -> None:
         print(f"{name:<18} {preset(name).splitlines()[0].removeprefix('# ')}")
 
 
+def _packs(names: list[str]) -> None:
+    """Print a gate pack, or list them, suite by suite."""
+    from ragworthy.load.checker import Checker
+    from ragworthy.policy.packs import find_packs, load_pack, pack_names, rules_of
+    from ragworthy.suites import SUITES
+
+    if names:
+        check = Checker("explain pack")
+        found = find_packs(check, names, list(SUITES), "")
+        check.stop()
+        show("\n\n".join(map(_pack, found)) + "\n")
+        return
+    order = list(SUITES)
+    every = map(load_pack, pack_names())
+    for one in sorted(every, key=lambda pack: (len(pack.suites) > 1, order.index(pack.suites[0]))):
+        print(f"{one.name:<18} {one.title} ({', '.join(one.suites)})")
+        print(f"{'':<18} source: {one.source}")
+        for rule in rules_of(one):
+            print(f"{'':<20} {rule}")
+    print()
+    print('packs = ["NAME"] in a policy, --pack NAME on the command line, packs=["NAME"] in Python')
+
+
+def _pack(pack: "Pack") -> str:
+    """A pack with all that it holds."""
+    from ragworthy.policy.packs import rules_of
+    from ragworthy.suites import SUITES
+
+    lines = [f"{pack.name}  ({', '.join(pack.suites)})", f"  {pack.title}", f"  source    {pack.source}"]
+    lines += [f"  includes  {', '.join(pack.includes)}"] if pack.includes else []
+    lines += [f"  gates     {rule}" if not nth else f"            {rule}" for nth, rule in enumerate(rules_of(pack))]
+    if pack.setting:
+        limits = SUITES[pack.suites[0]].settings._field_defaults[pack.setting]
+        lines.append(f"  {pack.setting:<9} {', '.join(limits)} (of each question; the setting {pack.setting})")
+    lines += ["  proven    no loss may be proven, however small (min_effect = 0)"] if pack.proven else []
+    lines += [f'  use       packs = ["{pack.name}"], --pack {pack.name}', f"  sha256    {pack.sha256}"]
+    return "\n".join(lines)
+
+
+def _named_too(topic: str) -> list[str]:
+    """What else has this name: a gate pack, a program of the sources."""
+    from ragworthy.policy.packs import load_pack, pack_names
+    from ragworthy.suites import SUITES
+
+    packs = [_pack(load_pack(topic))] if topic in pack_names() else []
+    programs = [
+        f"{suite.program}  ({suite.page})\n  what it prints: ragworthy score {name} --profile {suite.program}"
+        for name, suite in SUITES.items()
+        if suite.is_program(topic) or (suite.program and topic == "reference")
+    ]
+    last = topic.replace("\\", "/").rpartition("/")[2]
+    tools = [
+        f"{tool}  ({suite.page})\n  what does its work: ragworthy {instead}"
+        for suite in SUITES.values()
+        for tool, instead in suite.tools.items()
+        if last in (tool, tool.removesuffix(".py"))
+    ]
+    return [*packs, *programs, *tools]
+
+
 def _code(topic: str) -> str | None:
     """The code a topic means: the code itself, or its name."""
     return next((code for code, entry in CATALOGUE.items() if topic.upper() == code or topic == entry.name), None)
 
 
 def _find(name: str) -> list[Metric]:
-    base = name.partition("@")[0]
-    found = [
-        metric for metric in all_metrics().values() if base in (metric.id, metric.id.partition(".")[2], *metric.short)
-    ]
-    if not found:
+    base, at, _ = name.partition("@")
+    found = [metric for metric in all_metrics().values() if {folded(name), folded(base)} & metric.spellings]
+    found = [metric for metric in found if metric.at_k or not at] or found
+    begins = next((ids for family, ids in FAMILIES.items() if folded(family) == folded(name)), None)
+    if not found and begins is not None:
+        return [metric for key, metric in all_metrics().items() if key.startswith(begins)]
+    if not found and not _named_too(name):
         from ragworthy.policy.gate_checks import unknown_metric
 
         raise usage_error(f"{unknown_metric(name)}, and no code either")
@@ -89,6 +163,7 @@ def _metric(metric: Metric) -> str:
         f"  counts        {metric.event}, among the {metric.cases}",
         f"  undefined     {metric.undefined}",
         f"  short names   {', '.join(metric.short) or '–'}",
+        *([f"  in sources    {', '.join(ALIASES[metric.id])}"] if metric.id in ALIASES else []),
         f"  source        {metric.source}",
         f"  defined in    {metric.place}",
     ]
@@ -103,11 +178,13 @@ def formats() -> dict[str, type]:
     from ragworthy.metrics.facts.redirects import Table
     from ragworthy.report.sheet import Page
     from ragworthy.runner.contract import Replied
+    from ragworthy.runner.outputs import Output
     from ragworthy.suites import SUITES
 
     declared = [one for suite in SUITES.values() for one in suite.inputs if one.schema]
     shared = {
         "reply": Replied,
+        "reply.structured": Output,
         "chunks": records.Chunk,
         "redirects": Table,
         "lock": Lock,

@@ -20,7 +20,7 @@ from ragworthy.suites import SUITES
 def gate(given: argparse.Namespace) -> int:
     """Run every suite of the policy."""
     path = find_policy(given.config)
-    policy = load_policy(path, SUITES, today=date.today())
+    policy = load_policy(path, SUITES, today=date.today(), packs=given.pack)
     home = home_of_policy(policy)
     chosen(given.store)  # a store without a name is a mistake, also where it would not be needed
     blessed = None if given.baseline else blessed_of(policy, given.store, say=not given.quiet)

@@ -1,7 +1,9 @@
 """`gold lint | subset | freeze | verify | bind | rebind | diff`."""
 
 import argparse
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,13 +155,21 @@ def freeze(given: argparse.Namespace) -> int:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     lock = Path(given.lock) if given.lock else None
     path = Path(given.gold)
-    extra, calibration = _extra(path, given)
     before = lock or (lock_path(path) if path.is_file() else None)
-    if not extra and before is not None and before.exists() and load_lock(before).calibration is not None:
-        calibration = ["the calibration of the earlier lock is gone: freeze with --corpus to make one"]
+    earlier = load_lock(before).calibration if before is not None and before.exists() else None
+    extra, calibration, keep = _extra(path, given, before or lock_path(path), earlier)
     if given.label is not None:
         extra = extra | {"label": _label(given.label)}
-    sealed = commands.freeze(path, signers=given.signer, reason=given.reason, now=now, lock=lock, extra=extra)
+    kept: list[Path] = []
+    sealed = commands.freeze(
+        path,
+        signers=given.signer,
+        reason=given.reason,
+        now=now,
+        lock=lock,
+        extra=extra,
+        first=lambda target: kept.extend(filter(None, [keep(target)])),
+    )
     entry = sealed["history"][-1]
     for kind in ("added", "removed", "changed"):
         for qid in entry.get(kind, [])[:_SHOWN]:
@@ -171,6 +181,8 @@ def freeze(given: argparse.Namespace) -> int:
     for line in calibration:
         print(line)
     print(f"lock: {sealed['path']}")
+    for weights in kept:
+        print(f"weights: {weights}")
     return int(Exit.SHIP)
 
 
@@ -183,16 +195,25 @@ def _label(text: str) -> str:
     return text.strip()
 
 
-def _extra(path: Path, given: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
-    """What the lock of a retrieval gold set keeps besides, and the same in words."""
+def _extra(
+    path: Path, given: argparse.Namespace, lock: Path, earlier: dict[str, Any] | None
+) -> tuple[dict[str, Any], list[str], Callable[[Path], Path | None]]:
+    """What the lock of a retrieval gold set keeps besides, the same in words, and what writes the weights beside it."""
     if not given.corpus:
-        return {}, []
-    if commands.suite_of(open_source("gold", path)) != "retrieval":
-        raise usage_error("--corpus: only a retrieval gold set is calibrated")
+        gone = ["the calibration of the earlier lock is gone: freeze with --corpus to make one"]
+        return {}, gone if earlier is not None else [], lambda _: None
+    if commands.suite_of(open_source("gold", path)) == "structured":
+        raise usage_error("--corpus: only a gold set that names evidence is calibrated")
     from ragworthy.gold import retrieval
+    from ragworthy.policy.read import named_model
 
-    extra, found = retrieval.lock_extra(path, Path(given.corpus), given.dense)
-    return extra, retrieval.calibration_lines(found) if found is not None else []
+    chosen = retrieval.calibrate(path, Path(given.corpus), given.dense or named_model(given.config))
+    retrieval.check_weights(lock, chosen)
+    lines = retrieval.calibration_lines(chosen)
+    before = (earlier or {}).get("model", chosen.model.name)
+    if before != chosen.model.name:
+        lines.append(f"the earlier lock had {before}: runs with it and runs from now on are not compared")
+    return retrieval.lock_extra(path, Path(given.corpus), chosen), lines, partial(retrieval.write_weights, chosen)
 
 
 def bind(given: argparse.Namespace) -> int:

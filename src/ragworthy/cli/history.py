@@ -11,20 +11,22 @@ from ragworthy import flow
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.errors import data_error, usage_error
-from ragworthy.files import check_inside, check_ours, read_bytes, write_whole
+from ragworthy.files import read_bytes, write_whole
 from ragworthy.history import Run, keeping
 from ragworthy.history.commit import commit_of
 from ragworthy.history.exporting import told
-from ragworthy.history.home import as_baseline, home_of, opened
+from ragworthy.history.home import as_baseline, check_replaced, home_of, opened
+from ragworthy.history.sealing import last_of, sealed
 from ragworthy.history.taken import was_checked
 from ragworthy.load.baseline import check_report as check_numbers
-from ragworthy.names import DEFAULT_K, REPORT_SCHEMA, Exit
+from ragworthy.names import DEFAULT_K, Exit
 from ragworthy.policy.kept import BLESSED, blessed_path, is_name
 from ragworthy.proof.consistent import check_receipt, check_report, commit_in
 from ragworthy.report import receipt as receipt_form
-from ragworthy.report.show import padded, plural
+from ragworthy.report.made import lines as made_lines
+from ragworthy.report.show import p_text, padded, plural
 from ragworthy.report.write import form_of
-from ragworthy.safe import json_text, shell
+from ragworthy.safe import json_text, shell, terminal
 
 if TYPE_CHECKING:
     from ragworthy.history import proof
@@ -120,6 +122,8 @@ def shown(given: argparse.Namespace) -> int:
     for line in _about(store, run):
         print(line)
     for suite, body in report["suites"].items():
+        for line in made_lines(body, known=True):
+            print(f"{suite}: {line}")
         metrics = [(name, one) for name, one in body["metrics"].items() if one["value"] is not None
                    and was_checked(name, body["settings"])]  # fmt: skip
         _table((suite, "value", "cases", "95 % interval"), [_number(name, one) for name, one in metrics])
@@ -149,10 +153,11 @@ def _around(store: "Store", run: Run) -> dict[str, Any]:
 def _about(store: "Store", run: Run) -> list[str]:
     attempts = store.attempts_with(run.id)
     nth = next((one.number for one in attempts if one.run == run.id), 0)
+    hashed = f"sha256 {run.gold_sha256[:SHOWN]}" if run.gold_sha256 else "none"
     lines = [
         f"run {run.id}: {run.verdict}, {run.created_at}",
         f"commit: {run.commit or 'not known'}",
-        f"gold: {_gold(run)} (sha256 {run.gold_sha256[:SHOWN] or 'none'})",
+        f"gold: {f'{run.gold_label} ({hashed})' if run.gold_label else hashed}",
         f"attempt: {nth} of {len(attempts)} on this gold set and commit",
     ]
     lines += [f"attempt {one.number}: {one.verdict}, run {one.run}" for one in attempts if len(attempts) > 1]
@@ -185,14 +190,23 @@ def bless(given: argparse.Namespace) -> int:
         raise usage_error(f"--name: expected letters, digits, '.', '_' and '-', got {given.name[:60]}")
     home, store = home_of(given.config), opened(given.store, given.config)
     run = store.find(given.run)
-    found = ground(store, run, single=given.single)
+    if wrong := store.check_blessed(run.id):
+        raise data_error("RW-R07", wrong[0], where=str(store.place))
+    found = ground(store, run, single=given.single, errors=given.errors)
     before = store.baseline(given.name)
     if before is not None and before.run == run.id:
         raise usage_error(f"{given.name} is {run.id} already", code="RW-H13")
     path = _baseline_file(home.baseline, given.name, home.folder)
-    made = store.bless(
-        run.id, name=given.name, by=given.by.strip(), reason=given.reason.strip(), runs=found.runs, flips=found.flips
-    )
+    told = {"name": given.name, "by": given.by.strip(), "reason": given.reason.strip()}
+    if home.eval is not None:
+        lines = keeping.eval_files(home.policy, home.eval)[-1]
+        previous = last_of(lines)
+        place = keeping.line_place(home.eval)
+        seal = lambda at: sealed(keeping.blessing_of(run.id, at, told, previous))  # noqa: E731
+        made = store.bless(run.id, **told, runs=found.runs, flips=found.flips, line=place, seal=seal)
+        keeping.append(lines, keeping.with_ledger(keeping.blessing_of(run.id, made.at, told, previous), store))
+    else:
+        made = store.bless(run.id, **told, runs=found.runs, flips=found.flips)
     for line in found.warnings:
         print(f"warning: {line}")
     if found.accepted:
@@ -201,10 +215,6 @@ def bless(given: argparse.Namespace) -> int:
     if path is not None:
         write_whole(path, as_baseline(store, run.id, made), renews=True)
         print(f"wrote: {path}")
-    if home.eval is not None:
-        lines = keeping.eval_files(home.policy, home.eval)[-1]
-        entry = {"run": run.id, "at": made.at, "baseline": made.name, "by": made.by, "reason": made.reason}
-        keeping.append(lines, entry | {"head": store.head()})
     for text in _flips(made.flips):
         print(f"changes from run to run: {text}")
     return int(Exit.SHIP)
@@ -228,8 +238,7 @@ def _baseline_file(named: str | None, name: str, folder: Path) -> Path | None:
     else:
         path = folder / named if name == "main" else None
     if path is not None:
-        check_inside(path, folder, "the baseline")
-        check_ours(path, lambda start: REPORT_SCHEMA.encode() in start)
+        check_replaced(path, folder)
     return path
 
 
@@ -268,14 +277,18 @@ def export(given: argparse.Namespace) -> int:
 
 def verify(given: argparse.Namespace) -> int:
     """Whether the store is as it was written."""
-    heads = [head for name in given.against for head in keeping.heads_in(Path(name))]
+    from ragworthy.history.lines import written_in
+
+    written = [written_in(Path(name)) for name in given.against]
     store = opened(given.store, given.config)
-    found = store.check(heads)
+    found = store.check(written)
     for line in found:
         print(line)
     if found:
         print(f"history: changed, {plural(len(found), 'difference')} (exit {int(Exit.NO_SHIP)})")
         return int(Exit.NO_SHIP)
+    for line in store.strangers(written):
+        print(line)
     attempts = plural(len(store.runs()), "run")
     print(f"history: {attempts} and {plural(len(store.blessings()), 'blessing')} as they were written (exit 0)")
     return int(Exit.SHIP)
@@ -289,6 +302,9 @@ def trend(given: argparse.Namespace) -> int:
     from ragworthy.history import trend as trending
 
     keep_inputs([given.output, given.plot], given.reports)
+    form = Path(given.output).suffix.lower() if given.output else ""
+    if given.output and form not in (".json", ".txt", ".svg", ".png"):
+        raise usage_error(f"{given.output}: expected .json .txt .svg or .png")
     how = {"suite": given.suite_name, "repeated": given.repeated}
     if given.reports:
         found = trending.trend([Path(name) for name in given.reports], **how)
@@ -296,17 +312,20 @@ def trend(given: argparse.Namespace) -> int:
         found = trending.kept_trend(opened(given.store, given.config), **how, last=given.last)
     found = trending.only(found, given.metric)
     text = json_text(trending.as_json(found))
-    if given.output:
-        write_whole(Path(given.output), text.encode())
-    if given.plot and not found.unlike:
-        from ragworthy.history.plot import drawn
+    pictured = form in (".svg", ".png")
+    if given.output and not pictured:
+        lines = "".join(f"{terminal(line)}\n" for line in trending.as_text(found))
+        write_whole(Path(given.output), (lines if form == ".txt" else text).encode())
+    for name in filter(None, (given.plot, given.output if pictured else None)):
+        if not found.unlike:
+            from ragworthy.history.plot import drawn
 
-        write_whole(Path(given.plot), drawn(found, Path(given.plot).suffix))
+            write_whole(Path(name), drawn(found, Path(name).suffix))
     code = Exit.INVALID if found.unlike else Exit.NO_SHIP if found.alerts else Exit.SHIP
     if given.format == "json":
         show(text)
         return int(code)
-    for line in trending.as_text(found):
+    for line in () if given.quiet else trending.as_text(found):
         print(line)
     said = "not comparable" if found.unlike else found.said
     print(f"trend: {said} (exit {int(code)})")
@@ -318,11 +337,12 @@ def bisect(given: argparse.Namespace) -> int:
     from ragworthy.history import proof
     from ragworthy.history.points import from_store, last_line
     from ragworthy.metrics import registry
+    from ragworthy.policy.gate_checks import unknown_metric
 
     store = opened(given.store, given.config)
     metric = registry.find(given.metric, default_k=DEFAULT_K)
     if metric is None:
-        raise usage_error(f"expected a metric, got {given.metric}: 'ragworthy explain' lists them")
+        raise usage_error(f"{unknown_metric(given.metric)}: 'ragworthy explain' lists them")
     runs = store.runs(suite=registry.suite_of(metric.id))
     ends = [store.find(one).id if one else None for one in (given.good, given.bad)]
     line, breaks, _ = last_line(from_store(store, _between(runs, *ends), str(registry.suite_of(metric.id))))
@@ -334,7 +354,7 @@ def bisect(given: argparse.Namespace) -> int:
     if given.format == "json":
         show(json_text(proof.as_json(found)))
     else:
-        for text in _fallen(found):
+        for text in _fallen(found)[-1 if given.quiet else 0 :]:
             print(text)
     return int(Exit.NO_SHIP if found.proven else Exit.SHIP)
 
@@ -363,10 +383,10 @@ def _fallen(found: "proof.Fall") -> list[str]:
         shown = "–" if value is None else number(value)
         commit = f", commit {point.commit[:SHOWN]}" if point.commit else ""
         lines.append(f"  {word:<6}  {shown} over {plural(count, 'run')}; next to it {point.name} ({point.at}{commit})")
-    lines.append(f"  {len(found.worse)} worse, {found.better} better: p {found.p:.4f}, {found.adjusted:.4f} for "
-                 f"{plural(len(found.points) - 1, 'place')}")  # fmt: skip
+    lines.append(f"  {len(found.worse)} worse, {found.better} better: p {p_text(found.p)}, "
+                 f"{p_text(found.adjusted)} for {plural(len(found.points) - 1, 'place')}")  # fmt: skip
     worse, better, p = found.alone
-    lines.append(f"  these two runs alone: {worse} worse, {better} better, p {p:.4f}")
+    lines.append(f"  these two runs alone: {worse} worse, {better} better, p {p_text(p)}")
     if found.worse:
         lines.append(f"  worse: {', '.join(found.worse[:5])}{' …' if len(found.worse) > 5 else ''}")
     if not found.proven:

@@ -3,13 +3,15 @@
 import argparse
 import shlex
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ragworthy.cli.outputs import keep_inputs, plain_lines
+from ragworthy.cli.rates import rate
 from ragworthy.cli.say import print, show
-from ragworthy.errors import usage_error
+from ragworthy.errors import DataError, usage_error
 from ragworthy.files import write_whole
 from ragworthy.index import build as indexing
 from ragworthy.index.manifest import NAME as MANIFEST
@@ -17,7 +19,7 @@ from ragworthy.index.store import open_index
 from ragworthy.index.swap import real
 from ragworthy.names import DEFAULT_K, Exit
 from ragworthy.report.show import plural
-from ragworthy.runner.retrieve import How, search, traces, wordings, write_traces
+from ragworthy.runner.retrieve import How, measure_for, search, traces, wordings, write_traces
 from ragworthy.safe import json_text
 from ragworthy.text import clip
 
@@ -73,12 +75,14 @@ def search_index(given: argparse.Namespace) -> int:
 
 def ask(given: argparse.Namespace) -> int:
     """Answer a question from an index with the built-in pipeline, or refuse, and say why."""
+    from ragworthy.cli.asking import check_trace, keep_trace
     from ragworthy.pipeline import Pipeline
     from ragworthy.pipeline.knobs import EXTRACTIVE
     from ragworthy.runner.run import knobs_of
 
     if not given.question.strip():
         raise usage_error("expected a question, got nothing")
+    check_trace(given)
     knobs = knobs_of(None, given.knob) | ({"answerer": given.answerer} if given.answerer else {})
     named = knobs.get("answerer", EXTRACTIVE)
     pipeline = Pipeline(Path(given.index), Path(given.pipeline) if given.pipeline else None, named=named)
@@ -88,6 +92,8 @@ def ask(given: argparse.Namespace) -> int:
 
             return ask_model(given, pipeline, pipeline.begin(given.question, knobs))
         found = pipeline.explain(given.question, knobs)
+        if given.trace:
+            keep_trace(given, pipeline, pipeline.extracted(pipeline.begin(given.question, knobs)))
     except ValueError as error:
         by_flag = given.answerer and str(error).startswith("answerer: ")
         raise usage_error(f"--{error}" if by_flag else f"--knob: {error}") from None
@@ -106,35 +112,59 @@ def ask(given: argparse.Namespace) -> int:
 def check(given: argparse.Namespace) -> int:
     """Every file against the manifest, every chunk against its text, and the gold set against the index."""
     path = Path(given.index)
-    index, faults = indexing.check(path)
+    try:
+        index, faults = indexing.check(path)
+    except DataError as error:
+        return _no_manifest(path, error)
     if given.docs:
         faults += indexing.check_documents(Path(given.docs), index)
-    for fault in faults[:_SHOWN]:
-        print(f"{fault.where}: {fault.message} [{fault.code}]")
-    if len(faults) > _SHOWN:
-        print(f"… and {len(faults) - _SHOWN:,} more")
+    _show_faults(faults)
     counts = index.manifest.counts
     print(f"{plural(counts.documents, 'document')}, {plural(counts.chunks, 'chunk')}: {plural(len(faults), 'fault')}")
+    rated = rate(index.written_chunks, given.reference, given.docs)
+    for line in rated.lines:
+        print(line)
     lost = False
     if given.gold:
         from ragworthy.gold import retrieval
+        from ragworthy.policy.read import named_model
 
         fit = retrieval.fit(Path(given.gold), path)
         lost = not fit.fits
         for line in fit.lines():
             print(line)
         if given.calibrate:
-            calibration = retrieval.calibrate(Path(given.gold), path, model=given.dense)
-            for line in retrieval.calibration_lines(calibration):
+            chosen = retrieval.calibrate(Path(given.gold), path, given.dense or named_model(given.config))
+            for line in retrieval.calibration_lines(chosen):
                 print(line)
-            lock = retrieval.store_calibration(Path(given.gold), calibration, path)
-            print(f"calibration stored in {lock}" if lock else "not stored: the gold set has no lock; freeze it first")
+            files = " and ".join(map(str, retrieval.store_calibration(Path(given.gold), chosen, path)))
+            print(
+                f"calibration stored in {files}" if files else "not stored: the gold set has no lock; freeze it first"
+            )
     elif given.calibrate:
         raise usage_error("--calibrate needs --gold")
-    code = Exit.NO_SHIP if faults else Exit.INVALID if lost else Exit.SHIP
-    word = "not sound" if faults else "sound, but the gold set is not for this index" if lost else "sound"
-    print(f"check: {word} (exit {int(code)})")
+    code = Exit.NO_SHIP if faults or rated.missed else Exit.INVALID if lost else Exit.SHIP
+    missed = f", but {plural(rated.missed, 'target is', 'targets are')} missed" if rated.missed else ""
+    other = ", but the gold set is not for this index" if lost else ""
+    print(f"check: {'not sound' if faults else f'sound{missed or other}'} (exit {int(code)})")
     return int(code)
+
+
+def _no_manifest(path: Path, error: DataError) -> int:
+    """List every field that keeps a manifest from being one; what cannot be told field by field is raised again."""
+    faults = indexing.manifest_faults(path) if {one.code for one in error.problems} == {"RW-I03"} else []
+    if not faults:
+        raise error
+    _show_faults(faults)
+    print(f"check: not sound (exit {int(Exit.NO_SHIP)})")
+    return int(Exit.NO_SHIP)
+
+
+def _show_faults(faults: Sequence[indexing.Fault]) -> None:
+    for fault in faults[:_SHOWN]:
+        print(f"{fault.where}: {fault.message} [{fault.code}]")
+    if len(faults) > _SHOWN:
+        print(f"… and {len(faults) - _SHOWN:,} more")
 
 
 def migrate(given: argparse.Namespace) -> int:
@@ -154,7 +184,8 @@ def migrate(given: argparse.Namespace) -> int:
     missed = [check["name"] for check in checks if check["outcome"] == "fail"]
     code = Exit.NO_SHIP if missed else Exit.SHIP
     again = "re-chunked, " if any(check["outcome"] == RECHUNKED for check in checks) else ""
-    what = f"{again}missed: {', '.join(missed)}" if missed else f"{again}every target is reached"
+    moved = "".join(f" but {check['name']}, which edits explain," for check in checks if check["outcome"] == "warning")
+    what = f"{again}missed: {', '.join(missed)}" if missed else f"{again}every target{moved} is reached"
     print(f"migration: {what} (exit {int(code)})")
     return int(code)
 
@@ -182,7 +213,7 @@ def retrieve(given: argparse.Namespace) -> int:
     keep_inputs([given.output], [given.gold, given.index])
     asked = wordings(Path(given.gold))
     index = open_index(Path(given.index))
-    count = write_traces(Path(given.output), traces(index, asked, how))
+    count = write_traces(Path(given.output), traces(index, asked, how, measure_for(Path(given.gold), index)))
     questions = len({one.qid for one in asked})
     print(
         f"{plural(count, 'trace')} of {plural(questions, 'question')} from {index.manifest.index_hash}: {given.output}"
@@ -206,7 +237,8 @@ def diff(given: argparse.Namespace) -> int:
     from ragworthy.cli.outputs import named_files, options, publish
     from ragworthy.experiments import index_diff as diffing
     from ragworthy.gates import Gate
-    from ragworthy.policy.gate_text import parse_gate_text
+    from ragworthy.policy.gate_text import Named, parse_gate_text
+    from ragworthy.policy.packs import asked_for
     from ragworthy.suites import SUITES
     from ragworthy.suites.retrieval import Retrieval
     from ragworthy.suites.retrieval.compared import churn_lines
@@ -228,8 +260,8 @@ def diff(given: argparse.Namespace) -> int:
     drop = number_of("--max-drop", given.max_drop, "share")
     settings = Retrieval(ks=depths(given.k), delta_s=given.delta_s, max_drop=drop, against_live=not given.canary)
     gates: tuple[Gate, ...] = SUITES["retrieval"].default_gates(settings, {"live": given.live})
-    if given.gates:
-        named = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval")
-        gates = named.beside(gates, "point")
+    named = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval") if given.gates else Named(())
+    asked_gates = asked_for(given.pack, named.gates, "retrieval", "point", "--pack")
+    gates = named._replace(gates=asked_gates).beside(gates, "point")
     asked: dict[str, Any] = {"how": how, "gates": gates, "settings": settings, "queries": queries}
     return publish(given, diffing.compare(pair, Path(given.gold), **asked, **options(given)))

@@ -2,10 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ragworthy import flow
 from ragworthy.cli.say import print
@@ -14,6 +14,7 @@ from ragworthy.history import keeping, open_store
 from ragworthy.history.commit import commit_of, spelled
 from ragworthy.history.home import Home, blessed_file, fetched, is_stored, why_unblessed
 from ragworthy.history.places import is_off
+from ragworthy.history.sealing import last_of, sealed
 from ragworthy.policy.kept import BLESSED
 from ragworthy.policy.read import Policy
 from ragworthy.proof.stored import counted
@@ -68,8 +69,10 @@ class Keeper:
 
     def __init__(self, given: argparse.Namespace, policy: Policy, commit: str) -> None:
         self._given, self._policy, self._commit = given, policy, commit
-        self._kept: tuple[Store, Added, str] | None = None
-        """The store, what became of the run in it, and when."""
+        self._kept: tuple[Store, Added] | None = None
+        """The store, and what became of the run in it."""
+        self._entry: Callable[[Added], dict[str, Any]] = lambda _: {}
+        """The line of the run, where a file gets one."""
         self._counted: Attempts | None = None
 
     def attempts(self, run: "flow.Run") -> "Attempts | None":
@@ -83,8 +86,15 @@ class Keeper:
         given, policy = self._given, self._policy
         store = open_store(home_of_policy(policy).place(given.store))
         at = store.now()
-        added = store.add(run.report, commit=self._commit, at=at)
-        self._kept = store, added, at
+        paths, folder = eval_outputs(policy, given), policy.history.eval
+        if paths and folder is not None:
+            previous = last_of(paths[-1])
+            self._entry = lambda added: keeping.entry_of(run.report, added, at, previous)
+            line, seal = keeping.line_place(folder), lambda added: sealed(self._entry(added))
+            added = store.add(run.report, commit=self._commit, at=at, line=line, seal=seal)
+        else:
+            added = store.add(run.report, commit=self._commit, at=at)
+        self._kept = store, added
         if not given.quiet:
             print(keeping.line_of(added), file=sys.stderr)
         self._counted = counted(store, added.attempt)
@@ -93,12 +103,12 @@ class Keeper:
         """Keep the receipt, and write the last report."""
         if self._kept is None:
             return
-        store, added, at = self._kept
+        store, added = self._kept
         with _warned():
             if receipt is not None:
                 store.keep_receipt(added.run, receipt + b"\n")  # as the file has it
             if paths := eval_outputs(self._policy, self._given):
-                entry = keeping.entry_of(run.report, added, at, store.head()) if added.new else None
+                entry = keeping.with_ledger(self._entry(added), store) if added.new else None
                 keeping.write_eval(paths, run.report, flow.render(run.report, "markdown"), entry)
 
 

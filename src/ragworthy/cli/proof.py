@@ -12,13 +12,14 @@ from ragworthy import flow, receipts
 from ragworthy.cli.say import print
 from ragworthy.errors import Problem, usage_error
 from ragworthy.files import read_bytes, write_whole
-from ragworthy.gates import EACH, Judged, name_of
+from ragworthy.gates import AGAINST, EACH, Judged, name_of
 from ragworthy.history.commit import same_commit
 from ragworthy.history.taken import gold_of, label_of
 from ragworthy.names import Exit, Verdict
 from ragworthy.policy.kept import BLESSED
 from ragworthy.proof import bundle, signing, zipped
 from ragworthy.report import receipt
+from ragworthy.report.able import rule_of
 from ragworthy.report.part import attempted
 from ragworthy.report.show import plural
 
@@ -104,7 +105,7 @@ def _stored(where: str, path: Path, checked: receipts.Checked) -> receipts.Check
     store = open_store(where, reads=True)
     found = stored.problems(store, checked.run.report, given, read_bytes(path), _compared(checked))
     if found:
-        return checked._replace(differences=list(map(str, found)))
+        return checked._replace(differences=list(map(str, found)), disputed=True)
     return checked._replace(notes=(*checked.notes, f"store: {store.place} is whole, and has this run"))
 
 
@@ -115,14 +116,15 @@ def _compared(checked: receipts.Checked) -> "Compared | None":
     found = checked.baseline
     if found is None or found.path is None:
         return None
-    named = found.said is not None and found.said.startswith(BLESSED) and not found.from_command_line
+    named = found.said is not None and found.said.startswith(BLESSED) and found.own
     return Compared(found.path, (found.said or "").removeprefix(BLESSED) if named else "")
 
 
 def _not_found(checked: receipts.Checked, what: str) -> tuple[list[str], Exit, str]:
     if checked.gone:
         return checked.differences, Exit.USAGE, "cannot be verified: inputs are not here"
-    ending = f"not verified: {what} says {checked.verdict}, but it does not re-derive"
+    but = "and re-derives, but the history disagrees" if checked.disputed else "but it does not re-derive"
+    ending = f"not verified: {what} says {checked.verdict}{'' if checked.disputed else ','} {but}"
     if checked.verdict == "":
         ending = f"not verified: {what} has no receipt"
     return checked.differences, Exit.NO_SHIP, ending
@@ -137,8 +139,11 @@ def _found(checked: receipts.Checked) -> tuple[list[str], Exit, str]:
     lines += [f"not valid: {reason}" for reason in report["invalid"]]
     for one in report["provenance"].get("plugins", []):
         lines.append(f"ran the code of the plugin {' '.join(one.values())}")
+    if packs := report["provenance"].get("packs"):
+        lines.append(f"gate packs: {', '.join(one['name'] for one in packs)}")
     if checked.baseline is not None and checked.baseline.from_command_line:
         lines.append(_overridden(checked.baseline))
+    lines += [f"baseline: {why}" for why in _by_numbers(report)]
     if request.unfrozen:
         lines.append("--unfrozen: the gold set did not have to be the frozen one")
     if request.allow_gold_errors:
@@ -152,6 +157,12 @@ def _found(checked: receipts.Checked) -> tuple[list[str], Exit, str]:
 def _overridden(baseline: receipts.Compared) -> str:
     instead = f"the policy's {baseline.said}" if baseline.said else "none, which is what the policy has"
     return f"--baseline: compared with {baseline.written} in place of {instead}"
+
+
+def _by_numbers(report: Mapping[str, Any]) -> list[str]:
+    """Why gates that compare were judged by their numbers alone, which proves no loss; each reason once."""
+    notes = (one["note"] for one in report["gates"] if (one.get("paired") or {}).get("without"))
+    return list(dict.fromkeys(note for note in notes if note))
 
 
 def _about(report: Mapping[str, Any], request: flow.Request) -> list[str]:
@@ -169,10 +180,16 @@ def _waived(checked: receipts.Checked) -> list[Judged]:
 
 def _gate(one: Judged, value: str) -> str:
     gate = one.gate
-    rule = "each must pass" if gate.op == EACH else f"{gate.op} {gate.threshold}"
-    said = (("optional", gate.optional), ("by default", gate.kept), ("waived", one.waiver is not None))
+    rule = f"{name_of(gate)} {'each must pass' if gate.op == EACH else f'{gate.op} {gate.threshold}'}"
+    if gate.op in AGAINST:
+        rule = rule_of(gate, one.value.better if one.value is not None else "higher")
+    said = (
+        ("optional (it may be unmeasured)", gate.optional),
+        ("by default", gate.kept),
+        ("waived", one.waiver is not None),
+    )
     marks = [mark for mark, there in said if there]
-    return f"gate: {name_of(gate)} {rule}: {one.outcome} ({value}){''.join(f', {mark}' for mark in marks)}"
+    return f"gate: {rule}: {one.outcome} ({value}){''.join(f', {mark}' for mark in marks)}"
 
 
 def _waiver(one: Judged, today: date) -> str:

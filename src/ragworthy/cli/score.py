@@ -12,13 +12,14 @@ from ragworthy.cli.say import print, show
 from ragworthy.cli.taken import check_files, inputs_of, limits_of, suite_settings
 from ragworthy.errors import policy_error, usage_error
 from ragworthy.files import write_whole
-from ragworthy.gates import Gate
+from ragworthy.history.commit import spelled
 from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.policy.declare import Declared
 from ragworthy.policy.gate_text import Named, parse_gate_text
 from ragworthy.policy.kept import BLESSED
-from ragworthy.policy.proofs import proving_of
+from ragworthy.policy.packs import asked_for
+from ragworthy.policy.proving import proving_of
 from ragworthy.report import write as writing
 from ragworthy.suites import SUITES
 
@@ -33,14 +34,18 @@ def score(given: argparse.Namespace) -> int:
     settings = suite_settings(given, suite, form)
     plugins = tuple(load_metrics(name, Path()) for name in given.plugin)
     with using_metrics(plugins):
-        gates = _gates(given, suite, settings, inputs)
+        gates, defaults = _gates(given, suite, settings, inputs)
     request = flow.Request(
         suite=suite.name,
         given=inputs,
         settings=settings,
         gates=gates,
+        defaults=defaults,
         plugins=plugins,
+        gate_packs=tuple(given.pack),
         baseline=_baseline(given.baseline) if given.baseline else None,
+        allowed=tuple(given.allow),
+        commit=spelled(given.commit or ""),
         lock=Path(given.lock) if given.lock else None,
         **proving_of({"alpha": given.alpha, "cluster": given.cluster, "seed": given.seed}, "command line")._asdict(),
         **options(given),
@@ -59,15 +64,17 @@ def _baseline(written: str) -> Path:
     return fetched(written, home_of(None))
 
 
-def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: dict[str, Any]) -> tuple[Gate, ...]:
+def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: dict[str, Any]) -> Named:
+    """The gates that hold, and whether the default ones are among them."""
     named = Named(())
     if given.gates:
         known, k = suite.metrics_of(inputs), suite.k_of(settings)
         named = parse_gate_text(given.gates, default_k=k, evidence=given.evidence, suite=suite.name, known=known)
-    elif given.no_default_gates and "qrels" not in inputs:
+    elif given.no_default_gates and not given.pack and "qrels" not in inputs:
         raise policy_error("RW-P16", "expected --gates besides it, got none", where="--no-default-gates")
-    usual = () if given.no_default_gates else suite.default_gates(settings, inputs)
-    return named.beside(usual, given.evidence)
+    named = named._replace(gates=asked_for(given.pack, named.gates, suite.name, given.evidence, "--pack"))
+    named = named._replace(defaults=named.defaults and not given.no_default_gates)
+    return named._replace(gates=named.beside(suite.default_gates(settings, inputs), given.evidence))
 
 
 def _items(given: argparse.Namespace, request: flow.Request) -> int:
@@ -119,6 +126,8 @@ def printed(given: argparse.Namespace, suite: Declared, inputs: Mapping[str, Any
     """Run the program of a suite and print what it prints; the exit code follows its verdict."""
     if given.receipt or given.rows or given.bundle:
         raise usage_error("--profile reference writes no receipts or rows")
+    if given.pack:
+        raise usage_error("--profile reference has its own gates and takes no --pack")
     program = PROGRAMS[suite.name]
     for name in given.output:
         if program.suffixes and Path(name).suffix not in program.suffixes:

@@ -39,7 +39,7 @@ def check_files(given: argparse.Namespace, suite: Declared, inputs: dict[str, An
     if not suite.forms:
         return None
     form = suite.form_of(inputs)
-    if form is None or ("corpus" in inputs and "gold" not in suite.forms[form]):
+    if form is None:
         forms = "; ".join(" and ".join(spelled[key] for key in keys) for keys in suite.forms.values())
         got = [spelled[one.key] for one in suite.inputs if one.key in inputs and not one.written]
         raise usage_error(f"expected the files of one form ({forms}), got {' and '.join(got) or 'none'}")

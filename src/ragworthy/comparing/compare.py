@@ -8,14 +8,15 @@ import msgspec
 
 from ragworthy.comparing.context import in_context
 from ragworthy.comparing.sides import Given, Measured, Side, side_of
+from ragworthy.comparing.texts import Said
 from ragworthy.comparison.compared import Run, Text, Texts, compare, unchecked, values_only
-from ragworthy.comparison.likeness import FREE, Made, kept, unlike, unsound
+from ragworthy.comparison.likeness import FREE, HELD, OTHERWISE, Made, change_lines, kept, unlike, unsound
 from ragworthy.comparison.records import SCHEMA, Compared, Suite
 from ragworthy.comparison.records import Side as Named
 from ragworthy.errors import Problem, UsageError
 from ragworthy.metrics.registry import all_metrics
 
-ALLOWABLE = ("gold", "profile", "loads")
+ALLOWABLE = ("gold", "profile", "loads", *HELD)
 """What may be let differ, besides settings."""
 NOTHING = "they have no question in common"
 SAME_ID = "questions with the same id are taken for the same question"
@@ -49,7 +50,14 @@ def compared(a: Any, b: Any, asked: Asked) -> Compared:
         allow=list(dict.fromkeys(reason.what for found in refused.values() for reason in found)),
         suites=suites,
         metrics={name: number for suite in suites.values() for name, number in suite.metrics.items()},
+        only_a=_alone(one, other, asked.given.suite),
+        only_b=_alone(other, one, asked.given.suite),
     )
+
+
+def _alone(side: Side, other: Side, asked: str | None) -> list[str]:
+    """The suites that only one side has, unless somebody asked for another one."""
+    return [name for name in side.suites if name not in other.suites and asked in (None, name)]
 
 
 def _named(side: Side) -> Named:
@@ -94,8 +102,11 @@ def _notes(a: Side, b: Side, name: str, allowed: Collection[str]) -> list[str]:
     one, other = a.suites[name].made, b.suites[name].made
     notes = [f"they differ, as asked for: {each.text}" for each in unlike(one, other) if each.what in allowed]
     notes += [SAME_ID] if one.gold != other.gold else []
+    changed = change_lines(one.told, other.told)
+    notes += [f"{OTHERWISE}{'; '.join(changed)}"] if changed else []
     for side, made in ((a, one), (b, other)):
-        notes += [f"{side.name}: {each.text}" for each in unsound(made)]
+        said = [*side.suites[name].notes, *(each.text for each in unsound(made))]
+        notes += [f"{side.name}: {text}" for text in said]
     return notes
 
 
@@ -104,9 +115,8 @@ def _texts(a: Measured, b: Measured) -> Texts:
         one, other = a.texts(qids), b.texts(qids)
         found = {}
         for qid in {*one, *other}:
-            old, new = one.get(qid), other.get(qid)
-            question = (new.question if new else None) or (old.question if old else None)
-            found[qid] = Text(question, old.claim if old else None, new.claim if new else None)
+            old, new = one.get(qid, Said()), other.get(qid, Said())
+            found[qid] = Text(new.question or old.question, old.claim(new), new.claim(old))
         return found
 
     return find

@@ -12,6 +12,7 @@ from ragworthy.comparison.records import Compared, Flip, Number
 from ragworthy.errors import usage_error
 from ragworthy.files import Read, note_paths, remembering, write_whole
 from ragworthy.given import in_python
+from ragworthy.metrics.registry import ByName
 from ragworthy.report import changes as telling
 from ragworthy.result import Result
 from ragworthy.safe import json_text
@@ -88,7 +89,7 @@ class Comparison:
     @property
     def metrics(self) -> dict[str, Number]:
         """Every metric with both values, the difference, its interval, p and how many questions moved."""
-        return dict(self._found.metrics)
+        return ByName(self._found.metrics)
 
     @property
     def fixed(self) -> list[Flip]:

@@ -8,14 +8,17 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy import flow
+from ragworthy.comparing.row_files import is_rows, suites_of
 from ragworthy.comparing.texts import Said, of_part, of_report
-from ragworthy.comparison.likeness import Made
+from ragworthy.comparison.likeness import Made, told_of
 from ragworthy.errors import Problem, UsageError
-from ragworthy.files import read_bytes, sha256_of, shown_path
+from ragworthy.files import check_readable, read_bytes, sha256_of, shown_path
 from ragworthy.gold.commands import suite_of
 from ragworthy.history.home import is_stored, opened
 from ragworthy.load.baseline import as_baseline, load_report, suites_in
 from ragworthy.load.questions import open_questions
+from ragworthy.names import Verdict
+from ragworthy.report.model import NO_GATE
 from ragworthy.result import Result
 from ragworthy.rows import Rows, decoded
 from ragworthy.runner.results import SUMMARY, TRACES, check_beside
@@ -43,6 +46,8 @@ class Measured(NamedTuple):
     rows: Rows | None
     rowless: str
     texts: Callable[[Sequence[str]], Mapping[str, Said]]
+    notes: Sequence[str] = ()
+    """What has to be said of it."""
 
 
 class Side(NamedTuple):
@@ -67,12 +72,18 @@ def side_of(given: Any, corpus: Path | None, more: Given) -> Side:
     if is_stored(text):
         return _stored(text, more)
     path = Path(text)
+    if not path.is_dir():
+        check_readable(path)
     if more.qrels is not None:
         return _scored(path, "retrieval", {"qrels": more.qrels, "run": path}, more)
     if path.is_dir():
         return _folder(path, corpus, more)
     if is_report(path):
         return _report(path, more)
+    if path.suffix == ".csv":
+        raise _unknown(text, "rows as .jsonl or .parquet: a table for people is not read again")
+    if is_rows(path):
+        return _rows(path, more)
     return _traces(path, path, more.gold, corpus, more)
 
 
@@ -91,11 +102,11 @@ def _report(path: Path, more: Given) -> Side:
     whole = msgspec.json.decode(read_bytes(path), type=dict[str, Any])
     suites = {
         name: Measured(
-            made=one.made,
+            made=one.made._replace(invalid=_reasons(whole)),
             values={key[1]: value for key, value in as_baseline(one, None).values.items() if key[0] is None},
             rows=one.rows,
             rowless=one.rowless,
-            texts=of_report(whole["suites"][name], path.parent, more.gold),
+            texts=of_report(name, whole["suites"][name], path.parent, more.gold),
         )
         for name, one in read.items()
     }
@@ -106,6 +117,22 @@ def _report(path: Path, more: Given) -> Side:
 def _loads(slices: Iterable[str]) -> tuple[str, ...]:
     """The loads that a report on latency has."""
     return tuple(name for name in slices if name.startswith("load="))
+
+
+def _rows(path: Path, more: Given) -> Side:
+    """A file of rows."""
+    suites = {
+        name: Measured(
+            made=Made(None, "", {}, known=False),
+            values={},
+            rows=told.rows,
+            rowless="",
+            texts=of_report(name, {"inputs": []}, path.parent, more.gold),
+            notes=told.notes,
+        )
+        for name, told in suites_of(path, more.suite).items()
+    }
+    return Side(shown_path(path), suites, sha256_of(path), path=path)
 
 
 def _stored(name: str, more: Given) -> Side:
@@ -158,7 +185,12 @@ def _scored(name: Path, suite: str, named: Mapping[str, Any], more: Given) -> Si
     gates = tuple(gate._replace(optional=True) for gate in usual)  # nobody asked for them: what matters is the evidence
     request = flow.Request(suite, named, settings, gates, unfrozen=True, jobs=more.jobs, keep_rows=True)
     run = flow.score(request)
-    return of_run(shown_path(name), run.report, run)._replace(path=name, verdict=None)
+    invalid = [reason for reason in run.report["invalid"] if reason != NO_GATE]
+    verdict = run.report["verdict"]
+    if verdict == Verdict.INVALID and not invalid:  # nobody asked for a gate: that none was measured is no fault
+        verdict = Verdict.INCONCLUSIVE.value
+    report = run.report | {"invalid": invalid, "verdict": verdict}
+    return of_run(shown_path(name), report, run)._replace(path=name, verdict=None)
 
 
 def of_run(name: str, report: Mapping[str, Any], run: "flow.Run | None") -> Side:
@@ -169,18 +201,24 @@ def of_run(name: str, report: Mapping[str, Any], run: "flow.Run | None") -> Side
         none = found.get("none") if isinstance(found, dict) else "no rows were kept"
         part = run.parts[nth] if run is not None else None
         suites[suite] = Measured(
-            made=_made(body, report["verdict"]),
+            made=_made(body, report["verdict"])._replace(invalid=_reasons(report)),
             values=_values(body),
             rows=decoded(found) if isinstance(found, dict) and not isinstance(found.get("none"), str) else None,
             rowless="" if none is None else f"it has no rows ({none})",
-            texts=of_report(body, Path(), None) if part is None or part.texts is None else of_part(part),
+            texts=of_report(suite, body, Path(), None) if part is None or part.texts is None else of_part(part),
         )
     return Side(name, suites, None, report["verdict"])
 
 
 def _made(body: Mapping[str, Any], verdict: str) -> Made:
     gold = next((one["sha256"] for one in body["inputs"] if one["role"] == "gold"), None)
-    return Made(gold, body["profile"], body["settings"], body["frozen"], verdict, _loads(body["slices"]))
+    return Made(gold, body["profile"], body["settings"], body["frozen"], verdict, _loads(body["slices"]), told_of(body))
+
+
+def _reasons(report: Mapping[str, Any]) -> tuple[str, ...]:
+    """Why the evidence of a report is not valid, as far as it says that."""
+    told = report.get("invalid")
+    return tuple(map(str, told)) if isinstance(told, list) else ()
 
 
 def _values(body: Mapping[str, Any]) -> dict[str, Fraction | None]:

@@ -2,18 +2,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ragworthy.comparison.numbers import Pair, Tested, exact_test, interval_of, method_of, pair_of, toward_worse
+from ragworthy.comparison.numbers import Pair, Tested, alike, exact_test, interval_of, method_of, pair_of, toward_worse
 from ragworthy.comparison.records import Flip, Number, Suite
-from ragworthy.differences import Pairs, pair
+from ragworthy.differences import ALONE, Pairs, pair
+from ragworthy.metrics.fold import percent_of
+from ragworthy.metrics.of_runs import SUM, as_often, per_run, said_of
 from ragworthy.metrics.registry import Metric
 from ragworthy.names import HARMLESS
 from ragworthy.paired.family import holm
-from ragworthy.paired.swaps import seed_of, swap_all
-from ragworthy.rows import Rows
+from ragworthy.paired.swaps import ENUMERATED, seed_of, swap_all
+from ragworthy.proving import apart
+from ragworthy.rows import GOOD, GOOD_RUNS, Rows, Word, word_of
 
 SEED = 0
+MISSING = "MISSING"
 NOT_PAIRED = "a run has no rows"
 NO_VALUE = "one of the runs has no value of it"
 
@@ -71,8 +75,12 @@ def compare(a: Run, b: Run, known: Mapping[str, Metric], texts: Texts = no_texts
         only_a=list(joined.only_old),
         only_b=list(joined.only_new),
         cases=len(joined.both),
-        changed=len(_changed(joined) | flips.every),
-        notes=[] if whole else ["the runs do not have the same questions: values are those of the questions in both"],
+        changed=len(_changed(joined, known) | flips.every),
+        missing=sum(MISSING in (a.rows.labels[old], b.rows.labels[new]) for old, new in joined.both),
+        notes=[
+            *([] if whole else ["the runs do not have the same questions: values are those of the questions in both"]),
+            *([apart(joined.regrouped)] if joined.regrouped else []),
+        ],
     )
 
 
@@ -81,14 +89,28 @@ def _is_changed(one: Pair) -> bool:
     return not isinstance(one.found, str) and any(one.found.column.values())
 
 
-def _changed(joined: Pairs) -> set[int]:
+def _changed(joined: Pairs, known: Mapping[str, Metric]) -> set[int]:
     """The places, among the questions in both runs, of those of which some metric says something else."""
     found: set[int] = set()
-    for name, old in joined.old.words.items():
-        new = joined.new.words.get(name)
-        if new is not None:
-            found.update(nth for nth, (one, other) in enumerate(joined.both) if old[one] != new[other])
+    for name in joined.old.words.keys() & joined.new.words.keys():
+        metric = known.get(name.partition("@")[0])
+        old, new = _said(joined.old, name, metric), _said(joined.new, name, metric)
+        found.update(nth for nth, (one, other) in enumerate(joined.both) if not _same(old[one], new[other]))
     return found
+
+
+def _said(rows: Rows, name: str, metric: Metric | None) -> Sequence[Any]:
+    """What a metric says of every question; where it looks at single runs, a list of what it says of each."""
+    if metric is not None and (metric.kind in ALONE or percent_of(metric.kind) is not None):
+        return [one[0] if len(one) == 1 else list(one) or None for one in rows.of_runs(name)]
+    words = said_of(rows, name, metric) or ()
+    return per_run(words, rows.runs) if metric is not None and metric.kind == SUM else words
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, list) or isinstance(other, list):
+        return as_often(*([] if said is None else said if isinstance(said, list) else [said] for said in (one, other)))
+    return alike(one, other)
 
 
 def values_only(
@@ -124,9 +146,11 @@ def _pair(name: str, a: Run, b: Run, joined: Pairs, known: Mapping[str, Metric],
 
 
 def _tested(pairs: Mapping[str, Pair], seed: int) -> dict[str, Tested]:
-    """The paired test of every metric that has one; clusters of all of them are swapped together."""
+    """The paired test of every metric that has one. A metric in which few clusters changed is tested alone, in all ways
+    there are; those of the others are swapped together.
+    """
     found: dict[str, Tested] = {}
-    columns: dict[str, dict[str, int]] = {}
+    columns: dict[str, tuple[dict[str, int], int]] = {}
     for name, one in pairs.items():
         if isinstance(one.found, str) or one.difference is None:
             continue
@@ -134,10 +158,13 @@ def _tested(pairs: Mapping[str, Pair], seed: int) -> dict[str, Tested]:
         if known is not None:
             found[name] = known
         else:
-            columns[name] = toward_worse(one.found.column)
-    swapped = swap_all(list(columns.values()), seed=seed_of(seed, "compare"))
-    for name, p in zip(columns, swapped.p, strict=True):
-        found[name] = Tested(min(1.0, 2 * p), method_of(pairs[name].metric))
+            columns[name] = toward_worse(one.found.column), one.found.slack
+    few = [name for name, (column, _) in columns.items() if sum(map(bool, column.values())) <= ENUMERATED]
+    for some in (*([name] for name in few), [name for name in columns if name not in few]):
+        moved, slack = [columns[name][0] for name in some], [columns[name][1] for name in some]
+        swapped = swap_all(moved, seed=seed_of(seed, "compare"), slack=slack)
+        for name, p in zip(some, swapped.p, strict=True):
+            found[name] = Tested(min(1.0, 2 * p), method_of(pairs[name].metric))
     return {name: found[name] for name in pairs if name in found}
 
 
@@ -168,7 +195,7 @@ def _plain(value: Fraction | None, whole: bool) -> int | float | None:
     return None if value is None else int(value) if whole else float(value)
 
 
-# questions that are right in one run and wrong in the other
+# questions that are better in one run than in the other
 
 
 class Flips(NamedTuple):
@@ -180,29 +207,79 @@ class Flips(NamedTuple):
 
 
 def _flips(joined: Pairs, texts: Texts) -> Flips:
+    """By how good a question is: of several runs the share of them that are, and not what most are called. A question
+    that one of two runs gets right is no worse than one that half of four do.
+    """
     a, b = joined.old, joined.new
+    good = _good(joined)
     found: list[tuple[str, int]] = []
     every: set[int] = set()
     for nth, (old, new) in enumerate(joined.both):
-        before, after = a.labels[old], b.labels[new]
-        if before == after and a.causes[old] == b.causes[new]:
+        was, now = good[nth].was, good[nth].now
+        if a.labels[old] == b.labels[new] and a.causes[old] == b.causes[new] and was == now:
             continue
         every.add(nth)
-        if before is None or after is None:
+        if was is None or now is None:
             continue
-        was, now = before in HARMLESS, after in HARMLESS
-        if not (was and now):
-            found.append(("moved" if was == now else "fixed" if now else "broken", nth))
+        before, after = (was, a.labels[old] in HARMLESS), (now, b.labels[new] in HARMLESS)
+        if not (before == after and was == 1 and after[1]):
+            found.append(("moved" if before == after else "fixed" if before < after else "broken", nth))
     known = texts([b.qids[joined.both[nth][1]] for what, nth in found if what != "moved"])
     sides = {
-        what: [_flip(joined, nth, known) for one, nth in found if one == what] for what in ("fixed", "broken", "moved")
+        what: [_flip(joined, nth, known, good[nth]) for one, nth in found if one == what]
+        for what in ("fixed", "broken", "moved")
     }
     return Flips(**sides, every=every)
 
 
-def _flip(joined: Pairs, nth: int, texts: Mapping[str, Text]) -> Flip:
+class Good(NamedTuple):
+    """How good a question is on both sides, from 0 to 1; None where nobody says."""
+
+    was: Fraction | None
+    now: Fraction | None
+    shares: bool
+    """Whether these are shares of its runs, and not only what it is called."""
+
+
+def _good(joined: Pairs) -> list[Good]:
+    """By the shares of good runs, where both sides know them; else by labels, which say of several runs too little."""
+    told = _shares(joined.old), _shares(joined.new)
+    labels = [_labelled(rows) for rows in (joined.old, joined.new)]
+    found = []
+    for old, new in joined.both:
+        was, now = told[0][old], told[1][new]
+        known = was is not None and now is not None
+        found.append(Good(was, now, True) if known else Good(labels[0][old], labels[1][new], False))
+    return found
+
+
+def _labelled(rows: Rows) -> list[Fraction | None]:
+    return [None if label is None else Fraction(label in HARMLESS) for label in rows.labels]
+
+
+def _shares(rows: Rows) -> list[Fraction | None]:
+    """The share of good runs of every question; of one run its label says it."""
+    name = next((name for name in rows.words if name.partition(".")[2] == GOOD), None)
+    if name is not None:
+        return list(map(_share, rows.words[name]))
+    kept = rows.own.get(GOOD_RUNS, (None,) * len(rows.qids))
+    single = _labelled(rows)
+    return [
+        single[nth] if runs < 2 else None if text is None else _share(word_of(text))
+        for nth, (text, runs) in enumerate(zip(kept, rows.runs, strict=True))
+    ]
+
+
+def _share(word: Word) -> Fraction | None:
+    if isinstance(word, tuple):
+        return Fraction(word[0]) / Fraction(word[1]) if word[1] else None
+    return None if word is None else Fraction(word)
+
+
+def _flip(joined: Pairs, nth: int, texts: Mapping[str, Text], good: Good) -> Flip:
     (old, new), a, b = joined.both[nth], joined.old, joined.new
     text = texts.get(b.qids[new], Text())
+    several = good.shares and max(a.runs[old], b.runs[new]) > 1
     return Flip(
         qid=b.qids[new],
         label_a=a.labels[old] or "",
@@ -212,4 +289,6 @@ def _flip(joined: Pairs, nth: int, texts: Mapping[str, Text]) -> Flip:
         question=text.question,
         claim_a=text.claim_a,
         claim_b=text.claim_b,
+        good_a=float(good.was) if several and good.was is not None else None,
+        good_b=float(good.now) if several and good.now is not None else None,
     )

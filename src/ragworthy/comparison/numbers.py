@@ -15,6 +15,16 @@ MCNEMAR, SWAP, CLUSTERS, EXCEEDANCE = "mcnemar", "swap", "clusters", "exceedance
 Values = tuple[Fraction | None, Fraction | None]
 
 
+def alike(a: Any, b: Any) -> bool:
+    """Whether two numbers are one, of which a file may have kept the nearest float."""
+    return a == b or (isinstance(a, _NUMBERS) and isinstance(b, _NUMBERS) and abs(Fraction(a) - Fraction(b)) < SLACK)
+
+
+_NUMBERS = (int, float, Fraction)
+SLACK = Fraction(1, 10**12)
+"""Far below what one question can change, far above what a float loses."""
+
+
 class Pair(NamedTuple):
     """One metric in two runs, before anything is tested."""
 
@@ -27,7 +37,7 @@ class Pair(NamedTuple):
     def difference(self) -> Fraction | None:
         """How much higher the second run is."""
         a, b = self.values
-        return None if a is None or b is None else b - a
+        return None if a is None or b is None else Fraction(0) if alike(a, b) else b - a
 
 
 def pair_of(name: str, metric: Metric | None, pairs: Pairs, values: Values | None) -> Pair:

@@ -39,7 +39,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flip(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that is right in one run and wrong in the other."""
+    """A question that is right in one run and wrong in the other, or in more runs of the one than of the other."""
 
     qid: str
     label_a: str
@@ -50,6 +50,9 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     claim_a: str | None = None
     """What was answered in A, where that is at hand."""
     claim_b: str | None = None
+    good_a: float | None = None
+    """Of several runs the share in which it is good; null where each side has one."""
+    good_b: float | None = None
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +101,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     """How many questions are in both."""
     changed: int
     """Of how many of them some metric or the label says something else."""
+    missing: int = 0
+    """How many of the questions in both one of the runs has no trace of."""
     against: str | None = None
     """The other run, where this one is the report."""
     unlike: list[str] = []
@@ -123,3 +128,6 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     suites: dict[str, Suite]
     metrics: dict[str, Number]
     """The metrics of all suites together."""
+    only_a: list[str] = []
+    """Suites that only A has: of these nothing was compared."""
+    only_b: list[str] = []

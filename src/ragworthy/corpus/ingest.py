@@ -7,6 +7,8 @@ from ragworthy.corpus import assemble, blocks
 from ragworthy.corpus.model import Corpus, Document, Note, Parsed, SourceDocument
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error, usage_error
 
+CHUNKER = "ragworthy-blocks/1"
+"""What cuts documents into chunks, as manifests name it."""
 DEFAULT_LIMIT = 2000
 """Bytes of UTF-8 above which a block of prose is split."""
 SMALLEST_LIMIT = 64

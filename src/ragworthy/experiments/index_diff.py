@@ -22,7 +22,7 @@ from ragworthy.metrics.facts.redirects import Redirects, Table, inverted
 from ragworthy.names import Verdict
 from ragworthy.records import RetrievalGold
 from ragworthy.report import model
-from ragworthy.runner.retrieve import How, search, traces, wordings
+from ragworthy.runner.retrieve import How, measure_for, search, traces, wordings
 from ragworthy.suites.retrieval import Retrieval
 from ragworthy.suites.retrieval.cuts import moot, moot_live
 from ragworthy.suites.retrieval.shadow import Results, churn
@@ -113,7 +113,7 @@ def compare(
     The report also says in which settings the indexes differ, and how the results of unlabelled queries change.
     """
     asked = wordings(gold)
-    arms = [list(traces(index, asked, how)) for index in (pair.live, pair.shadow)]
+    arms = [list(traces(index, asked, how, measure_for(gold, index))) for index in (pair.live, pair.shadow)]
     redirects: dict[str, Any] = {"redirects": (pair.table,)}
     whose = gold_is_of(pair, gold)
     if whose.side == "shadow":
@@ -127,6 +127,7 @@ def compare(
         given=given | {"live_corpus": pair.live_path},
         settings=settings,
         gates=gates,
+        allowed=("retriever",),  # both are asked alike: a mode that only one of them has is what is tried
         **options,
     )
     changed = query_churn(pair, queries, how) if queries else None

@@ -11,13 +11,12 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import DataError, usage_error
+from ragworthy.errors import DataError
 from ragworthy.experiments.warmup import WarmUp, warm_up, with_knobs
 from ragworthy.files import write_whole, write_with
 from ragworthy.ids import config_id
@@ -28,6 +27,7 @@ from ragworthy.runner.faults import SURE, give_up
 from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, Kind, check_free, clear
 from ragworthy.runner.openloop import Fired, Shot, fire
 from ragworthy.runner.results import kept, told_of
+from ragworthy.runner.run import HowMany
 
 SCHEMA = "ragworthy.latency/1"
 RUNS, SUMMARY = "latency.jsonl", "latency.json"
@@ -55,6 +55,8 @@ class Sweep(NamedTuple):
     asks: tuple[Ask, ...]
     """What each cell asks, without knobs."""
     questions: int
+    variations: int
+    """How many asks one pass has: questions × wordings × seeds."""
     warmup: int
     poisson: bool
     sha256: str
@@ -65,8 +67,8 @@ class Sweep(NamedTuple):
 
     @property
     def passes(self) -> int:
-        """How often each cell asks every question."""
-        return len(self.asks) // self.questions
+        """How often each cell asks every question under every seed and in every wording."""
+        return len(self.asks) // self.variations
 
     def seconds(self, cells: Sequence[Cell]) -> float:
         """How long the schedule of some cells is."""
@@ -144,50 +146,6 @@ class Swept(NamedTuple):
     cells: list[Measured]
 
 
-def configurations(file: Path | None, pairs: Sequence[str]) -> list[dict[str, Any]]:
-    """The sets of knobs of a TOML file, each with the knobs given one by one on top.
-
-    A file has [knobs] for all and [[config]] tables or a [grid] of lists; any other file is one set of knobs.
-    """
-    table = running.knobs_of(file, ())
-    extra = running.knobs_of(None, pairs)
-    if not {"config", "grid"} & table.keys() and not isinstance(table.get("knobs"), dict):
-        return [table | extra]
-    where = f"{file}: "
-    others = [name for name in table if name not in ("knobs", "config", "grid")]
-    if others:
-        raise usage_error(f"{where}{others[0]}: expected [knobs], [grid] or [[config]], got another key")
-    if {"config", "grid"} <= table.keys():
-        raise usage_error(f"{where}expected [grid] or [[config]], got both")
-    base = table.get("knobs", {})
-    if not isinstance(base, dict):
-        raise usage_error(f"{where}knobs: expected a table")
-    own = _listed(table["config"], where) if "config" in table else _crossed(table.get("grid", {}), where)
-    made = [base | one | extra for one in own]
-    ids = [config_id(one) for one in made]
-    for place, one in enumerate(ids):
-        if one in ids[:place]:
-            text = msgspec.json.encode(made[place]).decode()
-            raise usage_error(f"{where}expected configurations that differ, got {text} twice")
-    return made
-
-
-def _listed(given: Any, where: str) -> list[dict[str, Any]]:
-    if not isinstance(given, list) or not given or not all(isinstance(one, dict) for one in given):
-        raise usage_error(f"{where}config: expected [[config]] tables")
-    return given
-
-
-def _crossed(given: Any, where: str) -> list[dict[str, Any]]:
-    """Every combination of one value for each name; the last name varies fastest."""
-    if not isinstance(given, dict):
-        raise usage_error(f"{where}grid: expected a table of lists")
-    for name, values in given.items():
-        if not isinstance(values, list) or not values:
-            raise usage_error(f"{where}grid.{name}: expected a list of values")
-    return [dict(zip(given, values, strict=True)) for values in product(*given.values())]
-
-
 def plan(
     gold: Path,
     configs: Sequence[dict[str, Any]],
@@ -197,12 +155,13 @@ def plan(
     warmup: int = WARMUP,
     poisson: bool = False,
     limit: int | None = None,
-    seed: int = 0,
+    seeds: Sequence[int] = (0,),
+    paraphrases: HowMany = 1,
 ) -> Sweep:
-    """Configurations × loads; requests are rounded up to whole passes over the questions."""
-    run = running.plan(gold, seeds=(seed,), paraphrases=1, limit=limit)
-    every = run if limit is None else running.plan(gold, seeds=(seed,), paraphrases=1)
-    asks = tuple(_shuffled([one.ask for one in run.asks], requests, seed))
+    """Configurations × loads; requests are rounded up to whole passes over questions × wordings × seeds."""
+    run = running.plan(gold, seeds=seeds, paraphrases=paraphrases, limit=limit)
+    every = run if limit is None else running.plan(gold, seeds=seeds, paraphrases=paraphrases)
+    asks = tuple(_shuffled([one.ask for one in run.asks], requests))
     warm = warm_up(warmup, asks, [one.ask for one in every.asks[len(run.asks) :]])
     cells = tuple(Cell(knobs, config_id(knobs), load) for load in loads for knobs in configs)
     whole = [run.sha256, [[cell.config_id, cell.load_rps] for cell in cells], [ask.qid for ask in asks], warmup]
@@ -215,12 +174,15 @@ def plan(
         "poisson": "on" if poisson else "off",
         "limit": run.settings["limit"],
     }
-    return Sweep(run.gold, run.gold_sha256, cells, asks, len(run.asks), warmup, poisson, sha256, settings, warm)
+    if len(run.asks) > run.questions:
+        settings |= {name: run.settings[name] for name in ("seeds", "paraphrases")}
+    counts = run.questions, len(run.asks)
+    return Sweep(run.gold, run.gold_sha256, cells, asks, *counts, warmup, poisson, sha256, settings, warm)
 
 
-def _shuffled(asks: list[Ask], requests: int | None, seed: int) -> Iterator[Ask]:
+def _shuffled(asks: list[Ask], requests: int | None) -> Iterator[Ask]:
     """Whole passes over the questions, each in an order of its own, the same every time."""
-    draw = random.Random(f"ragworthy.latency:{seed}")  # noqa: S311 - an order, not a secret
+    draw = random.Random("ragworthy.latency:0")  # noqa: S311 - an order, not a secret
     for _ in range(max(1, -(-(requests or 0) // len(asks)))):
         yield from draw.sample(asks, len(asks))
 
@@ -321,14 +283,16 @@ async def _one(sweep: Sweep, n: int, cell: Cell, target: Target, options: Option
 def _record(cell: Cell, place: int, shot: Shot) -> dict[str, Any]:
     """One question as `score latency` reads it."""
     ask, reply = shot.ask, shot.reply
+    wording = f";p={ask.paraphrase}" if ask.paraphrase else ""
     sent = datetime.fromtimestamp(shot.at + shot.lag_ms / 1000, UTC)
     told: dict[str, Any] = {
         "ts": sent.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "run_id": f"{ask.qid}#seed={ask.seed};j={ask.jitter};c={cell.config_id};r={cell.load_rps:g};n={place}",
+        "run_id": f"{ask.qid}#seed={ask.seed};j={ask.jitter}{wording};c={cell.config_id};r={cell.load_rps:g};n={place}",
         "qid": ask.qid,
         "q": ask.q,
         "seed": ask.seed,
         "jitter": ask.jitter,
+        "paraphrase": ask.paraphrase,
         "knobs": cell.knobs,
         "config_id": cell.config_id,
         "load_rps": cell.load_rps,
@@ -386,6 +350,7 @@ def _write(sweep: Sweep, cells: list[Measured], target: Target, out: Path, journ
         "gold": {"path": sweep.gold, "sha256": sweep.gold_sha256},
         "plan_sha256": sweep.sha256,
         "questions": sweep.questions,
+        "variations": sweep.variations,
         "passes": sweep.passes,
         "warmup": sweep.warmup,
         "warmup_measured": sweep.warm.measured,

@@ -1,7 +1,7 @@
 """The gold commands: read, then lint, freeze, verify or compare, then write; and what a seal holds."""
 
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -282,8 +282,12 @@ def freeze(
     now: str,
     lock: Path | None = None,
     extra: dict[str, Any] | None = None,
+    first: Callable[[Path], object] = lambda _: None,
 ) -> dict[str, Any]:
-    """Seal a gold file; the lock is written beside it, with the calibration and the corpus where there are some."""
+    """Seal a gold file; the lock is written beside it, with the calibration and the corpus where there are some.
+
+    `first` writes what the lock speaks of, when nothing can be wrong any more.
+    """
     source = open_gold(path)
     items = sound(source)
     hashes = {item.qid: frozen_hash(item.value) for item in items}
@@ -303,6 +307,7 @@ def freeze(
     ) | (extra or {})
     if evidence := evidence_hash(item.value for item in items):
         sealed["evidence_sha256"] = evidence
+    first(target)
     write_lock(target, sealed)
     return sealed | {"path": target}
 

@@ -11,6 +11,7 @@ from ragworthy.gold.lint_pieces import BY_PIECE, doubted, unfit
 from ragworthy.load.gold import wrong_id, wrong_reference
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.pieces import every_piece, has_pieces
+from ragworthy.names import too_small
 from ragworthy.records import Gold
 from ragworthy.report.show import plural
 from ragworthy.safe import unlinked
@@ -164,8 +165,13 @@ def _of_the_whole(items: Sequence[Question], label: str) -> list[Finding]:
         some = f"{len(items):,} items, {bare:,} of them answerable without evidence"
         pieces = any(has_pieces(item.gold) for item in items)
         there, gone = ("containment", "precision") if pieces else ("references", "precision, containment")
-        message = f"{some}: {there} and refusals are measured; {gone}, CHR, recall and hit are not"
+        mixed = any(one & (f.EVIDENCE | f.UNBOUND) for one in flags)
+        rest = "are measured over the others" if mixed else "are not"
+        message = f"{some}: {there} and refusals are measured; {gone}, CHR, recall and hit {rest}"
         findings.append(Finding("note", Problem("RW-W88", message, label), 1, ""))
+    if items and (lacks := too_small(len(items), "answers")):
+        message = f"{plural(len(items), 'question')}: {lacks.use} needs at least {lacks.least}"
+        findings.append(Finding("warning", Problem("RW-W15", message, label), 1, ""))
     for name, count in thin_slices(items):
         message = f"slice {clip(name, 60)} has {count} of {len(items)} questions; fewer than {THIN} show nothing"
         findings.append(Finding("note", Problem("RW-W20", message, label), 1, ""))

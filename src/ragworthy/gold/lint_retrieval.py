@@ -10,16 +10,22 @@ from ragworthy.errors import Problem
 from ragworthy.gold.lint import Finding, finding, identities
 from ragworthy.ids import section_key, stable, tree_distance
 from ragworthy.metrics.facts.convergence import PARAPHRASES
-from ragworthy.metrics.facts.distance import BLOCK
+from ragworthy.metrics.facts.distance import ACCEPT, BLOCK
 from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.wanted import Place
+from ragworthy.names import MOST_RETRIEVAL, SIZES
 from ragworthy.records import RetrievalGold
+from ragworthy.report.show import number, plural
 from ragworthy.text import trim_fold
 
-SMALLEST, LARGEST = 200, 400
 NEAR = 2
 """Steps in the title tree from which a hard negative no longer tests a boundary: siblings are still near."""
-FEW_SECTIONS = Fraction(1, 2)
+SECTIONS = Fraction(8, 10)
+"""goldset_curation.md: the share of the sections that a gold set should ask about."""
+ANCHOR = Fraction("0.35")
+"""goldset_curation.md: how near a question should be to the text that answers it."""
+_LIMITS = (ANCHOR, ACCEPT, BLOCK)
+_FARTHEST = 3
 
 
 class Question(NamedTuple):
@@ -131,11 +137,18 @@ def _against(item: Question, label: str, known: Known) -> list[Finding]:
         if length is not None and end > length:
             message = f"expected at most {length}, the length of the text, got {end}"
             found.append(finding("error", "RW-G14", item, label, f"relevant_offsets.{name}", message))
-    distance = known.distances.get(item.qid)
-    if distance is not None and distance >= BLOCK:
-        message = f"ΔS to its first relevant block is {float(distance):.2f}, as far as unrelated text"
-        found.append(finding("warning", "RW-W36", item, label, "paraphrases", message))
-    return found
+    return found + _far(item, label, known.distances.get(item.qid))
+
+
+def _far(item: Question, label: str, distance: Fraction | None) -> list[Finding]:
+    """A question that is too far from the text that answers it to be kept as it is."""
+    if distance is None or distance <= ACCEPT:
+        return []
+    told = f"ΔS to its first relevant block is {number(distance, *_LIMITS)}"
+    if distance >= BLOCK:
+        return [finding("warning", "RW-W36", item, label, "paraphrases", f"{told}, as far as unrelated text")]
+    message = f"{told}: an item beyond 0.45 is dropped or refreshed"
+    return [finding("note", "RW-W172", item, label, "paraphrases", message)]
 
 
 def _evidence(item: Question, label: str, known: Known) -> list[Finding]:
@@ -172,8 +185,9 @@ def _of_the_whole(items: Sequence[Question], label: str, known: Known | None) ->
             if earlier is not item:
                 message = f"a wording of {earlier.qid} (line {earlier.line})"
                 found.append(finding("warning", "RW-W11", item, label, "paraphrases", message))
-    if items and not SMALLEST <= len(items) <= LARGEST:
-        message = f"{len(items)} questions: a retrieval gold set has {SMALLEST} to {LARGEST}"
+    least = SIZES["retrieval"][-1].least
+    if items and not least <= len(items) <= MOST_RETRIEVAL:
+        message = f"{plural(len(items), 'question')}: a retrieval gold set has {least} to {MOST_RETRIEVAL}"
         found.append(Finding("warning", Problem("RW-W33", message, label), 1, ""))
     if known is None:
         return found
@@ -183,13 +197,40 @@ def _of_the_whole(items: Sequence[Question], label: str, known: Known | None) ->
         if not types[kind]:
             message = f"no question asks for a block of type {kind}, of which the corpus has {there[kind]}"
             found.append(Finding("warning", Problem("RW-W34", message, label), 1, ""))
-    covered, all_sections = section_coverage(items, known)
-    if all_sections and Fraction(covered, all_sections) < FEW_SECTIONS:
-        message = (
-            f"{covered} of {all_sections} sections are asked about (gold_section_coverage {covered / all_sections:.2f})"
-        )
-        found.append(Finding("note", Problem("RW-W38", message, label), 1, ""))
-    return found
+    covered, sections = section_coverage(items, known)
+    if sections and Fraction(covered, sections) < SECTIONS:
+        found.append(Finding("note", Problem("RW-W38", coverage_text(covered, sections), label), 1, ""))
+    return found + _off_target(items, label, known.distances)
+
+
+def _off_target(items: Sequence[Question], label: str, distances: Mapping[str, Fraction]) -> list[Finding]:
+    """One note on how many questions are farther from their text than curation wants them, the farthest by name."""
+    far = [item for item in items if distances.get(item.qid, Fraction(0)) > ANCHOR]
+    if not far:
+        return []
+    far.sort(key=lambda item: (-distances[item.qid], item.line))
+    named = ", ".join(f"{item.qid} ({number(distances[item.qid], *_LIMITS)})" for item in far[:_FARTHEST])
+    more = " …" if len(far) > _FARTHEST else ""
+    measured = sum(item.qid in distances for item in items)
+    message = (
+        f"{len(far):,} of {measured:,} questions are farther than 0.35 from their first relevant block (ΔS), "
+        f"the farthest first: {named}{more}"
+    )
+    return [Finding("note", Problem("RW-W173", message, label), 1, "")]
+
+
+def coverage_text(covered: int, sections: int) -> str:
+    """How many sections are asked about, and the target where they are too few.
+
+    >>> coverage_text(2, 12)
+    '2 of 12 sections are asked about (gold_section_coverage 0.1667; the target is at least 0.80)'
+    >>> coverage_text(8, 10)
+    '8 of 10 sections are asked about (gold_section_coverage 0.8)'
+    """
+    share = Fraction(covered, sections)
+    target = f"; the target is at least {float(SECTIONS):.2f}" if share < SECTIONS else ""
+    told = number(share, SECTIONS)
+    return f"{covered:,} of {sections:,} sections are asked about (gold_section_coverage {told}{target})"
 
 
 def section_coverage(items: Sequence[Question], known: Known) -> tuple[int, int]:

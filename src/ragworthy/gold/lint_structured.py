@@ -10,8 +10,9 @@ from ragworthy.load.lock import item_hash
 from ragworthy.metrics.definition import ABSENT, Definition, Field, value_at
 from ragworthy.metrics.facts.expected import expected_value, place_of, problems_of
 from ragworthy.metrics.kinds.texts import Keywords, Listed, keywords
-from ragworthy.names import RELEASE, SMOKE
+from ragworthy.names import too_small
 from ragworthy.records import StructuredGold
+from ragworthy.report.show import plural
 from ragworthy.text import described, is_nfc, squeeze
 
 PARTS = ("target_audience", "main_topic", "sub_topic", "detailed_description", "original_evidence")
@@ -175,9 +176,8 @@ def _of_the_whole(items: Sequence[Question], label: str) -> list[Finding]:
         message = f"weights that are not used, in {len(graded):,} of {len(items):,} questions"
         found.append(finding("warning", "RW-W46", graded[0], label, "grading", message))
     count = distinct(items).questions
-    if items and count < RELEASE:
-        use, need = ("a release", RELEASE) if count >= SMOKE else ("a smoke test", SMOKE)
+    if items and (lacks := too_small(count, "structured")):
         what = "question" if count == len(items) else "distinct question"
-        message = f"{count} {what}{'' if count == 1 else 's'}: {use} needs at least {need}"
+        message = f"{plural(count, what)}: {lacks.use} needs at least {lacks.least}"
         found.append(Finding("warning", Problem("RW-W15", message, label), 1, ""))
     return found

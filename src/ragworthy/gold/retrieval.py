@@ -1,9 +1,7 @@
 """The retrieval gold set beside its corpus: lint, calibration, fit, and rewriting it for a new index."""
 
-import random
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +9,7 @@ import msgspec
 
 from ragworthy.corpus.groups import Groups
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
-from ragworthy.files import check_ours, write_whole
+from ragworthy.files import check_inside, check_ours, write_whole
 from ragworthy.gold import lint_retrieval as rules
 from ragworthy.gold.commands import Linted, retrieval_questions, unreadable, write_lock
 from ragworthy.gold.lint import identities
@@ -19,36 +17,21 @@ from ragworthy.gold.rebind import Rebound, rebind_gold, rebind_traces
 from ragworthy.gold.review import Shown
 from ragworthy.ids import stable
 from ragworthy.index.blocks import Corpus, load_corpus, text_hash
-from ragworthy.index.embed import load, text_distances
+from ragworthy.index.calibrate import Asked, Chosen, Pairs, choose, pairs_of
+from ragworthy.index.ngrams import Ngram
 from ragworthy.load.chunks import read_lines
-from ragworthy.load.lock import load_lock, lock_path
+from ragworthy.load.lock import load_lock, lock_path, weights_path
 from ragworthy.load.sources import open_source
-from ragworthy.metrics.facts.distance import PLACES, Calibration, Spread, exact, scaled
+from ragworthy.metrics.facts.distance import Calibration
 from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.redirects import Redirects, Table
 from ragworthy.metrics.facts.wanted import Group
-from ragworthy.names import DEFAULT_MODEL
 from ragworthy.report.show import lost_ids, plural
-from ragworthy.stats import auc, percentile
 
-UNRELATED = 10
-"""How many blocks of other documents each question is held against."""
-SEED = "ragworthy.calibration/1"
 _SHOWN = 10
 
 
-class _Pairs(NamedTuple):
-    """Texts whose distances calibrate a model; `first` has every wording with the first relevant block, by question."""
-
-    relevant: list[tuple[str, str]]
-    first: list[tuple[str, str]]
-    unrelated: list[tuple[str, str]]
-    negatives: list[tuple[str, str]]
-    qids: list[str]
-    """The question of each pair in `first`."""
-
-
-def lint(path: Path, corpus: Path | None, model: str = DEFAULT_MODEL) -> Linted:
+def lint(path: Path, corpus: Path | None, model: str | None = None) -> Linted:
     """Every finding about a retrieval gold file, against the corpus where one is given."""
     source = open_source("gold", path)
     questions, problems = retrieval_questions(source)
@@ -66,107 +49,105 @@ def _known(corpus: Corpus, distances: dict[str, Fraction]) -> rules.Known:
     return rules.Known(corpus.places, distances, corpus.lengths, sections, Groups(corpus.chunks))
 
 
-def _distances(questions: Sequence[rules.Question], corpus: Corpus, model: str) -> dict[str, Fraction]:
+def _distances(questions: Sequence[rules.Question], corpus: Corpus, model: str | None) -> dict[str, Fraction]:
     """How far each question is from its first relevant block, on the calibrated scale where there is one."""
     pairs = _pairs(questions, corpus)
-    if not pairs.first or not pairs.unrelated:
+    if not pairs.enough:
         return {}
-    scale, first = _calibrated(pairs, model)
+    chosen = choose(pairs, corpus, model)
+    scale = chosen.calibration
     if not scale.separates:
         return {}
-    return {qid: sum(map(scale.of, some), Fraction(0)) / len(some) for qid, some in first.items()}
+    return {qid: sum(map(scale.of, some), Fraction(0)) / len(some) for qid, some in chosen.first.items()}
 
 
-def _pairs(questions: Sequence[rules.Question], corpus: Corpus) -> _Pairs:
-    """Question and text, for relevant blocks, blocks of other documents (a seeded sample) and hard negatives."""
-    everything = list(corpus.texts)
-    pairs = _Pairs([], [], [], [], [])
+def _pairs(questions: Sequence[rules.Question], corpus: Corpus) -> Pairs:
+    """Question and text, for relevant blocks, blocks of other documents and hard negatives."""
     known = _known(corpus, {})
-    for question in questions:
-        gold = question.gold
-        wordings = [text for text in wordings_of(gold) if text.strip()]
-        names = known.relevant(gold)
-        if not wordings or not names:
-            continue
-        negatives = [name for name in map(stable, gold.negatives or []) if name in corpus.texts]
-        for wording in wordings:
-            pairs.qids.append(question.qid)
-            pairs.first.append((wording, corpus.texts[names[0]]))
-            pairs.relevant.extend((wording, corpus.texts[name]) for name in names)
-            pairs.negatives.extend((wording, corpus.texts[name]) for name in negatives)
-        docs = {corpus.places[name].doc for name in names}
-        draw = random.Random(f"{SEED}:{question.qid}")  # noqa: S311 - a seeded sample, nothing secret
-        drawn = (everything[draw.randrange(len(everything))] for _ in range(20 * UNRELATED))
-        strangers = [name for name in drawn if corpus.places[name].doc not in docs][:UNRELATED]
-        asked = cycle(wordings)
-        pairs.unrelated.extend((next(asked), corpus.texts[name]) for name in strangers)
-    return pairs
-
-
-def _calibrated(pairs: _Pairs, model: str) -> tuple[Calibration, dict[str, list[Fraction]]]:
-    """The calibration, and the raw distances of every wording to the first relevant block, by question."""
-    embedder = load(model)
-    groups = (pairs.relevant, pairs.first, pairs.unrelated, pairs.negatives)
-    flat = [pair for group in groups for pair in group]
-    raw = [exact(float(value)) for value in text_distances(embedder, *map(list, zip(*flat, strict=True)))]
-    values: list[list[Fraction]] = []
-    for group in groups:
-        values.append(raw[: len(group)])
-        raw = raw[len(group) :]
-    relevant, first, unrelated, negatives = values
-    by_question: dict[str, list[Fraction]] = {}
-    for qid, value in zip(pairs.qids, first, strict=True):
-        by_question.setdefault(qid, []).append(value)
-    found = calibration_of(
-        embedder.name,
-        embedder.weights,
-        relevant=relevant,
-        first=list(by_question.values()),
-        unrelated=unrelated,
-        negatives=negatives,
+    return pairs_of(
+        (
+            Asked(
+                qid=one.qid,
+                wordings=[text for text in wordings_of(one.gold) if text.strip()],
+                relevant=known.relevant(one.gold),
+                negatives=list(map(stable, one.gold.negatives or [])),
+            )
+            for one in questions
+        ),
+        corpus,
     )
-    return found, by_question
 
 
-def calibrate(gold: Path, corpus: Path, model: str = DEFAULT_MODEL) -> Calibration:
-    """What distances of this model mean on this gold set and corpus."""
+def calibrate(gold: Path, corpus: Path, model: str | None = None) -> Chosen:
+    """What distances mean on this gold set and corpus: of this model, or of the one that separates best."""
     source = open_source("gold", gold)
     questions, problems = retrieval_questions(source)
     if problems:
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
-    pairs = _pairs(questions, load_corpus(corpus))
+    there = load_corpus(corpus)
+    pairs = _pairs(questions, there)
     if not pairs.first:
         message = "expected questions with relevant blocks of this corpus, got none"
         raise data_error("RW-G13", message, where=source.given)
     if not pairs.unrelated:
         message = "expected a corpus of at least two documents: unrelated text comes from another one"
         raise data_error("RW-D03", message, where=str(corpus))
-    return _calibrated(pairs, model)[0]
+    return choose(pairs, there, model)
 
 
-def calibration_lines(found: Calibration) -> list[str]:
-    """The calibration in words."""
-    lines = [
-        f"ΔS of {found.model}: relevant text r90 = {float(found.r90):.4f} ({found.relevant_pairs:,} pairs), "
-        f"unrelated text n10 = {float(found.n10):.4f} ({found.unrelated_pairs:,} pairs)",
-        f"perfect retrieval: raw median {float(found.perfect_raw.median):.4f}, p90 {float(found.perfect_raw.p90):.4f}",
-    ]
+def calibration_lines(chosen: Chosen) -> list[str]:
+    """The calibration in words: every model that was tried, and the one that was taken."""
+    lines = [_of_model(one) for one in chosen.tried]
+    found = chosen.calibration
+    if chosen.chosen and found.separates:
+        lines.append(f"{found.model} separates best here: the lock keeps it")
+    plain = found.perfect_raw
+    lines.append(f"perfect retrieval: raw median {float(plain.median):.4f}, p90 {float(plain.p90):.4f}")
     if found.auc is not None:
         lines.append(f"AUC of relevant blocks against hard negatives: {found.auc:.4f}")
     if found.separates:
         median, p90 = float(found.perfect.median), float(found.perfect.p90)
         lines.append(f"calibrated: perfect retrieval has median {median:.4f}, p90 {p90:.4f}")
     else:
-        lines.append("this model does not tell relevant from unrelated text here: ΔS gates will not be measured")
+        which = "no model tells" if chosen.chosen else "this model does not tell"
+        lines.append(f"{which} relevant from unrelated text here: ΔS gates will not be measured")
     return lines
 
 
-def lock_extra(gold: Path, corpus: Path | None, model: str) -> tuple[dict[str, Any], Calibration | None]:
-    """What a lock keeps of the corpus: which one it was, and the calibration."""
-    if corpus is None:
-        return {}, None
-    found = calibrate(gold, corpus, model)
-    return {"calibration": found.as_json(), "corpus": _remembered(gold, load_corpus(corpus))}, found
+def _of_model(found: Calibration) -> str:
+    return (
+        f"ΔS of {found.model}: relevant text r90 = {float(found.r90):.4f} ({found.relevant_pairs:,} pairs), "
+        f"unrelated text n10 = {float(found.n10):.4f} ({found.unrelated_pairs:,} pairs), AUC {found.separation:.4f}"
+        f"{'' if found.separates else ': does not separate'}"
+    )
+
+
+def lock_extra(gold: Path, corpus: Path, chosen: Chosen) -> dict[str, Any]:
+    """What a lock keeps of the corpus: which one it was, and the calibration with all models that were tried."""
+    kept = chosen.calibration.as_json()
+    if chosen.chosen:
+        kept["tried"] = [
+            {key: one[key] for key in ("model", "weights", "r90", "n10", "separation", "auc")}
+            for one in (each.as_json() for each in chosen.tried)
+        ]
+    return {"calibration": kept, "corpus": _remembered(gold, load_corpus(corpus))}
+
+
+def check_weights(lock: Path, chosen: Chosen) -> None:
+    """Refuse to put weights in the place of something else, before anything is written."""
+    if isinstance(chosen.model, Ngram):
+        target = weights_path(lock)
+        check_inside(target, lock.parent, "the weights")
+        check_ours(target, lambda data: data.startswith(b'{"schema":"ragworthy.ngrams/'))
+
+
+def write_weights(chosen: Chosen, lock: Path) -> Path | None:
+    """Keep the weights of `ngram` beside a lock, for an index with other chunks; None where another model was taken."""
+    if not isinstance(chosen.model, Ngram):
+        return None
+    target = weights_path(lock)
+    write_whole(target, chosen.model.table.as_bytes(), renews=True)
+    return target
 
 
 def _remembered(gold: Path, corpus: Corpus) -> dict[str, Any]:
@@ -181,17 +162,19 @@ def _remembered(gold: Path, corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def store_calibration(gold: Path, found: Calibration, corpus: Path) -> Path | None:
-    """Put a calibration into the lock beside a gold set; None where there is no lock."""
+def store_calibration(gold: Path, chosen: Chosen, corpus: Path) -> list[Path]:
+    """Put a calibration into the lock beside a gold set; gives what was written, nothing where there is no lock."""
     target = lock_path(gold)
     if not target.exists():
-        return None
+        return []
     sealed: dict[str, Any] = msgspec.to_builtins(load_lock(target))
     for key in ("evidence_sha256", "label"):  # a lock of a set without evidence, or without a label, does not have it
         if sealed[key] is None:
             del sealed[key]
-    write_lock(target, sealed | {"calibration": found.as_json(), "corpus": _remembered(gold, load_corpus(corpus))})
-    return target
+    check_weights(target, chosen)
+    weights = write_weights(chosen, target)  # first: a lock without its weights measures nothing
+    write_lock(target, sealed | lock_extra(gold, corpus, chosen))
+    return [target, *([weights] if weights is not None else [])]
 
 
 class Fit(NamedTuple):
@@ -235,7 +218,7 @@ class Fit(NamedTuple):
             have = plural(len(self.empty), "question has", "questions have")
             lines.append(f"gold: {have} no evidence in this index, e.g. {self.empty[0]} [RW-G24]")
         if self.covered:
-            lines.append(f"gold: {self.covered:,} of {self.sections:,} sections are asked about")
+            lines.append(f"gold: {rules.coverage_text(self.covered, self.sections)}")
         return lines
 
 
@@ -336,39 +319,3 @@ def _sections(corpus: Path | None) -> dict[str, str]:
         return {}
     places = load_corpus(corpus).places
     return {name: place.section for name, place in places.items() if place.section is not None}
-
-
-# what raw distances mean: the calibration of one model on one gold set
-
-
-def calibration_of(
-    model: str,
-    weights: str,
-    *,
-    relevant: Sequence[Fraction],
-    first: Sequence[Sequence[Fraction]],
-    unrelated: Sequence[Fraction],
-    negatives: Sequence[Fraction],
-) -> Calibration:
-    """The calibration from raw distances: question to relevant block, to a block of another document, to a negative.
-
-    `first` holds, question by question, the distance of every wording to the first relevant block.
-    """
-    r90 = round(percentile(sorted(relevant), 90), PLACES)
-    n10 = round(percentile(sorted(unrelated), 10), PLACES)
-    mapped = [[scaled(one, r90, n10) for one in some] for some in first] if r90 < n10 else first
-    return Calibration(
-        model=model,
-        weights=weights,
-        r90=r90,
-        n10=n10,
-        relevant_pairs=len(relevant),
-        unrelated_pairs=len(unrelated),
-        perfect_raw=Spread.of([_mean(some) for some in first], percentile),
-        perfect=Spread.of([_mean(some) for some in mapped], percentile),
-        auc=auc([float(one) for one in relevant], [float(one) for one in negatives]),
-    )
-
-
-def _mean(values: Sequence[Fraction]) -> Fraction:
-    return sum(values, Fraction(0)) / len(values)

@@ -19,7 +19,7 @@ from ragworthy.gold import lint_structured as rules
 from ragworthy.gold.commands import Linted, sound_questions, structured_questions, unreadable
 from ragworthy.load.definition import bundled, load_definition
 from ragworthy.load.questions import open_questions, question_lines, read_subset
-from ragworthy.load.sources import FileSource
+from ragworthy.load.sources import FileSource, Source
 from ragworthy.metrics.definition import ABSENT, Definition
 from ragworthy.metrics.facts.expected import expected_value, problem_of
 from ragworthy.names import SUBSET_SCHEMA
@@ -132,18 +132,24 @@ class Written(NamedTuple):
     parent_sha256: str
 
 
-def subset(path: Path, out: Path, *, size: int, seed: int, definition: Path | None) -> Written:
-    """Draw a subset of a question file, evenly over the strata of its definition, and write it."""
-    fields = definition_of(definition)
-    source = open_questions("gold", path)
+def scorable(source: Source, definition: Definition) -> list[rules.Question]:
+    """The questions of a set; one that no answer could be scored against is refused."""
     questions = sound_questions(source)
     problems = []
     for one in questions:
-        if found := problem_of(one.gold, fields):
+        if found := problem_of(one.gold, definition):
             code, field, message = found
             problems.append(Problem(code, message, f"{source.given}:{one.line}", field))
     if problems:
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
+    return questions
+
+
+def subset(path: Path, out: Path, *, size: int, seed: int, definition: Path | None) -> Written:
+    """Draw a subset of a question file, evenly over the strata of its definition, and write it."""
+    fields = definition_of(definition)
+    source = open_questions("gold", path)
+    questions = scorable(source, fields)
     candidates = [Candidate(one.qid, one.text, _labels(one, fields), place) for place, one in enumerate(questions)]
     if out.exists():
         _check_subset(out)

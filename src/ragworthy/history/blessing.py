@@ -10,8 +10,9 @@ from ragworthy.history.entries import Run
 from ragworthy.history.taken import exact_of, was_checked
 from ragworthy.history.unjudged import accepted, unjudged
 from ragworthy.metrics.registry import all_metrics
+from ragworthy.proving import too_many
 from ragworthy.report.show import plural
-from ragworthy.rows import Rows
+from ragworthy.rows import GONE, Rows
 
 if TYPE_CHECKING:
     from ragworthy.history.store import Store
@@ -32,10 +33,19 @@ class Ground(NamedTuple):
     """What is accepted besides, where the run was INVALID for want of a baseline."""
 
 
-def ground(store: "Store", run: Run, *, single: bool) -> Ground:
-    """Whether a run may be blessed, and what is known of it; refuses what no baseline can be."""
+def ground(store: "Store", run: Run, *, single: bool, errors: bool = False) -> Ground:
+    """Whether a run may be blessed, and what is known of it; refuses what no baseline can be, and without `errors` one
+    with many of these.
+    """
     report = store.report(run.id)
     _check(run, report, store)
+    failed = _errors(report)
+    if not errors and any(too_many(*gone) for gone in failed.values()):
+        message = (
+            f"expected a run without errors, got one in which {_ended(failed)}: they count as wrong, and hide what "
+            "later runs lose. Ask them again (ragworthy run --resume --retry-errors), or give --errors to bless it"
+        )
+        raise usage_error(message, code="RW-H17")
     alike = [one for one in store.runs(gold=run.gold_sha256, commit=run.commit) if _same(store, one, run)]
     times = len(alike) + sum(_repeats(store, one) - 1 for one in alike)
     if times < ENOUGH and not single:
@@ -47,13 +57,27 @@ def ground(store: "Store", run: Run, *, single: bool) -> Ground:
         raise usage_error(message, code="RW-H09")
     settings = {suite: body["settings"] for suite, body in report["suites"].items()}
     flips = flip_rates(store, alike)
-    warnings = _warnings(run, _best(store, run, alike, report), len(alike))
+    hidden = (f"{_ended(failed)}: they count as wrong, and hide what later runs lose of them",) if failed else ()
+    warnings = (*hidden, *_warnings(run, _best(store, run, alike, report), len(alike)))
     told = {
         name: counted(*both)
         for name, both in flips.items()
         if all(was_checked(name, one) for suite, one in settings.items() if name.startswith(f"{suite}."))
     }
     return Ground(tuple(one.id for one in alike), told, warnings, accepted(report))
+
+
+def _errors(report: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """By suite how many questions ended in an error, and of how many; nothing for suites without any."""
+    labels = {suite: body["labels"] for suite, body in report["suites"].items()}
+    found = {suite: (sum(one.get(name, 0) for name in GONE), sum(one.values())) for suite, one in labels.items()}
+    return {suite: gone for suite, gone in found.items() if gone[0]}
+
+
+def _ended(failed: Mapping[str, tuple[int, int]]) -> str:
+    """How many questions ended in errors, in words."""
+    told = [f"{gone:,} of {every:,} questions ({suite})" for suite, (gone, every) in failed.items()]
+    return f"{' and '.join(told)} ended in errors"
 
 
 def _check(run: Run, report: Mapping[str, Any], store: "Store") -> None:

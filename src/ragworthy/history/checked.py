@@ -10,31 +10,44 @@ from sqlalchemy import Connection, select
 
 from ragworthy.history import tables as t
 from ragworthy.history.entries import Attempt, Link, Summary, broken_attempts, link_hash, sha256
+from ragworthy.history.lines import Written, differences, strangers
 from ragworthy.history.taken import summaries_hash, unpacked
 from ragworthy.rows import UnreadableError, decoded
 
 
-def problems(connection: Connection, heads: Sequence[str] = ()) -> list[str]:
-    """Everything that is wrong, in the order of the ledger."""
+def problems(connection: Connection, written: Sequence[Written] = ()) -> list[str]:
+    """Everything that is wrong, in the order of the ledger; then where files of lines say otherwise."""
     links = [Link(*one) for one in connection.execute(select(t.LEDGER).order_by(t.LEDGER.c.number))]
     known = {one.hash for one in links}
     found = list(_chain(links))
-    found += [f"ledger: expected the entry {head[:12]} that was written down elsewhere, got none" for head in heads
-              if head not in known]  # fmt: skip
-    said = [(one, json.loads(one.body)) for one in links if link_hash(*one[:4]) == one.hash]  # others are named above
+    said = _said(links)  # others are named above
+    heads = [head for one in written for head in one.of(said).heads if head not in known]
+    found += [f"ledger: expected the entry {head[:12]} that was written down elsewhere, got none" for head in heads]
     return [
         *found,
         *_runs(connection, said, {one.id: one for one in connection.execute(select(t.RUNS))}),
         *_attempts(connection, said),
         *_blessings(connection, said),
         *_signatures(connection, said),
+        *(told for one in written for told in differences(connection, said, one)),
     ]
+
+
+def foreign(connection: Connection, written: Sequence[Written]) -> list[str]:
+    """The lines of files that other stores wrote, counted."""
+    said = _said([Link(*one) for one in connection.execute(select(t.LEDGER).order_by(t.LEDGER.c.number))])
+    return [told for one in written for told in strangers(said, one)]
+
+
+def _said(links: Sequence[Link]) -> "Said":
+    """Entries that are what their hash covers, read."""
+    return [(one, json.loads(one.body)) for one in links if link_hash(*one[:4]) == one.hash]
 
 
 def blessed_problems(connection: Connection, run: str) -> list[str]:
     """What is wrong with the ledger, with any blessing, or with one run."""
     links = [Link(*one) for one in connection.execute(select(t.LEDGER).order_by(t.LEDGER.c.number))]
-    said = [(one, json.loads(one.body)) for one in links if link_hash(*one[:4]) == one.hash]
+    said = _said(links)
     mine = [(entry, body) for entry, body in said if run in (body.get("run"), *body.get("runs", ()))]
     rows = connection.execute(select(t.RUNS).where(t.RUNS.c.id == run))
     return [*_chain(links), *_blessings(connection, said), *_runs(connection, mine, {one.id: one for one in rows})]

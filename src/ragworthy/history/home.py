@@ -132,14 +132,23 @@ def _store_of(home: Home, given: str | None) -> "Store | None":
     return None if place.path is not None and not place.path.exists() else open_store(place, create=False)
 
 
+def check_replaced(path: Path, folder: Path) -> None:
+    """Refuse to replace what is no baseline of ours. Whatever stands in `.ragworthy/baselines` itself is a copy of the
+    store; what a link leads to may be somebody's.
+    """
+    check_inside(path, folder, "the baseline")
+    copy = path.resolve() == blessed_path(folder.resolve(), path.stem)
+    check_ours(path, lambda start: copy or REPORT_SCHEMA.encode() in start)
+
+
 def _written(store: "Store", run: str, name: str, home: Home) -> Path:
     """The report of a run as a file beside the policy; refused where the store was changed behind its ledger."""
     if wrong := store.check_blessed(run):
         raise data_error("RW-R07", wrong[0], where=str(store.place))
     path = blessed_path(home.folder, name.removeprefix(COMMIT))
-    data = as_baseline(store, run, store.baseline(name))
-    check_inside(path, home.folder, "the baseline")
-    check_ours(path, lambda start: REPORT_SCHEMA.encode() in start)
+    blessed = store.baseline(name) or next((one for one in store.blessings()[::-1] if one.run == run), None)
+    data = as_baseline(store, run, blessed)
+    check_replaced(path, home.folder)
     if not path.is_file() or path.read_bytes() != data:
         write_whole(path, data)
     return path

@@ -3,17 +3,19 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from ragworthy.errors import data_error
-from ragworthy.files import check_inside, check_ours, read_text, write_whole
+from ragworthy.comparison.likeness import told_of
+from ragworthy.files import check_inside, check_ours, write_whole
+from ragworthy.history.sealing import HEAD, PREVIOUS, STORE
 from ragworthy.history.taken import gold_of
 from ragworthy.names import REPORT_SCHEMA
 from ragworthy.safe import json_text
 
 if TYPE_CHECKING:
-    from ragworthy.history.store import Added
+    from ragworthy.history.store import Added, Store
 
 LAST, REPORT, LINES = "last_report.json", "report.md", "history.jsonl"
 """The last run for programs, the last run for people, and every run, one line each."""
@@ -36,8 +38,17 @@ def eval_files(policy: Path, folder: str) -> list[Path]:
     paths = [home / name for name in (LAST, REPORT, LINES)]
     for path, mark in zip(paths, (REPORT_SCHEMA.encode(), b"Ragworthy: ", b'"run":'), strict=True):
         check_inside(path, policy.parent, "the folder of the last report")
-        check_ours(path, lambda data, mark=mark: not data or mark in data)  # type: ignore[misc]
+        check_ours(path, partial(_is_ours, mark))
     return paths
+
+
+def _is_ours(mark: bytes, data: bytes) -> bool:
+    return not data or mark in data
+
+
+def line_place(folder: str) -> str:
+    """How the ledger names the file that got a line, from the folder of the policy on."""
+    return PurePosixPath(folder, LINES).as_posix()
 
 
 def write_eval(
@@ -53,8 +64,8 @@ def write_eval(
         append(lines, entry)
 
 
-def entry_of(report: Mapping[str, Any], added: "Added", at: str, head: str) -> dict[str, Any]:
-    """The line of a run. `head` is the hash of the ledger by then: with it, what is removed later is found."""
+def entry_of(report: Mapping[str, Any], added: "Added", at: str, previous: str | None) -> dict[str, Any]:
+    """The line of a run, as far as it is known when the run is kept; `previous` is the hash of the line before it."""
     attempt = added.attempt
     numbers = {
         name: {key: one.get(key) for key in ("num", "den", "value")}
@@ -65,6 +76,7 @@ def entry_of(report: Mapping[str, Any], added: "Added", at: str, head: str) -> d
         "run": added.run,
         "at": at,
         "commit": attempt.commit or None,
+        "made": {suite: told for suite, body in report["suites"].items() if (told := told_of(body))},
         "gold_sha256": gold_of(report) or None,
         "gates_sha256": report["provenance"].get("policy", {}).get("sha256"),
         "verdict": report["verdict"],
@@ -72,8 +84,25 @@ def entry_of(report: Mapping[str, Any], added: "Added", at: str, head: str) -> d
         "attempt": attempt.number,
         "baseline": None,
         "metrics": numbers,
-        "head": head,
+        PREVIOUS: previous,
     }
+
+
+def blessing_of(run: str, at: str, told: Mapping[str, str], previous: str | None) -> dict[str, Any]:
+    """The line of a blessing."""
+    return {
+        "run": run,
+        "at": at,
+        "baseline": told["name"],
+        "by": told["by"],
+        "reason": told["reason"],
+        PREVIOUS: previous,
+    }
+
+
+def with_ledger(entry: Mapping[str, Any], store: "Store") -> dict[str, Any]:
+    """A line with the hashes of the ledger by then, the first and the last: with them, what is removed is found."""
+    return {**entry, STORE: store.root(), HEAD: store.head()}
 
 
 def append(path: Path, entry: Mapping[str, Any]) -> None:
@@ -90,18 +119,3 @@ def append(path: Path, entry: Mapping[str, Any]) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def heads_in(path: Path) -> list[str]:
-    """The hashes of the ledger that were written down in a history.jsonl; a line that was cut off has none."""
-    found = []
-    for nth, line in enumerate(read_text(path).splitlines(), 1):
-        try:
-            entry = json.loads(line) if line.strip() else {}
-        except ValueError:
-            continue
-        if not isinstance(entry, dict):
-            raise data_error("RW-H12", "expected a line of a run, got another", where=f"{path}:{nth}")
-        if isinstance(entry.get("head"), str):
-            found.append(entry["head"])
-    return found

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ragworthy.differences import ALONE, PLAIN, words_of
+from ragworthy.differences import ALONE, PLAIN
 from ragworthy.history.pooled import parts
 from ragworthy.history.proof import Look
 from ragworthy.metrics.fold import percent_of
+from ragworthy.metrics.of_runs import said_of
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.paired.family import e_holm
 from ragworthy.rows import Rows
@@ -43,7 +44,7 @@ def over_time(runs: Sequence[Rows], metrics: Sequence[str]) -> dict[str, Look]:
     found: dict[str, tuple[_Bets, int, int]] = {}
     for name in metrics:
         metric = known.get(name.partition("@")[0])
-        columns = None if metric is None or not _single(metric) else _columns(runs, name)
+        columns = None if metric is None or not _single(metric) else _columns(runs, name, metric)
         if metric is None or columns is None:
             continue
         losses = _losses(columns, 1 if metric.better == "higher" else -1, plain=metric.kind in PLAIN)
@@ -82,9 +83,9 @@ def _clusters(runs: Sequence[Rows]) -> list[str]:
     return [runs[-1].clusters[nths[-1]] for nths in _shared(runs)]
 
 
-def _columns(runs: Sequence[Rows], name: str) -> list[list[tuple[Any, Any]]] | None:
+def _columns(runs: Sequence[Rows], name: str, metric: Metric) -> list[list[tuple[Any, Any]]] | None:
     """Part and whole of every shared question in every run; None where a run does not have the metric."""
-    words = [words_of(one, name) for one in runs]
+    words = [said_of(one, name, metric) for one in runs]
     there = [one for one in words if one is not None]
     if len(there) < len(words):
         return None

@@ -3,30 +3,21 @@
 from pathlib import Path
 from typing import Any
 
-from ragworthy.errors import missing_extra, usage_error
+from ragworthy.errors import usage_error
 from ragworthy.history.trend import Trend
 from ragworthy.metrics.registry import all_metrics
+from ragworthy.report import picture
 from ragworthy.text import clip, visible
 
-MOST = 8
+MOST = len(picture.COLOURS)
 """So many lines can be told apart."""
-_VEGALITE = "5.17"
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C564B")
 
 
 def drawn(found: Trend, suffix: str) -> bytes:
     """The picture of a trend, as SVG or PNG."""
-    if suffix.lower() not in (".png", ".svg"):
+    if suffix.lower() not in picture.SUFFIXES:
         raise usage_error(f"--plot: expected a .png or .svg file, got {suffix or 'no suffix'}")
-    chart = spec(found)
-    try:
-        import vl_convert
-    except ImportError:
-        raise missing_extra("vl-convert-python", "plot", "drawing") from None
-    if suffix.lower() == ".svg":
-        picture: str = vl_convert.vegalite_to_svg(chart, vl_version=_VEGALITE)
-        return picture.encode()
-    return bytes(vl_convert.vegalite_to_png(chart, vl_version=_VEGALITE, scale=2.0))
+    return picture.drawn(spec(found), suffix)
 
 
 def spec(found: Trend) -> dict[str, Any]:
@@ -45,14 +36,14 @@ def spec(found: Trend) -> dict[str, Any]:
     ]
     order = [line.metric for line in lines]
     colour = {"field": "metric", "type": "nominal", "sort": order, "title": None,
-              "scale": {"domain": order, "range": list(_COLOURS[: len(order)])}}  # fmt: skip
+              "scale": {"domain": order, "range": list(picture.COLOURS[: len(order)])}}  # fmt: skip
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "title": {"text": f"{found.suite} over {len(found.reports)} {found.noun}s", "anchor": "start"},
         "width": 640,
         "height": 320,
         "background": "white",
-        "config": {"font": "DejaVu Sans, Verdana, sans-serif", "view": {"stroke": "#bbbbbb"}},
+        "config": {"font": picture.FONT, "view": {"stroke": "#bbbbbb"}},
         "data": {"values": values},
         "mark": {"type": "line", "point": True},
         "encoding": {

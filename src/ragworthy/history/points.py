@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.comparison import likeness
@@ -33,6 +34,8 @@ class Point(NamedTuple):
     rows: Callable[[], Rows | None]
     at: str = ""
     commit: str = ""
+    told: Mapping[str, Any] = MappingProxyType({})
+    """How its traces were made."""
 
 
 def from_reports(paths: Sequence[Path], suite: str | None) -> tuple[str, list[Point]]:
@@ -59,6 +62,7 @@ def _of_report(path: Path, suite: str) -> Point:
         loads=_loads(body.slices),
         metrics={name: number.exact for name, number in body.metrics.items()},
         rows=lambda: one.rows,
+        told=one.made.told,
     )
 
 
@@ -83,6 +87,7 @@ def _of_run(store: "Store", run: Run, suite: str) -> Point:
         rows=lambda: store.rows(run.id, suite),
         at=run.created_at,
         commit=run.commit,
+        told=likeness.told_of(body),
     )
 
 
@@ -95,13 +100,14 @@ def unlike(one: Point, first: Point) -> list[str]:
     reasons = [reason.what for reason in likeness.unlike(_made(first), _made(one))]
     labels = f" ({first.label or 'no label'} → {one.label or 'no label'})" if one.label or first.label else ""
     said = {"gold": f"another gold set{labels}", "loads": "other loads", "profile": "another profile"}
+    said |= {what: f"another {what}" for what in likeness.HELD}
     moved = [what for what in reasons if what not in said]
     found = [text for what, text in said.items() if what in reasons]
     return [*found, *([f"another setting of {', '.join(moved)}"] if moved else [])]
 
 
 def _made(point: Point) -> likeness.Made:
-    return likeness.Made(point.gold, point.profile, point.settings, loads=point.loads)
+    return likeness.Made(point.gold, point.profile, point.settings, loads=point.loads, told=point.told)
 
 
 class Break(NamedTuple):

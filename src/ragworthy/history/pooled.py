@@ -36,7 +36,7 @@ def _one(runs: Sequence[Rows], times: int) -> Rows:
         tuple(first.clusters[nth] for nth in mine),
         tuple(first.labels[nth] for nth in mine),
         tuple(first.causes[nth] for nth in mine),
-        tuple(sum(one.runs[nth] for one, nth in zip(runs, nths, strict=True)) for nths in at),
+        tuple(times * sum(one.runs[nth] for one, nth in zip(runs, nths, strict=True)) for nths in at),
         tuple(first.slices[nth] for nth in mine),
         {name: tuple(_added([one.words[name] for one in runs], nths, times) for nths in at) for name in names},
         {f"{RUNS} {name}": _single(runs, name, at) for name in tails},

@@ -10,11 +10,11 @@ from ragworthy.differences import PLAIN, Difference, difference, pair
 from ragworthy.errors import data_error, usage_error
 from ragworthy.history.points import Point
 from ragworthy.history.pooled import parts, pooled, rate
+from ragworthy.loss_tests import prove
 from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.paired.exact import evalue
 from ragworthy.paired.family import e_holm
-from ragworthy.proofs import prove
 from ragworthy.proving import Proving
 from ragworthy.rows import Rows
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, delete, insert, select
 from ragworthy.errors import data_error
 from ragworthy.history import engine as database
 from ragworthy.history import tables as t
-from ragworthy.history.checked import blessed_problems, problems
+from ragworthy.history.checked import blessed_problems, foreign, problems
 from ragworthy.history.commit import spelled
 from ragworthy.history.entries import (
     LEAST,
@@ -26,6 +26,7 @@ from ragworthy.history.entries import (
     next_attempt,
     sha256,
 )
+from ragworthy.history.lines import Written
 from ragworthy.history.places import Place, place_of
 from ragworthy.history.taken import Taken, gold_of, golds_of, packed, take, together, unpacked
 from ragworthy.history.tries import attempts_on, tried
@@ -58,9 +59,18 @@ class Store:
     # writing
 
     def add(
-        self, report: Mapping[str, Any], *, commit: str = "", receipt: bytes | None = None, at: str | None = None
+        self,
+        report: Mapping[str, Any],
+        *,
+        commit: str = "",
+        receipt: bytes | None = None,
+        at: str | None = None,
+        line: str = "",
+        seal: Callable[[Added], str] | None = None,
     ) -> Added:
-        """Keep a run. When this returns, it is there to stay; the same run again changes nothing."""
+        """Keep a run. When this returns, it is there to stay; the same run again changes nothing. `line` names the file
+        that gets a line of it, where one does, and `seal` the hash of that line.
+        """
         taken = take(report, commit=spelled(commit), where="report")
         with database.explained(self.place), database.writing(self.engine) as connection:
             groups = tried(connection, taken.gold_sha256, taken.golds, taken.commit)
@@ -77,14 +87,22 @@ class Store:
                 verdict=taken.verdict,
                 run=taken.id,
             )
-            self._insert(connection, taken, (attempt, known is None), receipt, at or self.now())
-        return Added(taken.id, attempt, new=True)
+            added = Added(taken.id, attempt, new=True)
+            made = {"at": at or self.now(), **({"line": line} if line else {})}
+            made |= {"said": seal(added)} if seal is not None else {}
+            self._insert(connection, taken, (attempt, known is None), receipt, made)
+        return added
 
     def _insert(
-        self, connection: Connection, taken: Taken, tried: tuple[Attempt, bool], receipt: bytes | None, at: str
+        self,
+        connection: Connection,
+        taken: Taken,
+        tried: tuple[Attempt, bool],
+        receipt: bytes | None,
+        made_at: Mapping[str, str],
     ) -> None:
-        attempt, first = tried
-        body = taken.facts() | {"at": at, "attempt": attempt.hash, "receipt": sha256(receipt) if receipt else None}
+        (attempt, first), at = tried, made_at["at"]
+        body = taken.facts() | {**made_at, "attempt": attempt.hash, "receipt": sha256(receipt) if receipt else None}
         signed = [Signature(taken.id, "gold", name, lock, at) for name, lock in taken.signers]
         made = _append(connection, "run", body | {"signed": [list(one) for one in signed]})
         run = Run(
@@ -118,15 +136,28 @@ class Store:
             self._late_receipt(connection, run, receipt)
 
     def bless(
-        self, run: str, *, name: str, by: str, reason: str, runs: Sequence[str] = (), flips: Mapping[str, str] = {}
+        self,
+        run: str,
+        *,
+        name: str,
+        by: str,
+        reason: str,
+        runs: Sequence[str] = (),
+        flips: Mapping[str, str] = {},
+        line: str = "",
+        seal: Callable[[str], str] | None = None,
     ) -> Blessing:
-        """Make a run the baseline of a name."""
+        """Make a run the baseline of a name. `line` names the file that gets a line of it, where one does, and `seal`
+        the hash of that line by its time.
+        """
         at = self.now()
         with database.explained(self.place), database.writing(self.engine) as connection:
             before = _blessed(connection, name)
             previous = before.run if before is not None else None
             made = Blessing(0, name, run, by, reason, at, previous, tuple(runs), dict(flips))
-            number = _append(connection, "bless", made._asdict() | {"number": None}).number
+            told = made._asdict() | {"number": None} | ({"line": line} if line else {})
+            told |= {"said": seal(at)} if seal is not None else {}
+            number = _append(connection, "bless", told).number
             values = made._asdict() | {"number": number, "runs": json.dumps(runs), "flips": _sorted(flips)}
             connection.execute(insert(t.BASELINES).values(blessed_by=values.pop("by"), **values))
             _sign(connection, number, [Signature(run, "blessing", by, reason, at)])
@@ -245,18 +276,29 @@ class Store:
         asked = select(s.run, s.what, s.signed_by, s.reason, s.at).where(s.run == run).order_by(s.number, s.nth)
         return self._each(asked, lambda one: Signature(*one))
 
+    def root(self) -> str:
+        """The hash of the first entry of the ledger, by which a store is known; empty where nothing was kept."""
+        first = select(t.LEDGER.c.hash).order_by(t.LEDGER.c.number).limit(1)
+        with database.explained(self.place), database.reading(self.engine) as connection:
+            return str(connection.scalar(first) or "")
+
     def head(self) -> str:
         """The hash of the last entry of the ledger; empty for a new store."""
         with database.explained(self.place), database.reading(self.engine) as connection:
             return _last(connection)[1]
 
-    def check(self, heads: Sequence[str] = ()) -> list[str]:
+    def check(self, written: Sequence[Written] = ()) -> list[str]:
         """What is wrong with the store: rows that were changed, attempts that were removed, blessings that were moved.
 
-        `heads` are hashes of the ledger that were written down elsewhere: each of them must be in it.
+        `written` are lines that were written down elsewhere: the ledger must say what they do.
         """
         with database.explained(self.place), database.reading(self.engine) as connection:
-            return problems(connection, heads)
+            return problems(connection, written)
+
+    def strangers(self, written: Sequence[Written]) -> list[str]:
+        """The lines of files that other stores wrote, counted: of these the ledger says nothing."""
+        with database.explained(self.place), database.reading(self.engine) as connection:
+            return foreign(connection, written)
 
     def check_blessed(self, run: str) -> list[str]:
         """What is wrong with the blessings, or with a run that is to be compared with; the rest is not looked at."""

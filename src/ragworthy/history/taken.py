@@ -149,8 +149,13 @@ def golds_of(report: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def label_of(report: Mapping[str, Any]) -> str | None:
-    """The version of the gold set as its lock calls it; of several sets all that have one."""
-    labels = [lock["label"] for lock in _locks(report.get("provenance", {})) if lock.get("label")]
+    """The version of the gold set as its lock calls it; of several sets all that have one. A set that is not the frozen
+    one has none, whatever the lock beside it is called.
+    """
+    told = report.get("provenance", {})
+    sound = [suite for suite, body in report["suites"].items() if body.get("frozen") not in ("broken", "unfrozen")]
+    locks = [told.get(f"lock.{suite}") or told.get("lock") for suite in sound]
+    labels = [lock["label"] for lock in locks if isinstance(lock, dict) and lock.get("label")]
     return " + ".join(dict.fromkeys(labels)) or None
 
 
@@ -160,7 +165,10 @@ def _locks(provenance: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _index_of(report: Mapping[str, Any]) -> str | None:
-    """The hash of the index or the chunks that were searched, where the report names some."""
+    """The index that was searched by its own hash; else the hash of the index or the chunks that the report names."""
+    made = (body.get("provenance") or {} for body in report["suites"].values())
+    if named := next((str(one["index_hash"]) for one in made if one.get("index_hash")), None):
+        return named
     found = (one for body in report["suites"].values() for one in body["inputs"] if one["role"] == "corpus")
     return next((str(one["sha256"]) for one in found), None)
 

@@ -1,16 +1,19 @@
 """How far numbers move over several runs: from window to window in time, or when the same thing is run again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ragworthy.comparison.likeness import ALIKE, changes
 from ragworthy.errors import data_error
 from ragworthy.history.drift import HELD, drift, rerun
 from ragworthy.history.points import Break, Point, from_reports, from_store, last_line, unlike
 from ragworthy.history.taken import was_checked
-from ragworthy.metrics.registry import all_metrics
+from ragworthy.metrics.registry import all_metrics, meant
+from ragworthy.names import DEFAULT_K
 from ragworthy.report import show
+from ragworthy.report.show import plural
 from ragworthy.safe import terminal
 
 if TYPE_CHECKING:
@@ -69,6 +72,8 @@ class Trend(NamedTuple):
     pooled: int = 0
     """Where none is blessed: so many runs before it, all of them together."""
     repeated: bool = False
+    advice: str = ""
+    """What to do, where the same thing was run again and was made in another way."""
 
     @property
     def alerts(self) -> int:
@@ -89,7 +94,19 @@ def trend(paths: Sequence[Path], *, suite: str | None = None, repeated: bool = F
     chosen, points = from_reports(paths, suite)
     reasons = _unlike(points)
     names = tuple(one.name for one in points)
-    return Trend(chosen, names, () if reasons else tuple(_lines(points, repeated)), reasons, repeated=repeated)
+    lines = () if reasons else tuple(_lines(points, repeated))
+    advice = _otherwise(points, lines) if repeated else ""
+    return Trend(chosen, names, lines, reasons, repeated=repeated, advice=advice)
+
+
+def _otherwise(points: Sequence[Point], lines: Sequence[Line]) -> str:
+    """Why the same thing may give other numbers: it was not made in the same way. Nothing where numbers are the same,
+    where the commits differ, or where nothing else is known to.
+    """
+    changed = dict.fromkeys(key for one in points[1:] for key, *_ in changes(points[0].told, one.told))
+    if not changed or "commit" in changed or (lines and all(len({*line.values}) == 1 for line in lines)):
+        return ""
+    return f"the runs differ in {', '.join(changed)}: {ALIKE}"
 
 
 def _unlike(points: Sequence[Point]) -> tuple[str, ...]:
@@ -109,11 +126,16 @@ def kept_trend(
         raise data_error("RW-H15", "expected two runs or more, got none", where=str(store.place))
     chosen = suite or runs[-1].suites[0]
     runs = [one for one in runs if chosen in one.suites]
+    every = len(runs)
     if repeated:  # the same thing: one commit and one gold set
         runs = [one for one in runs if (one.commit, one.gold_sha256) == (runs[-1].commit, runs[-1].gold_sha256)]
-    line, breaks, invalid = last_line(from_store(store, runs[-(last or MOST) :], chosen))
+    points = from_store(store, runs[-(last or MOST) :], chosen)
+    line, breaks, invalid = last_line(points)
     if len(line) < 2:
         why = f": {breaks[-1].why}" if breaks else ""
+        if every > len(runs):
+            others = plural(every - len(runs), "other is", "others are")
+            why += f": --repeated takes the runs of the last one's commit and gold set, and {others} of another"
         message = f"expected two runs or more that can be compared, got {len(line)}{why}"
         raise data_error("RW-H15", message, where=str(store.place))
     blessed = store.baseline(name)
@@ -131,6 +153,7 @@ def kept_trend(
         against="" if repeated or at is None else line[at].name,
         pooled=pooled,
         repeated=repeated,
+        advice=_otherwise(points, () if breaks else lines) if repeated else "",
     )
 
 
@@ -145,20 +168,30 @@ def _tested(lines: Sequence[Line], points: Sequence[Point], at: int | None) -> t
     if at is not None:
         old, new = points[at].rows(), points[-1].rows()
         looks = {} if old is None or new is None else looked(old, new, names, len(points) - 1 - at)
-        return [_with_look(line, looks.get(line.metric)) for line in lines], 0
+        return [_with_look(line, looks.get(line.metric), _one_look) for line in lines], 0
     rows = [rows for one in points if (rows := one.rows()) is not None]
     if len(rows) < 2 or points[-1].rows() is None:
         return list(lines), 0
     looks = over_time(rows, names)
-    return [_with_look(line, looks.get(line.metric)) for line in lines], len(rows) - 1
+    return [_with_look(line, looks.get(line.metric), _all_looks) for line in lines], len(rows) - 1
 
 
-def _with_look(line: Line, look: "Look | None") -> Line:
+def _with_look(line: Line, look: "Look | None", said: "Callable[[Look], str]") -> Line:
     if look is None or not look.proven:
         return line._replace(look=look)
-    proof = f"e-value {_short(look.adjusted)} (20 proves it)"
-    said = f"{TESTED}: worse, proven: {look.worse} worse, {look.better} better, {proof}"
-    return line._replace(look=look, alerts=(*line.alerts, said))
+    return line._replace(look=look, alerts=(*line.alerts, f"{TESTED}: worse, proven: {said(look)}"))
+
+
+def _one_look(look: "Look") -> str:
+    """The last run held against one: counts and proof are of the same look."""
+    return f"{look.worse} worse, {look.better} better, e-value {_short(look.adjusted)} (20 proves it)"
+
+
+def _all_looks(look: "Look") -> str:
+    """The last run held against all before it: the proof is of all looks, the counts are of the last one alone."""
+    looks = f" over {look.looks} looks" if look.looks > 1 else ""
+    last = f"last run: {look.worse} worse, {look.better} better than mostly before"
+    return f"e-value {_short(look.adjusted)}{looks} (20 proves it); {last}"
 
 
 def _short(value: float) -> str:
@@ -194,7 +227,10 @@ def _checked(points: Sequence[Point], name: str) -> bool:
 
 def only(found: Trend, metrics: Sequence[str]) -> Trend:
     """The lines of some metrics."""
-    missing = [name for name in metrics if name not in {line.metric for line in found.lines}]
+    there = {line.metric for line in found.lines}
+    named = {name: [one.id for one in meant(name, default_k=DEFAULT_K, suite=found.suite)] for name in metrics}
+    metrics = [name if name in there else next((one for one in named[name] if one in there), name) for name in metrics]
+    missing = [name for name in metrics if name not in there]
     if missing and not found.unlike:
         raise data_error("RW-H14", f"expected a metric of {found.suite}, got {missing[0]}")
     return found._replace(lines=tuple(line for line in found.lines if not metrics or line.metric in metrics))
@@ -209,6 +245,8 @@ def as_json(found: Trend) -> dict[str, Any]:
         "unlike": list(found.unlike),
         "metrics": {line.metric: _line_json(line) for line in found.lines},
     }
+    if found.repeated:
+        body["advice"] = found.advice or None
     if found.noun == "run":
         kept = {"times": list(found.times), "breaks": [one._asdict() for one in found.breaks]}
         body |= kept | {"invalid": found.invalid, "against": found.against or None, "pooled": found.pooled}
@@ -236,11 +274,13 @@ def _told(found: Trend) -> list[str]:
     ends = f"{found.reports[0]} … {found.reports[-1]}"
     lines = [f"{found.suite}: {show.plural(len(found.reports), found.noun)}, {ends}"]
     if found.unlike:
-        return [*lines, "not comparable", *(f"  {reason}" for reason in found.unlike)]
+        reasons = [*found.unlike, *([found.advice] if found.advice else [])]
+        return [*lines, "not comparable", *(f"  {reason}" for reason in reasons)]
     lines += [f"  the line breaks before {one.before}: {one.why}" for one in found.breaks]
     were = "was" if found.invalid == 1 else "were"
     lines += [f"  left out: {show.plural(found.invalid, 'run')} that {were} INVALID"] if found.invalid else []
     lines += [f"  {REPEATED}"] if found.repeated else []
+    lines += [f"  {found.advice}"] if found.advice else []
     before = "the run before it" if found.pooled == 1 else f"the {found.pooled} runs before it together"
     against = f"{found.against} (blessed)" if found.against else before if found.pooled else ""
     lines += [f"  the last run is held against {against}, question by question"] if against else []

@@ -4,7 +4,8 @@ Whatever is read of an index was compared with its manifest before, and what is 
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +38,8 @@ class Corpus(NamedTuple):
     normaliser: str | None = None
     source: Source | None = None
     chunks: Sequence[Chunk] = ()
+    canonical: Callable[[str], bytes | None] | None = None
+    """The canonical text of a document, where it comes from an index."""
 
     @property
     def again(self) -> int:
@@ -125,6 +128,7 @@ def load_corpus(given: Any) -> Corpus:
             lengths=found.lengths | lengths,
             index_hash=manifest.index_hash,
             normaliser=manifest.text_preproc.normaliser,
+            canonical=lru_cache(maxsize=1)(lambda doc: index.canonical(doc) if doc in lengths else None),
         )
     source = open_source("corpus", given)
     corpus = _corpus(read_chunks(source), source.label, source.sha256())._replace(source=source)

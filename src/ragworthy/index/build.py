@@ -1,25 +1,26 @@
 """Documents to an index, an index checked, and the redirects between two of them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ragworthy.corpus import check as corpus_check
-from ragworthy.corpus.ingest import DEFAULT_LIMIT, ingest
+from ragworthy.corpus.assemble import revision
+from ragworthy.corpus.ingest import CHUNKER, DEFAULT_LIMIT, ingest
 from ragworthy.corpus.migration import migrate
 from ragworthy.corpus.model import Corpus, Note
 from ragworthy.corpus.normalise import NORMALISER
 from ragworthy.corpus.sources import read_documents
+from ragworthy.errors import DataError, Problem
 from ragworthy.index import check as index_check
 from ragworthy.index.embed import load
-from ragworthy.index.manifest import Manifest
+from ragworthy.index.fields import of_manifest
+from ragworthy.index.manifest import NAME, Manifest
 from ragworthy.index.store import Index, open_index
 from ragworthy.index.write import CanonicalText
 from ragworthy.index.write import build as write_index
 from ragworthy.metrics.facts.redirects import Table
 from ragworthy.records import Chunk
 
-CHUNKER = "ragworthy-blocks/1"
 NO_MODEL = "none"
 
 
@@ -68,14 +69,34 @@ class Fault(NamedTuple):
 def check(path: Path) -> tuple[Index, list[Fault]]:
     """Open an index, comparing every file with the manifest, and check every chunk."""
     index = open_index(path)
-    return index, list(_faults(index))
+    found = of_manifest(index.root) + _revisions(index)
+    try:
+        found += [finding.problem for finding in index_check.check(index)]
+    except DataError as error:  # a part that makes no sense with such a manifest: what differs was said already
+        named = {problem.field for problem in found}
+        found += [problem for problem in error.problems if not problem.field or problem.field not in named]
+    return index, [_fault(problem) for problem in found]
 
 
-def _faults(index: Index) -> Iterator[Fault]:
-    for finding in index_check.check(index):
-        problem = finding.problem
-        message = f"{problem.field}: {problem.message}" if problem.field else problem.message
-        yield Fault(problem.code, problem.where, message)
+def manifest_faults(path: Path) -> list[Fault]:
+    """What differs in the manifest of an index that cannot be opened because of it."""
+    return [_fault(problem) for problem in of_manifest(path)]
+
+
+def _fault(problem: Problem) -> Fault:
+    message = f"{problem.field}: {problem.message}" if problem.field else problem.message
+    return Fault(problem.code, problem.where, message)
+
+
+def _revisions(index: Index) -> list[Problem]:
+    """Documents whose revision is not that of their text."""
+    found = []
+    for nth, document in enumerate(index.manifest.documents):
+        rev = revision(index.canonical(document.doc_id).decode(errors="replace"))
+        if rev != document.rev:
+            message = f'expected "{rev}", which the text gives, got "{document.rev}"'
+            found.append(Problem("RW-I13", message, str(index.root / NAME), f"documents[{nth}].rev"))
+    return found
 
 
 def check_documents(docs: Path, index: Index) -> list[Fault]:
@@ -85,6 +106,11 @@ def check_documents(docs: Path, index: Index) -> list[Fault]:
     built = {chunk.name: (chunk.offsets, chunk.text) for chunk in index.chunks}
     other = [name for name in dict.fromkeys((*built, *again)) if built.get(name) != again.get(name)]
     faults = [Fault("re-ingest", name, "expected the chunk that the documents give now, got another") for name in other]
+    paths = {document.doc_id: document.path for document in corpus.documents}
+    for nth, one in enumerate(index.manifest.documents):
+        if (path := paths.get(one.doc_id, one.path)) != one.path:
+            message = f'documents[{nth}].path: expected "{path}", where the document lies, got "{one.path}"'
+            faults.append(Fault("RW-I13", str(index.root / NAME), message))
     return faults + [
         Fault(one.check, f"{one.doc_id} {one.where}".strip(), one.message) for one in corpus_check.check(corpus)
     ]

@@ -109,7 +109,7 @@ def _counts(index: "Index") -> list[Finding]:
         "vectors": (counts.vectors, vectors),
     }
     found = [
-        Finding(Problem("RW-I11", f"expected {said}, got {actual}", where, f"counts.{name}"))
+        Finding(Problem("RW-I11", f"expected {actual}, which the files have, got {said}", where, f"counts.{name}"))
         for name, (said, actual) in expected.items()
         if said != actual
     ]

@@ -34,8 +34,10 @@ class Embedder(Protocol):
         """One row for each text, of unit length; zeros for a text without tokens."""
 
 
-def load(name: str = DEFAULT_MODEL) -> Embedder:
-    """The model with this name: wordllama, minilm, or openai:MODEL@URL for an endpoint."""
+def load(name: str = DEFAULT_MODEL, besides: str = "") -> Embedder:
+    """The model with this name: wordllama, minilm, or openai:MODEL@URL for an endpoint; `besides` is what else could
+    have been named.
+    """
     if name == "wordllama":
         from ragworthy.index.models import Wordllama
 
@@ -48,7 +50,7 @@ def load(name: str = DEFAULT_MODEL) -> Embedder:
         from ragworthy.index.endpoint import Endpoint
 
         return Endpoint(found["model"], found["url"])
-    raise usage_error(f'expected a model (wordllama, minilm or openai:MODEL@URL), got "{shown(name)}"')
+    raise usage_error(f'expected a model ({besides}wordllama, minilm or openai:MODEL@URL), got "{shown(name)}"')
 
 
 def endpoint_url(name: str) -> str | None:

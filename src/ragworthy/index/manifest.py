@@ -201,16 +201,19 @@ def index_hash(
 
 def drift(a: Manifest, b: Manifest) -> list[str]:
     """Every field that must be the same in both and is not; a missing value differs from false, null and empty."""
-    left, right = msgspec.to_builtins(a), msgspec.to_builtins(b)
-    found = []
-    for field in COMPATIBILITY:
-        one, other = _shown(left, field), _shown(right, field)
-        if one != other:
-            found.append(f"{field}: {one} against {other}")
-    return found
+    right = shown(b)
+    found = ((field, one, right[field]) for field, one in shown(a).items())
+    return [f"{field}: {one} against {other}" for field, one, other in found if one != other]
 
 
-def _shown(manifest: dict[str, Any], field: str) -> str:
+def shown(manifest: Manifest) -> dict[str, str]:
+    """What must be the same in two indexes, as JSON; `missing` where a manifest does not say it."""
+    plain = msgspec.to_builtins(manifest)
+    return {field: field_shown(plain, field) for field in COMPATIBILITY}
+
+
+def field_shown(manifest: dict[str, Any], field: str) -> str:
+    """A field as JSON; `missing` where the manifest does not have it."""
     value: Any = manifest
     for key in field.split("."):
         if not isinstance(value, dict) or key not in value:

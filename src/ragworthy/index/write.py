@@ -18,6 +18,10 @@ from ragworthy.index.embed import Embedder
 from ragworthy.index.tokens import ANALYZER
 from ragworthy.records import Chunk
 
+UNICODE_NORM = "NFC"
+METRIC = "cosine"
+"""What every index is made with, where it has vectors."""
+
 
 class CanonicalText(NamedTuple):
     """A document as its chunks refer to it."""
@@ -56,7 +60,7 @@ def build(
     _check_replaceable(home, out)
     parts = _computed(chunks, documents, embedder, ann)
     chunked = mf.Chunker(version=chunker, limit=limit)
-    preproc = mf.TextPreproc(unicode_norm="NFC", lowercase=False, language=None, normaliser=normaliser)
+    preproc = mf.TextPreproc(unicode_norm=UNICODE_NORM, lowercase=False, language=None, normaliser=normaliser)
     try:
         with swap.replacing(home, lambda: _check_replaceable(home, out)) as folder:
             files = _write(folder, parts)
@@ -109,7 +113,7 @@ def _manifest(
     preproc: mf.TextPreproc,
     notes: Sequence[str],
 ) -> mf.Manifest:
-    metric = "cosine" if parts.embedding else None
+    metric = METRIC if parts.embedding else None
     written = _listed(folder)
     documents = [
         mf.Document(doc_id=one.doc_id, path=one.path, rev=one.rev, file=file, **msgspec.structs.asdict(written[file]))

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.comparison.likeness import Made
+from ragworthy.comparison.likeness import Made, Unlike, told_of
 from ragworthy.errors import DataError, data_error
 from ragworthy.files import read_text, sha256_of, shown_path
-from ragworthy.gates import Baseline
+from ragworthy.gates import Baseline, Gate
 from ragworthy.names import REPORT_SCHEMA
 from ragworthy.records import SchemaOnly, explained
-from ragworthy.rows import Rows, UnreadableError, decoded
+from ragworthy.rows import GONE, MOST, Rows, UnreadableError, decoded
 from ragworthy.stats import exact, ratio
 
 
@@ -25,6 +25,10 @@ class _Input(msgspec.Struct, frozen=True):
 _LARGEST = 10**18
 NO_ROWS = "it was written by an earlier version, which kept no rows"
 """Why an old report can be compared by its numbers alone."""
+WITHOUT = "it has no rows"
+"""What stands before why a report of this version has none."""
+UNNAMED = ("agreement",)
+"""Suites whose pairs may lack the ids that rows need, however few they are."""
 FIRST_ROWS = (0, 2)
 """The first version whose reports have rows."""
 
@@ -62,7 +66,16 @@ class _Suite(msgspec.Struct, frozen=True):
     metrics: dict[str, _Number]
     slices: dict[str, dict[str, _Number]]
     labels: dict[str, int] = {}
+    counts: dict[str, Any] = {}
     rows: Any = None
+    provenance: dict[str, Any] = {}
+    can_show: Any = None
+    """As old as rows are: a report that has it had these too."""
+
+    @property
+    def gone(self) -> tuple[int, int]:
+        """How many questions ended in an error, and of how many."""
+        return sum(self.labels.get(label, 0) for label in GONE), sum(self.labels.values())
 
 
 class _Gate(msgspec.Struct, frozen=True):
@@ -111,7 +124,8 @@ class Earlier(NamedTuple):
         gold = next((one.sha256 for one in suite.inputs if one.role == "gold"), None)
         loads = tuple(name for name in suite.slices if name.startswith("load="))
         verdict = "" if self.accepted else self.verdict
-        return Made(gold, suite.profile, suite.settings, suite.frozen, verdict, loads)
+        told = told_of({"provenance": suite.provenance, "settings": suite.settings})
+        return Made(gold, suite.profile, suite.settings, suite.frozen, verdict, loads, told)
 
 
 def suites_in(path: Path) -> list[str]:
@@ -154,21 +168,26 @@ def _rows(found: _Suite, path: Path, suite: str, version: str) -> tuple[Rows | N
 
     given = found.rows
     if given is None:
-        if not _before_rows(version):
+        if not _before_rows(version) or found.can_show is not None:
             raise changed(f"expected rows in a report of version {version or 'unknown'}, got none")
         return None, NO_ROWS
-    if isinstance(given, dict) and isinstance(why := given.get("none"), str):
-        return None, f"it has no rows ({why})"
-    try:
-        rows = decoded(given)
-    except UnreadableError as error:
-        raise changed(str(error)) from None
-    from ragworthy.load.following import Told, astray
+    from ragworthy.load.following import Told, astray, without_rows
 
-    if wrong := astray(suite, Told(found.metrics, found.slices, found.labels), rows):
-        told = f"got {wrong.got} where they say {wrong.rows}"
-        raise changed(f"expected numbers that follow from the rows, {told}", wrong.field)
-    return rows, ""
+    told = Told(found.metrics, found.slices, found.labels, found.counts)
+    if isinstance(given, dict) and isinstance(why := given.get("none"), str):
+        if suite not in UNNAMED and told.questions() <= MOST:
+            few = f"{told.questions():,}"
+            raise changed(f"expected rows, which reports of up to {MOST:,} questions have, got none of {few}")
+        rows, wrong = None, without_rows(suite, told)
+    else:
+        try:
+            rows, why = decoded(given), ""
+        except UnreadableError as error:
+            raise changed(str(error)) from None
+        wrong = astray(suite, told, rows)
+    if wrong is not None:
+        raise changed(str(wrong), wrong.field)
+    return rows, why and f"{WITHOUT} ({why})"
 
 
 def _before_rows(version: str) -> bool:
@@ -203,7 +222,7 @@ def _report(path: Path) -> _Report:
     return report
 
 
-def as_baseline(earlier: Earlier, unlike: str | None) -> Baseline:
+def as_baseline(earlier: Earlier, unlike: Unlike | None) -> Baseline:
     """The numbers of an earlier report as exact fractions."""
     groups: list[tuple[str | None, dict[str, _Number]]] = [(None, earlier.suite.metrics), *earlier.suite.slices.items()]
     values = {
@@ -212,5 +231,8 @@ def as_baseline(earlier: Earlier, unlike: str | None) -> Baseline:
         for name, number in metrics.items()
         if number.exact is not None
     }
-    thresholds = {(gate.metric, gate.op, gate.slice): gate.threshold for gate in earlier.gates}
-    return Baseline(values, thresholds, unlike, rows=earlier.rows, rowless=earlier.rowless, flips=earlier.flips)
+    strict = sorted(earlier.gates, key=lambda one: Gate(one.metric, one.op, one.threshold).strictness)
+    thresholds = {(gate.metric, gate.op, gate.slice): gate.threshold for gate in strict}  # of several the strictest
+    what, why = unlike or ("", None)
+    kept = Baseline(values, thresholds, why, rows=earlier.rows, rowless=earlier.rowless, flips=earlier.flips)
+    return kept._replace(apart=what, gone=earlier.suite.gone)

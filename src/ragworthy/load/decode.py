@@ -11,7 +11,7 @@ import msgspec
 
 from ragworthy.errors import Problem
 from ragworthy.load.evidence import wrong_evidence
-from ragworthy.load.payload import with_ids
+from ragworthy.load.payload import CITING, MARK, cited, with_ids
 from ragworthy.load.sources import BOM, Block, Source
 from ragworthy.records import (
     Answer,
@@ -63,6 +63,7 @@ class Decoder(Generic[Record]):
         self._one: Callable[[bytes], Record] = decoder.decode
         self._explain = explain or _EXPLAIN[kind]
         self._mend: Callable[[Any], Any] = _MEND.get(kind) or partial(msgspec.convert, type=kind)
+        self._plain: Callable[[Any], Any] = cited if kind in CITING else lambda one: one
         self.faults: list[Fault] = []
 
     def records(self, block: Block) -> list[Record]:
@@ -83,7 +84,9 @@ class Decoder(Generic[Record]):
             records = self._all(data)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return self._line_by_line(block)
-        return records if len(records) == lines else self._line_by_line(block)
+        if len(records) != lines:
+            return self._line_by_line(block)
+        return [*map(self._plain, records)] if MARK in data else records
 
     def _line_by_line(self, block: Block) -> list[Record]:
         records: list[Record] = []
@@ -103,7 +106,7 @@ class Decoder(Generic[Record]):
         """The record of one line; what is wrong with it goes to `faults`."""
         try:
             line.decode()
-            return self._one(line)
+            return self._plain(self._one(line)) if MARK in line else self._one(line)
         except UnicodeDecodeError as error:
             byte = line[error.start]
             message = f"expected UTF-8, got byte 0x{byte:02x} at column {error.start + 1}"

@@ -22,6 +22,7 @@ from ragworthy.load.encoding import likely_encoding
 from ragworthy.load.misnamed import as_told, command, fields_of, have, mapping, role_of
 from ragworthy.load.shapes import KINDS, Shape, held_by, kinds_of, own_file, shape_of
 from ragworthy.load.sources import BOM, FileSource, ParquetFile, Source
+from ragworthy.load.spread import spread
 from ragworthy.text import clip, visible
 
 WHOLE = 32 << 20
@@ -62,7 +63,7 @@ class Look(NamedTuple):
     """What the head of a file shows."""
 
     form: str
-    """lines, array or object."""
+    """lines, array, object, or objects: several, each over several lines."""
     records: Sequence[dict[str, Any]]
     """Those that could be read; of a large file the first ones."""
     total: int
@@ -266,7 +267,7 @@ def _columns(what: str, header: list[str]) -> str:
 
 
 def _look(text: bytes) -> Look | None:
-    """JSON: as lines, as an array, or as one object over several lines."""
+    """JSON: as lines, as an array, or as one object or several over several lines."""
     whole = len(text) <= WHOLE
     if text.startswith(b"["):
         elements = _decoded(text) if whole else _first(text)
@@ -275,6 +276,8 @@ def _look(text: bytes) -> Look | None:
         records = [one for one in elements if isinstance(one, dict)]
         return Look("array", records, len(elements) if whole else 0)
     lines = [line for line in text[: len(text) if whole else HEAD].split(b"\n") if line.strip()]
+    if several := () if isinstance(_decoded(lines[0]), dict) else spread(text[:HEAD]):
+        return Look("objects", several, 0)
     records = [one for line in lines[:_LINES] if isinstance(one := _decoded(line), dict)]
     if records:
         return Look("lines", records, len(lines) if whole else 0)
@@ -328,6 +331,10 @@ def _of_records(source: Source, record: str, look: Look, strict: bool) -> Proble
     shape = shape_of(first)
     if shape is not None and not ours:
         return _told(source, _of_shape(source, record, shape, first), _these(shape))
+    if look.form == "objects":
+        new = f"{Path(source.given).stem}.lines.jsonl"
+        do = f"'jq -c . {shlex.quote(source.given)} > {shlex.quote(new)}' writes them so"
+        return _told(source, f"JSON objects over several lines each, and not one object a line: {do}", "these are")
     if not as_lines and role_of(record) != "vote":
         what = "a JSON array" if look.form == "array" else "one JSON object over several lines"
         mapped = mapping(record, first) if not ours else ""

@@ -11,8 +11,11 @@ KEYS: dict[str, dict[str, str]] = {
         "cluster": 'which questions stand or fall together: those of one "document" (default), or each "question"',
         "seed": "where chance begins when a loss is tested; default 0",
         "defaults": "whether the default gates of a suite hold beside those that are named; default true",
+        "packs": "gate packs that hold: sets of thresholds by name, e.g. canary; 'ragworthy explain packs' lists them",
         "plugins": "metrics of your own: paths of Python files, or names of installed plugins; their code is run",
         "baseline": 'path of the JSON report of an accepted run, for max_drop; or "history:NAME", a blessed run',
+        "allow": "what may differ from the baseline or from live, because that is what is tried: normaliser, reranker, "
+        "retriever",
         "regression": "whether the usual rules against the baseline are added",
         "freeze": "who must sign the gold set",
         "history": "where earlier runs are kept",

@@ -107,6 +107,20 @@ def lock_path(gold: Path) -> Path:
     return gold.with_name(f"{name}.lock")
 
 
+def weights_path(lock: Path) -> Path:
+    """Where the weights of the model `ngram` stand that a lock was calibrated with: beside it, with the suffix .ngrams.
+
+    >>> [weights_path(Path(name)).as_posix() for name in ("eval/gold.lock", "gold.v1")]
+    ['eval/gold.ngrams', 'gold.v1.ngrams']
+    """
+    return lock.with_name(f"{lock.name.removesuffix('.lock')}.ngrams")
+
+
+def weights_there(lock: Path) -> Path | None:
+    """The weights beside a lock; an earlier version put those of gold.v1 into gold.ngrams."""
+    return next((path for path in (weights_path(lock), lock.with_suffix(".ngrams")) if path.is_file()), None)
+
+
 def load_lock(path: Path) -> Lock:
     """Read a lock file."""
     where = shown_path(path)

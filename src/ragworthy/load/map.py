@@ -312,7 +312,7 @@ def _check_placeholders(check: _Checker, made: Map) -> None:
     found = made.placeholders()
     for one in found:
         if not one.known:
-            hint = "{q}, {qid}, {seed}, {jitter}, {knobs.NAME} or {env.NAME}"
+            hint = "{q}, {qid}, {seed}, {jitter}, {prompt}, {knobs.NAME} or {env.NAME}"
             message = f"expected {hint}, got {{{one.name}}}: in doubled braces it is text"
             check.say(one.field, message)
     if not check.problems and not any(one.name == "q" for one in found):

@@ -20,10 +20,12 @@ _MAPPED = {
 _NAMES = {
     "qid": ("id", "question_id", "query_id", "qn_id", "uid", "uuid", "example_id", "key"),
     "question": ("question", "query", "user_input", "input", "q", "prompt"),
-    "claim": ("claim", "answer", "response", "actual_output", "output", "completion", "prediction", "result", "text"),
-    "citations": ("citations", "sources", "cited_ids", "references", "source_ids"),
+    "claim": ("claim", "answer", "response", "actual_output", "output", "completion", "prediction", "result", "text",
+              "answer_text"),
+    "citations": ("citations", "sources", "cited_ids", "references", "source_ids", "cited_chunks"),
     "retrieved_ids": ("retrieved_ids", "retrieved_context_ids", "context_ids", "doc_ids", "document_ids", "contexts",
-                      "documents", "retrieved_contexts", "retrieval_context", "context", "chunks", "ids"),
+                      "documents", "retrieved_contexts", "retrieval_context", "context", "chunks", "ids",
+                      "results", "hits", "items", "topk"),
     "answer": ("answer", "expected_answer", "expected", "reference", "ground_truth", "expected_output", "gold"),
     "source": ("source", "sources", "document", "doc", "doc_id", "file", "url", "contexts", "citations"),
     "relevant": ("relevant", "relevant_ids", "relevant_docs", "positives", "gold_ids", "qrels", "doc_ids"),
@@ -88,9 +90,21 @@ def have(records: Sequence[dict[str, Any]], count: int) -> str:
 
 def mapping(record: str, first: dict[str, Any]) -> str:
     """The option that tells an import which field is which; empty where no name is known."""
-    found = _as_values(guessed(_MAPPED.get(record, ()), list(first)), first)
+    flat = _flat(first) if record == "RetrievalTrace" else first
+    found = _as_values(guessed(_MAPPED.get(record, ()), list(flat)), flat)
     pairs = [f"{ours}={theirs}" for ours, theirs in found.items() if ours != theirs]
     return f" --map {shlex.quote(','.join(pairs))}" if pairs else ""
+
+
+def _flat(first: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a record, and those of the objects in it under a path.
+
+    >>> _flat({"qid": "q", "retrieval": {"topk": []}})
+    {'qid': 'q', 'retrieval': {'topk': []}, 'retrieval.topk': []}
+    """
+    inner = {f"{name}.{key}": one for name, value in first.items() if isinstance(value, dict)
+             for key, one in value.items()}  # fmt: skip
+    return first | inner
 
 
 def _as_values(found: dict[str, str], first: dict[str, Any]) -> dict[str, str]:
@@ -122,7 +136,9 @@ def as_told(source: Source, record: str, first: dict[str, Any]) -> str:
     if not isinstance(source, Memory):
         mapped = mapping(record, first)
         texts = " --chunks-out chunks.jsonl" if "retrieved=" in mapped else ""
-        return f"read them with '{command(source, 'jsonl', role_of(record), mapped)}{texts}'"
+        unnamed = role_of(record) == "trace" and first.keys().isdisjoint(("qid", "q_id")) and "qid=" not in mapped
+        by_text = " --gold GOLD" if unnamed and guessed(("question",), list(first)) else ""
+        return f"read them with '{command(source, 'jsonl', role_of(record), mapped + by_text)}{texts}'"
     found = {"qid": "qid"} | _as_values(guessed(_MAPPED.get(record, ()), list(first)), first)
     taken = {ours: f'one["{theirs}"]' for ours, theirs in found.items()}
     if "retrieved" in taken:

@@ -2,6 +2,13 @@
 
 from typing import Any
 
+import msgspec
+
+from ragworthy.records import Run, Trace
+
+MARK = b'"snippet_id"'
+"""What a block of lines holds where its citations may be payloads."""
+
 
 def with_ids(value: dict[str, Any]) -> dict[str, Any]:
     """A retrieval trace whose results and citations have an `id`: the payload calls it `snippet_id`.
@@ -18,9 +25,43 @@ def with_ids(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(items: Any) -> Any:
-    if not isinstance(items, list):
-        return items
-    return [
-        {"id": one["snippet_id"], **one} if isinstance(one, dict) and "id" not in one and "snippet_id" in one else one
-        for one in items
-    ]
+    return [_plain(one) if isinstance(one, dict) else one for one in items] if isinstance(items, list) else items
+
+
+def _plain(one: dict[str, Any]) -> dict[str, Any]:
+    """A payload in our words: its id, its range as a pair with the unit beside it, its score as the score.
+
+    >>> _plain({"snippet_id": "a", "offsets": {"start": 1, "end": 9, "unit": "char"}})
+    {'id': 'a', 'snippet_id': 'a', 'offsets': [1, 9], 'unit': 'char'}
+    """
+    if "id" not in one and "snippet_id" in one:
+        one = {"id": one["snippet_id"], **one}
+    scores = [one[key] for key in ("score_norm", "score_raw") if one.get(key) is not None]
+    if scores and "score" not in one:
+        one = {**one, "score": scores[0]}
+    span = one.get("offsets")
+    if isinstance(span, dict) and span.keys() >= {"start", "end"}:
+        return {**one, "offsets": [span["start"], span["end"]], "unit": span.get("unit")}
+    return one
+
+
+def cited(trace: Any) -> Any:
+    """A trace of answers whose citations are ids; payloads among them are taken by their snippet_id.
+
+    >>> from ragworthy.records import Answer
+    >>> cited(Trace(answer_json=Answer(citations=["a", {"snippet_id": "b", "tokens": 9}]))).answer_json.citations
+    ['a', 'b']
+    """
+    answer = trace.answer_json
+    if answer is None or not isinstance(answer.citations, list) or not any(map(_is_payload, answer.citations)):
+        return trace
+    ids = [one["snippet_id"] if _is_payload(one) else one for one in answer.citations]
+    return msgspec.structs.replace(trace, answer_json=msgspec.structs.replace(answer, citations=ids))
+
+
+def _is_payload(one: Any) -> bool:
+    return isinstance(one, dict) and isinstance(one.get("snippet_id"), str)
+
+
+CITING = (Trace, Run)
+"""Records whose citations are ids and nothing more."""

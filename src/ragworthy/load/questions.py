@@ -97,6 +97,11 @@ def open_questions(role: str, given: Any) -> Source:
     return source
 
 
+def is_drawn(source: Source) -> bool:
+    """Whether a source is a subset file, and not a plain array or JSON lines."""
+    return isinstance(source, ArrayFile) and source.drawn
+
+
 def read_questions(source: Source) -> tuple[list[Item], list[Problem]]:
     """Every question with its line and all fields, and the problems of what is none."""
     return items_of(question_lines(source), source.given, StructuredGold)
@@ -123,6 +128,8 @@ class ArrayFile(FileSource):
 
     def __init__(self, source: PlainFile | PackedFile, *, subset: bool = False) -> None:
         super().__init__(source.role, source.path)
+        self.drawn = subset
+        """Whether it is a subset file that says how it was drawn."""
         text = _text(source)
         self._kept = text if isinstance(source, PackedFile) else None
         _check_utf8(source, text)

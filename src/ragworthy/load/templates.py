@@ -12,7 +12,7 @@ import msgspec
 
 _NAMED = re.compile(r"\{(\{)?([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_-]+)*)(\?)?\}(?(1)\})")
 """`{name}` or `{knobs.name?}`; in doubled braces the name is text. Other braces are text anyway."""
-PLACEHOLDERS = ("q", "qid", "seed", "jitter", "knobs")
+PLACEHOLDERS = ("q", "qid", "seed", "jitter", "knobs", "prompt")
 
 
 class Placeholder(NamedTuple):

@@ -11,7 +11,7 @@ from enum import Enum
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ragworthy.text import clip, visible
+from ragworthy.text import clip, sound, visible
 
 _LEAVES = frozenset((str, int, float, bool, type(None)))
 _PLAIN = _LEAVES | {dict, list}
@@ -241,7 +241,7 @@ def outline(value: Any, limit: int = 400) -> str:
     """
     pieces: list[str] = []
     _outlined(value, pieces, limit)
-    return clip("".join(pieces), limit)
+    return sound(clip("".join(pieces), limit))
 
 
 def _outlined(value: Any, pieces: list[str], limit: int, depth: int = 0) -> None:

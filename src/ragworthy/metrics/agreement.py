@@ -123,3 +123,34 @@ def raters(ballots: Sequence[r.Ballot]) -> int:
 def operator_variance(ballots: Sequence[r.Ballot]) -> Fraction | r.NoValue | None:
     """Spread of the operators' correct rates: their standard deviation over their mean."""
     return r.NoValue.NO_VOTE if not ballots else r.variation(r.by_operator(r.correct_rates(ballots)))
+
+
+@metric(
+    better="higher",
+    kind="share",
+    short=("reproducibility",),
+    needs="operators",
+    cases="records looked at again",
+    event="marked the same",
+    undefined="no record was looked at again (audit)",
+    source=f"{OPERATORS}: audit reproducibility",
+)
+def audit_reproducibility(ballot: r.Ballot) -> tuple[int, int] | None:
+    """Share of the operator records that somebody looked at again which came to the same mark."""
+    return (sum(ballot.again), len(ballot.again)) if ballot.again else None
+
+
+@metric(
+    better="lower",
+    kind="mean",
+    highest=None,
+    over="all",
+    needs="operators",
+    cases="distances recorded again",
+    event="apart",
+    undefined=r.NoValue.ONCE.value,
+    source=f"{OPERATORS}: ΔS within ±0.05 after evaluation",
+)
+def delta_s_drift(ballots: Sequence[r.Ballot]) -> Fraction | r.NoValue:
+    """Largest difference between the ΔS that operators first recorded for a snippet and any recorded later."""
+    return max((one for ballot in ballots for one in ballot.moved), default=r.NoValue.ONCE)

@@ -119,7 +119,7 @@ def hit(facts: Facts, *, k: int) -> bool | None:
     source="ProblemMap eval/README.md §0, CHR@k (upper bound)",
 )
 def chr_ceiling(facts: Facts, *, k: int) -> bool | None:
-    """Best citation hit rate the shipped answers could have reached with their first k retrieved."""
+    """Best CHR that shipped answers could reach with their first k retrieved; bounds CHR only if k covers the list."""
     return k in facts.any_in_top if facts.tried and not facts.by_text else None
 
 
@@ -168,8 +168,10 @@ def compliance(facts: Facts) -> bool | None:
     source="ProblemMap examples/example_08, claim containment",
 )
 def containment(facts: Facts) -> bool | None:
-    """Share of answerable questions that were answered with a claim containing the gold text."""
-    return facts.shipped and facts.contains if facts.answerable and not facts.by_reference else None
+    """Share of answerable questions whose claim contains the gold text; without gold evidence, citing in scope."""
+    if not facts.answerable or facts.by_reference:
+        return None
+    return facts.shipped and facts.contains and not (facts.by_text and facts.astray)
 
 
 @metric(
@@ -211,7 +213,7 @@ def reference_details(facts: Facts) -> Fraction | None:
     short=("cited_support",),
     cases="shipped answers to answerable questions",
     event="whose cited chunks hold the gold text",
-    undefined="needs chunk texts (--corpus) and shipped answers to answerable questions",
+    undefined="needs chunk texts (--corpus), gold text and shipped answers to answerable questions",
     source="ProblemMap eval/README.md §0, where CHR is described so",
 )
 def support(facts: Facts) -> bool | None:
@@ -271,11 +273,10 @@ def label(facts: Facts) -> Label:
         return Label.HALLUCINATION
     if not facts.claim:
         return Label.EMPTY_CLAIM
-    if not facts.by_text:
-        if not facts.in_scope:
-            return Label.OUT_OF_SCOPE
-        if not facts.hit:
-            return Label.ANS_NO_HIT
+    if facts.astray:
+        return Label.OUT_OF_SCOPE
+    if not facts.by_text and not facts.hit:
+        return Label.ANS_NO_HIT
     if not facts.contains or (facts.by_reference and _off(facts)):
         return Label.ANS_NO_CONTAIN
     return Label.OK if facts.kept else Label.SCU_VIOLATION
@@ -290,7 +291,8 @@ def _off(facts: Facts) -> bool:
 
 
 def steps_of(facts: Facts, k: int, *, whole: bool = True) -> Steps:
-    """The steps of a question to a right answer. Without evidence only its text can be judged.
+    """The steps of a question to a right answer. Without evidence only its text can be judged, and whether it cites
+    what was retrieved.
 
     Where the corpus is not the `whole` index but what was retrieved from it, evidence that no chunk holds may be in the
     index all the same: it was not retrieved.
@@ -306,7 +308,7 @@ def steps_of(facts: Facts, k: int, *, whole: bool = True) -> Steps:
         retrieved=facts.retrieved and not facts.lost if known else None,
         in_top=k in facts.any_in_top if known else None,
         cited=facts.hit if known and said else None,
-        in_scope=facts.in_scope if known and said else None,
+        in_scope=not facts.astray if said and (known or not facts.unlisted) else None,
         right=is_right(facts) if said else None,
         kept=facts.kept if said and facts.constrained else None,
     )
@@ -336,6 +338,8 @@ def _why(facts: Facts, k: int, cause: Cause | None) -> str:
         return f"gold evidence was retrieved but not cited{_wrong_too(facts)}"
     if cause is Cause.CLAIM_WRONG:
         return _wrong(facts)
+    if cause is Cause.CONSTRAINT_BROKEN:
+        return _BROKEN[facts.not_echoed + facts.over_echoed, facts.contradicted]
     seen = _unfound(facts, k, cause)
     return f"refused, and {seen}" if facts.refused else seen
 
@@ -345,8 +349,18 @@ _WHYS = {
     Cause.TARGET_ERROR: "an error instead of an answer",
     Cause.ANSWERED: "answered although the gold set says that the corpus has no answer",
     Cause.OUT_OF_SCOPE: "cites an id that was not retrieved",
-    Cause.CONSTRAINT_BROKEN: "the locked constraints were not echoed or are contradicted",
 }
+
+
+_BROKEN = {
+    (1, False): "right, but the locked constraints were not echoed",
+    (2, False): "right, but more was echoed than the locked constraints",
+    (0, True): "the claim contradicts a locked constraint",
+    (1, True): "the claim contradicts a locked constraint, and these were not echoed",
+    (2, True): "the claim contradicts a locked constraint, and more than these was echoed",
+}
+"""How constraints are broken: whether the echo lacks some (1) or has others besides (2), and whether the claim
+contradicts one."""
 
 
 def _unfound(facts: Facts, k: int, cause: Cause | None) -> str:

@@ -1,7 +1,7 @@
 """What went wrong with a question: one decision, the same in every suite that sees what was retrieved and answered."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ragworthy.names import DEFAULT_K, Cause, Stage
@@ -65,8 +65,8 @@ def cause_of(steps: Steps) -> Cause | None:
     | either  | answerable   | no evidence, or not the gold text, among the results     | not_retrieved             |
     | either  | answerable   | the first evidence stands below rank k                   | below_k                   |
     | refusal | answerable   | evidence among the first k                               | refused_with_evidence     |
-    | answer  | answerable   | everything cited was retrieved, none of it is evidence   | not_cited                 |
     | answer  | answerable   | cites an id that was not retrieved, evidence or not      | out_of_scope              |
+    | answer  | answerable   | everything cited was retrieved, none of it is evidence   | not_cited                 |
     | answer  | answerable   | cites evidence, and the claim is empty or wrong          | claim_wrong               |
     | answer  | answerable   | a right answer that breaks a locked constraint           | constraint_broken         |
 
@@ -123,8 +123,8 @@ _WAY = (
     ("retrieved", (Cause.NOT_RETRIEVED,)),
     ("in_top", (Cause.BELOW_K,)),
     ("answered", (Cause.REFUSED,)),
-    ("cited", (Cause.NOT_CITED,)),
     ("in_scope", (Cause.OUT_OF_SCOPE,)),
+    ("cited", (Cause.NOT_CITED,)),
     ("right", (Cause.CLAIM_WRONG,)),
     ("kept", (Cause.CONSTRAINT_BROKEN,)),
 )
@@ -143,27 +143,46 @@ class Went(NamedTuple):
 
 
 def waterfall(known: Iterable[Went]) -> list[dict[str, Any]]:
-    """How many answerable questions are left after each step, how many were lost in it, and how many of these are fine
-    all the same.
+    """How many answerable questions are left after each step, how many were lost in it, how many of these are fine all
+    the same, and of how many that are left nobody can tell whether they took the step.
 
     >>> top, low = Steps(True, retrieved=True, in_top=True), Steps(True, retrieved=True, in_top=False)
     >>> [tuple(one.values()) for one in waterfall([Went(top, 7), Went(low, 2), Went(low, 1, fine=True)])]
-    [('asked', 10, 0, 0), ('retrieved', 10, 0, 0), ('in_top', 7, 3, 1)]
+    [('asked', 10, 0, 0, 0), ('retrieved', 10, 0, 0, 0), ('in_top', 7, 3, 1, 0)]
+    >>> waterfall([Went(top, 7), Went(Steps(True), 2)])[1]
+    {'step': 'retrieved', 'left': 9, 'lost': 0, 'fine': 0, 'unknown': 2}
     """
     asked = [one for one in known if one.steps.answerable]
     lost, fine = Counter[Cause | None](), Counter[Cause | None]()
+    unknown = Counter[str]()
     for one in asked:
         cause = cause_of(one.steps)
         lost[cause] += one.questions
         fine[cause] += one.questions if one.fine else 0
+        for step in _taken(cause):
+            unknown[step] += one.questions if _untold(one.steps, step) else 0
     left = lost.total()
     if not left:
         return []
-    way: list[dict[str, Any]] = [{"step": "asked", "left": left, "lost": 0, "fine": 0}]
+    way: list[dict[str, Any]] = [{"step": "asked", "left": left, "lost": 0, "fine": 0, "unknown": 0}]
     for step, causes in _WAY:
         gone = sum(lost[cause] for cause in causes)
         left -= gone
         seen = step in _ALWAYS and any(getattr(one.steps, step) is not None for one in asked)
         if gone or seen:
-            way.append({"step": step, "left": left, "lost": gone, "fine": sum(fine[cause] for cause in causes)})
+            spared = sum(fine[cause] for cause in causes)
+            way.append({"step": step, "left": left, "lost": gone, "fine": spared, "unknown": unknown[step]})
     return way
+
+
+def _untold(steps: Steps, step: str) -> bool:
+    """Whether nobody can tell that a step was taken: what evidence there is has to be known to say where it stands."""
+    return step in _ALWAYS and getattr(steps, "retrieved" if step == "in_corpus" else step) is None
+
+
+def _taken(cause: Cause | None) -> Iterator[str]:
+    """The steps before the one in which a question was lost."""
+    for step, causes in _WAY:
+        if cause in causes:
+            return
+        yield step

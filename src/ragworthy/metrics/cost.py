@@ -259,7 +259,7 @@ def total(sample: Sample) -> Fraction | str:
 )
 def variation(sample: Sample) -> tuple[tuple[int, int], Fraction | str]:
     """How much the spend moves from one seed and paraphrase to another: standard deviation over mean."""
-    return (sample.timed.run.seed or 0, sample.timed.run.paraphrase or 0), sample.spend
+    return sample.variant, sample.spend
 
 
 @metric(
@@ -267,8 +267,8 @@ def variation(sample: Sample) -> tuple[tuple[int, int], Fraction | str]:
     kind="share",
     over="run",
     needs="corpus",
-    cases="questions",
-    event="tokens of cited gold evidence",
+    cases="tokens of the context",
+    event="belonging to gold evidence that was cited",
     undefined="needs chunk texts and answers",
     source=SOURCE,
 )

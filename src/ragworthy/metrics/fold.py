@@ -20,7 +20,7 @@ Fold = Callable[["Metric", list[Any], g.Value], g.Value]
 def value_of(metric: "Metric", words: "Iterable[Word]", *, independent: int | None = None) -> g.Value:
     """The words of all questions as one value; `independent` of them are different questions, where some repeat."""
     counted: list[Any] = [word for word in words if word is not None]
-    rate = metric.highest is not None
+    rate = metric.highest is not None and metric.lowest == 0
     base = g.Value(
         0, 0, better=metric.better, cases=metric.cases, event=metric.event, rate=rate, top=metric.highest or 1
     )
@@ -67,7 +67,7 @@ def _percentile(percent: int, metric: "Metric", words: list[Any], base: g.Value)
 def _mean(metric: "Metric", words: list[Any], base: g.Value) -> g.Value:
     """The mean; of words that say yes or no, their share."""
     cases = min(len(words), base.independent or len(words))
-    if base.top == 1 and all(map(_is_word, words)):
+    if base.top == 1 and metric.lowest == 0 and all(map(_is_word, words)):
         num, den = int(sum(words)), len(words)
         interval = wilson_mean(Fraction(num, den), cases) if base.rate else None
         return base._replace(num=num, den=den, n=den, interval=interval)

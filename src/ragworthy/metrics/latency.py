@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ragworthy.metrics.facts.answers import Facts
+from ragworthy.metrics.facts.distance import ACCEPT
 from ragworthy.metrics.registry import metric
 from ragworthy.records import Run
 
@@ -47,6 +48,13 @@ class Sample(NamedTuple):
     """What it cost, or why that is not known."""
     tokens: tuple[int, int] | str
     """Tokens of cited gold chunks and of all its context, or why they are not known."""
+    distance: Fraction | str | None = None
+    """ΔS of what it cites first, or why that is not known; None where nothing is cited."""
+
+    @property
+    def variant(self) -> tuple[int, int]:
+        """Its seed and its wording; 0 where none is recorded."""
+        return self.timed.run.seed or 0, self.timed.run.paraphrase or 0
 
     @property
     def errored(self) -> bool:
@@ -131,6 +139,33 @@ def p99(sample: Sample) -> Fraction:
 def tail(sample: Sample) -> Fraction:
     """How many times the median the slowest 1 % take: P99 over P50."""
     return sample.timed.e2e
+
+
+@_time(
+    kind="spread",
+    cases="seeds and paraphrases",
+    event="deviation over mean",
+    undefined="needs runs under several seeds or paraphrases",
+    source="ProblemMap Eval/eval_latency_vs_accuracy.md",
+)
+def spread(sample: Sample) -> tuple[tuple[int, int], Fraction]:
+    """How much the time moves from one seed and paraphrase to another: standard deviation over mean."""
+    return sample.variant, sample.timed.e2e
+
+
+@metric(
+    better="higher",
+    over="run",
+    cases="runs that cite something",
+    event="citing text at a ΔS of at most 0.45",
+    undefined="no run cites anything",
+    source="ProblemMap Eval/eval_latency_vs_accuracy.md",
+)
+def delta_s_within(sample: Sample) -> bool | str | None:
+    """Share of the runs that cite something whose first citation is as near to the question as relevant text is."""
+    if sample.errored:
+        return False
+    return sample.distance if not isinstance(sample.distance, Fraction) else sample.distance <= ACCEPT
 
 
 @metric(

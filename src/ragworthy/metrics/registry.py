@@ -9,6 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
+from ragworthy.metrics.aliases import ALIASES, folded
 from ragworthy.metrics.fold import KINDS, fold_of
 from ragworthy.names import SUITES
 
@@ -47,6 +48,20 @@ class Metric(NamedTuple):
     event: str
     undefined: str
     source: str
+    lowest: int = 0
+    """The least value there can be: -1 for correlations and gains."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it is called: its id with and without the suite, its short names, and those that the sources have."""
+        local = self.id.partition(".")[2]
+        return tuple(dict.fromkeys((self.id, local, *self.short, *ALIASES.get(self.id, ()))))
+
+    @property
+    def spellings(self) -> set[str]:
+        """The same, the suite before each or not, in the form in which spelling does not matter."""
+        names = {*map(folded, self.names)}
+        return names | {f"{self.id.partition('.')[0]}.{name}" for name in names}
 
     @property
     def definition(self) -> str:
@@ -86,13 +101,14 @@ def metric(
     at_k: bool = False,
     short: tuple[str, ...] = (),
     suite: str = "",
+    lowest: int = 0,
 ) -> Callable[[Judge], Judge]:
     """Describe a metric; its id is the address of the decorated function.
 
     `cases` names what the denominator counts and `event` what the numerator counts, as reports say it; `needs` names
-    what traces or gold may lack (answers, runs, distances, corpus, evidence), or whose votes it looks at (pairs,
-    ballots, operators). A metric from outside of this package names its `suite`: it is not on the list of all metrics,
-    and is known where somebody named its file or package.
+    what traces or gold may lack (answers, runs, orders, distances, probes, before, live, corpus, evidence), or whose
+    votes it looks at (pairs, ballots, operators). A metric from outside of this package names its `suite`: it is not on
+    the list of all metrics, and is known where somebody named its file or package.
     """
 
     def register(function: Judge) -> Judge:
@@ -107,7 +123,7 @@ def metric(
         _check(identifier, function, better=better, kind=kind, over=over, highest=highest)
         top = None if kind == "count" else highest
         made = Metric(
-            identifier, function, better, kind, over, needs, top, at_k, short, cases, event, undefined, source
+            identifier, function, better, kind, over, needs, top, at_k, short, cases, event, undefined, source, lowest
         )
         if suite:
             vars(function)[_DESCRIBED] = made
@@ -229,31 +245,90 @@ class MetricName(NamedTuple):
 
 
 def find(
-    name: str, *, default_k: int, suite: str | None = None, known: Mapping[str, Metric] | None = None
+    name: str,
+    *,
+    default_k: int,
+    suite: str | None = None,
+    known: Mapping[str, Metric] | None = None,
+    among: Iterable[str] = (),
 ) -> MetricName | None:
-    """The metric a text names: an id, or a short name; `@k` stands for the suite's own k.
+    """The metric a text names: an id, a short name, or the name that a source gives it; `@k` stands for the suite's own
+    k. None where it names none; or several, so that nobody knows which is meant.
 
-    `known` are the metrics of a suite whose fields a file defines, instead of the usual ones.
+    `known` are the metrics of a suite whose fields a file defines, instead of the usual ones. Of several metrics
+    that of the suites `among` is meant.
 
     >>> find("under", default_k=5).id, find("answers.recall@10", default_k=5).id, find("recall@k", default_k=3).id
     ('answers.under_refusal', 'answers.recall@10', 'answers.recall@3')
-    >>> find("recall", default_k=5) is None
-    True
+    >>> find("CHR", default_k=5).id, find("P@5", default_k=5).id, find("ΔS_med", default_k=5).id
+    ('answers.chr', 'retrieval.precision@5', 'retrieval.delta_s_median')
+    >>> find("recall", default_k=5) is None, find("Recall@5", default_k=5) is None
+    (True, True)
+    >>> find("Recall@5", default_k=5, among=["answers", "latency"]).id
+    'answers.recall@5'
+    """
+    found = meant(name, default_k=default_k, suite=suite, known=known)
+    if len(found) > 1:
+        chosen = set(among)
+        found = [one for one in found if suite_of(one.id) in chosen]
+    return found[0] if len(found) == 1 else None
+
+
+def meant(
+    name: str, *, default_k: int, suite: str | None = None, known: Mapping[str, Metric] | None = None
+) -> list[MetricName]:
+    """Every metric that a text may mean. A name as we write it is that of the first suite that has it; another
+    spelling, or the name of a source, is that of each suite that has it. Where a source has one name for two metrics
+    of a suite, with and without k, it may mean either.
+
+    >>> [one.id for one in meant("Recall@5", default_k=5)]
+    ['answers.recall@5', 'retrieval.recall@5']
+    >>> [one.id for one in meant("CHR@5", default_k=5)]
+    ['answers.chr', 'answers.chr_ceiling@5']
     """
     base, at, depth = name.partition("@")
-    k: int | None = None
-    if at:
-        if depth in ("k", "K"):
-            k = default_k
-        elif depth.isascii() and depth.isdigit() and int(depth) >= 1 and not depth.startswith("0"):
-            k = int(depth)
-        else:
-            return None
-    for one in _choice(suite or suite_of(base), known).values():
-        local = one.id.partition(".")[2]
-        if base in (one.id, local, *one.short) and one.at_k == bool(at):
-            return MetricName(one, k)
-    return None
+    choice = _choice(suite or suite_of(base), known).values()
+    k = _depth(depth, default_k) if at else None
+    if not at or k is not None:
+        for one in choice:
+            if base in (one.id, one.id.partition(".")[2], *one.short) and one.at_k == bool(at):
+                return [MetricName(one, k)]
+    loose, whole = folded(base), folded(name)
+    found = []
+    for one in choice:
+        if one.at_k and k is not None and loose in one.spellings:
+            found.append(MetricName(one, k))
+        elif not one.at_k and whole in one.spellings:
+            found.append(MetricName(one, None))
+    suites = {suite_of(one.metric.id) for one in found if one.k is not None}
+    plain = [one for one in choice if not one.at_k and loose in one.spellings and suite_of(one.id) in suites]
+    return [*(MetricName(one, None) for one in plain), *found]
+
+
+def _depth(text: str, default_k: int) -> int | None:
+    """The k behind an @; None where it is none."""
+    if text in ("k", "K"):
+        return default_k
+    good = text.isascii() and text.isdigit() and int(text) >= 1 and not text.startswith("0")
+    return int(text) if good else None
+
+
+T = TypeVar("T")
+
+
+class ByName(dict[str, T]):
+    """Something for each metric by id, found by every other name of it too.
+
+    >>> ByName({"answers.chr": 1, "answers.recall@5": 2})["CHR"]
+    1
+    """
+
+    def __missing__(self, name: str) -> T:
+        suites = {suite_of(one) for one in self}
+        found = {one.id for suite in suites for one in meant(name, default_k=0, suite=suite) if one.id in self}
+        if len(found) == 1:
+            return self[found.pop()]
+        raise KeyError(f"{name}: expected one of {', '.join(sorted(found))}" if found else name)
 
 
 def _choice(suite: str | None, known: Mapping[str, Metric] | None) -> Mapping[str, Metric]:
@@ -280,7 +355,7 @@ def suite_of(name: str) -> str | None:
 
 
 def every_name(suite: str | None = None, known: Mapping[str, Metric] | None = None) -> list[str]:
-    """Every spelling `find` takes, for suggestions."""
+    """Every name as we write it, for suggestions."""
     names: list[Any] = []
     for one in _choice(suite, known).values():
         suffix = "@k" if one.at_k else ""

@@ -77,8 +77,8 @@ def blame(facts: Facts, k: int, *, held: bool | None = None) -> Blame:
 
 def _why(facts: Facts, k: int, what: Label, cause: Cause | None) -> str:
     if cause is None or (cause is Cause.NOT_CITED and facts.answered):
-        where = "another section" if what is Label.NOT_COVERED else "other bytes"
-        return f"a relevant block is among the first {k}, but {where} is cited"
+        cited = "another section is" if what is Label.NOT_COVERED else "other bytes are"
+        return f"a relevant block is among the first {k}, but {cited} cited"
     if cause is Cause.BELOW_K:
         return f"the first relevant block is at rank {min(filter(None, facts.blocks))}"
     if cause is Cause.NOT_RETRIEVED and any(facts.blocks):

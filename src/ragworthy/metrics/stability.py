@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ragworthy.metrics.answers import steps_of
 from ragworthy.metrics.causes import Steps, depth_of
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.constraints import echoes
 from ragworthy.metrics.facts.pieces import needed, tells
 from ragworthy.metrics.registry import metric
 from ragworthy.names import MIN_SUBSTR
@@ -32,13 +33,22 @@ class Said(NamedTuple):
     contains: bool
     hit: bool
     echoed: bool
-    """Whether the echo is the set of locked constraints."""
+    """Whether the echo is the set of locked constraints; so it is where these are not checked."""
     cited: frozenset[str]
     found: bool
     """Whether gold evidence was retrieved."""
     retrieved: tuple[str, ...]
     steps: Steps
     """The steps to a right answer that it took."""
+    contradicted: bool = False
+    """Whether the claim says the opposite of a locked constraint."""
+    astray: bool = False
+    """Whether it cites what was not retrieved, where no gold evidence says what to cite."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether the locked constraints are kept."""
+        return self.echoed and not self.contradicted
 
 
 class Broken(NamedTuple):
@@ -54,6 +64,7 @@ class Question(NamedTuple):
 
     answerable: bool
     constrained: bool
+    """Whether it has locked constraints, and they are checked."""
     runs: tuple[Said, ...]
     broken: tuple[Broken, ...] = ()
     evidence: bool = True
@@ -84,8 +95,11 @@ def canon(text: str) -> str:
     return squeeze("".join(kept))
 
 
-def said_by(rules: f.Rules) -> Callable[[Gold, Run], Said]:
-    """A function that establishes what a run says, with refusals and hits as in the answers suite."""
+def said_by(rules: f.Rules, *, whole: bool = True) -> Callable[[Gold, Run], Said]:
+    """A function that establishes what a run says, with refusals and hits as in the answers suite.
+
+    `whole` says whether evidence that the corpus does not have is not in the index: see `answers.steps_of`.
+    """
     flags_of, gold_flags = f.trace_flags(rules), f.gold_flags(rules)
 
     def said(gold: Gold, run: Run) -> Said:
@@ -94,8 +108,9 @@ def said_by(rules: f.Rules) -> Callable[[Gold, Run], Said]:
         facts = f.unpack(gold_flags(gold) | flags_of(gold, trace), rules.ks)
         claim = canon(answer.claim or "") if answer is not None and facts.claim else None
         contains = claim is not None and _contains(gold, claim, rules.short_words)
-        echoed = _echoed(gold.constraints or [], answer.constraints_echo if answer is not None else None)
-        steps = steps_of(facts, depth_of(rules.ks))
+        locked = (gold.constraints or []) if rules.scu else []
+        echoed = not locked or echoes(locked, answer.constraints_echo if answer is not None else None)
+        steps = steps_of(facts, depth_of(rules.ks), whole=whole)
         return Said(
             refused=facts.refused,
             errored=facts.errored,
@@ -103,12 +118,14 @@ def said_by(rules: f.Rules) -> Callable[[Gold, Run], Said]:
             contains=contains,
             hit=facts.hit,
             echoed=echoed,
+            contradicted=facts.contradicted,
+            astray=facts.shipped and facts.by_text and facts.astray,
             cited=frozenset() if facts.refused or answer is None else _ids(answer.citations),
             found=facts.retrieved,
             retrieved=tuple(run.retrieved_ids or ()),
             steps=steps._replace(
                 right=None if steps.right is None else contains,
-                kept=echoed if steps.right is not None and gold.constraints else None,
+                kept=echoed and not facts.contradicted if steps.right is not None and locked else None,
             ),
         )
 
@@ -131,16 +148,6 @@ def _ids(cited: object) -> frozenset[str]:
     if not isinstance(cited, list):
         return frozenset()
     return frozenset(one if isinstance(one, str) else repr(one) for one in cited)
-
-
-def _echoed(locked: list[str], echo: Any) -> bool:
-    if not isinstance(echo, list) or not all(isinstance(one, str) for one in echo):
-        return False
-    return {_trimmed(one) for one in echo} == {_trimmed(one) for one in locked}
-
-
-def _trimmed(text: str) -> str:
-    return unicodedata.normalize("NFC", text.strip())
 
 
 # the metrics
@@ -168,8 +175,8 @@ def failing_questions(question: Question) -> bool | None:
     source=f"{SOURCE} §1",
 )
 def acr(question: Question) -> tuple[int, int] | None:
-    """Share of runs of answerable questions whose claim contains the gold text."""
-    return _share(question, answerable=True, holds=lambda run: run.contains)
+    """Share of runs of answerable questions with the gold text in the claim; without gold evidence, citing in scope."""
+    return _share(question, answerable=True, holds=lambda run: run.contains and not run.astray)
 
 
 @metric(
@@ -241,15 +248,15 @@ def _apart(one: str | None, other: str | None, known: dict[tuple[str, str], Frac
 @metric(
     better="higher",
     cases="answerable questions with constraints",
-    event="echoing them in every run",
-    undefined="no answerable question with constraints has runs",
+    event="keeping them in every run",
+    undefined="constraints are not checked (scu), or no answerable question that has some has runs",
     source=f"{SOURCE} §1",
 )
 def scu_consistency(question: Question) -> bool | None:
-    """Share of answerable questions with constraints whose every run echoes exactly these."""
+    """Share of answerable questions with constraints whose every run echoes exactly these and contradicts none."""
     if question.missing or not question.answerable or not question.constrained:
         return None
-    return all(run.echoed for run in question.runs)
+    return all(run.kept for run in question.runs)
 
 
 @metric(
@@ -332,7 +339,7 @@ def alike(one: Said, other: Said) -> bool:
 
 def repeats(one: Said, other: Said) -> bool:
     """Whether one run does all that the other does: says the same, cites what was retrieved, echoes the same."""
-    both = (one.hit, one.echoed) == (other.hit, other.echoed)
+    both = (one.hit, one.kept) == (other.hit, other.kept)
     return (one.errored and other.errored) or (alike(one, other) and both)
 
 
@@ -354,7 +361,7 @@ AT_MOST: Mapping[str, Callable[[Question], Any]] = {"ned50": ned50}
 
 
 def judged(question: Question, limits: Mapping[str, str]) -> Question:
-    """The question with the limits that it does not keep; constraints must be echoed in every run."""
+    """The question with the limits that it does not keep; constraints that are checked are kept in every run."""
     broken = []
     for name, limit in limits.items():
         word = (AT_LEAST.get(name) or AT_MOST[name])(question)

@@ -133,7 +133,12 @@ def wilson_clustered(
     if count == 1:
         return Interval(0.0, 1.0)
     worth = (weight if cases is None else cases) / design_effect(found, unit=unit, cases=cases, apart=apart)
-    z, share = student(0.975, spread(found, unit=unit, apart=apart).degrees), float(mean)
+    return wilson_worth(mean, worth, spread(found, unit=unit, apart=apart).degrees)
+
+
+def wilson_worth(mean: Fraction, worth: float, degrees: int) -> Interval:
+    """The same for so many cases as the clusters are worth, and so many degrees."""
+    z, share = student(0.975, degrees), float(mean)
     centre = share + z * z / (2 * worth)
     margin = z * math.sqrt(share * (1 - share) / worth + z * z / (4 * worth * worth))
     scale = 1 + z * z / worth

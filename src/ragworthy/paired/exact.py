@@ -55,6 +55,18 @@ def evalue(worse: int, better: int) -> float:
         return sys.float_info.max
 
 
+def fewest_bets(alpha: float) -> int:
+    """How many flips for the worse, and none for the better, it takes until the e-value is at 1/alpha.
+
+    >>> fewest_bets(0.05), fewest_bets(0.025), fewest_bets(0.01)
+    (7, 8, 9)
+    """
+    flips = 0
+    while evalue(flips, 0) * alpha < 1:
+        flips += 1
+    return flips
+
+
 class _Kind(NamedTuple):
     """Flips of one size: what each weighs, how many went each way."""
 

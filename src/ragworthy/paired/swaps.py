@@ -61,10 +61,14 @@ def sums(values: Sequence[int], clusters: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def swap_all(columns: Sequence[Mapping[str, int]], *, seed: int, draws: int = DRAWS) -> Swapped:
+def swap_all(
+    columns: Sequence[Mapping[str, int]], *, seed: int, draws: int = DRAWS, slack: Sequence[int] = ()
+) -> Swapped:
     """Every column on the same swaps; a cluster that a column does not have is 0 there.
 
-    Drawn, p = (1 + swaps that reach what was seen) / (draws + 1); gone through, it is their share.
+    `slack` says of each column by how much two sums that are equal may differ where its numbers were rounded: sums that
+    come as close count as reached, and p can only grow. Drawn, p = (1 + swaps that reach what was seen) / (draws + 1);
+    gone through, it is their share.
 
     >>> swap_all([{"a": 1, "b": 1, "c": 1}, {"a": 1, "b": -1}, {}], seed=1)
     Swapped(p=(0.125, 0.75, 1.0), adjusted=(0.125, 0.75, 1.0), exact=True, changed=(3, 2, 0))
@@ -75,7 +79,8 @@ def swap_all(columns: Sequence[Mapping[str, int]], *, seed: int, draws: int = DR
     exact = len(clusters) <= ENUMERATED
     p, adjusted = [1.0] * len(columns), [1.0] * len(columns)
     if places:
-        fitted = [_fitted([columns[place].get(name, 0) for name in clusters]) for place in places]
+        off = dict(enumerate(slack))
+        fitted = [_fitted([columns[place].get(name, 0) for name in clusters], off.get(place, 0)) for place in places]
         raw, family = _tested(fitted, None if exact else (seed, draws))
         for place, one, other in zip(places, raw, family, strict=True):
             p[place], adjusted[place] = one, other
@@ -96,7 +101,7 @@ class _Column(NamedTuple):
         return math.sqrt(sum(value * value for value in self.values))
 
 
-def _fitted(values: list[int]) -> _Column:
+def _fitted(values: list[int], slack: int) -> _Column:
     """The same column in the smallest whole numbers, so that every sum of them is exact.
 
     Too large for that, they are rounded to 53 bits, both signs alike, and sums that come as close as the rounding count
@@ -105,14 +110,15 @@ def _fitted(values: list[int]) -> _Column:
     shared = math.gcd(*values)
     values = [value // shared for value in values]
     excess = sum(map(abs, values)).bit_length() - _BITS
+    slack = -(-slack // shared)
     if excess <= 0:
-        return _Column(values, 0)
+        return _Column(values, slack)
     shift = excess + 1
     half = 1 << (shift - 1)
     rounded = [((abs(value) + half) >> shift) * (1 if value > 0 else -1) for value in values]
     if sum(map(abs, rounded)) >= 1 << _BITS:
         raise ValueError("too many clusters for exact sums")
-    return _Column(rounded, len(values))
+    return _Column(rounded, len(values) + (slack >> shift) + 1)
 
 
 def _tested(columns: Sequence[_Column], drawn: tuple[int, int] | None) -> tuple[list[float], list[float]]:

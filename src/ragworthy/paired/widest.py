@@ -49,6 +49,13 @@ class Changes(NamedTuple):
             found += [tango(*self.flips, self.cases, level), *([] if score is None else [score])]
         return hull(found)
 
+    def told(self, level: float) -> Interval:
+        """The same for people: where questions share clusters it excludes no loss that `upper` does not exclude."""
+        found, units = self.interval(level), len(self.together.residuals)
+        if self.highest is None or units == self.cases:
+            return found
+        return Interval(found.low, max(found.high, tango(0, 0, units, level).high * self.highest))
+
     @property
     def upper(self) -> float:
         """The loss that is not excluded, one-sided at 95 %: no less than if nothing had changed in any cluster."""

@@ -17,6 +17,7 @@ from ragworthy.pipeline.extract import Scored
 from ragworthy.pipeline.knobs import EXTRACTIVE, Knobs, read
 from ragworthy.pipeline.retrieve import Found
 from ragworthy.pipeline.shelf import Shelf
+from ragworthy.pipeline.structured import Passage, Task, output
 from ragworthy.pipeline.threads import started
 from ragworthy.pipeline.tuning import load
 from ragworthy.pipeline.units import locked
@@ -138,6 +139,21 @@ class Pipeline:
             return self._error(begun, said), said.sent
         return self._reply(begun, said.claim, said.citations, said.usage), said.sent
 
+    async def written(
+        self, begun: Begun, chat: Chat, task: Task, *, qid: str, seed: int, timeout: float, left: float
+    ) -> tuple[dict[str, Any], int]:
+        """The reply to a structured question with a model that is open, and how many requests that took."""
+        asked = asking(qid, timeout, left)
+        paths = self._shelf.paths
+        passages = [
+            Passage(chunk.name, one.score, paths.get(chunk.doc_id or "", ""), chunk.text)
+            for one, chunk in zip(begun.got.context, begun.got.chunks, strict=True)
+        ]
+        got = await output(chat.endpoint, task, begun.got.question.text, passages, asked, begun.knobs, seed)
+        begun.clock.lap("llm")
+        got["meta"]["index_version"] = self.index_hash
+        return got | ({"stage_ms": begun.clock.stages} if begun.knobs.timings else {}), asked.sent
+
     def _reply(self, begun: Begun, claim: str, citations: list[str], usage: dict[str, Any]) -> dict[str, Any]:
         begun.clock.lap("llm")
         cited = [chunk for chunk in begun.got.chunks if chunk.name in citations]
@@ -190,6 +206,10 @@ class Pipeline:
     def index_hash(self) -> str:
         """The hash of the index that is asked."""
         return self._shelf.index.manifest.index_hash
+
+    def answerer(self, knobs: Mapping[str, Any]) -> str:
+        """What answers with these knobs."""
+        return self._knobs(knobs).answerer
 
     def holds(self, name: str) -> bool:
         """Whether the index has a chunk with this id, in whatever revision."""

@@ -1,11 +1,12 @@
 """The answerer behind an OpenAI-compatible chat endpoint: what it is asked, and its answer checked."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from ragworthy.pipeline.endpoint import RETRIES, Asking, Endpoint, Unanswered, Written
 from ragworthy.pipeline.knobs import Knobs
-from ragworthy.pipeline.prompt import messages
+from ragworthy.pipeline.prompt import messages, response_format
 from ragworthy.pipeline.written import Answer, read
 from ragworthy.records import Chunk
 from ragworthy.text import clip
@@ -45,10 +46,11 @@ class Chat:
         uncited: Answer | None = None
         written = Written("", False, "")
         cut: list[int | None] = []
+        held = partial(response_format, passages=len(context))
         try:
             for attempt in (1, 2):
                 body = _body(self.endpoint.model, messages(question, context, again=attempt > 1), attempt, seed, knobs)
-                written = await self.endpoint.written(body, len(context), asked)
+                written = await self.endpoint.written(body, held, asked)
                 usage |= {"attempts": attempt, "format": written.form, **asked.counts}
                 cut += [written.tokens] if written.cut else []
                 found = read(written.text, context)

@@ -7,12 +7,13 @@ and said once.
 import os
 import re
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ragworthy.pipeline.knobs import CHAT, PLAIN
-from ragworthy.pipeline.prompt import FORMS, response_format
+from ragworthy.pipeline.prompt import FORMS
 from ragworthy.text import clip
 from ragworthy.threaded import threaded
 from ragworthy.wire.address import parsed
@@ -35,6 +36,9 @@ _FORMAT = re.compile(r"response.?format|json.?(?:schema|object|mode)|grammar|str
 _UNKNOWN = re.compile(r"unsupported|not support|unknown|unrecogni[sz]ed|extra|not permitted|not allowed", re.IGNORECASE)
 _CAN_GO = {"max_tokens": "max_completion_tokens", "seed": None, "temperature": None}
 """What a request can do without, and what stands for it."""
+
+
+Held = Callable[[str], dict[str, Any] | None]
 
 
 class Unanswered(Exception):
@@ -116,12 +120,15 @@ class Endpoint:
         """Close every connection."""
         await self._client.close()
 
-    async def written(self, body: dict[str, Any], passages: int, asked: Asking) -> Written:
-        """What the model writes; where the server refuses a form or a setting, the request is sent without it."""
+    async def written(self, body: dict[str, Any], held: Held, asked: Asking) -> Written:
+        """What the model writes; where the server refuses a form or a setting, the request is sent without it.
+
+        `held` gives what makes a server hold a reply to a form; None where nothing does.
+        """
         form, left_out = self._form, list(self._left_out)
         refused = ""
         while True:
-            answer = await self._posted(_request(body, FORMS[form], passages, left_out), asked)
+            answer = await self._posted(_request(body, held(FORMS[form]), left_out), asked)
             if answer.status == 200:
                 break
             refused = self._told(answer)
@@ -273,13 +280,12 @@ def _add(counts: dict[str, int], given: dict[str, Any]) -> None:
             counts[name] = counts.get(name, 0) + count
 
 
-def _request(body: dict[str, Any], form: str, passages: int, left_out: list[str]) -> bytes:
+def _request(body: dict[str, Any], held: dict[str, Any] | None, left_out: list[str]) -> bytes:
     """The bytes of a request in a form, without the settings that the server does not take."""
     made = {name: value for name, value in body.items() if name not in left_out}
     for setting in left_out:
         if instead := _CAN_GO[setting]:
             made[instead] = body[setting]
-    held = response_format(form, passages)
     return msgspec.json.encode(made if held is None else made | {"response_format": held})
 
 

@@ -85,6 +85,11 @@ class Shelf:
         return frozenset(stable(chunk.name) for chunk in self.index.chunks)
 
     @cached_property
+    def paths(self) -> dict[str, str]:
+        """The path of each document, as it lay in the folder that was indexed."""
+        return {one.doc_id: one.path for one in self.index.manifest.documents}
+
+    @cached_property
     def _sections(self) -> dict[tuple[str | None, str | None], list[Chunk]]:
         found: dict[tuple[str | None, str | None], list[Chunk]] = {}
         for chunk in self.index.chunks:

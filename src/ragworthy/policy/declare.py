@@ -142,8 +142,16 @@ class Declared(NamedTuple):
     """The order of flags in `--help`; those that are not named come last."""
     forms: Mapping[str, tuple[str, ...]] = {}
     """Which files belong together, by the setting `form`, where there is a choice."""
+    beside: Mapping[str, tuple[str, ...]] = {}
+    """Files that may stand beside those of a form, and beside no other that does not name them."""
     items: str = "show one question with everything known of it instead of the report (repeatable)"
     """What `--help` says of `--item`; empty in a suite that cannot show single items (`Suite.items`)."""
+    program: str = ""
+    """The program of the sources that the profile reference is made after; `--profile` takes its name too."""
+    page: str = ""
+    """The page that has it."""
+    tools: Mapping[str, str] = {}
+    """Other programs of that page, each with the command that does its work."""
     plugin: Any = None
     """The package it comes from, where that is not this one."""
 
@@ -202,6 +210,20 @@ class Declared(NamedTuple):
             if refuse is not None:
                 refuse(given, spelled)
 
+    def is_program(self, name: str) -> bool:
+        """Whether a name is that of the program of the sources, with or without its folder and its suffix.
+
+        >>> from ragworthy.suites import SUITES
+        >>> [SUITES["answers"].is_program(one) for one in ("ProblemMap/eval/score_eval.py", "score_eval", "score")]
+        [True, True, False]
+        """
+        last = name.replace("\\", "/").rpartition("/")[2]
+        return bool(self.program) and last in (self.program, self.program.removesuffix(".py"))
+
+    def profile_named(self, name: str) -> str:
+        """A profile by its name, or by that of the program that it is made after."""
+        return "reference" if self.is_program(name) else name
+
     def of_profile(self, profile: str) -> dict[str, Any]:
         """The settings whose default follows from the profile."""
         follows = profile == "reference" and "profile" in self.settings._fields
@@ -217,9 +239,13 @@ class Declared(NamedTuple):
         """The inputs that can be there under some settings."""
         if not self.forms:
             return self.inputs
-        all_of_forms = {key for keys in self.forms.values() for key in keys}
-        mine = self.forms[settings.form]
-        return tuple(one for one in self.inputs if one.key in mine or one.key not in all_of_forms)
+        mine = (*self.forms[settings.form], *self.beside.get(settings.form, ()))
+        return tuple(one for one in self.inputs if one.key in mine or one.key not in self._of_forms)
+
+    @property
+    def _of_forms(self) -> frozenset[str]:
+        """The files that belong to some form."""
+        return frozenset(key for files in (self.forms, self.beside) for keys in files.values() for key in keys)
 
     def form_of(self, given: Mapping[str, Any]) -> str | None:
         """The form that these files are, by the keys of those that are there; None for none or for a mixture.
@@ -229,8 +255,9 @@ class Declared(NamedTuple):
         >>> form_of({"scholar": "s.jsonl", "auditor": "a.jsonl"}), form_of({"pairs": "p.jsonl", "raters": "r.jsonl"})
         ('files', None)
         """
-        there = {key for keys in self.forms.values() for key in keys if given.get(key) is not None}
-        return next((form for form, keys in self.forms.items() if set(keys) == there), None)
+        there = {key for key in self._of_forms if given.get(key) is not None}
+        fits = (form for form, keys in self.forms.items() if set(keys) <= there <= {*keys, *self.beside.get(form, ())})
+        return next(fits, None)
 
     def k_of(self, settings: Any) -> int:
         """The k of a metric whose gate says `@k`."""
@@ -298,6 +325,13 @@ SCU = Key(
     flag="--scu-enforced --scu_enforced",
     help="check locked constraints",
 )
+RULE_PACKS = Key(
+    'contradiction rules: names of bundled packs or paths; "none" for no rule at all',
+    flag="--rule-pack",
+    help="contradiction rules (repeatable); none: no rule",
+    metavar="NAME",
+)
+"""Which rules say that a claim contradicts a locked constraint, where constraints are checked."""
 SLICES = Key(
     "gold fields to split the numbers by",
     flag="--slice",
@@ -306,3 +340,12 @@ SLICES = Key(
 )
 PROFILE = Key("", choices=("default", "reference"), python=False, told=False)
 """What `--profile` says, in suites that follow the sources' own program themselves."""
+ANSWERS_GOLD = Input(
+    "gold",
+    "path of the gold set of the answers",
+    "the gold set of the answers",
+    needed=True,
+    record="Gold",
+    schema="gold.answers",
+)
+"""What suites ask that judge several runs of the same answers."""

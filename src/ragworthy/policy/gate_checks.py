@@ -21,10 +21,10 @@ Known = Mapping[str, registry.Metric] | None
 
 
 def check_once(check: Checker, gates: Iterable[Gate], path: str) -> None:
-    """Two gates of one kind on the same number are an error: which of them holds?"""
-    seen: set[tuple[str, str, str | None, str | None]] = set()
+    """Two gates of one kind on the same number are an error: which of them holds? A default gate may stay besides."""
+    seen: set[tuple[str, str, str | None, str | None, bool]] = set()
     for gate in gates:
-        key = (gate.metric, gate.op, gate.slice, gate.suite)
+        key = (gate.metric, gate.op, gate.slice, gate.suite, gate.kept)
         if key in seen:
             check.say("RW-P03", path, f"expected one gate for {name_of(gate)} {gate.op}, got two")
         seen.add(key)
@@ -113,7 +113,7 @@ def bad_slice(text: str) -> str | None:
 def idle_threshold(metric: registry.Metric, op: str, number: str) -> str | None:
     """Why a threshold could never fail or never pass; None when it can do both."""
     limit = Fraction(number)
-    lowest, highest = Fraction(0), metric.highest
+    lowest, highest = metric.lowest, metric.highest
     if highest is None and limit >= ENDLESS:
         return f"{number} can never be exceeded"
     if highest == 100 and 0 < limit < 1 and op not in AGAINST:
@@ -124,10 +124,12 @@ def idle_threshold(metric: registry.Metric, op: str, number: str) -> str | None:
         share = f"max_worse = {number} is a share of the baseline: 0.15 is 15 %"
         return share if (limit >= 1 and metric.better == "higher") or limit >= 10 else None
     if op == DROP:
-        return f"a drop of {number} can never be exceeded" if highest is not None and limit >= highest else None
+        return (
+            f"a drop of {number} can never be exceeded" if highest is not None and limit >= highest - lowest else None
+        )
     if op == MIN:
         if limit <= lowest:
-            return f"min = {number} can never fail: the metric is never below 0"
+            return f"min = {number} can never fail: the metric is never below {lowest}"
         if highest is not None and limit > highest:
             share = f" ({number} % is {float(limit / 100):g})" if highest == 1 and 10 <= limit <= 100 else ""
             return f"min = {number} can never pass: the metric is never above {highest}{share}"
@@ -135,12 +137,18 @@ def idle_threshold(metric: registry.Metric, op: str, number: str) -> str | None:
         if highest is not None and limit >= highest:
             return f"max = {number} can never fail: the metric is never above {highest}"
         if limit < lowest:
-            return f"max = {number} can never pass: the metric is never below 0"
+            return f"max = {number} can never pass: the metric is never below {lowest}"
     return None
 
 
 def unknown_metric(name: str, suite: str | None = None, known: Known = None) -> str:
     """The message for a metric that does not exist, with the closest names."""
+    several = [one.id for one in registry.meant(name, default_k=DEFAULT_K, suite=suite, known=known)]
+    if len(several) > 1:
+        return f'expected one metric ({" or ".join(several)}), got "{name}"'
+    if suite is not None and (other := registry.meant(name, default_k=DEFAULT_K, known=known)):
+        told = " or ".join(f"{'' if one.id == name else f'{one.id} '}of {registry.suite_of(one.id)}" for one in other)
+        return f'expected a metric of {suite}, got "{name}" ({told})'
     close = closest(name, registry.every_name(suite, known), n=3, cutoff=0.5)
     hint = f" (did you mean {' or '.join(close)}?)" if close else ""
     return f'expected a metric, got "{name}"{hint}'

@@ -1,17 +1,18 @@
 """Gates as people write them: [[gate]] tables, name=value texts, gate files. Every mistake is named by its key."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy.errors import data_error, policy_error
 from ragworthy.files import read_text
-from ragworthy.gates import AGAINST, EACH, MAX, MIN, Gate, with_defaults, with_evidence
+from ragworthy.gates import AGAINST, EACH, MAX, MIN, Gate, with_evidence
 from ragworthy.load.checker import Checker, load_toml, shown, written
 from ragworthy.load.keys import KEYS
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K
+from ragworthy.policy.defaults import with_defaults
 from ragworthy.policy.gate_checks import (
     LIMITS,
     Known,
@@ -51,8 +52,9 @@ def parse_gates(
     evidence: str,
     suite: str | None = None,
     known: Known = None,
+    among: Sequence[str] = (),
 ) -> tuple[Gate, ...]:
-    """The [[gate]] tables; a table with several limits gives several gates."""
+    """The [[gate]] tables; a table with several limits gives several gates. `among` are the suites they may be for."""
     if not isinstance(given, list):
         check.say("RW-P03", path, f"expected [[{path}]] tables, got {shown(given)}")
         return ()
@@ -63,18 +65,21 @@ def parse_gates(
             check.say("RW-P03", here[:-1], f"expected a table, got {shown(table)}")
             continue
         check.known(table, KEYS["gate"], here)
-        gates += _gate(check, table, here, _named(table, default_k, suite, known), evidence, suite)
+        gates += _gate(check, table, here, _named(table, default_k, suite, known, among), evidence, suite)
     check_once(check, gates, path)
     return tuple(gates)
 
 
-def _named(table: dict[str, Any], default_k: int, suite: str | None, known: Known) -> registry.MetricName | str | None:
+def _named(
+    table: dict[str, Any], default_k: int, suite: str | None, known: Known, among: Sequence[str]
+) -> registry.MetricName | str | None:
     """The metric that a table names, or why there is none; None where it names nothing that could be one."""
     name = table.get("metric")
     if not isinstance(name, str):
         return None
     suite = suite if "." not in name else None
-    return registry.find(name, default_k=default_k, suite=suite, known=known) or unknown_metric(name, known=known)
+    found = registry.find(name, default_k=default_k, suite=suite, known=known, among=among)
+    return found or unknown_metric(name, known=known)
 
 
 def _gate(
@@ -278,7 +283,10 @@ def parse_gate_text(
     >>> named = parse_gate_text(["chr=0.75", "under=0.05"], default_k=5)
     >>> [(gate.metric, gate.op, gate.threshold) for gate in named.gates]
     [('answers.chr', '>=', '0.75'), ('answers.under_refusal', '<=', '0.05')]
+    >>> parse_gate_text(["chr≥0.75"], default_k=5).gates == parse_gate_text(["chr>=0.75"], default_k=5).gates
+    True
     """
+    given = [one if one.endswith((".toml", ".json")) else one.replace("≥", MIN).replace("≤", MAX) for one in given]
     if len(given) == 1 and "=" not in given[0] and given[0].strip():
         _bare_name(given[0], default_k, suite, known)
         return load_gate_file(Path(given[0]), default_k=default_k, evidence=evidence, suite=suite, known=known)

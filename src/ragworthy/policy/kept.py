@@ -1,5 +1,6 @@
 """What a policy says of earlier runs: where they are kept, and which of them is the baseline."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,3 +62,31 @@ def is_unblessed(reason: str) -> bool:
 def blessed_path(folder: Path, name: str) -> Path:
     """Where the report of a blessed run lies for those who do not ask the store."""
     return folder / ".ragworthy/baselines" / f"{name}.json"
+
+
+def is_own(said: Any, *, policy: str, baseline: str) -> bool:
+    """Whether a baseline stands where its policy says, by the paths in a receipt: so no baseline of a command line is
+    passed off as the policy's. Of an absolute path the end is compared.
+    """
+    if not isinstance(said, str):
+        return False
+    if said.startswith(BLESSED):
+        said = blessed_path(Path(), said.removeprefix(BLESSED)).as_posix()
+    if Path(said).is_absolute():
+        rest = [part for part in Path(baseline).parts if part != ".."]
+        return list(Path(os.path.normpath(said)).parts[-len(rest) :]) == rest
+    return _same_place(os.path.normpath(Path(policy).parent / said), baseline)
+
+
+def _same_place(one: str, other: str) -> bool:
+    """Whether two paths, seen from one folder, lead to one place; the name of a folder above it may be anything, for a
+    receipt does not say where it stands.
+
+    >>> _same_place("../.ragworthy/baselines/main.json", "baselines/main.json")
+    True
+    >>> _same_place("../eval/a.json", "b.json"), _same_place("eval/a.json", "a.json")
+    (False, False)
+    """
+    below, above = sorted((Path(one).parts, Path(other).parts), key=lambda parts: parts.count(".."))
+    up, least = above.count(".."), below.count("..")
+    return above[up + up - least :] == below[least:]

@@ -7,18 +7,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ragworthy.errors import policy_error
+from ragworthy.comparison.likeness import not_allowable
+from ragworthy.errors import PolicyError, policy_error
 from ragworthy.files import read_text
-from ragworthy.gates import AGAINST, Gate, Waiver, name_of, with_defaults, with_evidence
+from ragworthy.gates import AGAINST, Gate, Waiver, name_of, with_evidence
 from ragworthy.load.checker import Checker, load_toml, shown
 from ragworthy.load.keys import KEYS
 from ragworthy.load.plugins import Plugin, load_file, load_metrics, using_metrics
 from ragworthy.metrics import registry
 from ragworthy.names import DEFAULT_K, SUITES
+from ragworthy.policy.defaults import with_defaults
 from ragworthy.policy.gate_checks import EVIDENCE, Known
 from ragworthy.policy.gate_text import DEFAULTS, parse_gates
 from ragworthy.policy.kept import Kept, parse_baseline, parse_kept
-from ragworthy.policy.proofs import parse_proving
+from ragworthy.policy.packs import Pack, find_packs, with_packs
+from ragworthy.policy.proving import parse_proving
 from ragworthy.policy.sections import Section, Suites, every_key, paths_of, sections
 from ragworthy.proving import Proving
 
@@ -43,6 +46,12 @@ class Policy(NamedTuple):
     history: Kept = Kept()
     proving: Proving = Proving()
     cluster: str = "document"
+    packs: tuple[Pack, ...] = ()
+    """The gate packs that were named."""
+    more_packs: tuple[str, ...] = ()
+    """The names of those that the policy itself does not have, from the command line or from Python."""
+    allowed: tuple[str, ...] = ()
+    """What may differ from what a run is compared with."""
 
     @property
     def folder(self) -> Path:
@@ -62,9 +71,22 @@ def find_policy(given: str | None) -> Path:
     raise policy_error("RW-P08", message)
 
 
-def load_policy(path: Path, suites: Suites, *, today: date | None) -> Policy:
-    """Read and check a policy. `today` decides about waivers; None leaves their dates alone."""
-    return parse_policy(policy_table(path), suites, path.as_posix(), path, today)
+def named_model(given: str | None) -> str | None:
+    """The model of distances that a policy names: the one given, or the one that stands here."""
+    try:
+        path = find_policy(given)
+    except PolicyError:  # there is none
+        return None
+    table = policy_table(path).get("retrieval")
+    name = table.get("delta_s_model") if isinstance(table, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def load_policy(path: Path, suites: Suites, *, today: date | None, packs: Iterable[str] = ()) -> Policy:
+    """Read and check a policy. `today` decides about waivers; None leaves their dates alone. `packs` hold besides those
+    that it names.
+    """
+    return parse_policy(policy_table(path), suites, path.as_posix(), path, today, packs=packs)
 
 
 def policy_table(path: Path, name: str = "") -> dict[str, Any]:
@@ -85,8 +107,11 @@ def parse_policy(
     path: Path | None,
     today: date | None,
     elsewhere: Mapping[str, Path] = MappingProxyType({}),
+    packs: Iterable[str] = (),
 ) -> Policy:
-    """A policy from its table; `elsewhere` says where files of plugins are that are not where they are named."""
+    """A policy from its table; `elsewhere` says where files of plugins are that are not where they are named, `packs`
+    which gate packs hold besides those that it names.
+    """
     suites.also(key for key, value in table.items() if isinstance(value, dict))
     check = Checker(where)
     check.known(table, every_key(suites)[""], "")
@@ -99,10 +124,12 @@ def parse_policy(
         for nth, name in enumerate(named)
     ]
     with using_metrics(loaded, where):
-        return _parse(check, table, suites, path, today)._replace(plugins=tuple(loaded))
+        return _parse(check, table, suites, path, today, tuple(packs))._replace(plugins=tuple(loaded))
 
 
-def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | None, today: date | None) -> Policy:
+def _parse(
+    check: Checker, table: dict[str, Any], suites: Suites, path: Path | None, today: date | None, more: tuple[str, ...]
+) -> Policy:
     if table.get("version") != VERSION or type(table.get("version")) is not int:
         got = shown(table["version"]) if "version" in table else "nothing"
         check.say("RW-P03" if "version" in table else "RW-P11", "version", f"expected {VERSION}, got {got}")
@@ -114,14 +141,20 @@ def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | N
     known = _known(check, there, suites, path.parent if path is not None else Path())
     k = next((one.settings.ks[0] for one in there if suites[one.suite].default_k is None), DEFAULT_K)
     only = there[0].suite if len(there) == 1 and there[0].suite != SUITES[0] else None
-    gates = parse_gates(check, table.get("gate", []), "gate", default_k=k, evidence=evidence, suite=only, known=known)
+    among = tuple(one.suite for one in there)
+    gates = parse_gates(
+        check, table.get("gate", []), "gate", default_k=k, evidence=evidence, suite=only, known=known, among=among
+    )
     if table.get("gate") == []:
         check.say("RW-P11", "gate", "expected at least one gate, got an empty list")
+    packs, gates = _with_packs(check, table, more, gates, tuple(one.suite for one in there), evidence)
+    regression = regression or any(one.proven for one in packs)
     defaults = check.take(table, DEFAULTS, bool, "", "true or false")
     if not check.problems:
         gates = _with_defaults(check, gates, there, suites, evidence, (defaults, regression))
         rules = [gate for one in there if regression for gate in suites[one.suite].regression]
         gates += _regression(gates, rules, evidence)
+    there = tuple(one._replace(defaults=_keeps(one, defaults)) for one in there)
     _suites_of_gates(check, gates, there)
     waivers = _waivers(check, table.get("waiver", []), gates, today, partial(_whole_name, known=known, k=k, only=only))
     freeze = check.take(table, "freeze", dict, "", "a table") or {}
@@ -129,9 +162,30 @@ def _parse(check: Checker, table: dict[str, Any], suites: Suites, path: Path | N
     how = parse_proving(check, table)
     signers = check.strings(freeze, "signers", "freeze.") or ()
     baseline, kept = parse_baseline(check, table), parse_kept(check, table)
+    allowed = check.strings(table, "allow", "") or ()
+    for nth, name in enumerate(allowed):
+        if wrong := not_allowable(name):
+            check.say("RW-B06", f"allow[{nth}]", wrong)
     check.stop()
     policy = Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today)
-    return policy._replace(proving=how.proving, cluster=how.cluster, history=kept)
+    policy = policy._replace(proving=how.proving, cluster=how.cluster, history=kept, allowed=allowed)
+    return policy._replace(packs=packs, more_packs=more)
+
+
+def _with_packs(
+    check: Checker,
+    table: dict[str, Any],
+    more: tuple[str, ...],
+    gates: tuple[Gate, ...],
+    there: tuple[str, ...],
+    evidence: str,
+) -> tuple[tuple[Pack, ...], tuple[Gate, ...]]:
+    """The gate packs that are named, and the gates with theirs."""
+    names = check.strings(table, "packs", "") or ()
+    if not (names or more) or check.problems:
+        return (), gates
+    packs = find_packs(check, more, there, "--pack", find_packs(check, names, there))
+    return tuple(packs), with_packs(check, gates, packs, there, evidence)
 
 
 def _with_defaults(
@@ -147,15 +201,23 @@ def _with_defaults(
     `said`: what the policy as a whole says of default gates, and whether it asks for the rules against a baseline.
     """
     usual: tuple[Gate, ...] = ()
+    marked: dict[Gate, Gate] = {}
     for one in there:
         mine = tuple(gate for gate in named if suite_of(gate) == one.suite)
-        if one.defaults if one.defaults is not None else said[0] is not False:
+        if _keeps(one, said[0]):
             gates = suites[one.suite].default_gates(one.settings, one.there)
-            usual += with_defaults(mine, gates, evidence)[len(mine) :]
+            every = with_defaults(mine, gates, evidence)
+            marked |= zip(mine, every, strict=False)
+            usual += every[len(mine) :]
         elif not mine and not said[1]:
             key = DEFAULTS if one.defaults is None else f"{one.suite}.{DEFAULTS}"
             check.say("RW-P16", key, f"expected a gate for {one.suite} besides defaults = false, got none")
-    return named + usual
+    return tuple(marked.get(gate, gate) for gate in named) + usual
+
+
+def _keeps(section: Section, policy: bool | None) -> bool:
+    """Whether the default gates of a suite hold; where its section does not say, the policy as a whole does."""
+    return section.defaults if section.defaults is not None else policy is not False
 
 
 def suite_of(gate: Gate) -> str | None:

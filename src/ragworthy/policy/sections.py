@@ -40,7 +40,7 @@ class Section(NamedTuple):
     """The paths of its inputs, as they were written."""
     lock: str | None = None
     defaults: bool | None = None
-    """Whether the default gates hold beside those that are named; None where only the policy as a whole says so."""
+    """Whether the default gates hold beside those that are named; None while only the policy as a whole says so."""
 
     @property
     def there(self) -> dict[str, Any]:
@@ -149,6 +149,7 @@ def _setting(check: Checker, table: dict[str, Any], one: Setting, suite: Declare
 NUMBERS: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
     "positive": ("a number above 0", lambda number: number > 0),
     "share": ("a number from 0 to below 1", lambda number: 0 <= number < 1),
+    "part": ("a number from 0 to 1", lambda number: 0 <= number <= 1),
 }
 """Settings that are numbers, kept as the text they were written in: what is expected, and whether a number is that."""
 

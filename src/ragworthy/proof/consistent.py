@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy.errors import RagworthyError, data_error
-from ragworthy.gates import IMPLIED
 from ragworthy.history.commit import same_commit
 from ragworthy.names import Verdict, exit_code
+from ragworthy.proof.outcomes import check_outcomes
+from ragworthy.proving import IMPLIED
 from ragworthy.report import receipt
 
 
 def check_report(report: Mapping[str, Any], where: str) -> None:
-    """Refuse a report whose verdict does not follow from its own gates."""
+    """Refuse a report whose verdict does not follow from its own gates, or these not from its numbers."""
     try:
+        check_outcomes(report, where)
         follows = _follows(report["gates"], report["invalid"])
         said, code = str(report["verdict"]), report["exit_code"]
     except (LookupError, TypeError, AttributeError):

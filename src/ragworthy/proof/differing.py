@@ -13,7 +13,7 @@ from ragworthy.text import clip
 
 _SHOWN = 80
 _NOTHING = object()
-_TOLD = ("profile", "settings", "frozen", "counts", "labels", "summary")
+_TOLD = ("profile", "settings", "frozen", "counts", "labels", "summary", "provenance")
 """What a receipt says of a suite besides its evidence."""
 
 
@@ -70,9 +70,17 @@ def _settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Differ
     for suite, was, now in _pairs(old["suites"], new["suites"]):
         for key, one, other in _apart({**was["settings"], **_kept(was)}, {**now["settings"], **_kept(now)}):
             yield Difference("setting", f"{suite}.{key}: {_json(one)} → {_json(other)}")
+        yield from _made(suite, was, now, tuple(body["request"].get("commit") for body in (old, new)))
     for key, was, now in _apart(*(body["request"].get("attempts") or {} for body in (old, new))):
         if key != "chain":
             yield Difference("setting", f"attempts.{key}: {_json(was)} → {_json(now)}")
+
+
+def _made(suite: str, was: Any, now: Any, commits: tuple[Any, ...]) -> Iterator[Difference]:
+    """How the traces were made; a commit that is only the one which was judged is told already."""
+    for key, one, other in _apart(was.get("provenance") or {}, now.get("provenance") or {}):
+        if key != "commit" or (one, other) != commits:
+            yield Difference("setting", f"{suite}: made with {key}: {_json(one)} → {_json(other)}")
 
 
 def _kept(suite: Mapping[str, Any]) -> dict[str, Any]:

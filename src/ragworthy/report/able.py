@@ -6,9 +6,9 @@ from typing import Any
 
 from ragworthy import gates as g
 from ragworthy.names import Outcome
-from ragworthy.proving import POINT
 from ragworthy.report import show
 from ragworthy.report.power import Drop, Rate, of_drop, of_rate, old_value
+from ragworthy.report.rules import rule_text
 
 ALPHA = 0.05
 
@@ -121,13 +121,7 @@ def rule_of(gate: g.Gate, better: str = "higher") -> str:
     >>> rule_of(g.Gate("answers.chr", "drop<=", "0.02")), rule_of(g.Gate("answers.chr", ">=", "0.75"))
     ('answers.chr drop ≤ 0.02', 'answers.chr ≥ 0.75')
     """
-    if gate.op not in g.AGAINST:
-        return f"{g.name_of(gate)} {'≥' if gate.op == g.MIN else '≤'} {gate.threshold}"
-    word = "rise" if better == "lower" else "drop"
-    if gate.guard:
-        return f"{g.name_of(gate)}: no proven {word}"
-    limit = gate.threshold if gate.op == g.DROP else show.percent(float(Fraction(gate.threshold)))
-    return f"{g.name_of(gate)} {word} ≤ {limit}"
+    return f"{g.name_of(gate)}{':' if gate.guard else ''} {rule_text(gate, better)}"
 
 
 def rate_line(rate: Rate) -> str:
@@ -179,9 +173,9 @@ def _together(drop: Drop) -> str:
 
 def sharp_note(judged: Sequence[g.Judged]) -> str | None:
     """The tolerances that are too sharp for a set in which questions flip; None where there are none."""
-    gates, sharp = compared_gates(judged), []
+    sharp = []
     for one in judged:
-        drop = of_drop(one, gates)
+        drop = of_drop(one)
         tested = one.tested
         if drop is None or not drop.sharp or one.excused or tested is None or tested.unchanged or tested.proven:
             continue
@@ -201,10 +195,10 @@ def sharp_note(judged: Sequence[g.Judged]) -> str | None:
 
 def about_more(judged: Sequence[g.Judged]) -> dict[g.Gate, int]:
     """About how many more questions settle each gate that is undecided, where that is known and not none."""
-    gates, found = compared_gates(judged), {}
+    found = {}
     for one in judged:
         if one.outcome is Outcome.UNDECIDED:
-            rate, drop = of_rate(one), of_drop(one, gates)
+            rate, drop = of_rate(one), of_drop(one)
             more = drop.more if drop is not None else rate.more if rate is not None and not rate.settled else None
             if more:
                 found[one.gate] = more
@@ -220,37 +214,36 @@ def steps(judged: Sequence[g.Judged]) -> list[tuple[str, str]]:
     return [("how many more questions decide it", f"in four of five cases, if they are as those here: {told}")]
 
 
-def pair_line(cases: int, worse: int, better: int) -> str:
-    """What two runs of so many questions can show, where so many of them changed: the loss that is found, and more.
+def pair_line(cases: int, worse: int, better: int, proven: bool = False) -> str:
+    """What two runs of so many questions can show, where so many of them changed: the loss that is found, and more,
+    unless something is proven already.
 
     >>> print(pair_line(200, 11, 5).replace("; ", ";\\n"))
-    200 questions of which 8 % changed find a loss of 7.2 points in four of five;
-    about 420 more would prove the one seen here
+    200 questions of which 8 % were fixed or broken find a loss of 7.2 points in four of five;
+    about 420 more would prove the loss of 3 points in good questions that is seen here (11 broken, 5 fixed)
+    >>> print(pair_line(200, 11, 5, proven=True))
+    200 questions of which 8 % were fixed or broken find a loss of 7.2 points in four of five
     """
     from ragworthy.paired import power
     from ragworthy.paired.exact import mcnemar
 
     finds = power.detectable(cases, power.flips_of(cases, worse + better))
-    of = f"{show.plural(cases, 'question')} of which {show.percent((worse + better) / cases)} changed"
+    of = f"{show.plural(cases, 'question')} of which {show.percent((worse + better) / cases)} were fixed or broken"
     if finds is None:
         return f"{of} are too few to find any loss in four of five"
     told = f"{of} find a loss of {_digits(100 * finds)} points in four of five"
-    more = power.about_more(cases, worse, better) if mcnemar(worse, better) > ALPHA else None
-    return f"{told}; about {more:,} more would prove the one seen here" if more else told
-
-
-def compared_gates(judged: Sequence[g.Judged]) -> int:
-    """How many gates compare."""
-    return sum(one.gate.op in g.AGAINST and one.gate.evidence != POINT and not one.excused for one in judged)
+    more = None if proven or mcnemar(worse, better) <= ALPHA else power.about_more(cases, worse, better)
+    seen = f"the loss of {_digits(100 * (worse - better) / cases)} points in good questions that is seen here"
+    return f"{told}; about {more:,} more would prove {seen} ({worse:,} broken, {better:,} fixed)" if more else told
 
 
 def entries(judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
     """What the gates of a suite can show, as a report has it: one entry for each gate of which something is known."""
-    gates, found = compared_gates(judged), []
+    found = []
     for one in judged:
         if (rate := of_rate(one)) is not None:
             found.append(_rate_entry(rate))
-        elif (drop := of_drop(one, gates)) is not None:
+        elif (drop := of_drop(one)) is not None:
             found.append(_drop_entry(drop, old_value(one)))
     return found
 

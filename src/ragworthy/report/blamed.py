@@ -32,18 +32,22 @@ def lines(body: dict[str, Any]) -> list[str]:
 
 
 def waterfall(way: dict[str, Any]) -> str:
-    """How many questions are left after each step, and how many were lost in it.
+    """How many questions took each step, how many were lost in it, and of how many nobody can tell.
 
     >>> asked = {"step": "asked", "left": 10, "lost": 0, "fine": 0}
     >>> waterfall({"k": 5, "steps": [asked, {"step": "in_top", "left": 7, "lost": 3, "fine": 1}]})
     '10 asked → 7 in the first 5 (-3, 1 of them fine all the same)'
+    >>> waterfall({"k": 5, "steps": [asked, {"step": "cited", "left": 10, "lost": 0, "fine": 0, "unknown": 4}]})
+    '10 asked → 6 cited, 4 not known'
     """
     told = []
     for one in way["steps"]:
         name = _STEPS.get(one["step"], one["step"]).format(k=way["k"])
         fine = f", {one['fine']:,} of them fine all the same" if one["fine"] else ""
         lost = f" (-{one['lost']:,}{fine})" if one["lost"] else ""
-        told.append(f"{one['left']:,} {name}{lost}")
+        unknown = one.get("unknown", 0)
+        rest = f", {unknown:,} not known" if unknown else ""
+        told.append(f"{one['left'] - unknown:,} {name}{lost}{rest}")
     return " → ".join(told)
 
 

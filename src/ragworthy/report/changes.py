@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from ragworthy.comparison.likeness import OTHERWISE
 from ragworthy.report.able import pair_line
-from ragworthy.report.show import number, padded, plural, signed, width_of
+from ragworthy.report.show import number, p_text, padded, plural, signed, width_of
 from ragworthy.safe import code, fill, row, terminal
 from ragworthy.text import clip, visible
 
@@ -21,15 +22,6 @@ Json = dict[str, Any]
 
 
 # numbers
-
-
-def p_text(p: float) -> str:
-    """A p-value with two digits that say something.
-
-    >>> p_text(0.42), p_text(0.00314), p_text(0.00001), p_text(1.0)
-    ('0.42', '0.0031', '<0.0001', '1')
-    """
-    return "<0.0001" if p < 0.0001 else f"{p:.2g}"
 
 
 def _shown(one: Json, key: str) -> str:
@@ -67,6 +59,11 @@ def proven(suite: Json) -> list[str]:
     return [name for name, one in suite["metrics"].items() if one["holm"] is not None and one["holm"] <= ALPHA]
 
 
+def worsened(suite: Json | None) -> list[str]:
+    """The metrics that are proven to be worse."""
+    return _moved(suite, False) if suite else []
+
+
 def p_lines(suite: Json) -> list[str]:
     """What the p-values mean when there are many of them."""
     tested = [name for name, one in suite["metrics"].items() if one["holm"] is not None]
@@ -88,14 +85,15 @@ def lead(body: Json) -> list[str]:
     if not suite:
         return []
     against = f"against {suite['against'] or 'the baseline'}"
+    made = [f"  {note}" for note in suite.get("notes", ()) if note.startswith(OTHERWISE)]
     if suite["unlike"]:
-        return [f"{against}: not compared: {'; '.join(suite['unlike'])}"]
+        return [f"{against}: not compared: {'; '.join(suite['unlike'])}", *made]
     if suite["rowless"] is not None:
-        return [f"{against}: values only, question by question nothing is known ({suite['rowless']})"]
+        return [f"{against}: values only, question by question nothing is known ({suite['rowless']})", *made]
     if not suite["changed"]:
-        return [f"{against}: no question changed ({suite['cases']:,} compared)"]
+        return [f"{against}: no question changed ({suite['cases']:,} compared)", *made]
     lines = [f"{against}: {counts_line(suite)}{_most_telling(suite)}"]
-    return lines + [f"  {word}: {_named(suite[word])}" for word in ("broken", "fixed") if suite[word]]
+    return [*lines, *(f"  {word}: {_named(suite[word])}" for word in ("broken", "fixed") if suite[word]), *made]
 
 
 def counts_line(suite: Json) -> str:
@@ -107,18 +105,26 @@ def counts_line(suite: Json) -> str:
 
 
 def _most_telling(suite: Json) -> str:
-    """The metric that changed most beyond chance."""
-    tested = [(one["p"], nth, name) for nth, (name, one) in enumerate(suite["metrics"].items()) if one["p"] is not None]
-    if not tested:
+    """The metric that changed most beyond chance; of several such, the one in which most questions changed."""
+    moved = [(name, one) for name, one in suite["metrics"].items() if one["p"] is not None and _has_moved(one)]
+    if not moved:
         return ""
-    p, _, name = min(tested)
-    one = suite["metrics"][name]
+    name, one = min(moved, key=lambda each: (each[1]["p"], not each[1]["difference"], -_changed(each[1])))
+    p = one["p"]
     ends = f"{name.partition('.')[2]} {_shown(one, 'a')} → {_shown(one, 'b')}"
     counts = isinstance(one["a"], int) or max(abs(one["a"]), abs(one["b"])) > 1
     if counts or one["low"] is None:
-        return f"; {ends}, {_difference(one)}, p {p_text(p)}"
+        return f"; {ends}, {_difference(one)}, p {p_text(p)} two-sided"
     low, high = (f"{100 * one[end]:+.1f}" for end in ("low", "high"))
-    return f"; {ends}, {100 * one['difference']:+.1f} points ({low} … {high}), p {p_text(p)}"
+    return f"; {ends}, {100 * one['difference']:+.1f} points ({low} … {high}), p {p_text(p)} two-sided"
+
+
+def _changed(one: Json) -> int:
+    return (one["fixed"] or 0) + (one["broken"] or 0)
+
+
+def _has_moved(one: Json) -> bool:
+    return bool(one["difference"] or _changed(one))
 
 
 def _named(flips: Sequence[Json]) -> str:
@@ -127,11 +133,14 @@ def _named(flips: Sequence[Json]) -> str:
 
 
 def _way(one: Json) -> str:
-    """From which label and cause to which."""
+    """From which label and cause to which; of several runs also in how many it is good."""
     ends = []
     for label, cause in ((one["label_a"], one["cause_a"]), (one["label_b"], one["cause_b"])):
         ends.append(f"{label}: {cause}" if cause else label)
-    return " → ".join(ends)
+    way = " → ".join(dict.fromkeys(ends))
+    if one.get("good_a") is None:
+        return way
+    return f"{way}, good in {100 * one['good_a']:.0f} → {100 * one['good_b']:.0f} % of runs"
 
 
 # the whole comparison
@@ -146,7 +155,14 @@ def text(compared: Json, *, every: bool = False) -> str:
         return "".join(terminal(line) + "\n" for line in lines)
     for name, suite in compared["suites"].items():
         lines += _suite(name, suite, every)
+    lines += [*told, ""] if (told := alone(compared)) else []
     return "".join(terminal(line) + "\n" for line in [*lines, last_line(compared)])
+
+
+def alone(compared: Json) -> list[str]:
+    """Suites that only one side has, of which nothing was compared."""
+    sides = (("A", compared["only_a"]), ("B", compared["only_b"]))
+    return [f"only in {side}, not compared: {', '.join(names)}" for side, names in sides if names]
 
 
 def allow_lines(compared: Json) -> list[str]:
@@ -159,15 +175,17 @@ def last_line(compared: Json) -> str:
     """What came of it."""
     if not compared["comparable"]:
         return "compared: not comparable, INVALID (exit 4)"
+    left = "".join(f"; {line}" for line in alone(compared))
     suites = compared["suites"].values()
     if all(suite["rowless"] is not None for suite in suites):
-        return "compared: values only, question by question nothing is known (exit 0)"
+        return f"compared: values only, question by question nothing is known{left} (exit 0)"
     if not any(suite["changed"] for suite in suites):
-        return "compared: no question changed (exit 0)"
+        where = f" in {', '.join(compared['suites'])}" if left else ""
+        return f"compared: no question changed{where}{left} (exit 0)"
     fixed, broken = (sum(len(suite[word]) for suite in suites) for word in ("fixed", "broken"))
     worse, better = ([name for suite in suites for name in _moved(suite, good)] for good in (False, True))
     told = [f"{word}: {', '.join(names)}" for word, names in (("worse", worse), ("better", better)) if names]
-    return f"compared: {fixed:,} fixed, {broken:,} broken; {'; '.join(told) or 'nothing is proven'} (exit 0)"
+    return f"compared: {fixed:,} fixed, {broken:,} broken; {'; '.join(told) or 'nothing is proven'}{left} (exit 0)"
 
 
 def _moved(suite: Json, good: bool) -> list[str]:
@@ -185,14 +203,19 @@ def _head(name: str, suite: Json) -> str:
     if suite["rowless"] is not None:
         return f"{name}: values only"
     told = f"{suite['changed']:,} changed: {counts_line(suite)}" if suite["changed"] else "no question changed"
-    return f"{name}: {plural(suite['cases'], 'question')} compared, {told}"
+    missing = suite.get("missing", 0)
+    gone = f" ({missing:,} without a trace in one of the runs)" if missing else ""
+    return f"{name}: {plural(suite['cases'], 'question')} compared{gone}, {told}"
 
 
 def _below(suite: Json, more: int) -> list[str]:
     """What stands below the table."""
     lines = p_lines(suite)
     if suite["changed"] and suite["rowless"] is None:
-        lines.append(pair_line(suite["cases"], len(suite["broken"]), len(suite["fixed"])))
+        shared = any(one["clusters"] < one["cases"] for one in suite["metrics"].values())
+        apart = " (each question for itself: as some share a document, it is more)" if shared else ""
+        broken, fixed = len(suite["broken"]), len(suite["fixed"])
+        lines.append(pair_line(suite["cases"], broken, fixed, proven=bool(worsened(suite))) + apart)
     lines += [f"not compared question by question: {suite['rowless']}"] if suite["rowless"] is not None else []
     untested: dict[str, list[str]] = {}
     for name, one in suite["metrics"].items():
@@ -277,6 +300,7 @@ def markdown(compared: Json, *, every: bool = False) -> str:
             lines += [*(fill("- {}", line) for line in below), ""]
         for word, title in (("broken", "Broken"), ("fixed", "Fixed")):
             lines += _listed(title, suite[word], every)
+    lines += [*(fill("⚠️ {}", line) for line in told), ""] if (told := alone(compared)) else []
     return "\n".join([*lines, fill("{}", last_line(compared)), ""])
 
 

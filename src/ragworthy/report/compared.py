@@ -7,8 +7,8 @@ from typing import Any
 
 from ragworthy import gates as g
 from ragworthy.names import Outcome
-from ragworthy.proving import UNCHANGED, Tested
-from ragworthy.report.show import gate_name, number, plural
+from ragworthy.proving import Tested, left_out, unchanged
+from ragworthy.report.show import gate_name, number, p_text, plural
 
 HEADER = ("gate that compares", "worse", "better", "p", "loss not excluded")
 BETTER = "better by at least "
@@ -27,8 +27,8 @@ def entry(one: g.Judged) -> dict[str, Any] | None:
     return {
         "loss": None if lost is None else float(lost),
         "upper": None if upper is None else float(upper),
-        "p": tested.p,
-        "adjusted": tested.adjusted,
+        "p": None if tested.unweighed else tested.p,
+        "adjusted": None if _by_evalue(tested) else tested.adjusted,
         "worse": tested.worse,
         "better": tested.better,
         "changed": tested.changed,
@@ -41,13 +41,29 @@ def entry(one: g.Judged) -> dict[str, Any] | None:
         "only_baseline": len(tested.only_old),
         "only_here": len(tested.only_new),
         "errored": tested.errored,
-        "shown": {"p": p_text(tested), "upper": _up_to(one)},
-    } | _weighed(tested)
+        "shown": {"p": _decides(tested), "upper": _up_to(one)},
+    } | (_weighed(tested) | _unerrored(tested))
+
+
+def _unerrored(tested: Tested) -> dict[str, Any]:
+    """The questions that neither run errored on, where the one that is compared with has errors."""
+    rest = tested.unerrored
+    found: dict[str, Any] = {} if not tested.gone[0] else {"baseline_errors": tested.gone[0]}
+    if rest is None:
+        return found
+    told = {key: getattr(rest.tested, key) for key in ("p", "adjusted", "worse", "better")}
+    ends = {"questions": rest.questions, "baseline": float(rest.old), "value": float(rest.new)}
+    return found | {"unerrored": ends | told | _weighed(rest.tested)}
 
 
 def _weighed(tested: Tested) -> dict[str, Any]:
     """The e-value, where one was asked for."""
-    return {"evalue": tested.evalue} if tested.evalue is not None or tested.unweighed else {}
+    return {"evalue": tested.evalue} if _by_evalue(tested) else {}
+
+
+def _by_evalue(tested: Tested) -> bool:
+    """Whether an e-value decides, or would: p-values in a family are of other gates then."""
+    return tested.evalue is not None or bool(tested.unweighed)
 
 
 def note(one: g.Judged) -> str | None:
@@ -58,16 +74,18 @@ def note(one: g.Judged) -> str | None:
     if tested.without is not None:
         return f"judged by its point: {tested.without}" if one.gate.evidence == "paired" else None
     if tested.unchanged:
-        return UNCHANGED
+        return unchanged(tested, one.lost)
     if tested.unweighed:
         return f"no e-value: {tested.unweighed}"
     if not tested.worse + tested.better:
         return "no question is worse or better"
     over = f" over {tested.gates} gates" if tested.gates > 1 else ""
     told = f"{plural(tested.worse, 'question')} worse, {tested.better:,} better: {measured(tested)}{over}"
+    if tested.unerrored is not None:
+        told += f" ({tested.unerrored.told}: {measured(tested.unerrored.tested)})"
     up_to = _up_to(one)
-    if tested.errored:
-        told += f"; {plural(tested.errored, 'question is', 'questions are')} left out, as one of the runs had errors"
+    if gone := left_out(tested, one.lost):
+        told += f"; {gone}"
     if one.outcome is Outcome.FAIL or not up_to:
         return told
     if up_to.startswith(BETTER):
@@ -82,8 +100,13 @@ def measured(tested: Tested) -> str:
     ('p = 0.031', 'e = 22.22, of 20')
     """
     if tested.evalue is None:
-        return f"p = {p_text(tested)}"
-    return f"e = {_e_text(tested)}, of {1 / tested.alpha:.4g}"
+        return f"p = {_decides(tested)}"
+    return f"e = {_e_text(tested)}, of {_bound(tested)}"
+
+
+def _bound(tested: Tested) -> str:
+    """What an e-value must reach: 1/alpha, or of a half of alpha where p-values have the other."""
+    return f"{1 / tested.alpha:.4g}"
 
 
 def _e_text(tested: Tested) -> str:
@@ -96,24 +119,17 @@ def _e_text(tested: Tested) -> str:
     return repr(e)
 
 
-def p_text(tested: Tested) -> str:
-    """The p-value that decides, never rounded to the other side of what it is held against.
+def _decides(tested: Tested) -> str:
+    """The p-value or the e-value that decides.
 
-    >>> p_text(Tested(adjusted=0.0312)), p_text(Tested(adjusted=0.05004)), p_text(Tested(adjusted=1e-9))
+    >>> _decides(Tested(adjusted=0.0312)), _decides(Tested(adjusted=0.05004)), _decides(Tested(adjusted=1e-9))
     ('0.031', '0.05004', '<0.0001')
     """
     if tested.unweighed:
         return "–"
     if tested.evalue is not None:
-        return f"e {_e_text(tested)}"
-    p, alpha = tested.adjusted, tested.alpha
-    if p < 0.0001:
-        return "<0.0001"
-    for digits in range(2, 17):
-        text = f"{p:.{digits}g}"
-        if (float(text) <= alpha) == (p <= alpha):
-            return text
-    return repr(p)
+        return f"e {_e_text(tested)} of {_bound(tested)}"
+    return p_text(tested.adjusted, tested.alpha)
 
 
 def _up_to(one: g.Judged) -> str:

@@ -6,10 +6,11 @@ from typing import Any
 from ragworthy.metrics.registry import suite_of
 from ragworthy.report.blamed import named
 from ragworthy.report.headline import partly
+from ragworthy.report.made import WIDEST
 from ragworthy.report.part import Voices
 from ragworthy.report.show import gate_name
 from ragworthy.safe import xml
-from ragworthy.text import clip
+from ragworthy.text import clip, in_words
 
 
 def render(report: dict[str, Any], voices: Voices) -> str:
@@ -32,12 +33,24 @@ def render(report: dict[str, Any], voices: Voices) -> str:
             '<?xml version="1.0" encoding="UTF-8"?>',
             f'<testsuites name="ragworthy" {counts}>',
             f'  <testsuite name="ragworthy {report["verdict"]}{partly(report)}" {counts}>',
+            *_properties(report),
             *cases,
             "  </testsuite>",
             "</testsuites>",
             "",
         ]
     )
+
+
+def _properties(report: dict[str, Any]) -> list[str]:
+    """How what was scored was made, suite by suite, as far as anything says it."""
+    told = [
+        f'      <property name="{xml(f"{suite}.{key}")}" value="{xml(in_words(value, WIDEST))}"/>'
+        for suite, body in report["suites"].items()
+        for key, value in (body.get("provenance") or {}).items()
+        if value is not None and value != {}
+    ]
+    return ["    <properties>", *told, "    </properties>"] if told else []
 
 
 def _title(gate: dict[str, Any]) -> str:

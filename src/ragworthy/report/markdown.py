@@ -8,6 +8,8 @@ from ragworthy.report import blamed as blame
 from ragworthy.report import compared, panel
 from ragworthy.report.changes import lead
 from ragworthy.report.headline import gate_names, partly
+from ragworthy.report.made import TITLE as MADE_TITLE
+from ragworthy.report.made import lines as made_lines
 from ragworthy.report.part import Voice, Voices, blamed, partial_notes, steps, to_look
 from ragworthy.report.show import (
     cases,
@@ -244,4 +246,6 @@ def _inputs(body: dict[str, Any]) -> list[str]:
     for one in body["inputs"]:
         records = plural(one["records"], "record")
         lines.append(fill("- {} {}: {}, sha256 {}", one["role"], code(one["path"]), records, code(one["sha256"])))
-    return [*lines, fill("- gold set: {}", body["frozen"]), ""]
+    lines.append(fill("- gold set: {}", body["frozen"]))
+    made = [fill("- {}", line) for line in made_lines(body)] if made_lines(body, known=True) else []
+    return [*lines, "", *([f"### {MADE_TITLE}", "", *made, ""] if made else [])]

@@ -5,9 +5,13 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.names import REPORT_SCHEMA, VERSION, exit_code
+from ragworthy.names import REPORT_SCHEMA, VERSION, Verdict, exit_code
 from ragworthy.report import able, compared, show
 from ragworthy.report.part import Part
+from ragworthy.report.rules import rule_text
+
+NO_GATE = "no gate was measured, so whatever was answered would ship"
+"""Why a suite of which no gate was measured has no verdict."""
 
 
 def assemble(parts: Sequence[Part]) -> dict[str, Any]:
@@ -26,6 +30,7 @@ def assemble(parts: Sequence[Part]) -> dict[str, Any]:
         "tool": {"name": "ragworthy", "version": VERSION},
         "verdict": verdict.value,
         "exit_code": int(exit_code(verdict)),
+        "pass": verdict is Verdict.SHIP,
         "invalid": invalid,
         "suites": {part.suite: part.body for part in parts},
         "gates": [_gate(one) for one in judged],
@@ -49,7 +54,7 @@ def unmeasured(judged: Sequence[g.Judged]) -> list[str]:
     """The gates that were not measured, in words, and that none was where that is so."""
     reasons = [f"{g.name_of(one.gate)} was not measured: {one.reason}" for one in judged if one.unmeasured]
     if not reasons and not any(map(g.decides, judged)):
-        reasons.append("no gate was measured, so whatever was answered would ship")
+        reasons.append(NO_GATE)
     return reasons
 
 
@@ -106,8 +111,8 @@ def _gate(one: g.Judged) -> dict[str, Any]:
     if gate.op == g.EACH:
         entry["must_pass"] = list(gate.must_pass)
         entry["failing"] = list(one.failing)
-    if gate.suite is not None:
-        entry["suite"] = gate.suite
+    said = (("suite", gate.suite), ("pack", gate.pack), ("instead", gate.instead), ("over", gate.over))
+    entry |= {key: told for key, told in said if told is not None}
     if gate.kept:
         entry |= {"kept": True, "judged": not one.excused}
     if gate.review is not None:
@@ -127,22 +132,18 @@ def _shown(one: g.Judged) -> dict[str, str]:
     whole = value is not None and value.den is None
     if gate.op == g.EACH:
         passing = len(gate.must_pass) - len(one.failing)
-        text, rule = f"{passing} of {len(gate.must_pass)} pass", "each must pass"
+        text = f"{passing} of {len(gate.must_pass)} pass"
     elif gate.op in g.AGAINST:
         text = "–" if number is None else show.number(number, whole=whole)
         if one.baseline is not None:
             text = f"{text} (was {show.number(one.baseline, whole=whole)})"
-        limit_text = gate.threshold if gate.op == g.DROP else show.percent(float(limit))
-        word = "rise" if value and value.better == "lower" else "drop"
-        rule = f"no proven {word}" if gate.guard else f"{word} ≤ {limit_text}"
     else:
-        text = "–" if number is None else show.number(number, limit, whole=whole)
-        rule = f"{'≥' if gate.op == g.MIN else '≤'} {gate.threshold}"
+        text = "–" if number is None else show.number(number, limit, *map(Fraction, gate.review or ()), whole=whole)
     return {
         "value": text,
         "cases": "" if value is None else show.cases(value.num if value.counts else None, value.den, value.n),
         "interval": _interval(value, limit) if value is not None and value.interval else "",
-        "rule": rule,
+        "rule": rule_text(gate, value.better if value is not None else None),
         "margin": "" if one.margin is None else show.signed(one.margin, whole=whole),
     }
 

@@ -27,10 +27,11 @@ def _size(suite: str, body: dict[str, Any]) -> str:
     """How many questions there are, and what clusters leave of them."""
     counts = body["counts"]
     told = f"{suite}: {plural(counts['gold'], 'question')}" if "gold" in counts else f"{suite}:"
-    clustered = [one for one in body["metrics"].values() if (one.get("deff") or 1) > 1]
+    clustered = {name: one for name, one in body["metrics"].items() if (one.get("deff") or 1) > 1}
     if clustered:
-        worst = max(clustered, key=lambda one: float(one["deff"]))
-        told += f", of {plural(worst['clusters'], 'cluster')}: worth up to {worst['deff']:.1f} times fewer"
+        name, worst = max(clustered.items(), key=lambda one: float(one[1]["deff"]))
+        of = f"in {name} of {plural(worst['clusters'], 'cluster')}"
+        told += f", {of}: worth up to {worst['deff']:.1f} times fewer"
     return f"{told}; it says nothing of questions that are not like these"
 
 

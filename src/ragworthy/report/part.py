@@ -1,15 +1,14 @@
 """What a suite contributes to a report, and the warnings that every suite gives alike."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ragworthy import gates as g
 from ragworthy.codes import CATALOGUE
-from ragworthy.names import RELEASE, SMOKE, Outcome
-from ragworthy.proving import fallen
-from ragworthy.report import able
+from ragworthy.names import Outcome, too_small
+from ragworthy.proving import apart, fallen
+from ragworthy.report import able, changes
 from ragworthy.report.show import plural
 from ragworthy.safe import shell
 
@@ -145,7 +144,7 @@ def steps(report: dict[str, Any], voices: Voices) -> list[dict[str, str]]:
 
 AWAY = "away"
 """The key of a report that is rendered for people who do not have its files where it names them."""
-LEADING = ("RW-W93", "RW-W109")
+LEADING = ("RW-W93", "RW-W109", "RW-W150")
 """Warnings that stand beside the verdict: what the numbers rest on."""
 
 
@@ -189,9 +188,15 @@ def release_warnings(frozen: Frozen, baseline_verdict: str | None, judged: Seque
     if baseline_verdict not in (None, "SHIP"):
         entries.append(plain("RW-W22", f"the baseline's verdict is {baseline_verdict}", 0))
     for one in judged:
-        if one.previous is not None and _looser(one):
+        if one.previous is not None and all(map(_looser, _of_one_rule(one.gate, judged))):
             message = f"{g.name_of(one.gate)}: the threshold was {one.previous}, now it is {one.gate.threshold}"
             entries.append(plain("RW-W23", message, 0))
+        if one.gate.instead is not None:
+            rule = f"the pack {one.gate.pack} has {one.gate.instead}, and a gate of your own replaces it"
+            entries.append(plain("RW-W139", f"{g.name_of(one.gate)}: {rule}", 0))
+        if one.gate.over is not None:
+            rule = f"at this load it takes the place of {one.gate.over}, which is judged at other loads only"
+            entries.append(plain("RW-W139", f"{g.name_of(one.gate)}: {rule}", 0))
     if sharp := able.sharp_note(judged):
         entries.append(plain("RW-W115", sharp, 0))
     return entries + _proven(judged)
@@ -203,9 +208,12 @@ def with_unused(parts: Sequence[Part]) -> list[Part]:
     first = next((nth for nth, part in enumerate(found) if "baseline" in part.provenance), None)
     if first is None or any(one.gate.op in g.AGAINST for part in found for one in part.judged):
         return found
-    message = "a baseline is given, and no gate compares with it: max_drop, max_worse or regression = true judge a loss"
+    lost = [name for part in found for name in changes.worsened(part.body.get("compared"))]
+    unused = "a baseline is given, and no gate compares with it: max_drop, max_worse or regression = true judge a loss"
+    proven = f"a loss against the baseline is proven, and no gate judges it: {', '.join(lost)}"
     body = found[first].body
-    warned = body | {"warnings": [*body["warnings"], plain("RW-W108", message, 0)]}
+    entry = plain("RW-W150", proven, len(lost)) if lost else plain("RW-W108", unused, 0)
+    warned = body | {"warnings": [*body["warnings"], entry]}
     found[first] = found[first]._replace(body=warned)
     return found
 
@@ -227,6 +235,12 @@ def _proven(judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
     return entries + _lumped(judged)
 
 
+def regrouped(judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
+    """That the compared runs do not agree which questions are of one document."""
+    count = max((one.tested.regrouped for one in judged if one.tested is not None), default=0)
+    return [plain("RW-W149", apart(count), count)] if count else []
+
+
 def _lumped(judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
     """Losses that prove nothing only because the questions are of a few documents, which are swapped as one each."""
     fell: dict[str, int] = {}
@@ -234,6 +248,8 @@ def _lumped(judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
     for one in judged:
         tested = one.tested
         if tested is None or tested.without is not None or tested.proven or one.excused:
+            continue
+        if tested.clusters == tested.cases:  # each question stands for itself
             continue
         for name, count in tested.felled:
             fell[name] = max(count, fell.get(name, 0))
@@ -254,9 +270,14 @@ def _documents(count: int) -> str:
     return "one document" if count == 1 else f"{count} documents"
 
 
+def _of_one_rule(gate: g.Gate, judged: Sequence[g.Judged]) -> list[g.Judged]:
+    """All gates of one kind on one number: what the strictest of them says holds."""
+    rule = (gate.metric, gate.op, gate.slice)
+    return [one for one in judged if (one.gate.metric, one.gate.op, one.gate.slice) == rule]
+
+
 def _looser(one: g.Judged) -> bool:
-    before, now = Fraction(one.previous or 0), Fraction(one.gate.threshold)
-    return now < before if one.gate.op == g.MIN else now > before
+    return one.previous is not None and one.gate.strictness < one.gate._replace(threshold=one.previous).strictness
 
 
 def plain(code: str, message: str, count: int, qids: list[str] | None = None) -> dict[str, Any]:
@@ -308,11 +329,15 @@ def orphan_note(times: int, some: Sequence[str], *, listed: bool = True) -> Note
     return Note("RW-W07", times, belong, some if listed else ())
 
 
-def size_note(cases: int, noun: str) -> Note:
+def size_note(cases: int, noun: str, suite: str, *, regression: bool = False) -> Note:
     """What a gold set of this size is too small for.
 
-    >>> size_note(12, "question").message, size_note(30, "question").times
+    >>> size_note(12, "question", "answers").message, size_note(30, "question", "answers").times
     ('12 questions: a release needs at least 30', 0)
+    >>> size_note(1, "question", "retrieval").message
+    '1 question: a smoke test needs at least 10'
     """
-    least = f"a smoke test needs at least {SMOKE}" if cases < SMOKE else f"a release needs at least {RELEASE}"
-    return Note("RW-W15", cases if cases < RELEASE else 0, f"{plural(cases, noun)}: {least}")
+    lacks = too_small(cases, suite, regression=regression)
+    if lacks is None:
+        return Note("RW-W15", 0, "")
+    return Note("RW-W15", cases, f"{plural(cases, noun)}: {lacks.use} needs at least {lacks.least}")

@@ -71,7 +71,7 @@ class Drop(NamedTuple):
     """The smallest loss that is found; None where there are too few cases for any."""
     tolerance: float | None
     gates: int
-    """How many gates compare."""
+    """How many gates of the verdict compare."""
     fewest: int | None = None
     """From so many cases on two equal runs stay within the tolerance in 95 % of the pairs; None where they never do."""
     family: int | None = None
@@ -139,7 +139,7 @@ def of_rate(one: g.Judged) -> Rate | None:
 # differences
 
 
-def of_drop(one: g.Judged, gates: int = 1) -> Drop | None:
+def of_drop(one: g.Judged) -> Drop | None:
     """What can be shown of a gate that compares; None where nothing is known for such a number."""
     gate, value = one.gate, one.value
     if gate.op not in g.AGAINST or value is None or value.exact is None or value.den is None or not value.rate:
@@ -161,7 +161,7 @@ def of_drop(one: g.Judged, gates: int = 1) -> Drop | None:
         told_by,
         power.detectable(_worth(cases, deff), flips),
         _tolerance(one),
-        max(gates, 1 if tested is None else tested.gates),
+        one.family,
     )
     if found.tolerance:
         fewest, family = (power.fewest_for(found.tolerance, flips, several) for several in (1, found.gates))

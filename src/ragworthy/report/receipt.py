@@ -65,13 +65,19 @@ _OF_GATE = ("metric", "op", "threshold", "slice", "evidence", "num", "den", "out
 
 def _gate(gate: dict[str, Any]) -> dict[str, Any]:
     """What is kept of a gate; of one that compares, how sure its loss is, p-values as texts."""
-    kept = {key: gate.get(key) for key in _OF_GATE}
+    kept = {key: gate.get(key) for key in _OF_GATE} | {key: gate[key] for key in ("pack", "instead") if key in gate}
     paired = gate.get("paired")
     if paired is None or "without" in paired:
         return kept | ({"paired": paired} if paired else {})
     counts = {key: paired[key] for key in ("min_effect", "worse", "better", "changed", "cases", "clusters")}
     sure = [key for key in ("p", "adjusted", "alpha", "evalue") if paired.get(key) is not None]
-    return kept | {"paired": counts | {key: f"{paired[key]:.12g}" for key in sure}}
+    rest = {"unerrored": _sure(paired["unerrored"])} if "unerrored" in paired else {}
+    return kept | {"paired": counts | {key: f"{paired[key]:.12g}" for key in sure} | rest}
+
+
+def _sure(rest: dict[str, Any]) -> dict[str, Any]:
+    """How sure the loss of the questions without errors is, numbers that are not whole as texts."""
+    return {key: f"{one:.12g}" if isinstance(one, float) else one for key, one in rest.items()}
 
 
 _SAFE = 1 << 53
@@ -89,7 +95,7 @@ def _written(value: Any) -> Any:
 
 def _suite(part: Part) -> dict[str, Any]:
     body = part.body
-    kept = {key: body[key] for key in ("profile", "settings", "frozen", "counts", "labels")}
+    kept = {key: body[key] for key in ("profile", "settings", "frozen", "counts", "labels", "provenance")}
     summary = {
         name: {key: metric[key] for key in ("num", "den", "n", "exact", "undefined") if key in metric}
         for name, metric in body["metrics"].items()
@@ -148,6 +154,9 @@ class AskedGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     min_effect: str | None = None
     rerun: bool = False
     usual: bool = False
+    pack: str | None = None
+    instead: str | None = None
+    replaces: bool = False
     kept: bool = False
     """Whether nobody named it; what an earlier version wrote does not say."""
 
@@ -166,6 +175,8 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     unfrozen: bool
     allow_gold_errors: bool
     baseline_from_command_line: bool | None = None
+    allow: list[str] | None = None
+    """What was let differ from the baseline or from live."""
     commit: str | None = None
     """The commit that was judged, where it is known."""
     today: date | None = None
@@ -178,8 +189,14 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     cluster: str | None = None
     """How losses were to be proven, where that was said."""
     gates: list[AskedGate] | None = None
+    defaults: bool = True
+    """Whether rules of the suite hold besides."""
     plugins: list[dict[str, str]] | None = None
     """Code from elsewhere that was run, by name, version and hash."""
+    packs: list[dict[str, str]] | None = None
+    """The gate packs that were named, by name and hash."""
+    packs_from_command_line: list[str] | None = None
+    """Those of them that the policy does not have."""
     attempts: AskedAttempts | None = None
     """The runs on the same gold set and commit, as a store of earlier runs counted them."""
 

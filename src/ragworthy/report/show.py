@@ -1,6 +1,7 @@
 """How numbers become words; every display string is made here."""
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -8,6 +9,18 @@ from typing import Any
 from ragworthy.names import HARMLESS
 
 PLACES = 4
+
+
+def p_text(p: float, alpha: float = 0.05) -> str:
+    """A p-value with two digits that say something, never rounded to the other side of what it is held against.
+
+    >>> p_text(0.42), p_text(0.00314), p_text(0.05004), p_text(0.00001), p_text(1.0)
+    ('0.42', '0.0031', '0.05004', '<0.0001', '1')
+    """
+    if p < 0.0001:
+        return "<0.0001"
+    texts = (f"{p:.{digits}g}" for digits in range(2, 17))
+    return next((text for text in texts if (float(text) <= alpha) == (p <= alpha)), repr(p))
 
 
 def number(value: Fraction, *thresholds: Fraction, whole: bool = False) -> str:
@@ -173,9 +186,10 @@ def grid(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> tuple[tuple[
     bases = dict.fromkeys(name.partition("@")[0] for name in metrics if "@" in name)
     rows = []
     for base in bases:
-        names = [f"{base}@{k}" for k in ks]
-        if any(metrics[name]["undefined"] is None for name in names):
-            rows.append((f"{base}@k", *(number_of(metrics[name], gated.get(name, [])) for name in names)))
+        names = [f"{base}@{k}" for k in ks]  # one that only a gate asks for is there at the k of the gate alone
+        if any(name in metrics and metrics[name]["undefined"] is None for name in names):
+            cells = (number_of(metrics[name], gated.get(name, [])) if name in metrics else "–" for name in names)
+            rows.append((f"{base}@k", *cells))
     return ("metric", *(f"k = {k}" for k in ks)), rows
 
 
@@ -219,7 +233,8 @@ def limits(report: dict[str, Any]) -> dict[str, list[Fraction]]:
     found: dict[str, list[Fraction]] = {}
     for gate in report["gates"]:
         if gate["op"] in (">=", "<="):
-            found.setdefault(gate["metric"], []).append(Fraction(gate["threshold"]))
+            edges = (gate["threshold"], *(gate.get("review") or ()))
+            found.setdefault(gate["metric"], []).extend(map(Fraction, edges))
     return found
 
 
@@ -248,13 +263,24 @@ def default_notes(gates: list[dict[str, Any]]) -> list[str]:
         if not gate["judged"]:
             idle.setdefault(gate["reason"] or "", []).append(gate_name(gate))
     stop = [gate_name(gate) for gate in kept if gate["judged"] and gate["outcome"] != "pass" and "waiver" not in gate]
-    notes = []
+    notes = packed_notes(gates)
     if idle:
         told = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in idle.items())
         notes.append(f"not judged (default gates that nobody named): {told}")
     if stop:
         notes.append(f"nobody named {', '.join(stop)}: default gates hold beside yours unless {WITHOUT}")
     return notes
+
+
+def packed_notes(gates: list[dict[str, Any]]) -> list[str]:
+    """The packs that gates are of.
+
+    >>> packed_notes([{"metric": "answers.chr", "pack": "ship"}, {"metric": "answers.precision", "pack": "ship"}])
+    ['gate packs: ship (2 gates)']
+    """
+    counts = Counter(gate["pack"] for gate in gates if "pack" in gate and "instead" not in gate)
+    told = [f"{name} ({plural(count, 'gate')})" for name, count in counts.items()]
+    return [f"gate packs: {', '.join(told)}"] if told else []
 
 
 WITHOUT = "the policy says defaults = false (--no-default-gates, defaults=False)"
@@ -275,6 +301,10 @@ def gate_notes(gate: dict[str, Any]) -> list[str]:
         notes.append(f"waived until {waiver['expires']} by {waiver['owner']}: {waiver['reason']}")
     elif _tells(gate):
         notes.append(gate["reason"])
+    if "instead" in gate:
+        notes.append(f"in place of {gate['instead']}, which the pack {gate['pack']} has")
+    if "over" in gate:
+        notes.append(f"at this load in place of {gate['over']}")
     if "previous" in gate:
         notes.append(f"the baseline's threshold was {gate['previous']}")
     return [*notes, gate["note"]] if gate["note"] and gate.get("paired") is None else notes

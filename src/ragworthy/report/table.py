@@ -30,7 +30,7 @@ def write_csv(path: Path, rows: Rows) -> None:
             writer.writerow([cells.get(name, "") for name in order])
 
 
-_GROUPS = ("qid", "suite", "label", "stage", "cause", "metrics.", "undefined.", "facts.")
+_GROUPS = ("qid", "suite", "label", "stage", "cause", "cluster", "metrics.", "undefined.", "facts.")
 
 
 def place(name: str) -> int:

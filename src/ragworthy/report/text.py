@@ -7,6 +7,8 @@ from ragworthy.report import blamed as blame
 from ragworthy.report import compared, panel
 from ragworthy.report.changes import lead
 from ragworthy.report.headline import decided, gate_names
+from ragworthy.report.made import TITLE as MADE_TITLE
+from ragworthy.report.made import lines as made_lines
 from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes, steps, to_look
 from ragworthy.report.show import (
     cases,
@@ -55,6 +57,8 @@ def render(report: dict[str, Any], voices: Voices, *, colour: bool = False, full
         look = to_look(report, suite, voices, first_one) if first_one is not None else ""
         lines += _suite(suite, body, limits(report), voices(suite), look)
     if full:
+        made = [f"  {line}" for body in report["suites"].values() for line in made_lines(body)]
+        lines += [MADE_TITLE, *made, ""] if made else []
         limited = (f"  {line}" for suite, body in report["suites"].items() for line in panel.lines(suite, body))
         lines += [panel.TITLE, *limited, ""]
     if todo := steps(report, voices):
@@ -227,6 +231,12 @@ def _offender(one: dict[str, Any]) -> list[str]:
         return lines  # votes alone: there is no answer to look at
     if one.get("expected"):
         lines.append(f"      expected   {clip(one['expected'], 100)}")
+    if locks := one.get("constraints"):
+        lines += [
+            f"      locked     {clip('; '.join(locks['locked']), 100)}",
+            f"      echoed     {ids(locks['echo'] or [])}",
+        ]
+        lines += [f"      against    {clip(each['lock'], 60)} ({each['rule']})" for each in locks["against"]]
     lines.append(f"      gold       {ids(one['gold_citations'])}")
     lines.append(f"      retrieved  {ids(one['retrieved_ids'])}")
     return lines

@@ -24,9 +24,15 @@ SUFFIXES = {
 
 
 def render(report: dict[str, Any], form: str, voices: Voices, *, colour: bool = False, full: bool = False) -> str:
-    """The report in one of the formats text, json, markdown, junit; `full`: as text with what it cannot show."""
+    """The report in one of the formats text, json, compact, markdown, junit; `full`: as text with what it cannot
+    show.
+    """
     if form == "json":
         return json_text(report)
+    if form == "compact":
+        from ragworthy.report import compact
+
+        return compact.render(report)
     if form == "markdown":
         from ragworthy.report import markdown
 
@@ -125,6 +131,7 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[V
             ("label", pa.string()),
             ("stage", pa.string()),
             ("cause", pa.string()),
+            ("cluster", pa.string()),
             ("metrics", pa.map_(pa.string(), pa.float64())),
             ("undefined", pa.map_(pa.string(), pa.string())),
             *told,

@@ -57,7 +57,7 @@ def problems(checked: Checked, name: str) -> DataError | None:
     advice = _ALONE.get(reply.code or "") or hint_of(error, reply, name, checked.raw)
     if reason_of(error) == "bad reply" and not reply.reported:
         misfits = reply.misfits or (("", error.partition(": ")[2]),)
-        found = [Problem(code_of(field), clip(why, 300), name, field) for field, why in misfits]
+        found = [Problem(code_of(field, reply.code), clip(why, 300), name, field) for field, why in misfits]
         return DataError(found, advice=advice)
     code = "RW-J06" if reply.unreachable else "RW-J12"
     return DataError([Problem(code, f"expected a reply, got {clip(error, 300)}", name)], advice=advice)

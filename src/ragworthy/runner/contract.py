@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
-from ragworthy.load.values import Refused, endless, outline, plain
+from ragworthy.load.values import Refused, outline, plain
+from ragworthy.names import TRACED
 from ragworthy.records import Result
-from ragworthy.runner.misfits import misfits_of, said_of, text_for_list
+from ragworthy.runner.misfits import endless_in, misfits_of, said_of, text_for_list
 from ragworthy.runner.reported import SHOWN, code_in, error_in, kept_in, negative, raw_in, written
 from ragworthy.text import clip, described
 from ragworthy.threaded import threaded
@@ -16,6 +17,7 @@ from ragworthy.wire.secret import WITHHELD, Secrets, in_environment
 
 if TYPE_CHECKING:
     from ragworthy.adapters.replies import Made, Rules
+    from ragworthy.runner.outputs import Making
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -28,6 +30,8 @@ class Ask(msgspec.Struct, frozen=True):
     knobs: dict[str, Any] = {}
     paraphrase: int = 0
     """Which wording it is; the target is not told."""
+    prompt: str | None = None
+    """What the model is to be told; only structured questions have it."""
 
     def request(self) -> dict[str, Any]:
         """What the target is sent: a copy of its own, which it may change.
@@ -36,7 +40,8 @@ class Ask(msgspec.Struct, frozen=True):
         {'qid': 'A1', 'q': 'Why?', 'seed': 0, 'jitter': 'none', 'knobs': {}}
         """
         knobs = deepcopy(self.knobs)
-        return {"qid": self.qid, "q": self.q, "seed": self.seed, "jitter": self.jitter, "knobs": knobs}
+        told = {"qid": self.qid, "q": self.q, "seed": self.seed, "jitter": self.jitter, "knobs": knobs}
+        return told if self.prompt is None else told | {"prompt": self.prompt}
 
 
 THE_QUESTION = "{q}"
@@ -69,6 +74,13 @@ class Options(NamedTuple):
     """How an HTTP service is asked and its replies are read: a file, or the name of a bundled map."""
     asks: frozenset[str] = frozenset()
     """The knobs whose value is the question: see `asking`."""
+    making: "Making | None" = None
+    """What structured questions have in common; None where answers are asked for."""
+
+    @property
+    def prompt(self) -> bool:
+        """Whether every request has a prompt, which the target has to take."""
+        return self.making is not None and self.making.prompt is not None
 
     @property
     def told(self) -> dict[str, str]:
@@ -174,7 +186,7 @@ class Replied(msgspec.Struct, frozen=True):
     """Ids under which several texts were retrieved: nothing is scored with such."""
 
 
-KEPT = ("answer_json", "retrieved_ids", "topk", "stage_ms", "usage", "ambiguous_ids")
+KEPT = ("answer_json", "retrieved_ids", "topk", "stage_ms", "usage", "ambiguous_ids", *TRACED.values())
 
 
 def checked(given: Any, attempts: int = 1, *, qid: str | None = None, rules: "Rules | None" = None) -> Reply:
@@ -195,6 +207,9 @@ def checked(given: Any, attempts: int = 1, *, qid: str | None = None, rules: "Ru
     >>> checked({"error": "truncated: 512 tokens", "retrieved_ids": ["a"]}).fields
     {'retrieved_ids': ['a']}
     """
+    if rules is not None and rules.instead is not None:
+        other: Reply = rules.instead(given, attempts, qid)
+        return other
     try:
         found = None if type(given) is dict and "answer_json" in given else _made(given, rules)
     except Refused as refused:
@@ -228,9 +243,9 @@ def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
         if len(encoded) > LARGEST:
             return Reply({}, TOO_LARGE, attempts)
         decoded = msgspec.json.decode(encoded)
-        if (failed := _failed(decoded, attempts, qid)) is not None:
-            return failed
-        wrong = (_endless(built) if b"null" in encoded else "") or text_for_list(decoded)
+        if (told := failed(decoded, attempts, qid)) is not None:
+            return told
+        wrong = (endless_in(built) if b"null" in encoded else "") or text_for_list(decoded)
         if wrong:
             return Reply(kept_in(decoded), f"bad reply: {wrong}", attempts, misfits=misfits_of(decoded))
         msgspec.convert(decoded, Replied)
@@ -240,18 +255,18 @@ def _checked(given: Any, attempts: int, qid: str | None) -> Reply:
         return Reply({}, f"bad reply: {refused}", attempts)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         return Reply({}, f"bad reply: expected what JSON can hold, got: {clip(str(error), 200)}", attempts)
-    wrong = _another(decoded.get("qid"), qid) or _negative(decoded.get("usage"))
+    wrong = another(decoded.get("qid"), qid) or negative(decoded.get("usage"))
     if wrong:
         return Reply({}, f"bad reply: {wrong}", attempts)
     return Reply({key: decoded[key] for key in KEPT if decoded.get(key) is not None}, None, attempts)
 
 
-def _failed(given: Any, attempts: int, qid: str | None) -> Reply | None:
+def failed(given: Any, attempts: int, qid: str | None) -> Reply | None:
     """A reply that says itself that it is an error, with what it keeps; None for all others."""
     error = error_in(given)
     if error is None:
         return None
-    if wrong := _another(given.get("qid"), qid):
+    if wrong := another(given.get("qid"), qid):
         return Reply({}, f"bad reply: {wrong}", attempts)
     fields = kept_in(given) | raw_in(given)
     text = in_environment().masked(error.text)
@@ -288,29 +303,9 @@ def _built(given: Any) -> Any:
     return built
 
 
-def _another(got: Any, qid: str | None) -> str:
+def another(got: Any, qid: str | None) -> str:
     """What is wrong with the question that a reply names; one that names none may belong to any."""
     return "" if qid is None or got is None or got == qid else f"qid: expected {described(qid)}, got {described(got)}"
-
-
-def _endless(reply: Any) -> str:
-    """The first number of a reply that is counted or timed and is no number: infinity or NaN.
-
-    >>> _endless({"usage": {"llm": {"cost": [1, float("inf")]}}})
-    'usage.llm.cost[1]: expected a finite number, got inf'
-    """
-    fields = reply if isinstance(reply, dict) else {}
-    return endless({name: fields.get(name) for name in ("stage_ms", "usage")})
-
-
-def _negative(usage: dict[str, Any] | None) -> str:
-    """What is wrong with the numbers of a usage, those of its stages among them.
-
-    >>> _negative({"model": "m", "llm": {"prompt_tokens": -4}})
-    'usage.llm.prompt_tokens: expected a number from 0, got -4'
-    """
-    found = negative(usage)
-    return "" if found is None else f"usage.{clip(found[0], 80)}: expected a number from 0, got {described(found[1])}"
 
 
 def decoded(
@@ -368,15 +363,6 @@ def without(given: Any, hide: Callable[[str], str]) -> Any:
     if isinstance(given, dict):
         return {hide(name): without(value, hide) for name, value in given.items()}
     return given
-
-
-def sound(text: str) -> str:
-    """A text as it can be written: what is no character, such as half a surrogate pair, as an escape.
-
-    >>> sound("\\ud800 bad")
-    '\\\\ud800 bad'
-    """
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def late(timeout: float) -> str:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from typing import Protocol
 
 from ragworthy.runner.contract import Ask, Target
 from ragworthy.runner.faults import SURE
@@ -20,6 +21,13 @@ _TICK = 0.1
 """So many seconds at most pass until a wait notices that somebody says stop."""
 Record = Callable[[Asked], None]
 """Where replies go as they come; what it raises ends the drive."""
+
+
+class Pace(Protocol):
+    """What says when the next question may leave, and whether any may at all."""
+
+    def admit(self) -> float | None:
+        """0 where one may leave now; else the seconds to wait before looking again; None where none may any more."""
 
 
 class Driver:
@@ -35,8 +43,10 @@ class Driver:
         stopping: Callable[[], None],
         keep_going: bool = False,
         again: bool = False,
+        pace: Pace | None = None,
     ) -> None:
         """With `again`, what failed because the target was away is asked once more when the others are done."""
+        self._pace = pace
         self._target = target
         self._record = record
         self._concurrency = concurrency
@@ -62,7 +72,7 @@ class Driver:
     def run(self, asks: Iterable[tuple[int, Ask]], count: int) -> None:
         """Ask them all, in the main thread where that is possible."""
         target = self._target
-        if self._concurrency == 1 and isinstance(target, Called) and target.can_be_asked_here:
+        if self._concurrency == 1 and isinstance(target, Called) and target.can_be_asked_here and self._pace is None:
             self._run_here(target, asks, count)
         else:
             asyncio.run(self.drive(asks, count))
@@ -141,7 +151,7 @@ class Driver:
         while (following := self._next(queue)) is not None:
             if running is not None:
                 await self._give_back(running)
-            if self._stopping or self._streak.given_up:
+            if self._stopping or self._streak.given_up or not await self._admitted():
                 return
             n, ask = following
             clock = Clock()
@@ -149,6 +159,14 @@ class Driver:
             running = reply.running
             self._streak.take(clock.asked(n, ask, reply))
             await self._wait(self._streak.pause(), lambda: False)
+
+    async def _admitted(self) -> bool:
+        """Whether a question may leave, now that its time has come; the wait is no part of anybody's time."""
+        while self._pace is not None and (wait := self._pace.admit()) != 0:
+            if wait is None or self._stopping:
+                return False
+            await self._wait(wait, lambda: False)
+        return not self._stopping
 
     async def _give_back(self, running: "Future[object]") -> None:
         """Wait until a call ends whose time is up, for no longer than that time again: its place stays taken.

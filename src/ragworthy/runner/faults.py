@@ -79,13 +79,19 @@ def _shown(name: str, ask: Ask, reply: Reply) -> list[str]:
         lines.append(f"  raised at: {raw}")
     elif raw:
         lines.append(f"  got: {raw}")
-    if reason == "bad reply" and not reply.sent and not reply.reported:
+    if reason == "bad reply" and not reply.sent and not reply.reported and reply.code not in OF_OUTPUTS:
         lines.append(f"  wanted: {SHAPE}")
     return [*lines, f"  {hint}"] if (hint := hint_of(error, reply, name, raw)) else lines
 
 
-def code_of(field: str) -> str:
+OF_OUTPUTS = ("RW-Q11", "RW-Q13")
+"""Codes of replies to structured questions that do not fit; what they should be stands in the catalogue."""
+
+
+def code_of(field: str, code: str | None = None) -> str:
     """The code of a field that does not fit: one of the contract, or one that a map reads."""
+    if code in OF_OUTPUTS:
+        return code or ""
     return "RW-J18" if field.startswith("reply.") else "RW-J10"
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.runner.check import Checked
-from ragworthy.runner.contract import Ask, Target, reason_of
+from ragworthy.runner.contract import Ask, Reply, Target, reason_of
 from ragworthy.runner.drive import Asked, Driver
 from ragworthy.runner.plan import Planned
 
@@ -125,16 +125,21 @@ def _found(usage: dict[str, Any], *names: str) -> Any:
 
 
 def _seed(first: Checked, again: Asked, other: Asked | None, *, alone: bool, builtin: bool) -> str:
-    one = first.reply.fields.get("answer_json")
+    one = _said(first.reply)
     if again.reply.error is not None:
         return f"not told: the second time it replied {reason_of(again.reply.error, again.reply.code)}"
-    if again.reply.fields.get("answer_json") != one:
+    if _said(again.reply) != one:
         return "ignored: the same seed gave two answers"
     if alone:
         return "not told: the callable takes the question alone"
-    if other is None or other.reply.error is not None or other.reply.fields.get("answer_json") == one:
+    if other is None or other.reply.error is not None or _said(other.reply) == one:
         return f"not told: the same answer, whatever the seed{_cold(first.ask.knobs, builtin=builtin)}"
     return "kept: the same seed gave the same answer, another seed another one"
+
+
+def _said(reply: Reply) -> Any:
+    """What is compared of two replies: the answer, or what the model wrote."""
+    return reply.fields.get("answer_json", reply.fields.get("raw"))
 
 
 def _cold(knobs: dict[str, Any], *, builtin: bool) -> str:

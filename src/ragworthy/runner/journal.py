@@ -17,6 +17,7 @@ import msgspec
 from ragworthy.errors import DataError, data_error, usage_error
 from ragworthy.files import check_writable
 from ragworthy.runner.contract import Replied, Reply
+from ragworthy.runner.outputs import Output
 from ragworthy.text import described
 from ragworthy.threaded import threaded
 
@@ -87,7 +88,13 @@ def _check_reply(one: Entry) -> None:
         msgspec.convert(one.fields, Replied)
 
 
+def _check_output(one: Entry) -> None:
+    if one.error is None:
+        msgspec.convert(one.fields, Output)
+
+
 REPLIES = Kind("reply", "replies", _check_reply)
+OUTPUTS = Kind("reply", "replies", _check_output)
 
 
 class Journal:
@@ -250,12 +257,16 @@ class Journal:
 
 
 def _made_differently(old: Header, new: Header) -> tuple[str, str, str] | None:
-    """The map of a service, where it is another than before."""
-    was, now = old.about.get("map_sha256", "none"), new.about.get("map_sha256", "none")
-    if was == now:
-        return None
-    names = old.about.get("map", "none"), new.about.get("map", "none")
-    return "map", f"{names[0]}, {was[:12]}", f"{names[1]}, {now[:12]}"
+    """The map of a service or the prompt, where it is another than before; or what a provenance file says."""
+    for what, named in (("map", "map"), ("prompt", "prompt_version")):
+        was, now = old.about.get(f"{what}_sha256", "none"), new.about.get(f"{what}_sha256", "none")
+        if was != now:
+            names = old.about.get(named, "none"), new.about.get(named, "none")
+            return what, f"{names[0]}, {was[:12]}", f"{names[1]}, {now[:12]}"
+    for key in sorted(old.about.keys() | new.about.keys()):
+        if key.startswith("said_") and old.about.get(key) != new.about.get(key):
+            return key.removeprefix("said_"), old.about.get(key, "nothing"), new.about.get(key, "nothing")
+    return None
 
 
 def _changed(old: Header, new: Header) -> tuple[str, str, str] | None:

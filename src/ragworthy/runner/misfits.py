@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ragworthy.load.values import taken_apart
+from ragworthy.load.values import endless, taken_apart
 from ragworthy.records import Result
 from ragworthy.text import described
 
@@ -22,6 +22,16 @@ def text_for_list(reply: Any) -> str:
         if isinstance(found, str):
             return f"{place}: {taken_apart(found)}"
     return ""
+
+
+def endless_in(reply: Any) -> str:
+    """The first number of a reply that is counted or timed and is no number: infinity or NaN.
+
+    >>> endless_in({"usage": {"llm": {"cost": [1, float("inf")]}}})
+    'usage.llm.cost[1]: expected a finite number, got inf'
+    """
+    fields = reply if isinstance(reply, dict) else {}
+    return endless({name: fields.get(name) for name in ("stage_ms", "usage")})
 
 
 def at(reply: Any, place: str) -> Any:

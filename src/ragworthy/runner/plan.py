@@ -9,6 +9,7 @@ import msgspec
 from ragworthy.ids import config_id
 from ragworthy.metrics.facts import jitters as changes
 from ragworthy.runner.contract import Ask
+from ragworthy.runner.outputs import Making
 
 
 class Wordings(NamedTuple):
@@ -42,6 +43,13 @@ class Plan(NamedTuple):
     sha256: str
     settings: dict[str, str]
     """What was chosen by hand, as a message shows it."""
+    making: Making | None = None
+    """What is known of the outputs of structured questions; None where answers are asked for."""
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What decides the replies besides the target and its knobs."""
+        return {} if self.making is None else self.making.about
 
 
 def make(
@@ -73,7 +81,7 @@ def make(
         jitters=versions,
         knobs=own,
         config_id=config_id(own),
-        sha256=_fingerprint(asks, versions, own),
+        sha256=fingerprint(asks, versions, own),
         settings=dict(settings),
     )
 
@@ -92,6 +100,7 @@ def planned(qid: str, text: str, paraphrase: int, jitter: str, seed: int, knobs:
     return Planned(ask, run_id, jitter != "none" and asked == text)
 
 
-def _fingerprint(asks: Iterable[Planned], versions: Sequence[str], knobs: Mapping[str, Any]) -> str:
+def fingerprint(asks: Iterable[Planned], versions: Sequence[str], knobs: Mapping[str, Any]) -> str:
+    """What tells a plan from others."""
     whole = [[[one.run_id, one.ask.q] for one in asks], versions, knobs]
     return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).hexdigest()

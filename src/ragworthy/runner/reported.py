@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from ragworthy.records import Result
-from ragworthy.text import clip
+from ragworthy.text import clip, described
 from ragworthy.wire.secret import in_environment
 
 SHOWN = 400
@@ -116,14 +116,15 @@ def written(text: str) -> dict[str, str]:
     return {"raw": text} if text else {}
 
 
-def negative(usage: Any) -> tuple[str, Any] | None:
-    """The first number of a usage that is below 0, those of its stages among them; None where there is none.
+def negative(usage: Any) -> str:
+    """What is wrong with the first number of a usage that is below 0, those of its stages among them.
 
     >>> negative({"model": "m", "llm": {"prompt_tokens": -4}})
-    ('llm.prompt_tokens', -4)
+    'usage.llm.prompt_tokens: expected a number from 0, got -4'
     """
     counts = dict(usage) if isinstance(usage, dict) else {}
     for stage, own in list(counts.items()):
         if isinstance(own, dict):
             counts |= {f"{stage}.{name}": count for name, count in own.items()}
-    return next(((name, one) for name, one in counts.items() if isinstance(one, int | float) and one < 0), None)
+    found = next(((name, one) for name, one in counts.items() if isinstance(one, int | float) and one < 0), None)
+    return "" if found is None else f"usage.{clip(found[0], 80)}: expected a number from 0, got {described(found[1])}"

@@ -4,7 +4,7 @@ order of the plan.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,10 +14,12 @@ import msgspec
 from ragworthy.errors import DataError, RagworthyError, data_error
 from ragworthy.files import open_input, read_bytes, sha256_of, write_whole, write_with
 from ragworthy.metrics.facts.near import reads_like_refusal
-from ragworthy.names import AMBIGUOUS_IDS, REFUSAL
+from ragworthy.names import AMBIGUOUS_IDS, REFUSAL, TRACED
 from ragworthy.runner.contract import Target, about, reason_of
 from ragworthy.runner.journal import FILE, Entry, Header, Journal
+from ragworthy.runner.outputs import Making, agreed, lacking
 from ragworthy.runner.plan import Plan, Planned
+from ragworthy.suites.structured import REQUIRED
 from ragworthy.text import trim_fold
 
 if TYPE_CHECKING:
@@ -26,6 +28,23 @@ if TYPE_CHECKING:
 SCHEMA = "ragworthy.run/1"
 TRACES, TIMINGS, CHUNKS, SUMMARY = "traces.jsonl", "timings.jsonl", "chunks.jsonl", "run.json"
 FILES = (TRACES, TIMINGS, CHUNKS, SUMMARY)
+OUTPUTS = "outputs.jsonl"
+"""What is written in the place of traces where questions have structured answers."""
+OUTPUT_FILES = (OUTPUTS, TIMINGS, SUMMARY)
+DEV = f"dev/{OUTPUTS}"
+"""The outputs of a dev subset, in a folder of their own: the run beside them has not ended."""
+_HASHES = {TRACES: "traces_sha256", OUTPUTS: "outputs_sha256"}
+"""Under which key of its summary a run has the hash of what it wrote."""
+
+
+def files_of(plan: Plan) -> tuple[str, ...]:
+    """What a run writes besides its journal."""
+    return FILES if plan.making is None else OUTPUT_FILES
+
+
+def made_by(summary: Mapping[str, Any]) -> str:
+    """Which file a run wrote, by what it says of itself: traces, or outputs."""
+    return OUTPUTS if _HASHES[OUTPUTS] in summary else TRACES
 
 
 class Counts(NamedTuple):
@@ -64,6 +83,17 @@ Refuses = Callable[[str], bool]
 def is_token(claim: str) -> bool:
     """Whether a claim is the refusal text that everybody has."""
     return trim_fold(claim) == REFUSAL
+
+
+def counted_outputs(journal: Journal) -> Counts:
+    """What became of structured questions that are done: there is no refusal among them."""
+    entries = [journal.read(n) for n in sorted(journal.done)]
+    errors = [one for one in entries if one.error is not None]
+    reasons = Counter(reason_of(one.error or "", one.code) for one in errors)
+    empty = sum(one.error is None and not one.fields["raw"].strip() for one in entries)
+    first = errors[0].error if errors else None
+    sums = len(entries), len(entries) - len(errors), 0, len(errors)
+    return Counts(*sums, dict(sorted(reasons.items())), first, empty=empty)
 
 
 def counted(journal: Journal, refuses: Refuses = is_token) -> Counts:
@@ -122,18 +152,86 @@ def told_of(fields: dict[str, Any], error: str | None, code: str | None) -> dict
 
 def write(folder: Path, plan: Plan, target: Target, journal: Journal, refuses: Refuses = is_token) -> Counts:
     """Write every result of a run whose questions are all done."""
+    if plan.making is not None:
+        return _write_outputs(folder, plan, plan.making, target, journal)
+    made = {key: told for key, told in about(target).items() if key in TRACED.values()}
 
     def traces(one: Planned, entry: Entry) -> dict[str, Any]:
-        return trace(one, plan.config_id, entry) | _ambiguous(entry, clashes)
-
-    def timings(one: Planned, entry: Entry) -> dict[str, Any]:
-        times = {"started": entry.started, "e2e_ms": entry.e2e_ms, "attempts": entry.attempts}
-        return {"run_id": one.run_id, "qid": one.ask.qid, **times}
+        told = trace(one, plan.config_id, entry)
+        return told | {key: told.get(key, said) for key, said in made.items()} | _ambiguous(entry, clashes)
 
     counts = counted(journal, refuses)
     found, clashes = _chunks(plan, journal, ruled="doc_id" in about(target))
     _write_lines(folder / TRACES, plan, journal, traces)
-    _write_lines(folder / TIMINGS, plan, journal, timings)
+    _write_lines(folder / TIMINGS, plan, journal, _timing)
+    more = {"traces_sha256": sha256_of(folder / TRACES)}
+    if found or counts.nothing:
+        write_whole(folder / CHUNKS, b"".join(found[name] + b"\n" for name in sorted(found)))
+        more["chunks_sha256"] = sha256_of(folder / CHUNKS)
+    _write_summary(folder, plan, target, counts, more)
+    return counts._replace(chunks=len(found), clashing=tuple(sorted(clashes.several)))
+
+
+def _write_outputs(folder: Path, plan: Plan, making: Making, target: Target, journal: Journal) -> Counts:
+    """The outputs that `score structured` reads, and what is known of all of them."""
+    counts = counted_outputs(journal)
+    lines = OutputLines(making, journal)
+    _write_lines(folder / OUTPUTS, plan, journal, lines.line)
+    _write_lines(folder / TIMINGS, plan, journal, _timing)
+    more: dict[str, Any] = {"eval_set_version": making.eval_set_version}
+    if making.prompt is not None:
+        more["prompt"] = {"path": making.prompt.path, **making.prompt.told()}
+    _write_summary(folder, plan, target, counts, more | {"outputs_sha256": sha256_of(folder / OUTPUTS)})
+    return counts
+
+
+class OutputLines:
+    """The outputs of a run, line by line; an error has what all replies say of how they were made."""
+
+    def __init__(self, making: Making, journal: Journal) -> None:
+        self._making = making
+        self._agreed = agreed(journal.read(n).fields.get("meta") or {} for n in sorted(journal.done))
+
+    def line(self, one: Planned, entry: Entry) -> dict[str, Any]:
+        """One output; it holds no clock but the target's own."""
+        fields = dict(entry.fields)
+        replied = fields.pop("meta", None) or {}
+        meta = self._making.meta(replied, {} if entry.error is None else self._agreed)
+        made = {"id": one.ask.qid, "run_id": one.run_id, "seed": one.ask.seed, **fields, "meta": meta}
+        if entry.error is not None:
+            made |= {"error": entry.error} | ({"error_code": entry.code} if entry.code else {})
+        return made
+
+
+def write_dev(folder: Path, plan: Plan, making: Making, journal: Journal, places: Iterable[int]) -> Path:
+    """The outputs of a dev subset, before the others are asked, in a folder of their own; gives where they are."""
+    lines, path = OutputLines(making, journal), folder / DEV
+    try:
+        path.parent.mkdir(exist_ok=True)
+    except OSError as error:
+        raise data_error("RW-F14", f"cannot be written: {error.strerror}", where=str(path)) from None
+    made = (msgspec.json.encode(lines.line(plan.asks[n], journal.read(n))) + b"\n" for n in places)
+    write_whole(path, b"".join(made))
+    return path
+
+
+def lacking_in(plan: Plan, journal: Journal) -> tuple[str, ...]:
+    """What the outputs of a run do not say of how they were made, although a score needs it."""
+    if plan.making is None:
+        return ()
+    lines = OutputLines(plan.making, journal)
+    metas = (lines.line(plan.asks[n], journal.read(n))["meta"] for n in sorted(journal.done))
+    found = {key for meta in metas for key in lacking(meta)}
+    return tuple(key for key in REQUIRED if key in found)
+
+
+def _timing(one: Planned, entry: Entry) -> dict[str, Any]:
+    times = {"started": entry.started, "e2e_ms": entry.e2e_ms, "attempts": entry.attempts}
+    return {"run_id": one.run_id, "qid": one.ask.qid, **times}
+
+
+def _write_summary(folder: Path, plan: Plan, target: Target, counts: Counts, more: dict[str, Any]) -> None:
+    """What a finished run says of itself: the last file that is written."""
     summary = {
         "schema": SCHEMA,
         "target": target.name,
@@ -147,13 +245,8 @@ def write(folder: Path, plan: Plan, target: Target, journal: Journal, refuses: R
         "config_id": plan.config_id,
         "counts": {name: getattr(counts, name) for name in ("asked", "answered", "refused", "errored")},
         "reasons": counts.reasons,
-        "traces_sha256": sha256_of(folder / TRACES),
     }
-    if found or counts.nothing:
-        write_whole(folder / CHUNKS, b"".join(found[name] + b"\n" for name in sorted(found)))
-        summary["chunks_sha256"] = sha256_of(folder / CHUNKS)
-    write_whole(folder / SUMMARY, msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
-    return counts._replace(chunks=len(found), clashing=tuple(sorted(clashes.several)))
+    write_whole(folder / SUMMARY, msgspec.json.format(msgspec.json.encode(summary | more), indent=2) + b"\n")
 
 
 def _ambiguous(entry: Entry, clashes: "Clashes") -> dict[str, list[str]]:
@@ -237,12 +330,14 @@ def check_beside(traces: Path, gold: Path) -> None:
     summary = _summary(folder / SUMMARY)
     if (folder / FILE).is_file():
         _check_ended(folder / FILE, summary)
-    if traces.name == TRACES and summary.get("traces_sha256") not in (None, _hash(traces)):
+    key = _HASHES.get(traces.name)
+    if key is not None and summary.get(key) not in (None, _hash(traces)):
         message = "expected what the run in this folder wrote, got other bytes: run again, or take another folder"
         raise data_error("RW-J08", message, where=str(traces))
-    overtaken = bool(summary) and traces.name != TRACES and (folder / TRACES).is_file() and gold.is_file()
+    ours = made_by(summary)
+    overtaken = bool(summary) and traces.name != ours and (folder / ours).is_file() and gold.is_file()
     if overtaken and summary.get("gold", {}).get("sha256") == sha256_of(gold):
-        message = f"expected {TRACES}, which the run in this folder wrote over the same gold set, got another file"
+        message = f"expected {ours}, which the run in this folder wrote over the same gold set, got another file"
         raise data_error("RW-J08", message, where=str(traces))
 
 

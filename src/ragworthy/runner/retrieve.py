@@ -6,14 +6,17 @@ from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
-from ragworthy.errors import MOST_PROBLEMS, DataError, data_error, usage_error
-from ragworthy.files import write_whole
+from ragworthy.errors import MOST_PROBLEMS, DataError, MissingExtra, UsageError, data_error, usage_error
+from ragworthy.files import shown_path, write_whole
 from ragworthy.gold.lint import identities
 from ragworthy.gold.lint_retrieval import Question
 from ragworthy.ids import section_key, stable
-from ragworthy.index.embed import distance
+from ragworthy.index.blocks import load_corpus
+from ragworthy.index.embed import distance, endpoint_url
+from ragworthy.index.measure import Measure, stored
 from ragworthy.index.store import Hit, Index
 from ragworthy.load.decode import read_items
+from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts.convergence import Seen, run_marks
 from ragworthy.metrics.facts.judgements import ids_of, wordings_of
@@ -79,23 +82,51 @@ def mode_of(index: Index, asked: str) -> Mode:
     return cast(Mode, asked)
 
 
+def retriever_of(index: Index, how: How) -> dict[str, Any]:
+    """How an index is asked, as traces say it."""
+    mode = mode_of(index, how.mode)
+    fusion = {"fusion": how.fusion} if mode == "hybrid" else {}
+    return {"mode": mode, **fusion, "k": how.k, "knee": how.knee}
+
+
 def search(index: Index, queries: Sequence[str], how: How) -> list[list[Hit]]:
     """The results of each query."""
     fusion = cast(Literal["rrf", "intersection", "union"], how.fusion)
     return index.search_many(queries, how.k, mode_of(index, how.mode), fusion=fusion, knee=how.knee)
 
 
-def traces(index: Index, asked: Sequence[Asked], how: How) -> Iterator[dict[str, Any]]:
-    """One trace for each wording and seed, question by question.
+def measure_for(gold: Path, index: Index) -> Measure | None:
+    """The model of distances that the lock of a gold set names; None where it is the index's, asked over a network, or
+    has lost its weights. One that is not installed is an error that names the lock.
+    """
+    beside = lock_path(gold)
+    kept = load_lock(beside).calibration if beside.exists() else None
+    name, weights = ((kept or {}).get(key) for key in ("model", "weights"))
+    if not isinstance(name, str) or not isinstance(weights, str) or endpoint_url(name) is not None:
+        return None
+    own = index.manifest.embedding
+    if own is not None and (own.model, own.weights) == (name, weights):
+        return None
+    try:
+        found = stored(name, weights, beside, [lambda: list(load_corpus(index.root).texts.values())])
+    except (MissingExtra, UsageError) as error:
+        told = error.problems[0]
+        message = f"it was calibrated with the model {name}: {told.message}"
+        raise type(error)([told._replace(message=message, where=shown_path(beside))]) from None
+    return None if isinstance(found, str) else found
+
+
+def traces(index: Index, asked: Sequence[Asked], how: How, measure: Measure | None = None) -> Iterator[dict[str, Any]]:
+    """One trace for each wording and seed, question by question; with distances of this model, else of the index's own.
 
     Searching an index takes no chances, so every seed gets the same results; a pipeline under test may not.
     """
     found = search(index, [one.query for one in asked], how)
-    distances = _distances(index, asked, found)
+    distances = _measured(index, asked, found, measure) if measure is not None else _distances(index, asked, found)
     by_question: dict[str, list[int]] = {}
     for nth, one in enumerate(asked):
         by_question.setdefault(one.qid, []).append(nth)
-    manifest = index.manifest
+    manifest, retriever = index.manifest, retriever_of(index, how)
     for numbers in by_question.values():
         marks = run_marks([_seen(found[nth], how.cite) for nth in numbers])
         for seed in how.seeds:
@@ -114,11 +145,12 @@ def traces(index: Index, asked: Sequence[Asked], how: How) -> Iterator[dict[str,
                     cited = hits[: how.cite]
                     trace["λ_state"] = mark
                     trace["answer_citations"] = [{"id": hit.chunk.name, "offsets": hit.chunk.offsets} for hit in cited]
-                    trace["cited_by"] = "rank"
+                    trace |= {"cited_by": "rank", "deterministic": True}
                 trace |= {
                     "anchor": one.anchor,
                     "index_hash": manifest.index_hash,
                     "normaliser_id": manifest.text_preproc.normaliser,
+                    "retriever": retriever,
                     "ts": how.ts,
                 }
                 yield trace
@@ -154,15 +186,44 @@ def _distances(index: Index, asked: Sequence[Asked], found: Sequence[Sequence[Hi
     for nth, hits in enumerate(found):
         results = index.vectors[[rows[hit.chunk.name] for hit in hits]]
         raw = distance(queries[[nth] * len(hits)], results).tolist() if hits else []
-        cut = [min(1.0, max(0.0, value)) for value in raw]
-        entry: dict[str, Any] = {"ΔS": cut}
-        if cut != raw:
-            entry["ΔS_raw"] = raw
         anchor = anchors[nth]
+        to_anchor = None
         if anchor is not None and hits:
-            entry["ΔS_anchor"] = distance(index.vectors[[anchor] * len(hits)], results).tolist()
-        table.append(entry | {"delta_s_model": {"name": model.model, "weights": model.weights}})
+            to_anchor = distance(index.vectors[[anchor] * len(hits)], results).tolist()
+        table.append(_entry(raw, to_anchor, model.model, model.weights))
     return table
+
+
+def distances_of(index: Index, question: str, names: Sequence[str]) -> dict[str, Any]:
+    """What a trace says of the distances of its results; nothing where the index has no vectors."""
+    hits = [Hit(index.by_id[name], 0.0, nth) for nth, name in enumerate(names, 1)]
+    found = _distances(index, [Asked("", 0, question, "", ())], [hits])
+    return found[0] if found else {}
+
+
+def _measured(
+    index: Index, asked: Sequence[Asked], found: Sequence[Sequence[Hit]], measure: Measure
+) -> list[dict[str, Any]]:
+    """The same with a model that is not the index's, from the texts."""
+    table = []
+    for one, hits, anchor in zip(asked, found, _anchor_rows(index, asked), strict=True):
+        texts = [hit.chunk.text for hit in hits]
+        raw = measure.distances([one.query] * len(texts), texts).tolist()
+        to_anchor = None
+        if anchor is not None and hits:
+            to_anchor = measure.distances([index.chunks[anchor].text] * len(texts), texts).tolist()
+        table.append(_entry(raw, to_anchor, measure.name, measure.weights))
+    return table
+
+
+def _entry(raw: list[float], to_anchor: list[float] | None, model: str, weights: str) -> dict[str, Any]:
+    cut = [min(1.0, max(0.0, value)) for value in raw]
+    entry: dict[str, Any] = {"ΔS": cut}
+    if cut != raw:
+        entry["ΔS_raw"] = raw
+    if to_anchor is not None:
+        entry["ΔS_anchor"] = to_anchor
+    return entry | {"delta_s_model": {"name": model, "weights": weights}}
 
 
 def _anchor_rows(index: Index, asked: Sequence[Asked]) -> list[int | None]:

@@ -22,7 +22,7 @@ from ragworthy.runner import plan as planning
 from ragworthy.runner import results
 from ragworthy.runner.contract import Options, Reply, Target, about
 from ragworthy.runner.drive import Asked, Driver
-from ragworthy.runner.journal import AGAIN, Header, Journal, check_free, clear, entry
+from ragworthy.runner.journal import AGAIN, OUTPUTS, REPLIES, Header, Journal, check_free, clear, entry
 from ragworthy.runner.plan import Plan, Wordings
 from ragworthy.runner.results import kept
 from ragworthy.runner.targets import check_http_only
@@ -61,6 +61,15 @@ class RunOptions(NamedTuple):
     """Above 0, what failed because the target was away is asked once more when the others are done."""
     refuses: results.Refuses = results.is_token
     """What counts as a refusal; for the numbers that are told, not for the traces."""
+    first: "First | None" = None
+    """What is asked first, and has to pass before the rest is asked; None: everything at once."""
+
+
+class First(NamedTuple):
+    """A dev subset: its places in the plan, and who judges its outputs."""
+
+    places: tuple[int, ...]
+    passes: Callable[[Path], bool]
 
 
 class Ran(NamedTuple):
@@ -74,6 +83,10 @@ class Ran(NamedTuple):
     """What the target noticed once that holds for all its replies."""
     left_running: int = 0
     """How many calls went on long after their time was up."""
+    stopped: bool = False
+    """Whether what was asked first did not pass, so that the rest was not asked."""
+    lacking: tuple[str, ...] = ()
+    """What the outputs of structured questions do not say of how they were made."""
 
 
 def open_target(text: str, options: Options, tuning: Path | None = None) -> Target:
@@ -84,7 +97,7 @@ def open_target(text: str, options: Options, tuning: Path | None = None) -> Targ
 
         check_http_only(options)
         named = knobs_of(None, options.knobs).get("answerer")
-        return Builtin(folder, tuning, named=named, retries=options.retries)
+        return Builtin(folder, tuning, named=named, retries=options.retries, making=options.making)
     if tuning is not None:
         raise usage_error("--pipeline: expected the target builtin:INDEX, got another one")
     return plain_target(text, options)
@@ -192,7 +205,8 @@ def _wordings(item: Question, paraphrases: HowMany, label: str, problems: list[P
     if question is not None and not isinstance(question, str):
         problems.append(Problem("RW-G03", f"expected a string, got {described(question)}", where, "question"))
         return Wordings(item.qid, ())
-    texts = [text for text in (question, *(item.gold.paraphrases or ())) if text and text.strip()]
+    worded = (text for text in (question, *(item.gold.paraphrases or ())) if text and text.strip())
+    texts = list(dict.fromkeys(worded))  # a wording that stands twice is asked once
     if not texts:
         problems.append(Problem("RW-G16", "expected a text to ask, got nothing", where, "question"))
     if paraphrases == "auto":
@@ -204,43 +218,72 @@ def run(plan: Plan, target: Target, options: RunOptions) -> Ran:
     """Ask everything that has no reply yet, and write the results when all is done."""
     check_knobs(target.name, plan.knobs)
     check_knobs_of(target, plan.knobs)
-    plan = plan._replace(config_id=config_id(plan.knobs | about(target)))
+    known = about(target) | plan.about
+    plan = plan._replace(config_id=config_id(plan.knobs | known))
     header = Header(
         target=target.name,
         gold_sha256=plan.gold_sha256,
         config_id=plan.config_id,
         plan_sha256=plan.sha256,
         asks=len(plan.asks),
-        about=about(target),
+        about=known,
         settings=plan.settings,
     )
     with kept(options.out) as out:
-        check_free(out, results.FILES)
-        journal = Journal(out, header, resume=options.resume)
+        check_free(out, (*results.files_of(plan), *((results.DEV,) if options.first else ())))
+        journal = Journal(out, header, resume=options.resume, kind=REPLIES if plan.making is None else OUTPUTS)
         try:
-            finished, left = _drive(plan, target, options, journal)
-            if not finished:
-                return Ran(len(plan.asks), False, results.counted(journal, options.refuses), _notes(target), left)
-            counts = _written(plan, target, out, journal, options.refuses)
-            return Ran(len(plan.asks), True, counts, _notes(target), left)
+            return _run(plan, target, options, journal)
         finally:
             journal.close()
+
+
+def _run(plan: Plan, target: Target, options: RunOptions, journal: Journal) -> Ran:
+    """Ask what has to pass first, then the rest, and write the results."""
+    total, first, places = len(plan.asks), options.first, range(len(plan.asks))
+    asked, left, out = frozenset[int](), 0, journal.path.parent
+
+    def unfinished(*, stopped: bool = False) -> Ran:
+        counts = _counted(plan, options, journal)
+        return Ran(total, False, counts, _notes(target), left, stopped, results.lacking_in(plan, journal))
+
+    if first is not None and plan.making is not None and journal.done.keys() < set(places):
+        asked = frozenset(first.places)
+        finished, left = _drive(plan, target, options, journal, first.places)
+        if not finished:
+            return unfinished()
+        if not first.passes(results.write_dev(out, plan, plan.making, journal, first.places)):
+            return unfinished(stopped=True)
+    finished, more = _drive(plan, target, options, journal, [n for n in places if n not in asked])
+    left += more
+    if not finished:
+        return unfinished()
+    counts = _written(plan, target, out, journal, options.refuses)
+    return Ran(total, True, counts, _notes(target), left, lacking=results.lacking_in(plan, journal))
+
+
+def _counted(plan: Plan, options: RunOptions, journal: Journal) -> results.Counts:
+    if plan.making is not None:
+        return results.counted_outputs(journal)
+    return results.counted(journal, options.refuses)
 
 
 def _notes(target: Target) -> tuple[str, ...]:
     return tuple(getattr(target, "notes", ()))
 
 
-def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) -> tuple[bool, int]:
-    """Ask what is left; whether all was asked, and how many calls were left running."""
+def _drive(
+    plan: Plan, target: Target, options: RunOptions, journal: Journal, places: Sequence[int]
+) -> tuple[bool, int]:
+    """Ask what is left of some places; whether all was asked, and how many calls were left running."""
     again = set(journal.failed) if options.retry_errors else set()
-    left = [(n, one.ask) for n, one in enumerate(plan.asks) if n not in journal.done or n in again]
+    left = [(n, plan.asks[n].ask) for n in places if n not in journal.done or n in again]
     done = errors = 0
     fresh = _Fresh()
 
     def tell(stopping: bool = False) -> None:
         if options.told is not None:
-            options.told(Progress(len(plan.asks) - len(left) + done, len(plan.asks), done, errors, stopping))
+            options.told(Progress(len(places) - len(left) + done, len(places), done, errors, stopping))
 
     def record(asked: Asked) -> None:
         nonlocal done, errors
@@ -251,7 +294,7 @@ def _drive(plan: Plan, target: Target, options: RunOptions, journal: Journal) ->
 
     if not left:
         return True, 0
-    clear(journal.path.parent, results.FILES)
+    clear(journal.path.parent, results.files_of(plan))
     driver = Driver(
         target,
         record,

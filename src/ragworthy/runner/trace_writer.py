@@ -111,9 +111,18 @@ class TraceWriter:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
             self._owner = os.getpid()
+            line = b"\n" + line if self._is_cut() else line
         if os.write(self._file, line) != len(line):
             os.write(self._file, b"\n")
             raise OSError("the disk is full: the line was cut")
+
+    def _is_cut(self) -> bool:
+        """Whether the last line lacks its end: what is appended would be joined to it, and both lost."""
+        if not self.path.is_file() or not self.path.stat().st_size:
+            return False
+        with self.path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) != b"\n"
 
     def _lose(self, reason: Exception) -> None:
         self.lost += 1

@@ -15,7 +15,7 @@ MOST = 3
 
 
 def commands_of(request: Request, sheet: Sheet, bad: Sequence[str]) -> list[str]:
-    """What to run next: what the cause means, look at the index, mend the gold set, read what metrics mean."""
+    """What to run next: what the cause means, look at the index, fix the gold set, read what metrics mean."""
     if sheet.good:
         return []
     cause = [command("ragworthy", "explain", sheet.cause)] if sheet.cause else []

@@ -14,7 +14,7 @@ from ragworthy.errors import DataError, RagworthyError, UsageError, data_error, 
 from ragworthy.files import read_bytes, sha256_of
 from ragworthy.history.home import blessed_at
 from ragworthy.index.blocks import MANIFEST
-from ragworthy.load.packs import BUNDLED_PACKS
+from ragworthy.load.packs import WITHOUT_FILE
 from ragworthy.metrics.fold import as_number, of_nothing
 from ragworthy.names import HARMLESS, REPORT_SCHEMA
 from ragworthy.policy.declare import Declared, Input
@@ -22,18 +22,12 @@ from ragworthy.policy.read import load_policy
 from ragworthy.policy.sections import check_settings
 from ragworthy.records import SchemaOnly
 from ragworthy.report.receipt import SCHEMA as RECEIPT_SCHEMA
+from ragworthy.report.receipt import Input as Listed
 from ragworthy.report.sheet import Answered, Expected, Sheet, Viewed, passages_of
 from ragworthy.suites import SUITES
+from ragworthy.suites.locked import asked_by
 from ragworthy.suites.looking import id_of
 from ragworthy.suites.retrieval import TREC
-
-
-class Listed(msgspec.Struct, frozen=True):
-    """A file as a report names it."""
-
-    role: str
-    path: str
-    sha256: str
 
 
 class Worst(msgspec.Struct, frozen=True):
@@ -211,6 +205,7 @@ def _key(declared: Declared, settings: Any, role: str, *, trec: bool) -> str | N
 def _settings(declared: Declared, body: Body) -> Any:
     """The settings of a report; a text where one of them cannot be had again."""
     told = body.settings | {"profile": body.profile, "form": body.form} | (body.selection or {})
+    told["rule_packs"] = asked_by(told)
     found: dict[str, Any] = {}
     for one in declared.fields():
         value = told.get(one.name)
@@ -218,7 +213,7 @@ def _settings(declared: Declared, body: Body) -> Any:
             continue
         if one.key.reads == "packs" or one.field == "rule_packs":
             names = tuple(each.get("id", "") if isinstance(each, dict) else str(each) for each in value)
-            if one.field == "rule_packs" and any(each not in BUNDLED_PACKS for each in names):
+            if one.field == "rule_packs" and any(each not in WITHOUT_FILE for each in names):
                 return f"{one.name}: it is not known where {', '.join(names)} stood"
             value = names
         if isinstance(value, dict):

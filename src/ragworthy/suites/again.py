@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ragworthy.load.packs import BUNDLED_PACKS
+from ragworthy.load.packs import WITHOUT_FILE
 from ragworthy.policy.declare import Declared, Setting
 from ragworthy.safe import shell
+from ragworthy.suites.locked import asked_by
 
-ELSEWHERE = ("slices", "delta_s", "max_drop", "against_live", "form", "profile", "frontier")
+ELSEWHERE = ("slices", "delta_s", "delta_s_model", "max_drop", "against_live", "form", "profile", "frontier")
 """Settings that change nothing of one question, or that follow from the files."""
 _CONVENTIONS = "conventions"
 
@@ -59,6 +60,7 @@ def _files(declared: Declared, body: Mapping[str, Any]) -> Iterator[str]:
 def _settings(declared: Declared, body: Mapping[str, Any]) -> Iterator[str]:
     """The settings that are not the usual ones."""
     told = {**body["settings"], **(body.get("selection") or {})}
+    told["rule_packs"] = asked_by(told)
     for one in declared.fields():
         value = told.get(one.name)
         if value is not None and one.name not in ELSEWHERE and _plain(value) != _plain(one.default):
@@ -91,8 +93,6 @@ def _flag(one: Setting, value: Any) -> Iterator[str]:
 
 def _named(one: Setting, value: Any) -> str:
     """An entry of a list; a pack by the name that it was asked for by."""
-    if isinstance(value, str):
-        return value
-    if one.field == "rule_packs" and value.get("id") in BUNDLED_PACKS:
-        return str(value["id"])
-    raise UntoldError
+    if not isinstance(value, str) or (one.field == "rule_packs" and value not in WITHOUT_FILE):
+        raise UntoldError
+    return value

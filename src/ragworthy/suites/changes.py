@@ -5,10 +5,12 @@ from typing import Any
 import msgspec
 
 from ragworthy.comparison.compared import Run, compare, unchecked, values_only
+from ragworthy.comparison.likeness import OTHERWISE, change_lines
 from ragworthy.comparison.records import Suite as Compared
 from ragworthy.gates import Baseline
+from ragworthy.load.baseline import Earlier
 from ragworthy.suites.comparing import baseline_of
-from ragworthy.suites.evidence import Found
+from ragworthy.suites.evidence import Found, made_of
 from ragworthy.suites.protocol import Suite
 
 
@@ -19,7 +21,8 @@ def against_baseline(suite: Suite, found: Found) -> dict[str, Any] | None:
     if earlier is None or baseline is None:
         return None
     compared = _nothing(baseline.unlike) if baseline.unlike is not None else _compared(baseline, found)
-    told: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(compared, against=earlier.path))
+    notes = [*compared.notes, *_notes(earlier, found)]
+    told: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(compared, against=earlier.path, notes=notes))
     return told
 
 
@@ -32,6 +35,13 @@ def _compared(baseline: Baseline, found: Found) -> Compared:
         return values_only(old, new, known, baseline.rowless if baseline.rows is None else summary.rowless)
     earlier, now = Run(baseline.rows, old), Run(summary.rows, new)
     return compare(earlier.without(left_out), now.without(left_out), known)
+
+
+def _notes(earlier: Earlier, found: Found) -> list[str]:
+    """What differs in how both runs were made."""
+    now = made_of(found.evidence)
+    changed = change_lines(earlier.made.told, now.told)
+    return [f"{OTHERWISE}{'; '.join(changed)}"] if changed else []
 
 
 def _nothing(unlike: str) -> Compared:

@@ -6,11 +6,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ragworthy import gates as g
+from ragworthy.load.baseline import UNNAMED, WITHOUT
 from ragworthy.metrics.fold import as_number
 from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
 from ragworthy.proving import ANYTIME, POINT, Proving, Tested
 from ragworthy.report import able
+from ragworthy.rows import Rows, words_of
 from ragworthy.suites.evidence import Bound, Evidence, Summary
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
@@ -27,15 +29,20 @@ Differences = Mapping[g.Gate, "Difference | str"]
 OTHERS = "its rows name other questions than the gold set has"
 """Why a report says nothing about this gold set, whatever hash it names."""
 
+ROWLESS = "it says that it has too many questions for rows, and the gold set has not"
+"""Why a report without rows is not of this gold set, whatever hash it names."""
+
 
 def baseline_of(suite: Suite, opened: Opened, evidence: Evidence, summary: Summary) -> g.Baseline | None:
     """The earlier run, or why it cannot be compared: its rows are of other questions, for example."""
     found = suite.baseline(opened, evidence)
     if found is None or found.unlike is not None or not suite.rows_are_questions:
         return found
-    if found.rows is None or summary.rows is None or {*found.rows.qids} == {*summary.rows.qids}:
+    if summary.rows is None or (found.rows is None and not found.rowless.startswith(WITHOUT)):
         return found
-    return found._replace(unlike=OTHERS)
+    if found.rows is None:
+        return found if suite.name in UNNAMED else found._replace(unlike=ROWLESS)
+    return found if {*found.rows.qids} == {*summary.rows.qids} else found._replace(unlike=OTHERS)
 
 
 def differences_of(suite: Suite, bound: Bound, summary: Summary) -> Differences:
@@ -48,12 +55,17 @@ def differences_of(suite: Suite, bound: Bound, summary: Summary) -> Differences:
         whose, why = (baseline.name, baseline.rowless) if baseline.rows is None else ("this run", summary.rowless)
         return dict.fromkeys(wanted, f"{whose} holds no rows{f' ({why})' if why else ''}")
     from ragworthy.differences import difference, pair
+    from ragworthy.unerrored import beside_errors
 
     pairs = pair(baseline.rows, summary.rows)
     known = {name.id: name.metric for name in summary.names}
     slices = {gate.slice for gate in wanted}
     parts = {group: pairs.of({*suite.members(summary.rows, group)}) for group in slices}
-    return {gate: difference(gate, known[gate.metric], parts[gate.slice]) for gate in wanted if gate.metric in known}
+    found = {gate: difference(gate, known[gate.metric], parts[gate.slice]) for gate in wanted if gate.metric in known}
+    return {
+        gate: one if isinstance(one, str) else beside_errors(one, gate, known[gate.metric], parts[gate.slice])
+        for gate, one in found.items()
+    }
 
 
 def tested_alone(suite: Suite, gate: g.Gate, baseline: g.Baseline, summary: Summary, proving: Proving) -> Tested | None:
@@ -61,7 +73,7 @@ def tested_alone(suite: Suite, gate: g.Gate, baseline: g.Baseline, summary: Summ
     found = differences_of(suite, Bound((gate,), baseline, ()), summary).get(gate)
     if found is None or isinstance(found, str):
         return None if found is None else Tested(without=found)
-    from ragworthy.proofs import prove
+    from ragworthy.loss_tests import prove
 
     return prove({gate: found}, proving, {gate} if gate.evidence == ANYTIME else ())[gate]
 
@@ -74,17 +86,24 @@ def untested(found: Differences) -> dict[g.Gate, Tested]:
 def with_good(bound: Bound) -> Bound:
     """The baseline with the share of good questions, which its labels say, where a gate asks for that."""
     baseline = bound.baseline
-    asked = {gate.metric for gate in bound.gates if gate.metric.endswith(GOOD) and gate.op in g.AGAINST}
+    asked = {(gate.slice, gate.metric) for gate in bound.gates if gate.metric.endswith(GOOD) and gate.op in g.AGAINST}
     if baseline is None or baseline.rows is None or not asked:
         return bound
-    from ragworthy.differences import words_of
-
     values = dict(baseline.values)
-    for metric in asked:
-        words = [word for word in words_of(baseline.rows, metric) or () if word is not None]
-        if words:
-            values.setdefault((None, metric), Fraction(sum(map(bool, words)), len(words)))
+    for group, metric in asked:
+        share = _share(baseline.rows, group, metric)
+        if share is not None:
+            values.setdefault((group, metric), share)
     return bound._replace(baseline=baseline._replace(values=values))
+
+
+def _share(rows: Rows, group: str | None, metric: str) -> Fraction | None:
+    """What the words of a rate come to: those of several runs are means, which some runs may be no case of."""
+    words = words_of(rows, metric) or ()
+    mine = [word for word, slices in zip(words, rows.slices, strict=False) if group is None or group in slices]
+    pairs: list[Any] = [word if isinstance(word, tuple) else (word, 1) for word in mine if word is not None]
+    part, whole = (sum((Fraction(pair[side]) for pair in pairs), Fraction(0)) for side in (0, 1))
+    return part / whole if whole else None
 
 
 def with_passed(suite: Suite, bound: Bound, summary: Summary) -> Bound:

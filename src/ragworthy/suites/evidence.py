@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from ragworthy import gates as g
-from ragworthy.comparison.likeness import OTHER_GOLD
+from ragworthy.comparison.likeness import GOLD, HELD, MADE, Made, asking, told_of, unlike
 from ragworthy.metrics.causes import Steps
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Cause, Label, Stage
@@ -51,6 +53,17 @@ class Case(NamedTuple):
     """What went wrong with it; None where nothing did, or where nothing can be said."""
     steps: Steps | None = None
     """The steps to a right answer, where the suite can see them: for the waterfall."""
+    good: Fraction | None = None
+    """The share of its runs that are good, where it has several."""
+
+
+def share_of(good: int, runs: int) -> Fraction | None:
+    """The share of several runs that are good; of a single one the label says it.
+
+    >>> share_of(1, 2), share_of(1, 1)
+    (Fraction(1, 2), None)
+    """
+    return Fraction(good, runs) if runs > 1 else None
 
 
 class Evidence(NamedTuple):
@@ -78,6 +91,14 @@ class Evidence(NamedTuple):
     """The hash of the gold set that the lock is about; None where there is no gold set."""
     runs: int = 1
     """How often each question is among the cases, where all of them were asked in several runs."""
+    provenance: Mapping[str, Any] = MappingProxyType({})
+    """How the traces were made, as the report has it: see `suites/made.py`, and what a suite knows besides."""
+
+
+def made_of(evidence: Evidence) -> Made:
+    """How a run was made, as far as that decides what it can be compared with."""
+    told = told_of({"provenance": evidence.provenance})
+    return Made(evidence.gold_sha256 or "", evidence.profile, evidence.settings, told=told)
 
 
 class Summary(NamedTuple):
@@ -120,6 +141,8 @@ class Found(NamedTuple):
     summary: Summary
     judged: list[g.Judged]
     frozen: Frozen
+    against: g.Baseline | None = None
+    """What it was compared with, once it is judged."""
 
     @property
     def cases(self) -> Sequence[Case]:
@@ -152,9 +175,15 @@ class Found(NamedTuple):
         names = ", ".join(dict.fromkeys(g.name_of(one.gate) for one in lacking))
         if why := self.request.unblessed:
             return f"nothing to compare with: {names}", why.replace(" (", ": bless this run or an earlier one (")
-        if all(one.reason.endswith(OTHER_GOLD) for one in lacking):
+        if all(one.apart == GOLD for one in lacking):
             new = "ragworthy history bless RUN --by NAME --reason TEXT"
             return f"the baseline is of another gold set: {names}", f"bless a run on this gold set ({new})"
+        if all(one.apart == MADE for one in lacking) and self.opened.earlier is not None:
+            apart = unlike(self.opened.earlier.made, made_of(self.evidence))
+            held = [one.what for one in apart if one.what in HELD and one.what not in self.request.allowed]
+            return f"the baseline was made in another way: {names}", asking(
+                held, policy=self.request.policy is not None
+            )
         return None
 
     def _without(self) -> str:

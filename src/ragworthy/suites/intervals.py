@@ -6,7 +6,7 @@ says how clusters differ: where the gold set names that cluster itself, the numb
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +23,8 @@ FOLDED = ("rate", "mean", "share")
 """Kinds of metrics whose interval is that of a share."""
 SAME = 1e-9
 """How far the words of a metric may be from its value: where they are further, it was worked out in another way."""
+DOCUMENTED = "doc="
+"""How a cluster begins that is a document."""
 ONE_CLUSTER = "all questions are in one cluster"
 Part = tuple[Any, Any] | None
 """What a question adds to a number, and how much it weighs; None where it is no case."""
@@ -53,6 +55,35 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
                 value = _once(value, sum(count for (_, part), count in counts.items() if part is not None))
             alone = group is None or values[None, name.id].boundless == ONE_CLUSTER
             values[group, name.id] = _widened(value, counts, apart, alone=alone)
+    return _doubted(suite, summary._replace(values=values), parts)
+
+
+def _doubted(suite: "Suite", summary: Summary, parts: Mapping[str, Sequence[Part]]) -> Summary:
+    """Numbers of which many cases have no known document while others have one: nobody knows which of these go
+    together, so they also get the interval that the largest design effect of questions with documents would give.
+    """
+    rows, values = summary.rows, dict(summary.values)
+    known = {one for one in (() if rows is None else rows.clusters) if one.startswith((DOCUMENTED, NAMED))}
+    if rows is None or len(known) < 2:
+        return summary
+    from ragworthy.paired.clusters import design_effect, wilson_worth
+
+    deff = 1.0
+    for column in parts.values():
+        both = zip(rows.clusters, column, strict=True)
+        found = _totals(Counter((cluster, part) for cluster, part in both if cluster in known))
+        deff = max(deff, design_effect(found.by, unit=found.unit)) if found.by else deff
+    for (group, name), value in summary.values.items():
+        if name not in parts or value.interval is None or not value.rate or value.exact is None:
+            continue
+        mine = [rows.clusters[nth] for nth in suite.members(rows, group) if parts[name][nth] is not None]
+        homeless = sum(cluster not in known for cluster in mine)
+        if homeless * 10 >= len(mine) > 0 < homeless and deff > 1:
+            cases = value.independent or len(mine)
+            ends = wilson_worth(value.exact / value.top, cases / deff, len(known) - 1)
+            low, high = value.interval
+            wide = min(low, value.top * ends.low), max(high, value.top * ends.high)
+            values[group, name] = value._replace(homeless=homeless, doubtful=wide)
     return summary._replace(values=values)
 
 

@@ -49,8 +49,14 @@ def rows_of(
         runs=tuple(runs),
         slices=tuple(tuple(map(str, case.slices)) for case in cases),
         words={name: tuple(said) for name, said in words.items()},
-        own={name: tuple(column) for name, column in (own or {}).items()},
+        own={name: tuple(column) for name, column in (own or {}).items()} | _good(cases),
     )
+
+
+def _good(cases: Sequence[Case]) -> dict[str, tuple[str | None, ...]]:
+    """The share of good runs of every question that has several."""
+    column = tuple(None if case.good is None else r.text_of(case.good) for case in cases)
+    return {r.GOOD_RUNS: column} if any(column) else {}
 
 
 def counted(summary: Summary) -> dict[str, Sequence[Any]]:

@@ -9,7 +9,7 @@ from ragworthy import gates as g
 from ragworthy.comparison.likeness import Made, of_baseline
 from ragworthy.files import sha256_of, shown_path
 from ragworthy.load.baseline import Earlier, as_baseline, load_report
-from ragworthy.load.lock import Lock, is_frozen, load_lock
+from ragworthy.load.lock import Lock, is_frozen, load_lock, weights_there
 from ragworthy.load.lock import lock_path as default_lock
 from ragworthy.load.sources import FileSource, Source
 from ragworthy.report.part import Frozen
@@ -90,13 +90,13 @@ class Opened:
 
     # what they mean
 
-    def baseline(self, gold_sha256: str, settings: dict[str, Any], profile: str = "default") -> g.Baseline | None:
+    def baseline(self, now: Made) -> g.Baseline | None:
         """The numbers of the baseline, or why they cannot be compared."""
         earlier = self.earlier
         if earlier is None:
             why = self.request.unblessed
             return g.Baseline({}, {}, why, name="") if why else None
-        return as_baseline(earlier, of_baseline(earlier.made, Made(gold_sha256, profile, settings)))
+        return as_baseline(earlier, of_baseline(earlier.made, now, self.request.allowed))
 
     def frozen(self, gold_sha256: str | None) -> Frozen:
         """Whether the gold set is the one that was signed."""
@@ -138,6 +138,15 @@ class Opened:
         if self.earlier is not None:
             found["baseline"] = {"path": self.earlier.path, "sha256": self.earlier.sha256}
         return found
+
+
+def lock_files(request: Request, gold: Any) -> dict[str, Path]:
+    """The lock file by its role, and the weights of distances beside it, where the suite has distances."""
+    lock = lock_of(request, gold)
+    if lock is None:
+        return {}
+    weights = weights_there(lock) if request.suite == "retrieval" else None
+    return {"lock": lock} | ({f"lock/{weights.name}": weights} if weights is not None else {})
 
 
 def lock_of(request: Request, gold: Any) -> Path | None:

@@ -40,6 +40,7 @@ from ragworthy.suites.evidence import (
     Row,
     Step,
     Summary,
+    made_of,
     some_of_each,
 )
 from ragworthy.suites.examine import Seen, usual
@@ -245,7 +246,7 @@ class Suite(Voiced, Blaming, ABC):
 
     def baseline(self, opened: Opened, evidence: Evidence) -> g.Baseline | None:
         """The numbers of an earlier run, or why they cannot be compared."""
-        return opened.baseline(evidence.gold_sha256 or "", evidence.settings, evidence.profile)
+        return opened.baseline(made_of(evidence))
 
     def bind(self, request: Request, evidence: Evidence, summary: Summary, baseline: g.Baseline | None) -> Bound:
         """What is judged, where that depends on the evidence."""
@@ -282,7 +283,7 @@ class Suite(Voiced, Blaming, ABC):
         if of_nothing(word):
             return False
         number = as_number(word)
-        if name.metric.needs == "distances":
+        if name.metric.needs == "distances" and name.metric.better == "lower":
             return number <= ACCEPT
         return number == (name.metric.highest if name.metric.better == "higher" else 0)
 

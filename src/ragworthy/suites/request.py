@@ -37,6 +37,8 @@ class Request(NamedTuple):
     settings: Any
     """A NamedTuple of the type that the suite declares."""
     gates: tuple[g.Gate, ...]
+    defaults: bool = True
+    """Whether rules of the suite hold beside those that were named: without them a baseline adds none of its own."""
     waivers: tuple[g.Waiver, ...] = ()
     baseline: Path | None = None
     baseline_override: bool = False
@@ -44,11 +46,17 @@ class Request(NamedTuple):
     """Why a baseline that is a blessed run is not there: nothing is compared, and the verdict is INVALID."""
     regression: bool = False
     """Whether the usual rules against the baseline were asked for."""
+    allowed: tuple[str, ...] = ()
+    """What may differ from the baseline or from live, because that is what is tried."""
     lock: Path | None = None
     packs: Mapping[str, Path] = MappingProxyType({})
     """Where rule packs stand, when it is not the policy's folder."""
     plugins: tuple[Plugin, ...] = ()
     """Metrics from elsewhere that were named."""
+    gate_packs: tuple[str, ...] = ()
+    """The gate packs that were named, for this suite or another of the policy."""
+    more_packs: tuple[str, ...] = ()
+    """Those of them that a policy itself does not have."""
     signers: tuple[str, ...] = ()
     policy: Path | None = None
     today: date | None = None

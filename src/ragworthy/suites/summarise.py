@@ -78,11 +78,17 @@ def must_pass(suite: Suite, request: Request, evidence: Evidence) -> dict[tuple[
 
 
 def pulled_down(suite: Suite, found: Found, qid: str) -> list[str]:
-    """The metrics of which one question alone says that it is not as good as it can be."""
+    """The metrics of which one question alone says, in any of its runs, that it is not as good as it can be."""
     case = suite.case_of(found.evidence, qid)
-    judging = [name for name in found.summary.names if case is not None and suite.judges_one(name)]
-    said = {name: suite.says(name, case, found.evidence) for name in judging if case is not None}
-    return [name.id for name, good in said.items() if good is not None and good is not (name.metric.better == "higher")]
+    runs = () if case is None else (case, *suite.again(found.evidence, qid))
+    judging = [name for name in found.summary.names if runs and suite.judges_one(name)]
+    said = {name: [suite.says(name, one, found.evidence) for one in runs] for name in judging}
+    return [name.id for name, every in said.items() if (not _best(name)) in every]
+
+
+def _best(name: MetricName) -> bool:
+    """What a metric says of a question that is as good as can be."""
+    return name.metric.better == "higher"
 
 
 def _each(gate: g.Gate) -> bool:

@@ -289,6 +289,7 @@ def test_rows_say_what_became_of_every_pair() -> None:
         "auditor": {"label": R, "reason": ""},
         "final": R,
         "why": "auditor_veto",
+        "cluster": "q0",
     }
     assert (told[1]["label"], told[1]["stage"], told[1]["why"]) == ("OVERRULED", "constraints", "hard_flag")
 

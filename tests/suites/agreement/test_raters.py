@@ -234,6 +234,8 @@ def test_operators_who_agree_ship() -> None:
         "agreement.fleiss": 1.0,
         "agreement.raters": 3,
         "agreement.operator_variance": 0.0,
+        "agreement.audit_reproducibility": None,
+        "agreement.delta_s_drift": 0.0,
     }
     assert body["raters"] == {f"op{nth}": {"votes": 3, "correct": 2} for nth in range(3)}
     assert body["inputs"][0]["role"] == "operators"

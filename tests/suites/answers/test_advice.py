@@ -176,7 +176,7 @@ def test_answers_to_what_has_none_and_claims_that_read_like_refusals() -> None:
     )
     assert told[1] == (
         "refusal, 3 of 9 questions",
-        "3 answering what the corpus has no answer to: strengthen refusals",
+        "3 answering what the corpus has no answer to: strengthen refusals or retrieval constraints",
     )
 
 

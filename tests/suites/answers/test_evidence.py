@@ -219,11 +219,11 @@ def test_text_alone_measures_containment_and_refusals_and_nothing_else() -> None
         ledger = one["ledger"]
         assert ledger["scored"] == 0
         assert ledger["expected"] == sum(ledger.values()) - ledger["expected"] == 5
-    assert ratios(done, "containment", "under_refusal", "over_refusal") == [(1, 3), (1, 2), (1, 3)]
+    assert ratios(done, "containment", "under_refusal", "over_refusal") == [(0, 3), (1, 2), (1, 3)]  # a cites astray
     assert body(done)["labels"] == {
-        "OK": 1, "REFUSAL_OK": 1, "HALLUCINATION": 1, "ANS_NO_CONTAIN": 1, "OVER_REFUSAL": 1,
+        "OUT_OF_SCOPE": 1, "REFUSAL_OK": 1, "HALLUCINATION": 1, "ANS_NO_CONTAIN": 1, "OVER_REFUSAL": 1,
     }  # fmt: skip
-    assert body(done)["stages"] == {"generation": 1, "refusal": 2}
+    assert body(done)["stages"] == {"citation": 1, "generation": 1, "refusal": 2}
     assert warned(done)["RW-W88"] == (
         "3 gold items without evidence: containment and refusals are measured; precision, CHR, recall and hit are not, "
         "and answers.containment is judged in their place"
@@ -256,6 +256,107 @@ def test_in_a_mixed_set_questions_without_evidence_are_no_case() -> None:
     rows = {row["qid"]: row["undefined"] for row in done.rows()}
     assert rows["b"]["answers.precision"] == "no gold evidence"
     assert warned(done)["RW-W88"].startswith("2 of 3 answerable gold items without evidence: no case of precision")
+
+
+MIXED = [item("a", "5 GB", gold_citations=["b1"]), item("b", "64 characters")]
+CITED = trace("a", "It holds 5 GB", ["b1"])
+
+
+def test_a_wrong_answer_without_evidence_counts_in_a_mixed_set() -> None:
+    done = score(MIXED, [CITED, trace("b", "No idea at all", ["b2"], ["b2"])])
+    assert done.verdict != "SHIP"
+    assert [(one["metric"], one["outcome"]) for one in done.gates][:3] == [
+        ("answers.precision", "pass"),
+        ("answers.chr", "pass"),
+        ("answers.containment", "fail"),
+    ]
+    assert warned(done)["RW-W88"] == (
+        "1 of 2 answerable gold items without evidence: no case of precision, CHR, recall and hit; "
+        "answers.containment judges their text"
+    )
+    named = score(MIXED, [CITED, trace("b", "No idea at all", ["b2"])], gates={"precision": 0.8}, defaults=False)
+    assert "answers.containment" not in [one["metric"] for one in named.gates]
+    assert warned(named)["RW-W88"].endswith("no gate judges their text (gate answers.containment)")
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"gates": {"precision": 0.8, "chr": 0.75, "under_refusal": 0.05, "over_refusal": 0.1}},
+        {"gates": "precision=0.80,chr=0.75,under=0.05,over=0.10"},
+        {"packs": ["ship"]},
+    ],
+)
+def test_naming_the_gates_on_citations_does_not_take_the_one_on_the_text_away(named: dict[str, Any]) -> None:
+    gold, silent = [*MIXED, closed("u")], trace("u", "not in context", ["b1"], [])
+    wrong = [CITED, trace("b", "No idea at all", ["b2"], ["b2"]), silent]
+    done = score(gold, wrong, **named)
+    text = next(one for one in done.gates if one["metric"] == "answers.containment")
+    assert (text["outcome"], text["threshold"], text["kept"], text["judged"]) == ("fail", "0.80", True, True)
+    assert done.verdict == "NO-SHIP"
+    assert [one["num"] for one in done.gates if one["metric"] == "answers.precision"] == [1]
+    alone = score(gold, wrong, **named, defaults=False)
+    assert "answers.containment" not in [one["metric"] for one in alone.gates]
+    throughout = score([gold[0], gold[2]], [CITED, silent], **named)
+    assert "answers.containment" not in [one["metric"] for one in throughout.gates]
+
+
+def test_a_policy_and_its_receipt_keep_the_gate_on_the_text_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("gold.jsonl"), [*MIXED, closed("u")])
+    wrong = trace("b", "No idea at all", ["b2"], ["b2"])
+    write_jsonl(Path("trace.jsonl"), [CITED, wrong, trace("u", "not in context", ["b1"], [])])
+    gates = "".join(
+        f'[[gate]]\nmetric = "{name}"\nmin = {least}\n' for name, least in (("precision", 0.8), ("chr", 0.7))
+    )
+    files = 'version = 1\n[answers]\ngold = "gold.jsonl"\ntraces = "trace.jsonl"\n'
+    Path("ragworthy.toml").write_text(files + gates)
+    done = run_cli("gate", "--unfrozen", "--no-history", "--receipt", "one.json")
+    assert (done.code, "NO-SHIP: answers.containment fails" in done.out) == (1, True)
+    assert run_cli("verify", "one.json").code == 0
+    flags = ("--gates", "precision=0.8", "chr=0.7", "under=0.1", "over=0.1")
+    args = ("--gold", "gold.jsonl", "--trace", "trace.jsonl", "-q", "--receipt", "two.json")
+    assert run_cli("score", "answers", *args, *flags).code == 1
+    asked = json.loads(Path("two.json").read_text())["request"]["gates"]
+    assert [gate.get("replaces", False) for gate in asked] == [True, True, False, False]
+    assert run_cli("verify", "two.json").code == 0
+
+
+def test_a_set_with_evidence_throughout_has_no_gate_on_the_text() -> None:
+    assert "answers.containment" not in [one["metric"] for one in score(MIXED[:1], [CITED]).gates]
+
+
+def test_scope_is_checked_without_evidence_where_a_trace_lists_what_was_retrieved() -> None:
+    stray = trace("b", "It has 64 characters", ["b2"], ["zzz"])
+    done = score(MIXED, [CITED, stray])
+    assert body(done)["labels"] == {"OK": 1, "OUT_OF_SCOPE": 1}
+    steps = [(one["step"], one["left"], one["lost"], one["unknown"]) for one in body(done)["waterfall"]["steps"]]
+    assert steps == [
+        ("asked", 2, 0, 0), ("retrieved", 2, 0, 1), ("in_top", 2, 0, 1), ("in_scope", 1, 1, 0), ("cited", 1, 0, 0),
+        ("right", 1, 0, 0),
+    ]  # fmt: skip
+    assert body(score(MIXED, [CITED, stray | {"retrieved_ids": None}]))["labels"] == {"OK": 2}
+
+
+def test_citing_what_was_not_retrieved_fails_the_gate_on_the_text_in_every_suite() -> None:
+    gold = [item("b", "64 characters")]
+    for cited, verdict, right in ((["b2"], "SHIP", 1), (["zzz"], "NO-SHIP", 0)):
+        one = trace("b", "It has 64 characters", ["b2"], cited)
+        done = score(gold, [one], gates={"containment": 0.8}, defaults=False)
+        assert (done.verdict, ratios(done, "containment")) == (verdict, [(right, 1)])
+        timed = ragworthy.score("latency", gold=gold, runs=[one | {"e2e_ms": 100.0}], gates={"containment": 0.8})
+        assert timed.report["suites"]["latency"]["metrics"]["answers.containment"]["num"] == right
+        runs = [one | {"seed": seed} for seed in (0, 1)]
+        stable = ragworthy.score("stability", gold=gold, runs=runs)
+        assert stable.report["suites"]["stability"]["metrics"]["stability.acr"]["num"] == 2 * right
+        assert stable.verdict == verdict
+    found = stable.report["suites"]["stability"]
+    assert found["labels"] == {"OUT_OF_SCOPE": 1}
+    assert found["offenders"][0]["why"].startswith("cites an id that was not retrieved in 2 of 2 runs")
+    with_evidence = score(MIXED[:1], [trace("a", "It holds 5 GB", ["b1"], ["b1", "zzz"])], gates={"containment": 0.8})
+    assert ratios(with_evidence, "containment", "chr") == [(1, 1), (0, 1)]
 
 
 def test_nothing_to_judge_by_stops_scoring() -> None:

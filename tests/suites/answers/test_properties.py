@@ -428,6 +428,8 @@ def oracle(
             "SCU_VIOLATION": not K, "OK": True,
         }  # fmt: skip
         labels[x["qid"]] = next(label for label, holds in applies.items() if holds)
+    if not any(x.get("gold_claim_substr") for x in case.gold if x["answerable"]):
+        num["support"] = den["support"] = 0  # no gold text at all: nothing could be supported
     deep = {"recall": f"recall@{k}", "hit": f"hit@{k}", "chr_ceiling": f"chr_ceiling@{k}"}
     found: dict[str, tuple[int, int | None]] = {
         f"answers.{deep.get(name, name)}": (num[name], den[name]) for name in names

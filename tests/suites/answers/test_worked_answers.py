@@ -772,6 +772,12 @@ def test_an_answer_without_gold_text_to_look_for_is_not_supported(bench: Bench) 
     assert bench.score(EXAMPLE_GOLD, EXAMPLE_TRACES, "--corpus", corpus).ratio("support") == (1, 2)
     bare = [G1() | {"gold_claim_substr": []}, G2(), G3()]
     assert bench.score(bare, EXAMPLE_TRACES, "--corpus", corpus).ratio("support") == (0, 2)  # it stays in the whole
+    for gate in ("", "support=0.90"):
+        none = [bare[0], G2(), G3() | {"gold_claim_substr": []}]  # nothing to look for in any question: no number
+        scored = bench.score(none, EXAMPLE_TRACES, "--corpus", corpus, *(["--gates", gate] if gate else []))
+        assert (scored.ratio("support"), scored.value("support")) == ((0, 0), None)
+        undefined = scored.suite["metrics"]["answers.support"]["undefined"]
+        assert (undefined, scored.code) == ("no gold text to look for", 4 if gate else 0)
 
 
 def test_support_from_the_chunks_of_an_index(bench: Bench) -> None:

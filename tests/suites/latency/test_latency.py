@@ -18,7 +18,7 @@ import ragworthy
 from conftest import run_cli, write_jsonl
 from ragworthy import flow
 from ragworthy import gates as g
-from ragworthy.errors import PolicyError
+from ragworthy.errors import DataError, PolicyError
 from ragworthy.ids import config_id
 from ragworthy.metrics import registry
 from ragworthy.metrics.registry import all_metrics
@@ -27,6 +27,7 @@ from ragworthy.records import Run
 from ragworthy.suites.latency import Latency
 from ragworthy.suites.latency.rules import LATENCY_GATES, default_gates
 from ragworthy.suites.latency.suite import SUITE
+from ragworthy.suites.latency.sweep import cut_percentile
 
 Row = dict[str, Any]
 P95 = g.Gate("latency.p95", g.MAX, "2000")
@@ -105,13 +106,29 @@ def codes(done: flow.Run) -> dict[str, str]:
         ([7], ("7", "7", "7", "7")),
     ],
 )
-def test_the_worked_percentiles(times: list[int], expected: tuple[str, ...]) -> None:
+def test_w39_percentiles(times: list[int], expected: tuple[str, ...]) -> None:
     random.Random(1).shuffle(times)
     done = score([asked("a")], [run("a", ms) for ms in times])
     values = done.parts[0].body["metrics"]
     found = [Fraction(values[f"latency.{name}"]["exact"]) for name in ("p50", "p90", "p95", "p99")]
     assert found == [Fraction(one) for one in expected]
     assert Fraction(values["latency.tail"]["exact"]) == found[3] / found[0]
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [([100, 200, 300, 400], (250, 370, 385, 396)), ([*range(10, 100, 10), 1000], (55, 180, 590, 918))],
+)
+def test_w39_as_the_reference_prints_them(times: list[int], expected: tuple[int, ...]) -> None:
+    # cut to whole milliseconds after sums in floats: 397, 181, 590.5 and 918.1 without
+    done = score([asked("a")], [run("a", ms) for ms in times], settings=Latency(profile="reference"))
+    assert tuple(value(done, f"latency.{name}") for name in ("p50", "p90", "p95", "p99")) == expected
+
+
+def test_w39_of_nothing() -> None:
+    assert cut_percentile([], 95) == 0  # what the harness prints
+    with pytest.raises(DataError, match="expected measured runs, got only warm-ups"):  # and here it is no number
+        score([asked("a")], [run("a", 100, warmup=True)])
 
 
 @settings(max_examples=40, deadline=None)
@@ -389,6 +406,35 @@ def test_every_load_is_a_group_and_every_gate_holds_at_each() -> None:
         "load=1": 900, "load=5": 1900, "load=20": 2100, "length=short": 2100,
     }  # fmt: skip
     assert done.verdict == "NO-SHIP"
+
+
+def test_no_answer_may_break_a_constraint_where_these_are_enforced() -> None:
+    gold = [asked("a", constraints=["X rejects null keys."]), asked("b")]
+    runs = [run("a", 100), run("b", 100)]
+    assert not any("scu" in name for name, _, _ in outcomes(score(gold, runs)))
+    done = score(gold, runs, settings=Latency(scu=True))
+    assert done.verdict == "NO-SHIP"
+    assert ("latency:answers.scu_violations", "<=", "fail") in outcomes(done)
+
+
+def test_a_wrong_answer_without_evidence_counts_in_a_mixed_set() -> None:
+    gold = [asked("a"), asked("b", gold_citations=[])]
+    gates = LATENCY_GATES
+    assert score(gold, [run("a", 100), bad("b", 100)], gates).verdict != "SHIP"
+    names = [name for name, _, _ in outcomes(score(gold[:1], [run("a", 100)], gates))]
+    assert "latency:answers.containment" not in names
+
+
+def test_a_gate_of_a_pack_that_another_one_replaces_at_a_load_is_named() -> None:
+    packed = (P95._replace(pack="latency"), P95._replace(slice="load=5", threshold="2500", pack="latency-5rps"))
+    done = score([asked("a")], [run("a", 2300, load_rps=5)], packed)
+    (gate,) = [one for one in done.report["gates"] if one["metric"] == "latency.p95"]
+    assert (gate["threshold"], gate["over"]) == ("2500", "≤ 2000 of the pack latency")
+    told = [one["message"] for one in body(done)["warnings"] if one["code"] == "RW-W139"]
+    assert told == [
+        "latency.p95[load=5]: at this load it takes the place of ≤ 2000 of the pack latency, which is judged at other "
+        "loads only"
+    ]
 
 
 def test_a_gate_on_one_load_stands_for_itself() -> None:
@@ -816,7 +862,7 @@ def priced(text: str) -> Path:
     return path
 
 
-def test_cost_for_each_correct_answer() -> None:
+def test_w47_cost_for_each_correct_answer() -> None:
     # W-47: 3770 tokens at 0.006 a thousand, 40 correct.
     gold = [asked(f"q{n}") for n in range(50)]
     tokens = [75] * 49 + [95]
@@ -1024,7 +1070,7 @@ def test_wrong_answers_are_told_by_the_stages_to_blame() -> None:
         },
         {
             "pattern": "refusal, 2 of 8 questions",
-            "do": "2 answering what the corpus has no answer to: strengthen refusals",
+            "do": "2 answering what the corpus has no answer to: strengthen refusals or retrieval constraints",
         },
     ]
     assert done.report["next"] == stages

@@ -258,7 +258,7 @@ def halves(text: str) -> tuple[str, str]:
 def test_commands_take_an_answers_gold_set(built: Path, tmp_path: Path) -> None:
     gold = write_jsonl(tmp_path / "gold.jsonl", ANSWERS)
     done = run_cli("index", "check", built / "live", "--gold", gold)
-    assert (done.code, done.out.splitlines()[1]) == (0, "gold: all 1 ids are in this index")
+    assert (done.code, done.out.splitlines()[2]) == (0, "gold: all 1 ids are in this index")
     done = run_cli("retrieve", "--index", built / "live", "--gold", gold, "-o", tmp_path / "t.jsonl")
     assert done.code == 0
     assert done.out.splitlines()[-1] == (
@@ -287,7 +287,7 @@ def test_index_diff_after_a_rechunk_needs_no_rebinding(built: Path, tmp_path: Pa
     assert gates == ["retrieval.recall@5", "retrieval.hit@5", "retrieval.ndcg@5"]
     assert "eligible" not in done.out and "RW-W30" not in done.out
     [stricter] = [line for line in lines if "stricter checks, not part of this verdict: " in line]
-    assert stricter.endswith("hold; not measured: triplet_rate, collapsed")
+    assert stricter.endswith("hold; not measured: delta_s_median, delta_s_p90, triplet_rate, collapsed")
     assert "--canary" not in done.out  # which could not be measured with one wording
     assert sum("three wordings under two seeds" in line for line in lines) == 1
     assert lines[-1] == "verdict: SHIP (exit 0)"
@@ -314,8 +314,9 @@ def test_max_drop_says_how_much_worse_is_too_much(built: Path, tmp_path: Path) -
     assert done.out.startswith("INCONCLUSIVE: retrieval.recall@5, retrieval.hit@5, retrieval.ndcg@5 are undecided\n")
     assert "(-0.5): 0 questions better, 1 worse, 1 the same" in done.out
     assert diff("--max-drop", "0.5").code == 0
-    named = diff("--gates", "recall@5=0.4")  # what is named replaces its metric; hits and nDCG are still compared
-    assert named.out.startswith("INCONCLUSIVE: retrieval.hit@5, retrieval.ndcg@5 are undecided\n")
+    named = diff("--gates", "recall@5=0.4")  # a limit of its own takes no comparison away
+    undecided = "retrieval.recall@5 (drop ≤ 0.02), retrieval.hit@5, retrieval.ndcg@5"
+    assert named.out.startswith(f"INCONCLUSIVE: {undecided} are undecided\n")
     wrong = diff("--max-drop", "-0.1")
     assert (wrong.code, wrong.err.splitlines()[0]) == (
         2,

@@ -130,7 +130,9 @@ def squad(tmp_path_factory: pytest.TempPathFactory) -> Squad:
             }
         )
     gold = write_jsonl(folder / "gold.jsonl", items)
-    done("gold", "freeze", gold, "--signer", "t", "--reason", "first", "--corpus", folder / "ix")
+    done(
+        "gold", "freeze", gold, "--signer", "t", "--reason", "first", "--corpus", folder / "ix", "--dense", "wordllama"
+    )
     lock = json.loads((folder / "gold.lock").read_text(encoding="utf-8"))
     assert lock["corpus"]["index_hash"] == manifest["index_hash"]
     return Squad(folder / "ix", manifest["index_hash"], paragraphs, articles, gold, items, lock["calibration"])
@@ -316,7 +318,7 @@ def test_raw_distances_are_refused_because_perfect_retrieval_could_not_pass(squa
         "score", "retrieval", "--gold", squad.gold, "--trace", traces, "--corpus", squad.folder, "--delta-s", "raw"
     )  # fmt: skip
     problems = [line for line in ended.err.splitlines() if line.endswith("[RW-P13]")]
-    never = "can never pass: perfect retrieval scores"
+    never = "is out of reach where everything is answered: perfect retrieval scores"
     assert (ended.code, ended.out) == (2, "")
     assert problems == [
         f"retrieval.delta_s_median: max = 0.40 {never} {median:.4f} (raw) [RW-P13]",

@@ -45,16 +45,19 @@ def steps(result: rw.Result) -> list[tuple[str, str]]:
 
 
 def test_no_trace_has_results() -> None:
-    rows = [{"qid": one["qid"], "query": "?", "hits": ["d"]} for one in GOLD]
+    rows = [{"qid": one["qid"], "query": "?", "seen": ["d"]} for one in GOLD]
     with pytest.raises(RagworthyError) as caught:
         score(GOLD, rows)
     assert str(caught.value).splitlines()[0].partition(": ")[2] == (
-        "no trace has topk or retrieved_ids; 8 of 8 have query, hits: give "
+        "no trace has topk or retrieved_ids; 8 of 8 have query, seen: give "
         '{"qid": one["qid"], "retrieved_ids": …} for each of them [RW-T15]'
     )
-    named = [{"qid": one["qid"], "doc_ids": ["d"]} for one in GOLD]
-    with pytest.raises(RagworthyError, match=r'give \{"qid": one\["qid"\], "retrieved_ids": one\["doc_ids"\]\} for '):
-        score(GOLD, named)
+    for name in ("doc_ids", "hits", "items", "results"):
+        named = [{"qid": one["qid"], name: ["d"]} for one in GOLD]
+        with pytest.raises(
+            RagworthyError, match=rf'give \{{"qid": one\["qid"\], "retrieved_ids": one\["{name}"\]\}} for '
+        ):
+            score(GOLD, named)
 
 
 def test_nothing_found_is_no_missing_field() -> None:

@@ -24,6 +24,7 @@ from ragworthy.metrics.facts.convergence import Seen, mark, run_marks
 from ragworthy.names import Verdict
 
 Row = dict[str, Any]
+SIGNED = ("retrieval.rank_tau",)
 RUNS = [(paraphrase, seed) for seed in (1, 2) for paraphrase in (0, 1, 2)]
 
 
@@ -162,8 +163,9 @@ def test_traces_without_answers_are_scored_by_rank_and_the_rest_is_named() -> No
     assert found.verdict is Verdict.SHIP
     assert [value(found, name) for name in ("recall@5", "precision@5", "mrr", "anchor_hit@1")] == [1, 0.5, 1, 1]
     reason = "the traces carry no answers (answer_citations)"
-    needing = ["coverage", "citation_accuracy", "citation_exact", "anchor_distance", "delta_s_median", "delta_s_p90",
-               "delta_s_mean", "triplet_rate", "convergence", "collapsed"]  # fmt: skip
+    needing = ["coverage", "citation_accuracy", "citation_exact", "citation_precision", "citation_recall",
+               "anchor_distance", "delta_s_median", "delta_s_p90", "delta_s_mean", "delta_s_within",
+               "triplet_rate", "convergence", "lambda_rate", "collapsed"]  # fmt: skip
     for name in needing:
         number = found.metrics[f"retrieval.{name}"]
         assert (number.value if name != "collapsed" else None, number.undefined) == (None, reason), name
@@ -313,6 +315,55 @@ def test_incomplete_runs_leave_convergence_unmeasured() -> None:
 # sections and bytes
 
 
+def test_one_wording_asked_three_times_is_one_wording() -> None:
+    """λ is about wordings: the same query under three numbers shows nothing of it."""
+    same = [one | {"query": text} for one, text in zip(runs(), ["How  big?", "How big?", " How big?"] * 2, strict=True)]
+    found = score(
+        [gold(paraphrases=["How big?", "What size?", "Size?"])], same, gates="triplet_rate=0.95", defaults=False
+    )
+    assert found.verdict is Verdict.INVALID
+    assert found.metrics["retrieval.triplet_rate"].undefined == (
+        "1 of 1 questions were not asked in three wordings under two seeds"
+    )
+    assert [one["message"] for one in body(found)["warnings"] if one["code"] == "RW-W182"] == [
+        "1 question has the same query under several numbers of wordings, which counts as one wording, e.g. Q1"
+    ]
+    # a wording that the gold set itself has twice counts as the gold set has it
+    texts = ["How big?", "How big?", "What size?"]
+    own = [one | {"query": text} for one, text in zip(runs(), texts * 2, strict=True)]
+    assert value(score([gold(paraphrases=texts)], own), "triplet_rate") == 1
+    # a fourth number that says the first again changes nothing of the three that differ
+    more = [*runs(), *(run(1, 3, seed, query="wording 0", answer_citations=[]) for seed in (1, 2))]
+    assert value(score([gold()], more), "triplet_rate") == 1
+
+
+def test_a_wording_that_the_gold_set_does_not_have_is_named() -> None:
+    bare = [{key: one[key] for key in one if key != "query"} for one in runs()]
+    found = score([gold()], [one | {"paraphrase": 7} if one["paraphrase"] == 2 else one for one in bare])
+    assert [one["message"] for one in body(found)["warnings"] if one["code"] == "RW-W183"] == [
+        "1 question has runs of a wording (paraphrase) that the gold set does not have, e.g. Q1"
+    ]
+    assert "RW-W183" not in codes(score([gold()], bare))
+
+
+def test_a_failing_canary_leads_back_to_chunk_boundaries_and_typed_blocks() -> None:
+    """seed001: if any fail, return to chunk boundary checks and typed block lifting."""
+    wrong = score([gold()], runs(answer_citations=[{"id": block(51), "offsets": [0, 9]}]))
+    step = {one["pattern"]: one["do"] for one in wrong.report["next"]}["a check of the canary fails"]
+    assert "section boundaries" in step and "typed blocks" in step
+    named = score([gold()], runs(answer_citations=[]), gates="coverage=0.7", defaults=False)
+    assert named.verdict is Verdict.NO_SHIP
+    assert "a check of the canary fails" not in [one["pattern"] for one in named.report["next"]]
+
+
+def test_a_mark_that_is_none_is_named() -> None:
+    found = score([gold()], [run(1, *key, λ_state="??" if key == (0, 1) else "→") for key in RUNS])
+    assert [one["message"] for one in body(found)["warnings"] if one["code"] == "RW-W184"] == [
+        "1 run declares a λ that is none of the four marks, e.g. '??'"
+    ]
+    assert "RW-W184" not in codes(score([gold()], runs(λ_state="->")))
+
+
 def qualified(doc: str, section: str, number: int = 1) -> str:
     return f"{doc}|s={section}|p=000|b={number:03d}"
 
@@ -457,10 +508,37 @@ def test_traces_of_the_wrong_shape(tmp_path: Path, change: Row, message: str) ->
 
 def test_a_distance_that_was_not_recorded_does_not_vanish() -> None:
     """Half of the answers carry no distance: the numbers over the other half must not stand for all."""
-    found = score([gold(), gold(2)], [*runs(), *runs(2, ΔS=[None, None])])
-    ledger = body(found)["metrics"]["retrieval.delta_s_median"]["ledger"]
-    assert (ledger["expected"], ledger["scored"], ledger["not_applicable"]) == (2, 1, 1)
-    assert found.metrics["retrieval.delta_s_median"].n == 1
+    why = "1 of 2 answered questions has a citation without a distance (ΔS)"
+    once = runs(2)
+    del once[0]["ΔS"]  # one run of six is enough
+    for lacking in (runs(2, ΔS=[None, None]), runs(2, ΔS=None), once):
+        found = score([gold(), gold(2)], [*runs(), *lacking], gates="delta_s_within=1", defaults=False)
+        assert found.verdict is Verdict.INVALID
+        for name in ("median", "p90", "mean", "within"):
+            value = found.metrics[f"retrieval.delta_s_{name}"]
+            assert (value.value, value.undefined) == (None, why)
+    # what is not answered has no distance, and nothing lacks
+    silent = score([gold(), gold(2)], [*runs(), *runs(2, answer_citations=[], ΔS=None)])
+    assert silent.metrics["retrieval.delta_s_median"].n == 1
+
+
+@pytest.mark.parametrize(("number", "shown"), [(-1, "-1"), (-0.001, "-0.001"), (2.5, "2.5")])
+def test_a_number_that_is_no_distance_is_refused(tmp_path: Path, number: float, shown: str) -> None:
+    done = cli(tmp_path, [gold()], [run(), run(seed=2, ΔS=[0.2, number])])
+    message = f"{tmp_path / 'trace.jsonl'}:2: ΔS[1]: expected a distance, 1 − cos, from 0 to 2, got {shown}"
+    assert (done.code, done.out, done.err) == (2, "", said("RW-T21", message))
+
+
+def test_a_distance_beyond_one_is_kept_raw_and_judged_as_one() -> None:
+    found = score([gold()], runs(ΔS=[1.5, -0.0000001]))
+    assert value(found, "delta_s_median") == 1
+    assert body(found)["delta_s"]["raw"] == {"median": 1.5, "p90": 1.5}
+
+
+def test_distances_of_which_some_name_no_model_are_of_several_models() -> None:
+    named = runs(2, delta_s_model={"name": "wordllama", "weights": "x"})
+    found = score([gold(), gold(2)], [*runs(), *named])
+    assert found.metrics["retrieval.delta_s_median"].undefined == "the recorded distances come from several models"
 
 
 GOLD_ERRORS: dict[str, tuple[Row, str, str]] = {
@@ -745,8 +823,8 @@ def rederived(name: str, metric: Row, numbers: list[float]) -> None:
         assert metric["num"] == sum(numbers), name
     elif local == "triplet_rate":  # every question has as many triplets
         assert Fraction(metric["num"], metric["den"]) == sum(map(exact, numbers)) / len(numbers), name
-    elif local in ("delta_s_median", "delta_s_p90"):
-        place = Fraction(50 if local == "delta_s_median" else 90, 100) * (len(numbers) - 1)
+    elif local in ("delta_s_median", "delta_s_p90", "delta_s_topk_median", "delta_s_topk_p90"):
+        place = Fraction(90 if local == "delta_s_p90" else 50, 100) * (len(numbers) - 1)
         low, ordered = math.floor(place), sorted(map(exact, numbers))
         wanted = ordered[low] + (place - low) * (ordered[min(low + 1, len(numbers) - 1)] - ordered[low])
         assert Fraction(metric["exact"]) == wanted and metric["n"] == len(numbers), name
@@ -997,12 +1075,13 @@ def test_every_number_is_in_its_range(world: tuple[list[Row], list[Row]]) -> Non
     for name, one in found.metrics.items():
         if one.value is None or name.partition("@")[0] in ("retrieval.anchor_distance", "retrieval.collapsed"):
             continue
-        assert 0 <= one.value <= 1, name
+        assert (-1 if name in SIGNED else 0) <= one.value <= 1, name
         if one.low is not None and one.high is not None:
             assert 0 <= one.low <= one.value <= one.high <= 1, name
     for row in found.rows():
         for name, number in row["metrics"].items():
-            assert number >= 0 and (number <= 1 or name == "retrieval.anchor_distance"), name
+            least = -1 if name in SIGNED else 0
+            assert number >= least and (number <= 1 or name == "retrieval.anchor_distance"), name
 
 
 @settings(max_examples=60, deadline=None)

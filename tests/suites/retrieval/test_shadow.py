@@ -249,6 +249,11 @@ UNLIKE: dict[str, tuple[list[Row], list[Row], str]] = {
         perfect(2, "b"),
         "they used different rerankers: live cross/1, shadow none",
     ),
+    "retriever": (
+        perfect(2, "a", retriever={"mode": "bm25", "k": 10}),
+        perfect(2, "b", retriever={"mode": "dense", "k": 10}),
+        "they used different retrievers: live mode bm25, shadow mode dense",
+    ),
     "runs": (
         perfect(2, "a")[:-1],
         perfect(2, "b"),
@@ -283,6 +288,70 @@ def test_arms_that_cannot_be_compared(name: str) -> None:
     assert drop["reason"] == f"the live index is not comparable: {reason}"
     assert against_live(result)["comparable"] is False
     assert against_live(result)["canary"]["eligible"] is False
+
+
+@pytest.mark.parametrize(("key", "name"), [("reranker_id", "reranker"), ("normaliser_id", "normaliser")])
+def test_what_is_tried_can_be_asked_for(key: str, name: str) -> None:
+    live, shadow = perfect(2, "a", **{key: "x/1"}), perfect(2, "b", **{key: "x/2"})
+    refused, _ = unlike(live, shadow)
+    ask = f"make both with the same {name}; if that is what you try, say so: --allow {name}"
+    assert {"pattern": "live and shadow were made in different ways", "do": ask} in refused.report["next"]
+    found = compare(questions(2), live, shadow, allow=[name])
+    assert against_live(found)["comparable"] is True
+    assert against_live(found)["allowed"] == [f"they used different {name}s: live x/1, shadow x/2"]
+    assert not any("cannot be compared" in reason for reason in found.report["invalid"])
+
+
+def nameless(rows: list[Row]) -> list[Row]:
+    return [{key: value for key, value in one.items() if key != "index_hash"} for one in rows]
+
+
+def test_the_same_file_twice_is_not_compared(tmp_path: Path) -> None:
+    rows = nameless(perfect(20, "a"))
+    done = score(tmp_path, questions(20), rows, rows, "--format", "json")
+    report = json.loads(done.out)
+    assert (done.code, report["verdict"]) == (4, "INVALID")
+    assert "live and shadow cannot be compared: both are the same file" in report["invalid"]
+    assert report["suites"]["retrieval"]["live"]["canary"]["eligible"] is False
+
+
+@pytest.mark.parametrize(
+    ("live", "shadow", "who"),
+    [
+        (perfect(20, "a"), nameless(perfect(20, "b")), "shadow"),
+        (nameless(perfect(20, "a")), perfect(20, "b"), "live"),
+        (nameless(perfect(20, "a")), nameless(perfect(20, "b", commit="c2")), "live and shadow"),
+    ],
+)
+def test_without_an_index_hash_nothing_shows_two_indexes(live: list[Row], shadow: list[Row], who: str) -> None:
+    result = compare(questions(20), live, shadow)
+    canary = against_live(result)["canary"]
+    why = f"nothing shows that these are two indexes: no index_hash in the traces of {who}"
+    assert {one["outcome"] for one in canary["checks"]} == {"pass"}
+    assert (canary["eligible"], canary["not_two"]) == (False, why)
+    assert [one["message"] for one in result.report["suites"]["retrieval"]["warnings"] if one["code"] == "RW-W180"] == [
+        why
+    ]
+    assert f"canary: not eligible: {why}" in result.text(full=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "other"),
+    [
+        ("reranker", {"reranker_id": "x/1"}, {"reranker_id": "x/2"}),
+        ("retriever", {"retriever": {"mode": "bm25"}}, {"retriever": {"mode": "dense"}}),
+    ],
+)
+def test_another_reranker_is_tried_on_the_same_index(name: str, one: Row, other: Row) -> None:
+    live, shadow = perfect(20, "a", **one), perfect(20, "a", **other)
+    assert "both come from the same index, a" in against_live(compare(questions(20), live, shadow))["unlike"]
+    found = compare(questions(20), live, shadow, allow=[name])
+    told = against_live(found)
+    assert (found.verdict, told["comparable"], told["unlike"]) == (Verdict.SHIP, True, [])
+    assert (told["canary"]["eligible"], told["canary"]["not_two"]) == (False, "both come from the same index, a")
+    assert "canary: not eligible: both come from the same index, a" in found.text(full=True)
+    same = against_live(compare(questions(20), live, live, allow=[name]))
+    assert same["unlike"] == ["both come from the same index, a"]
 
 
 def test_every_reason_is_named() -> None:
@@ -651,6 +720,8 @@ def test_settings_in_which_the_indexes_differ_are_listed(pair: Pair, tmp_path: P
     body = json.loads(done.out)["suites"]["retrieval"]
     assert done.code == 0
     assert any(one.startswith("embedding") for one in body["live"]["settings"])
+    ways = "they used different retrievers: live fusion rrf, mode hybrid, shadow fusion none, mode bm25"
+    assert body["live"]["allowed"] == [ways]  # both were asked alike
     assert body["delta_s"]["source"] == "raw"  # one model for both sides
 
 
@@ -677,7 +748,7 @@ def test_queries_alone_show_churn_and_judge_nothing(pair: Pair, tmp_path: Path) 
     assert (done.code, done.err) == (0, "")
     assert re.fullmatch(
         rf"unlabelled queries of {re.escape(str(asked))}: [01] of 2 queries identical, "
-        r"mean overlap \d\.\d{3} \(Jaccard\), \d\.\d{3} \(rank-biased\)",
+        r"mean overlap \d\.\d{3} \(Jaccard\), \d\.\d{3} \(rank-biased\), mean ρ -?\d\.\d{3} \(Spearman\)",
         lines[0],
     )
     assert lines[1].startswith("most changed: u1 'history of the elevator ox': rank-biased overlap 0.")

@@ -12,12 +12,13 @@ from conftest import Done, run_cli, write_jsonl
 from ragworthy import gates as g
 from ragworthy.ids import parse, section_of, stable, tree_distance
 from ragworthy.index.embed import delta_s
-from ragworthy.metrics.facts.convergence import Seen, flip_rate, mark, run_marks
+from ragworthy.metrics.facts.convergence import Seen, flips, mark, run_marks
 from ragworthy.metrics.facts.distance import band, exact, verdict
-from ragworthy.metrics.facts.runs import gap
+from ragworthy.metrics.facts.orders import kendall_tau_b
+from ragworthy.metrics.facts.spans import gap
 from ragworthy.names import Outcome, Verdict
 from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
-from ragworthy.suites.retrieval.shadow import kendall_tau_b
+from ragworthy.suites.retrieval.units import byte_range
 
 Row = dict[str, Any]
 
@@ -199,9 +200,22 @@ def test_w30_marks() -> None:
     assert mark(runs_of(*[""] * 3, *["1"] * 3)) == "←"  # 2 · 3 ≥ 6
     assert mark(runs_of(*(f"{n}" for n in range(6)))) == "×"
     assert run_marks(runs_of(*["4.2"] * 5, "")) == ["→"] * 5 + ["←"]
-    sample = ["→", "→", "<>", "→", "×", "→"]
-    assert sample.count("→") / len(sample) == pytest.approx(0.667, abs=1e-3)
-    assert flip_rate(sample) == 4 / 5
+    assert flips(["→", "→", "<>", "→", "×", "→"]) == Fraction(4, 5)
+
+
+def test_w30_the_sample_of_the_page_fails() -> None:
+    """lambda_observe.md: → → <> → × → converges in 4 of 6 runs, less than 0.80."""
+    home, near, far = ["S.4.2.p.Bk011a"], ["S.4.1.p.Bk001", "S.4.2.p.Bk011a"], ["S.9.p.Bk001"]
+    assert run_marks([Seen(name[0].split(".p.")[0], tuple(name)) for name in (home, home, near, home, far, home)]) == [
+        "→", "→", "<>", "→", "×", "→",
+    ]  # fmt: skip
+    traces = [
+        {"qid": "Q-0137", "paraphrase": nth % 3, "seed": nth // 3, "topk": [], "answer_citations": cited}
+        for nth, cited in enumerate((home, home, near, home, far, home))
+    ]
+    result = score([GOLD], traces, packs=["lambda-smoke"], defaults=False)
+    assert result.metrics["retrieval.convergence"].value == pytest.approx(4 / 6)
+    assert (result.verdict, value(result, "collapsed")) == (Verdict.NO_SHIP, 0)
 
 
 def asked(keys: dict[tuple[int, int], str], qid: str = "Q-0137") -> list[Row]:
@@ -255,9 +269,23 @@ def test_w34_ids_and_offsets() -> None:
     assert section_of("docA|r=8c1e9a02|s=1.2.3|p=002|b=007") == "1.2.3"
     assert section_of("p1#2") == "p1"
     assert stable("docA|r=8c1e9a02|s=1.2.3|p=002|b=007") == "docA|s=1.2.3|p=002|b=007"
-    text = "Ünï 電梯"
-    assert (len(text), len(text.encode())) == (6, 12)
-    assert text.encode()[6:12].decode() == "電梯" == text[4:6]
+
+
+def test_w34_characters_become_bytes(tmp_path: Path) -> None:
+    """W-34: of "Ünï 電梯", 6 characters and 12 bytes, the word 電梯 is characters 4–6 and bytes [6, 12)."""
+    assert byte_range("Ünï 電梯".encode(), (4, 6)) == (6, 12)
+    # behind a hundred letters of two bytes each: characters 104–106, bytes [206, 212), too far apart to be mixed up
+    text = "Ü" * 100 + "Ünï 電梯"
+    block = {"chunk_id": "S.1.p.Bk001", "doc_id": "d", "section_id": "S.1", "text": text, "offsets": [0, 212]}
+    index, docs = tmp_path / "index", write_jsonl(tmp_path / "blocks.jsonl", [block])
+    assert run_cli("index", "build", "--docs", docs, "--out", index, "--dense", "none").code == 0
+    gold = {"qid": "Q", "paraphrases": ["?"], "relevant": ["S.1.p.Bk001"],
+            "relevant_offsets": {"S.1.p.Bk001": [206, 212]}}  # fmt: skip
+    for unit, right in (("char", 1), ("byte", 0)):
+        cited = {"snippet_id": "S.1.p.Bk001", "offsets": {"start": 104, "end": 106, "unit": unit}}
+        trace = {"qid": "Q", "topk": [{"id": "S.1.p.Bk001"}], "answer": {"citations": [cited], "answer": "x"}}
+        found = score([gold], [trace], corpus=str(index), gates="missing=0", defaults=False)
+        assert value(found, "citation_exact") == right, unit
 
 
 def test_w48_kendall() -> None:

@@ -53,11 +53,12 @@ def run(qid: str, seed: int, claim: str, *cited: str, jitter: str = "none", **mo
     return {"qid": qid, "seed": seed, "jitter": jitter, "answer_json": answer, "retrieved_ids": retrieved} | more
 
 
-def question_of(item: Row, rows: Sequence[Row]) -> suite.Question:
-    said = suite.said_by(f.Rules())
+def question_of(item: Row, rows: Sequence[Row], rules: f.Rules | None = None) -> suite.Question:
+    rules = rules or f.Rules()
+    said = suite.said_by(rules)
     record = msgspec.convert(item, Gold)
     runs = tuple(said(record, msgspec.convert(row, Run)) for row in rows)
-    return suite.judged(suite.Question(record.answerable, bool(record.constraints), runs), LIMITS)
+    return suite.judged(suite.Question(record.answerable, rules.scu and bool(record.constraints), runs), LIMITS)
 
 
 def scored(golds: Sequence[Row], runs: Sequence[Row], **options: Any) -> flow.Run:
@@ -191,10 +192,11 @@ def test_constraints_must_be_echoed_in_every_run() -> None:
         answer = {"claim": NULL, "citations": ["p1#2"], "constraints_echo": echo}
         return run("q1", seed, NULL, "p1#2", answer_json=answer)
 
-    item = gold(constraints=["a", "b"])
-    assert question_of(item, [echoing(0, ["b ", "a"]), echoing(1, ["a", "b"])]).broken == ()
+    item, enforced = gold(constraints=["a", "b"]), f.Rules(scu=True)
+    assert question_of(item, [echoing(0, ["b ", "a"]), echoing(1, ["a", "b"])], enforced).broken == ()
     for echo in (["a"], ["a", "b", "c"], None, "ab", ["a", 1]):
-        question = question_of(item, [echoing(0, ["a", "b"]), echoing(1, echo)])
+        assert question_of(item, [echoing(0, ["a", "b"]), echoing(1, echo)]).broken == ()
+        question = question_of(item, [echoing(0, ["a", "b"]), echoing(1, echo)], enforced)
         assert question.broken == (suite.Broken("scu_consistency", Fraction(0), "1"),)
         assert fault(question).label == "SCU_VIOLATION"
         assert fault(question).stage == "constraints"
@@ -665,9 +667,12 @@ def test_a_noop_that_differs_in_its_echo_alone_counts() -> None:
         return run("q1", seed, NULL, "p1#2", q="X?", jitter=jitter, answer_json=answer)
 
     item, plain = gold(constraints=["a", "b"]), [echoing(["a", "b"], seed) for seed in (0, 1)]
-    same = scored([item], [*plain, echoing(["b", "a"], jitter="ws")])
+    enforced = {"settings": Stability(scu=True)}
+    same = scored([item], [*plain, echoing(["b", "a"], jitter="ws")], **enforced)
     assert (same.verdict, body_of(same)["counts"]["noop_runs"], "RW-W54" in warned(same)) == ("SHIP", 1, False)
-    done = scored([item], [*plain, echoing(["a"], jitter="ws")])
+    unasked = scored([item], [*plain, echoing(["a"], jitter="ws")])
+    assert (unasked.verdict, body_of(unasked)["counts"]["noop_runs"]) == ("SHIP", 1)
+    done = scored([item], [*plain, echoing(["a"], jitter="ws")], **enforced)
     counts = body_of(done)["counts"]
     assert (done.verdict, counts["counted_runs"], counts["noop_runs"]) == ("NO-SHIP", 3, 0)
     assert warned(done)["RW-W54"] == "1 run answered differently for the same question and seed"

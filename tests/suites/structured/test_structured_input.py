@@ -740,7 +740,7 @@ def test_a_subset_that_fails_stops_the_run(drawn: tuple[Path, list[str]]) -> Non
     assert (ran.body["counts"]["gold"], ran.body["counts"]["valid"], ran.exact("score")) == (4, 0, Fraction(0))
     assert [row["qid"] for row in ran.rows] == ids
     assert ran.body["counts"]["orphan_traces"] == 0 and "RW-W07" not in ran.warned
-    assert ran.report["next"][0]["do"] == "mend that first: the whole set was not scored"
+    assert ran.report["next"][0]["do"] == "fix that first: the whole set was not scored"
     assert "dev subset of 4 questions: NO-SHIP; the whole set was not scored" in ran.done.out
     # the eight others are perfect: without the subset the mean is 800/12
     whole = scored(subset.parent, both(12)[0], outputs)
@@ -1017,7 +1017,7 @@ def test_one_item_as_text_and_markdown(tmp_path: Path) -> None:
     assert good.out.endswith("items: 1 of 1 good (exit 0)\n")
     bad = cli(tmp_path, questions, outputs, "--item", "Q2")
     assert bad.code == 1
-    assert bad.out.startswith("Q2  70.0 of 100  LOW_SCORE (generation)\n")
+    assert bad.out.startswith("Q2  70.0 of 100  LOW_SCORE (generation: claim_wrong)\n")
     for line in ("    - never force the door open", "    + an alien remark"):
         assert line in bad.out
     both_items = cli(tmp_path, questions, outputs, "--item", "Q2", "--item", "Q1", "--format", "markdown")
@@ -1041,7 +1041,7 @@ def test_an_item_of_a_failure_shows_what_was_written(tmp_path: Path) -> None:
     assert "failed    provider_error: down" in done.out and "failed    missing: no output" in done.out
     mended = cli(tmp_path, both(3)[0], outputs, "--item", "Q1", "--repair")
     assert mended.code == 1 and "repaired  the object was taken out of the text around it, and scored" in mended.out
-    assert mended.out.startswith("Q1  100.0 of 100  WRAPPED (generation)\n")
+    assert mended.out.startswith("Q1  100.0 of 100  WRAPPED (generation: claim_wrong)\n")
 
 
 @pytest.mark.parametrize(

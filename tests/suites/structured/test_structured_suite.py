@@ -325,8 +325,16 @@ def test_gates_of_the_command_line(tmp_path: Path) -> None:
     ("text", "code", "message"),
     [
         ("scor=90", "RW-P04", 'scor: expected a metric, got "scor" (did you mean score?)'),
-        ("recall@5=0.3", "RW-P04", 'recall@5: expected a metric, got "recall@5"'),
-        ("answers.precision=0.8", "RW-P04", 'answers.precision: expected a metric, got "answers.precision"'),
+        (
+            "recall@5=0.3",
+            "RW-P04",
+            'recall@5: expected a metric of structured, got "recall@5" (answers.recall@5 of answers)',
+        ),
+        (
+            "answers.precision=0.8",
+            "RW-P04",
+            'answers.precision: expected a metric of structured, got "answers.precision" (of answers)',
+        ),
         ("score=101", "RW-P05", "score: min = 101 can never pass: the metric is never above 100"),
         ("score=0", "RW-P05", "score: min = 0 can never fail: the metric is never below 0"),
         ("grounding=1.5", "RW-P05", "grounding: min = 1.5 can never pass: the metric is never above 1"),
@@ -754,6 +762,12 @@ def test_junit_lists_under_each_gate_what_it_is_about(tmp_path: Path) -> None:
         "structured.grounding": ["Q1", "Q3"],
         "structured.sub_topic": ["Q1", "Q2"],
     }
+
+
+def test_junit_says_how_it_was_made(tmp_path: Path) -> None:
+    made = ElementTree.fromstring(cli(tmp_path, *both(2), "--format", "junit").out).iter("property")
+    told = {one.get("name"): one.get("value") for one in made}
+    assert {"structured.prompt_sha256", "structured.index_version", "structured.scorer_version"} <= told.keys()
 
 
 def test_junit_lists_under_each_suite_its_own(six: Path) -> None:

@@ -7,7 +7,10 @@ metric in `answers.py` is a pure function of the flags.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragworthy.metrics.facts.constraints import Contradictions, kept
+from ragworthy.metrics.facts.constraints import CONTRADICTED as CONTRADICTED
+from ragworthy.metrics.facts.constraints import KEPT as KEPT
+from ragworthy.metrics.facts.constraints import NOT_ECHOED as NOT_ECHOED
+from ragworthy.metrics.facts.constraints import OVER_ECHOED, UNRULED, Contradictions, constraint_flags, unruled
 from ragworthy.metrics.facts.errored import is_error as is_error
 from ragworthy.metrics.facts.errored import said_error as said_error
 from ragworthy.metrics.facts.near import reads_like_refusal
@@ -43,7 +46,8 @@ if TYPE_CHECKING:
 #   48     a refusal by rule, a word in a row
 #   49-54  gold that asks for all of several pieces, pieces that say nothing, gold text that was not retrieved, evidence
 #          that is not in the corpus
-# Those of gold pieces and chunk texts stand in `pieces.py`, those of ranks in `tops.py`.
+#   55-58  how locked constraints are broken: by the echo, by the claim; whether a rule knows them, what else is echoed
+# Those of gold pieces and chunk texts stand in `pieces.py`, of ranks in `tops.py`, of constraints in `constraints.py`.
 # Receipts keep these numbers: a bit that is given another meaning makes every earlier receipt disagree.
 
 # What the metrics count.
@@ -57,7 +61,6 @@ WELL_FORMED = 1 << 6
 IN_SCOPE = 1 << 7
 HIT = 1 << 8
 CONSTRAINED = 1 << 9
-KEPT = 1 << 10
 EVIDENCE = 1 << 11
 UNBOUND = 1 << 15
 
@@ -147,6 +150,16 @@ class Facts(NamedTuple):
     """The gold text stands in a gold chunk and in none that was retrieved; known only with a corpus."""
     gone: bool = False
     """The corpus has nothing of the gold evidence."""
+    not_echoed: bool = False
+    """The echo is not the set of locked constraints; known only where these are checked."""
+    contradicted: bool = False
+    """The claim contradicts one of them."""
+    unlisted: bool = False
+    """An answer that does not say what was retrieved."""
+    over_echoed: bool = False
+    """The echo has all locked constraints, and more."""
+    textless: bool = False
+    """The question has an answer, and no gold text to look for."""
 
     @property
     def by_reference(self) -> bool:
@@ -173,8 +186,13 @@ class Facts(NamedTuple):
         """Only its text can be judged: it has an answer, and nobody says where that stands."""
         return self.answerable and not self.evidence
 
+    @property
+    def astray(self) -> bool:
+        """It cites what was not retrieved. Without evidence that is known only where the trace lists what was."""
+        return not self.in_scope and not (self.by_text and self.unlisted)
 
-_TICKED = Facts._fields[:-5]
+
+_TICKED = Facts._fields[:-10]
 """The fields that are one bit each, the lowest first."""
 # A field in another place than its bit would give metrics the wrong fact without any error.
 assert all(globals()[name.upper()] == 1 << bit for bit, name in enumerate(_TICKED))  # noqa: S101 - checked once
@@ -189,7 +207,8 @@ def unpack(flags: int, ks: tuple[int, ...], compared: "Compared | None" = None) 
     ticked = [bool(flags >> bit & 1) for bit in range(len(_TICKED))]
     all_in = frozenset(k for i, k in enumerate(ks) if flags >> (TOP + 2 * i) & 1)
     any_in = frozenset(k for i, k in enumerate(ks) if flags >> (TOP + 2 * i + 1) & 1)
-    return Facts._make((*ticked, all_in, any_in, compared, bool(flags & LOST), bool(flags & GONE)))
+    more = (bool(flags & bit) for bit in (LOST, GONE, NOT_ECHOED, CONTRADICTED, NO_RETRIEVED, OVER_ECHOED, VACUOUS))
+    return Facts._make((*ticked, all_in, any_in, compared, *more))
 
 
 def gold_flags(rules: Rules) -> Callable[[Gold], int]:
@@ -217,12 +236,13 @@ def gold_flags(rules: Rules) -> Callable[[Gold], int]:
                 flags |= VACUOUS | NOTHING if flags & NO_CITATIONS else VACUOUS
             if gold.gold_claim_all:
                 flags |= group_flags(gold.gold_claim_all, short_words)
-        elif pieces or cited or gold.gold_evidence or gold.gold_groups or _stray_text(gold):
-            flags = STRAY_GOLD | EVIDENCE if cited else STRAY_GOLD
         else:
-            flags = 0
+            stray = bool(pieces or cited or gold.gold_evidence or gold.gold_groups or gold.gold_claim_all)
+            stray = stray or gold.gold_reference is not None
+            flags = 0 if not stray else STRAY_GOLD | EVIDENCE if cited else STRAY_GOLD
         if gold.constraints:
-            flags |= CONSTRAINED
+            loose = rules.scu and unruled(gold.constraints, rules.contradictions)
+            flags |= CONSTRAINED | UNRULED if loose else CONSTRAINED
         if not question:
             flags |= NO_QUESTION
         elif not question.isascii() and not is_nfc(question):
@@ -240,10 +260,6 @@ def _evidence_flags(gold: Gold) -> int:
     if gold.gold_citations:
         return ANSWERABLE | EVIDENCE
     return ANSWERABLE | UNBOUND if gold.gold_evidence or gold.gold_source else ANSWERABLE | NO_CITATIONS
-
-
-def _stray_text(gold: Gold) -> bool:
-    return gold.gold_reference is not None or bool(gold.gold_claim_all)
 
 
 def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
@@ -346,8 +362,10 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             flags |= hit if wanted and one in wanted else in_scope
         else:
             flags |= _citation_flags(cited, wanted, retrieved)
-        if not scu or not gold.constraints or kept(gold.constraints, answer.constraints_echo, text, contradictions):
+        if not scu or not gold.constraints:
             flags |= KEPT
+        else:
+            flags |= constraint_flags(gold.constraints, answer.constraints_echo, text, contradictions)
         if (flags & both != both or not gold.answerable) and reads_like_refusal(text):
             flags |= NEAR_REFUSAL
         return flags

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ragworthy.ids import natural
 from ragworthy.metrics.facts.distance import BLOCK
+from ragworthy.metrics.facts.orders import DEPTH, alike, kendall_tau_b
 from ragworthy.metrics.facts.runs import Facts, Reading
 from ragworthy.metrics.facts.wanted import Wanted
 
@@ -87,14 +88,13 @@ def run_marks(runs: Sequence[Seen]) -> list[str]:
     return marks
 
 
-def flip_rate(states: Sequence[str]) -> float:
-    """Changes between neighbours in a sequence of marks.
+def flips(states: Sequence[str]) -> Fraction:
+    """Changes between neighbours in a sequence of marks, as a share of the steps.
 
-    >>> flip_rate(["→", "→", "<>", "→"]), flip_rate(["→"])
-    (0.6666666666666666, 0.0)
+    >>> flips(["→", "→", "<>", "→"]), flips(["→"])
+    (Fraction(2, 3), Fraction(0, 1))
     """
-    changes = sum(one != other for one, other in pairwise(states))
-    return changes / (len(states) - 1) if len(states) > 1 else 0.0
+    return Fraction(sum(one != other for one, other in pairwise(states)), max(1, len(states) - 1))
 
 
 class Question(NamedTuple):
@@ -103,6 +103,10 @@ class Question(NamedTuple):
     runs: Mapping[RunKey, Facts]
     facts: tuple[Facts, ...]
     """The facts of every run in order, or of the missing one."""
+    steady: bool = False
+    """Whether one seed is enough, because seeds change nothing."""
+    twice: frozenset[int] = frozenset()
+    """Wordings that are another one again, by the queries that were recorded: they say nothing of wordings."""
 
     @classmethod
     def of(cls, runs: Mapping[RunKey, Facts], absent: Facts) -> "Question":
@@ -116,11 +120,14 @@ class Question(NamedTuple):
 
     @property
     def counted(self) -> bool:
-        """Whether convergence can be told: answers, three wordings and two seeds, and not one run missing."""
+        """Whether convergence can be told: answers, three wordings and two seeds, and not one run missing.
+
+        One seed is enough where it is known that another changes nothing.
+        """
         seeds = {seed for _, seed in self.runs}
         whole = all((wording, seed) in self.runs for wording, _ in self.runs for seed in seeds)
-        wordings = {wording for wording, _ in self.runs}
-        return len(wordings) >= PARAPHRASES and len(seeds) >= SEEDS and whole and self.asked
+        wordings = {wording for wording, _ in self.runs} - self.twice
+        return len(wordings) >= PARAPHRASES and len(seeds) >= (1 if self.steady else SEEDS) and whole and self.asked
 
     @property
     def asked(self) -> bool:
@@ -133,12 +140,35 @@ class Question(NamedTuple):
         """What every run cites."""
         return [Seen(one.key, one.cited) for one in self.facts]
 
+    @property
+    def mark(self) -> str:
+        """The convergence mark; one seed that is enough stands for two that say the same."""
+        return mark(self.seen * (SEEDS if self.steady else 1))
+
+    @property
+    def flips(self) -> Fraction:
+        """How often the mark changes from one run to the next."""
+        return flips(run_marks(self.seen))
+
     def triplets(self) -> list[bool]:
         """Whether each set of three wordings under one seed leads to one section."""
         found = []
         for seed in sorted({seed for _, seed in self.runs}):
-            keys = [self.runs[key].key for key in sorted(self.runs) if key[1] == seed][:PARAPHRASES]
+            own = [key for key in sorted(self.runs) if key[1] == seed and key[0] not in self.twice]
+            keys = [self.runs[key].key for key in own][:PARAPHRASES]
             found.append(len(keys) == PARAPHRASES and bool(keys[0]) and len(set(keys)) == 1)
+        return found
+
+    def taus(self, *, seeds: bool) -> list[float]:
+        """Kendall's τ of the first results of every two runs: under two seeds in one wording, or in two wordings."""
+        known: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
+        found = []
+        for (one, mine), (other, its) in combinations(sorted(self.runs.items()), 2):
+            if (one[0] == other[0]) is seeds and (mine.names or its.names):
+                pair = mine.names[:DEPTH], its.names[:DEPTH]
+                if pair not in known:
+                    known[pair] = alike(kendall_tau_b, *pair, DEPTH)
+                found.append(known[pair])
         return found
 
 
@@ -155,7 +185,18 @@ class Asked(NamedTuple):
     @property
     def marked(self) -> str | None:
         """The convergence mark; None where it cannot be told."""
-        return mark(self.question.seen) if self.question.counted else None
+        return self.question.mark if self.question.counted else None
+
+
+class Steady(NamedTuple):
+    """Whether seeds change nothing, so that one of them is enough."""
+
+    questions: int = 0
+    """Questions that were asked under one seed, and for which that was enough."""
+    why: str = ""
+    """What shows that; empty where nothing does."""
+    belied: int = 0
+    """Questions that came out differently under another seed, though the traces say that this cannot be."""
 
 
 class Arm(NamedTuple):
@@ -178,6 +219,11 @@ class Arm(NamedTuple):
     unknown_ids: list[str]
     """Ids that the corpus does not have, where there is a corpus."""
     errored: int
+    bare: list[str]
+    """Questions with a run that says nothing of results."""
+    steady: Steady
+    left_out: int = 0
+    """Ranges that count characters of texts that are not at hand."""
 
     @property
     def runs(self) -> int:
@@ -191,10 +237,15 @@ def _with(facts: Facts, distance: Fraction | None, scaled: bool) -> Facts:
 
 def with_distances(arm: Arm, of: Callable[[str, RunKey, Reading], Fraction | None], *, scaled: bool) -> Arm:
     """The same arm with the distance of every first citation; `scaled` when bands mean something on its scale."""
+    return with_facts(arm, lambda one, key, facts: _with(facts, of(one.wanted.qid, key, one.runs[key]), scaled))
+
+
+def with_facts(arm: Arm, changed: Callable[[Asked, RunKey, Facts], Facts]) -> Arm:
+    """The same arm with more facts of every run."""
     asked = []
     for one in arm.asked:
-        facts = {
-            key: _with(fact, of(one.wanted.qid, key, one.runs[key]), scaled) for key, fact in one.question.runs.items()
-        }
-        asked.append(one._replace(question=Question.of(facts, one.question.facts[0])))
+        runs = {key: changed(one, key, facts) for key, facts in one.question.runs.items()}
+        facts = tuple(runs[key] for key in sorted(runs)) or one.question.facts
+        question = one.question._replace(runs=runs, facts=facts)
+        asked.append(one._replace(question=question))
     return arm._replace(asked=asked)

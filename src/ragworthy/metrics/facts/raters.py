@@ -33,6 +33,7 @@ class NoValue(StrEnum):
     SINGLE = "no item has two votes"
     UNEVEN = "items have different numbers of votes"
     ONE_LABEL = "every vote has the same label"
+    ONCE = "no distance was recorded a second time"
 
 
 class Ballot(NamedTuple):
@@ -40,6 +41,10 @@ class Ballot(NamedTuple):
 
     qid: str
     votes: tuple[tuple[str, str], ...]
+    again: tuple[bool, ...] = ()
+    """Of every second look at a record of an operator, whether it comes to the same mark."""
+    moved: tuple[Fraction, ...] = ()
+    """How far every distance that was recorded again is from the first one."""
 
     @property
     def labels(self) -> "Counter[str]":
@@ -148,6 +153,11 @@ def _root(square: Fraction) -> Fraction:
 def rating_of(mark: Mark) -> Rating:
     """The record of an operator as a vote."""
     return Rating(mark.operator, CORRECT if mark.correct else WRONG, qid=mark.name)
+
+
+def fixes_of(mark: Mark) -> list[str]:
+    """The fixes that a record names."""
+    return [mark.fix] if isinstance(mark.fix, str) else mark.fix or []
 
 
 def distance_of(mark: Mark) -> Fraction | None:

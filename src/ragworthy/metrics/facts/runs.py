@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from ragworthy.ids import stable, tree_distance
+from ragworthy.ids import is_numbered, section_key, stable, tree_distance
+from ragworthy.metrics.facts.contract import carries, finding, turned_round
 from ragworthy.metrics.facts.pieces import is_lost
+from ragworthy.metrics.facts.spans import gap, held, placed
 from ragworthy.metrics.facts.wanted import Place, Rules, Span, Wanted, kind_of, qualified
 from ragworthy.records import Citation, RetrievalTrace
 from ragworthy.text import fold, trim_fold
@@ -64,6 +66,32 @@ class Facts(NamedTuple):
     """Whether a relevant block itself is cited, and not only its section."""
     lost: bool = False
     """Whether the gold text stands in a relevant block and in none that was returned; known only with a corpus."""
+    names: tuple[str, ...] = ()
+    """The ids that were returned, in order."""
+    probes: tuple[Fraction, Fraction] | None = None
+    """The median and the 90th percentile of the distances of everything that was returned, where the trace has them."""
+    top: Fraction | None = None
+    """The distance of the first of them, where the trace has it."""
+    before: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Each list before reranking by its name: for each relevant block the rank at which it stood there."""
+    better: tuple[tuple[int, str], ...] = ()
+    """For each k the list that is the better one over all questions."""
+    rho: Fraction | None = None
+    """How alike its order is to that of the index in use, where there is one."""
+    as_live: bool | None = None
+    """Whether it cites what the index in use cites."""
+    claims: bool = False
+    """Whether an answer says something that is no refusal."""
+    payload: bool = False
+    """Whether a citation is more than an id with a range: the traceability payload."""
+    contract: str = ""
+    """What the traceability contract says of the citations of an answer: "ok", or the first thing that is wrong."""
+    held: Fraction = Fraction(0)
+    """How much of a relevant block the cited ranges hold: the share of its bytes, of the block that has most."""
+    right: tuple[int, int] = (0, 0)
+    """How many of the different ids that are cited are relevant, and how many relevant blocks they are."""
+    by_id: bool = False
+    """Whether the first citation is of a relevant block and has no bytes to compare, its own or those of the block."""
 
 
 class Reading(NamedTuple):
@@ -72,7 +100,7 @@ class Reading(NamedTuple):
     facts: Facts
     query: str
     names: tuple[str, ...]
-    """The ids that were returned, in order."""
+    """The ids that were returned, in order; those of the facts too."""
     first: str | None
     """The id of the first citation."""
     recorded: float | None
@@ -80,6 +108,8 @@ class Reading(NamedTuple):
     model: tuple[str, str] | None
     """The model that the trace says it comes from."""
     state: str | None
+    distances: Sequence[float | None] = ()
+    """The distance of each result, as the trace says."""
 
 
 def missing(wanted: Wanted, *, answers: bool = True) -> Facts:
@@ -119,29 +149,56 @@ def missing(wanted: Wanted, *, answers: bool = True) -> Facts:
 def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     """Establish the facts of one run."""
     given = [one.id for one in trace.topk] if trace.topk is not None else trace.retrieved_ids or []
-    names = [_meant(name, None, trace, rules)[0] for name in given]
+    names = tuple(_meant(name, None, trace, rules)[0] for name in given)
     citations = citations_of(trace, rules)
+    facts = _ranked(wanted, names, trace, rules)
+    model = (trace.delta_s_model.name, trace.delta_s_model.weights) if trace.delta_s_model is not None else None
+    distances = trace.distances
+    plain = Reading(facts, trace.query or "", names, None, None, model, trace.state, distances or ())
     if trace.error is not None:
         # What was retrieved before an error counts as retrieved; nothing was answered, whatever stands beside it.
-        facts = _ranked(wanted, names, trace, rules)._replace(answers=citations is not None, errored=True)
-        return Reading(facts, trace.query or "", tuple(names), None, None, None, trace.state)
-    facts = _ranked(wanted, names, trace, rules)
+        return plain._replace(facts=facts._replace(answers=citations is not None, errored=True))
     if citations is None:
-        return Reading(facts._replace(answers=False), trace.query or "", tuple(names), None, None, None, trace.state)
-    cited = [_meant(one.id, one.offsets, trace, rules) for one in citations]
+        return plain._replace(facts=facts._replace(answers=False))
+    cited = [_meant(one.id, None if turned_round(one) else one.offsets, trace, rules) for one in citations]
     first = cited[0][0] if cited else None
     recorded = None
-    distances = trace.distances
     if first is not None and distances is not None:
         recorded = distances[names.index(first)] if first in names else FARTHEST
     facts = _cited(facts, wanted, cited, rules)._replace(
         by_rank=trace.cited_by == "rank",
         refused=not cited and refuses(trace, rules),
         in_scope=all(name in names for name, _ in cited),
+        claims=any(claim.strip() for claim in claims_of(trace)) and not refuses(trace, rules),
+        payload=any(map(carries, citations)),
+        held=held(
+            [
+                (name, placed(rules.place(name), span))
+                for one, (name, span) in zip(citations, cited, strict=True)
+                if not turned_round(one)
+            ],
+            wanted.spots,
+        ),
+        contract=finding(citations, trace),
         lost=any(facts.blocks) and _lost(wanted, names, trace, rules),
     )
-    model = (trace.delta_s_model.name, trace.delta_s_model.weights) if trace.delta_s_model is not None else None
-    return Reading(facts, trace.query or "", tuple(names), first, recorded, model, trace.state)
+    if citations and (turned_round(citations[0]) or _contradicts(citations[0], facts, trace, rules)):
+        facts = facts._replace(accurate=False, exact=False, by_id=False)  # it points nowhere, or elsewhere
+    return plain._replace(facts=facts, first=first, recorded=recorded)
+
+
+def _contradicts(citation: Citation, facts: Facts, trace: RetrievalTrace, rules: Rules) -> bool:
+    """Whether a citation says of its block what is not so: another section, or bytes that the result did not have."""
+    if rules.moves is not None:
+        return False  # it was written against another version
+    said = citation.section_id if isinstance(citation.section_id, str) and "." in citation.section_id else ""
+    number, place = section_key(said).rpartition("|s=")[2], rules.place(facts.cited[0])
+    if is_numbered(number) and is_numbered(place.section or "") and number not in (place.section, place.page):
+        return True
+    if not facts.by_id or citation.offsets is None or citation.offsets[0] >= citation.offsets[1]:
+        return False
+    spans = [one.offsets for one in trace.topk or () if one.id == citation.id and one.offsets is not None]
+    return bool(spans) and all(gap(citation.offsets, span) > WINDOW for span in spans if span[0] < span[1])
 
 
 def _lost(wanted: Wanted, names: Sequence[str], trace: RetrievalTrace, rules: Rules) -> bool:
@@ -194,8 +251,25 @@ def _ranked(wanted: Wanted, names: Sequence[str], trace: RetrievalTrace, rules: 
         anchor=anchor,
         opaque=any(place.section is None and name not in wanted.ids for name, place in zip(names, places, strict=True)),
         negative=negative,
+        names=tuple(names),
+        before=_before(wanted, trace, rules) if trace.before_rerank is not None else (),
         tokens=(min(covered, wanted.section_tokens), wanted.section_tokens) if wanted.section_tokens else None,
     )
+
+
+def _before(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Where each relevant block stood in each list before reranking."""
+    given = trace.before_rerank
+    lists = given if isinstance(given, dict) else {"": given or []}
+    found = []
+    for search, results in sorted(lists.items()):
+        ranks = [0] * len(wanted.blocks)
+        for rank, one in enumerate(results, 1):
+            name, _ = _meant(one if isinstance(one, str) else one.id, None, trace, rules)
+            for number in wanted.ids.get(name, ()):
+                ranks[number] = ranks[number] or rank
+        found.append((search, tuple(ranks)))
+    return tuple(found)
 
 
 def citations_of(trace: RetrievalTrace, rules: Rules) -> list[Citation] | None:
@@ -211,7 +285,7 @@ def citations_of(trace: RetrievalTrace, rules: Rules) -> list[Citation] | None:
 
 def claims_of(trace: RetrievalTrace) -> list[str]:
     """What the answer says, under whichever key it was written."""
-    said = (one if isinstance(one, str) or one is None else one.claim for one in (trace.answer, trace.answer_json))
+    said = (one if isinstance(one, str) or one is None else one.text for one in (trace.answer, trace.answer_json))
     return [claim for claim in said if claim is not None]
 
 
@@ -232,17 +306,17 @@ def _cited(facts: Facts, wanted: Wanted, cited: Sequence[tuple[str, Span]], rule
         for name, _ in cited
     )
     name, offsets = cited[0]
-    place = rules.place(name)
-    if offsets is not None and offsets[0] < offsets[1]:
-        place = place._replace(span=offsets)
+    place = placed(rules.place(name), offsets)
     own = [spot for one, spot in wanted.spots if one == name]
     accurate: bool | None = True
     exact: bool | None = True  # the block itself, unless there are bytes that say more
-    if not own or (place.span is not None and any(spot.span is not None for spot in own)):
+    by_id = bool(own) and (place.span is None or all(spot.span is None for spot in own))
+    if not by_id:
         near = [spot for one, spot in wanted.spots if one == name or _same_section(spot, place)]
         accurate, exact = _accuracy(place, near)
     cross = bool(anchor and anchor.docs and place.doc is not None and place.doc not in anchor.docs)
     inside = anchor is not None and place.section is not None and not cross
+    right = [one for one in dict.fromkeys(one for one, _ in cited) if one in wanted.ids]
     return facts._replace(
         answered=True,
         opaque=facts.opaque or any(rules.place(one).section is None and one not in wanted.ids for one, _ in cited),
@@ -254,6 +328,8 @@ def _cited(facts: Facts, wanted: Wanted, cited: Sequence[tuple[str, Span]], rule
         key=qualified(place) or name,
         named=any(name in wanted.ids for name, _ in cited),
         cited=tuple(dict.fromkeys(one for one, _ in cited)),
+        right=(len(right), len({number for one in right for number in wanted.ids[one]})),
+        by_id=by_id,
     )
 
 
@@ -276,12 +352,3 @@ def _accuracy(cited: Place, near: Sequence[Place]) -> tuple[bool | None, bool | 
 def _same_section(one: Place, other: Place) -> bool:
     same_doc = one.doc == other.doc or None in (one.doc, other.doc)
     return same_doc and one.section is not None and one.section == other.section
-
-
-def gap(one: tuple[int, int], other: tuple[int, int]) -> int:
-    """The bytes between two half-open ranges; 0 where they meet.
-
-    >>> gap((1130, 1200), (1000, 1100)), gap((1050, 1200), (1000, 1100))
-    (30, 0)
-    """
-    return max(0, max(one[0], other[0]) - min(one[1], other[1]))

@@ -26,7 +26,7 @@ def open_target(text: str, options: Options) -> Target:
     if scheme == "replay" and rest:
         from ragworthy.runner.targets.replay import Replay
 
-        return Replay(rest)
+        return Replay(rest, options)
     if scheme == "plugin" and rest:
         return _of_plugin(rest, options)
     file, _, name = text.rpartition(":")

@@ -7,19 +7,24 @@ still does (a slow embedding endpoint) is waited for before another question tak
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ragworthy.errors import RagworthyError
+from ragworthy.errors import Problem, RagworthyError, UsageError
 from ragworthy.files import sha256_of
 from ragworthy.index.endpoint import TRIES
 from ragworthy.pipeline import Begun, Pipeline
 from ragworthy.pipeline.chat import Chat
+from ragworthy.pipeline.knobs import EXTRACTIVE
+from ragworthy.pipeline.structured import Task
 from ragworthy.pipeline.threads import started
 from ragworthy.runner.contract import Ask, Reply, checked, late
+
+if TYPE_CHECKING:
+    from ragworthy.runner.outputs import Making
 
 Work = Callable[[], Any]
 
@@ -27,13 +32,18 @@ Work = Callable[[], Any]
 class Builtin:
     """A pipeline on an index as a target."""
 
-    def __init__(self, folder: str, tuning: Path | None, *, named: str | None, retries: int) -> None:
+    def __init__(
+        self, folder: str, tuning: Path | None, *, named: str | None, retries: int, making: "Making | None" = None
+    ) -> None:
         """`named` is the answerer that the command line names: only that one, of all in the knobs, may get our key."""
+        self._making = making
         self.name = f"builtin:{folder}"
         self._pipeline = Pipeline(Path(folder), tuning, named=named)
         self.about = {"index_hash": self._pipeline.index_hash}
         if tuning is not None:
             self.about["tuning_sha256"] = sha256_of(tuning)
+        if making is not None:  # its schema goes to the server
+            self.about["definition_sha256"] = making.definition.sha256
         self._retries = retries
         self._chats: dict[str, Chat] = {}
         self._threads: set[asyncio.Future[Any]] = set()
@@ -80,6 +90,8 @@ class Builtin:
             return checked(begun)
         chat = await self._chat(begun)
         left = end - time.monotonic()
+        if self._making is not None:
+            return await self._written(ask, self._making, chat, begun, timeout=timeout, left=left)
         given, attempts = await self._pipeline.answered(
             begun, chat, qid=ask.qid, seed=ask.seed, timeout=timeout, left=left
         )
@@ -87,11 +99,28 @@ class Builtin:
         # Of an error a message shows what the model wrote, and not our reply around it.
         return reply if reply.error is None else msgspec.structs.replace(reply, raw=reply.fields.get("raw", ""))
 
+    async def _written(
+        self, ask: Ask, making: "Making", chat: Chat, begun: Begun, *, timeout: float, left: float
+    ) -> Reply:
+        """What the model writes for a structured question."""
+        task = Task(ask.prompt or "", making.definition)
+        given, attempts = await self._pipeline.written(
+            begun, chat, task, qid=ask.qid, seed=ask.seed, timeout=timeout, left=left
+        )
+        return making.checked(given, attempts)
+
+    def check_knobs(self, knobs: Mapping[str, Any]) -> None:
+        """Structured questions need a model: a sentence of a passage is no JSON object."""
+        if self._making is not None and self._pipeline.answerer(knobs) == EXTRACTIVE:
+            message = "expected a chat model for structured questions, got the extractive answerer"
+            raise UsageError([Problem("RW-U17", message, self.name, "answerer")])
+
     def _begun(self, ask: Ask) -> Begun | dict[str, Any]:
         """The context of a question, or its reply where no model is needed."""
         try:
             begun = self._pipeline.begin(ask.q, ask.knobs)
-            return begun if begun.needs_model else self._pipeline.extracted(begun)
+            writes = begun.needs_model or self._making is not None  # of an empty context, too
+            return begun if writes else self._pipeline.extracted(begun)
         except RagworthyError as error:
             problem = error.problems[0]
             if problem.code != "RW-I08":

@@ -25,13 +25,13 @@ import msgspec
 from ragworthy.errors import Problem, RagworthyError, UsageError, usage_error
 from ragworthy.files import check_readable
 from ragworthy.load.values import Refused
-from ragworthy.runner.contract import Ask, Options, Reply, checked, late, sound, unfit
+from ragworthy.runner.contract import Ask, Options, Reply, checked, late, unfit
 from ragworthy.runner.targets import guard
 from ragworthy.runner.targets.advice import unimportable, unknown, unnamed
 from ragworthy.runner.targets.frameworks import framework_call, is_known
 from ragworthy.runner.targets.heard import Interrupted
 from ragworthy.runner.targets.mainthread import MainThread, possible
-from ragworthy.text import clip
+from ragworthy.text import clip, sound
 
 if TYPE_CHECKING:
     from ragworthy.adapters.replies import Rules
@@ -119,6 +119,7 @@ class Called:
         self.name = name
         self.about = dict(about or {}) | options.told
         self._rules = options.rules
+        self._prompt = "" if options.prompt else None
         self._call = call
         self._is_async = inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
         self._loop: asyncio.AbstractEventLoop
@@ -129,7 +130,7 @@ class Called:
 
     async def open(self) -> None:
         """See that it takes a question, and start the loop for what has to be awaited."""
-        self.alone = _takes_the_question_alone(self._call, self.name)
+        self.alone = _takes_the_question_alone(self._call, self.name, self._prompt)
         self._streams = guard.Streams()
         self._closing.clear()
         self._loop = asyncio.new_event_loop()
@@ -214,18 +215,21 @@ _ADAPTER = """\
       return {"answer": text, "documents": documents}"""
 
 
-def _takes_the_question_alone(call: Callable[..., Any], name: str) -> bool:
+def _takes_the_question_alone(call: Callable[..., Any], name: str, prompt: str | None = None) -> bool:
     """Whether a callable takes the question and nothing else, and not the whole request; one that takes neither is
-    refused.
+    refused, and so is one that would not hear of the prompt.
     """
     try:
         takes = inspect.signature(call)
     except ValueError:
         return False  # it does not tell; the first question will
-    request = Ask("", "").request()
+    request = Ask("", "", prompt=prompt).request()
     try:
         takes.bind(**request)
     except TypeError as error:
+        if prompt is not None:
+            message = f"expected a callable that takes qid, q, seed, jitter, knobs and prompt, got one with: {error}"
+            raise UsageError([Problem("RW-U16", message, name)]) from None
         needed = [one for one in takes.parameters.values() if one.default is one.empty and one.kind not in _ANY]
         if len(needed) == 1 and needed[0].kind in _BY_PLACE and needed[0].name not in request.keys() - {"q"}:
             return True

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ragworthy.errors import usage_error
-from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late, sound
-from ragworthy.text import clip, visible
+from ragworthy.runner.contract import LARGEST, TOO_LARGE, Ask, Options, Reply, decoded, late
+from ragworthy.text import clip, sound, visible
 from ragworthy.wire.secret import check_without_keys
 
 if TYPE_CHECKING:

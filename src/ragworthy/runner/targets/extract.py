@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.adapters.documents import DocIds, Document, Markers, answered, content_id, doc_ids, document, markers
-from ragworthy.adapters.replies import Rules, chunk
+from ragworthy.adapters.replies import Rules, chunk, context_chunk
 from ragworthy.load.map import Paths, Reading
 from ragworthy.load.paths import At, Lost, Path, find
 from ragworthy.names import REFUSAL
@@ -81,6 +81,18 @@ class Reader:
             answer = {"claim": REFUSAL, "citations": [], "said": cited.claim}
         fields = {"answer_json": answer} | _ranked(seen) | self._tables(values, places)
         return Extracted(fields, tuple(places.items()), tuple(chunk(one) for one in seen if one.text))
+
+    def output(self, values: Sequence[Any], hide: Callable[[str], str] = str) -> Extracted:
+        """The reply to a structured question: the text as it was written, and the documents as its context."""
+        places: dict[str, str] = {}
+        self._check_error(values)
+        written = hide(self._claim(values, places, needed=True))
+        self._check_whole(values)
+        seen = self._seen(values, [], places)
+        moved = {"claim": "raw", "retrieved_ids": "context"}
+        context = [context_chunk(one) for one in seen]
+        fields = {"raw": written, "context": context} | self._tables(values, places)
+        return Extracted(fields, tuple((moved.get(name, name), place) for name, place in places.items()))
 
     def known(self, values: Sequence[Any]) -> dict[str, Any]:
         """What an error keeps: what was retrieved, usage and times, as far as they can be read."""

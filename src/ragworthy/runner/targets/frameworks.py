@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ragworthy.adapters.replies import Given
+from ragworthy.errors import Problem, UsageError
 from ragworthy.runner.contract import Options
 
 Asked = Given | Awaitable[Given]
@@ -24,6 +25,9 @@ def framework_call(found: Any, name: str, options: Options) -> Callable[..., Ask
     """What to call for a question where an object is one of a framework; None for others, functions among them."""
     if isinstance(found, type) or inspect.isroutine(found):
         return None
+    if options.prompt and is_known(found):
+        message = "expected a target that takes a prompt, got an object of a framework, which has its own"
+        raise UsageError([Problem("RW-U16", message, name)])
     if _has(found, _RUNNABLE):
         from ragworthy.runner.targets.langchain import Chain
 

@@ -10,7 +10,7 @@ import msgspec
 
 from ragworthy.errors import PolicyError, Problem
 from ragworthy.load.map import Map, load_map
-from ragworthy.load.templates import filled, placeholders, text
+from ragworthy.load.templates import Placeholder, filled, placeholders, text
 from ragworthy.runner.contract import Ask, Options, Reply, checked, shown, without
 from ragworthy.runner.hidden import Hiding, hidden
 from ragworthy.runner.reported import kept_in, written
@@ -36,6 +36,7 @@ class Mapped(Http):
     def __init__(self, url: str, options: Options) -> None:
         self._map: Map = load_map(options.map or "")
         self._reader = Reader(self._map.reply, options.rules)
+        self._prompt = options.prompt
         self._secret = _environment(self._map)
         headers = _headers(self._map, self._secret)
         accept = {"Accept": _ACCEPTED[self._map.reply.stream]}
@@ -51,7 +52,7 @@ class Mapped(Http):
         """Refuse knobs that the map does not send, and a map whose knobs are not given."""
         found = self._map.placeholders()
         used = {one.knob for one in found if one.knob is not None}
-        problems: list[Problem] = []
+        problems = self._of_prompt([one for one in found if one.name == "prompt"])
         for one in found:
             if one.knob is not None and not one.optional and one.knob not in self._map.knobs.keys() | knobs.keys():
                 message = f"expected a value for {{{one.name}}}, got none: give --knob {one.knob}=VALUE"
@@ -66,6 +67,15 @@ class Mapped(Http):
             raise PolicyError(list(dict.fromkeys(problems)))
         values = {**self._map.knobs, **knobs}
         self.name = _KNOB.sub(lambda one: quote(str(values.get(one[1], one[0])), safe="{}"), self._template)
+
+    def _of_prompt(self, sent: list[Placeholder]) -> list[Problem]:
+        """What is wrong where a prompt is given and the map does not send it, or the other way round."""
+        if self._prompt and not sent:
+            message = "expected {prompt} in the request, got none: the service would never see the prompt"
+            return [Problem("RW-J19", message, self._map.name, "request.body")]
+        message = "expected a prompt for {prompt}, got none: give --prompt FILE"
+        needed = [] if self._prompt else [one for one in sent if not one.optional]
+        return [Problem("RW-J19", message, self._map.name, one.field) for one in needed]
 
     def _values(self, ask: Ask) -> dict[str, Any]:
         request = ask.request()
@@ -139,15 +149,17 @@ class Mapped(Http):
         return "expected JSON, got something else"
 
     def _extracted(self, values: list[Any], attempts: int, hide: Callable[[str], str]) -> Reply:
+        outputs = self._rules is not None and self._rules.instead is not None
         try:
-            fields, places, chunks = self._reader.read(values, hide)
+            fields, places, chunks = (self._reader.output if outputs else self._reader.read)(values, hide)
         except Unfit as unfit:
             kept, misfits = kept_in(self._reader.known(values)), ((unfit.field, unfit.message),)
             return Reply(kept, f"bad reply: {unfit}", attempts, misfits=misfits)
         except Said as said:
             kept = kept_in(self._reader.known(values))
             return Reply(kept, f"error in reply: {said}", attempts, reported=True)
-        return msgspec.structs.replace(checked(fields, attempts), places=places, chunks=chunks)
+        reply = checked(fields, attempts, rules=self._rules if outputs else None)
+        return msgspec.structs.replace(reply, places=places, chunks=chunks)
 
 
 def _environment(given: Map) -> dict[str, str]:

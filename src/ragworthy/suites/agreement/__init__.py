@@ -8,6 +8,7 @@ from ragworthy.policy.declare import (
     REFUSAL_START,
     REFUSALS,
     REFUSED,
+    RULE_PACKS,
     SCU,
     SHORT,
     SLICES,
@@ -24,6 +25,9 @@ FORMS = {
     "operators": ("operators",),
 }
 """The forms that votes come in, with the files of each."""
+BESIDE = {"traces": ("corpus",), "operators": ("audit", "gold", "corpus")}
+"""What may stand beside them. Of the gold set that operators marked and the index that was searched, a report keeps the
+hashes."""
 
 
 class Agreement(NamedTuple):
@@ -38,6 +42,7 @@ class Agreement(NamedTuple):
     refusal_starts: Annotated[tuple[str, ...], REFUSAL_START] = ()
     refusal_patterns: Annotated[tuple[str, ...], REFUSAL_PATTERN] = ()
     scu: Annotated[bool, SCU._replace(told=False)] = False
+    rule_packs: Annotated[tuple[str, ...], RULE_PACKS._replace(told=False)] = ()
     release: Annotated[
         bool,
         Key(
@@ -75,6 +80,8 @@ DECLARED = Declared(
     name="agreement",
     summary="what two validators or more agree on",
     package="ragworthy.suites.agreement",
+    program="cross_agent_consistency.py",
+    page="ProblemMap eval/eval_cross_agent_consistency.md §5",
     inputs=(
         Input(
             "pairs",
@@ -101,8 +108,9 @@ DECLARED = Declared(
         ),
         Input(
             "gold",
-            "path of a gold set, with traces instead of pairs: the two validators that come with ragworthy vote",
-            "a gold set, with --trace: the validators that come with it vote",
+            "path of a gold set, with traces instead of pairs: the two validators that come with ragworthy vote; with "
+            "operators: the gold set that they marked",
+            "a gold set, with --trace: the validators that come with it vote; with --operators: what they marked",
             record="Gold",
             schema="gold.answers",
         ),
@@ -136,6 +144,11 @@ DECLARED = Declared(
             shown="operators",
         ),
         Input(
+            "audit",
+            "path of the second look at some operator records",
+            "a spot check that was filled in: a second look at some operator records",
+        ),
+        Input(
             "tsv",
             "path of the table of disagreements to write",
             "write the table of disagreements; without it none is written",
@@ -144,6 +157,7 @@ DECLARED = Declared(
             begins=b"qid\t",
         ),
         Input("pairs_out", "", "write the votes on traces as pairs (.jsonl)", form="output"),
+        Input("spot_check", "", "write a tenth of the operator records, to fill in (.jsonl)", form="output"),
     ),
     settings=Agreement,
     example="percent=0.90,kappa=0.75",
@@ -156,13 +170,17 @@ DECLARED = Declared(
         "--corpus",
         "--raters",
         "--operators",
+        "--audit",
+        "--spot-check",
         "--fix",
         "--release",
         "--baseline-cost",
         "--tsv",
         "--pairs-out",
         "--scu-enforced",
+        "--rule-pack",
         "--short-substr",
     ),
     forms=FORMS,
+    beside=BESIDE,
 )

@@ -11,19 +11,29 @@ from ragworthy.metrics.facts.distance import ACCEPT
 from ragworthy.names import Outcome
 from ragworthy.report.part import Note, noted, orphan_note, size_note
 from ragworthy.report.show import number, plural
+from ragworthy.suites.agreement import audit
 from ragworthy.suites.agreement.read import SEVERAL, Votes
 from ragworthy.suites.evidence import Case, Found
+from ragworthy.suites.locked import unchecked, unruled_note
 
 AGREEING = {"agreement.percent", "agreement.kappa", "agreement.pairwise", "agreement.fleiss"}
 """Metrics that are low where votes differ."""
 _TO_DO = {
     "agreement.abstain": (
         "abstentions",
-        "give the validators what they need to decide, or mend answers that are empty",
+        "give the validators what they need to decide, or fix answers that are empty",
     ),
     "agreement.operator_variance": (
         "operators differ in strictness",
         "mark some questions together before going on alone",
+    ),
+    "agreement.audit_reproducibility": (
+        "a second look comes to another mark",
+        "look at these records together, write down the rule that was missing, and mark all of them by it",
+    ),
+    "agreement.delta_s_drift": (
+        "distances moved",
+        "record ΔS by one model, and look at whether the snippet is the one that was marked",
     ),
     "agreement.raters": ("too few operators", f"a release needs {r.RELEASE_RATERS} who mark the same questions"),
 }
@@ -37,7 +47,11 @@ def warnings(found: Found, escalations: Sequence[r.Escalation]) -> list[dict[str
     code, what = ("RW-W06", "trace") if form == "traces" else ("RW-W73", "vote")
     many = plural(votes.replaced, f"{what} was", f"{what}s were")
     return noted(
-        [*notes, Note(code, votes.replaced, f"{many} replaced by a later one"), size_note(len(found.cases), "item")]
+        [
+            *notes,
+            Note(code, votes.replaced, f"{many} replaced by a later one"),
+            size_note(len(found.cases), "item", "agreement"),
+        ]
     )
 
 
@@ -65,14 +79,14 @@ def _of_traces(votes: Votes) -> list[Note]:
     renamed = Note("RW-W72", votes.renamed, f"{plural(votes.renamed, 'label')} INVALID taken as REJECT")
     if votes.asked is None:
         return [renamed]
-    errored, orphans, unchecked = votes.asked.errored, votes.asked.orphans, votes.asked.unchecked
+    errored, orphans = votes.asked.errored, votes.asked.orphans
     return [
         Note("RW-W24", len(errored), f"{plural(len(errored), 'trace')} with an error instead of an answer", errored),
         renamed,
         orphan_note(len(orphans), orphans[:3]),
-        Note("RW-W14", unchecked, f"{plural(unchecked, 'gold item carries', 'gold items carry')} constraints that "
-             "were not checked"),
-    ]  # fmt: skip
+        unchecked(votes.asked.unchecked),
+        unruled_note(votes.asked.unruled),
+    ]
 
 
 def _of_ballots(found: Found, escalations: Sequence[r.Escalation]) -> list[Note]:
@@ -86,6 +100,7 @@ def _of_ballots(found: Found, escalations: Sequence[r.Escalation]) -> list[Note]
         Note("RW-W77", len(differs), f"{plural(len(differs), 'record is', 'records are')} marked in another way than "
              "by the marking rule", list(dict.fromkeys(differs))),
         *(Note("RW-W76", 1, _escalated(one), one.qids) for one in escalations),
+        *audit.notes(found.own),
     ]  # fmt: skip
 
 
@@ -109,7 +124,7 @@ def steps(found: Found) -> list[tuple[str, str]]:
     told += found.unmeasured_step()
     if failed and red:
         many = plural(red, "answer breaks", "answers break")
-        told.append(("red flags", f"{many} provenance, scope or constraints: mend these first, then the rest"))
+        told.append(("red flags", f"{many} provenance, scope or constraints: fix these first, then the rest"))
     if failed & AGREEING:
         told.append(("agreement low", "read the disagreements one by one: sharpen the rule that both apply"))
     return told + [what for metric, what in _TO_DO.items() if metric in failed]
@@ -158,6 +173,7 @@ def of_raters(found: Found, escalations: Sequence[r.Escalation]) -> dict[str, An
         "lambda": dict(sorted(states.items())),
         "mean_cost_usd": None if cost is None else float(cost),
         "escalations": list(map(_escalation, escalations)),
+        **(audit.told(found.own) if found.own.audits else {}),
     }
 
 
@@ -219,5 +235,7 @@ def _rater_lines(body: dict[str, Any]) -> list[str]:
     told += [f"agreeing: {', '.join(pairs)}"] if pairs else []
     if "marking" in body:
         told.append("by the marking rule: " + ", ".join(f"{name} {n:,}" for name, n in body["marking"].items()))
+    if "audit" in body:
+        told.append(audit.line(body["audit"]))
     reason = body["metrics"]["agreement.fleiss"]["undefined"]
     return [*told, f"Fleiss' κ has no value ({reason})"] if reason else told

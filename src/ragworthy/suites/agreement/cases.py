@@ -1,12 +1,15 @@
 """Votes as cases: what became of every pair and of every ballot, and where to look first."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from ragworthy.metrics.facts import raters as r
 from ragworthy.metrics.facts.arbitration import ABSTAIN, NOT_IN_CONTEXT, Final, Voted, arbitrate, voted_of
+from ragworthy.metrics.facts.audits import moves
 from ragworthy.names import Cause, Label, Stage
 from ragworthy.records import Gold
+from ragworthy.report.show import plural
 from ragworthy.suites.agreement.read import Asked, Votes
 from ragworthy.suites.evidence import Case, Fate
 from ragworthy.suites.slices import Slice
@@ -34,7 +37,8 @@ class Standing(NamedTuple):
     complete: bool
     """Whether every rater voted."""
     escalated: bool
-    """Whether an operator calls it correct although its distance says otherwise."""
+    """Whether an operator calls it correct although its distance says otherwise, or a second look comes to another
+    mark."""
 
 
 def cases_of(votes: Votes) -> list[Case]:
@@ -104,10 +108,24 @@ def _why(voted: Voted, final: Final) -> str:
 
 
 def _ballots(votes: Votes) -> list[Case]:
-    ballots = r.ballots(votes.ratings)
+    ballots = with_looks(r.ballots(votes.ratings), votes)
     everybody = len(r.raters_of(ballots))
     strange = {mark.name for mark in r.out_of_band(votes.marks)}
-    return [_ballot(one, Standing(len(one.votes) == everybody, one.qid in strange)) for one in ballots]
+    return [
+        _ballot(one, Standing(len(one.votes) == everybody, one.qid in strange or not all(one.again))) for one in ballots
+    ]
+
+
+def with_looks(ballots: Sequence[r.Ballot], votes: Votes) -> list[r.Ballot]:
+    """The ballots of operators with what second looks say of them, and how far distances moved."""
+    given = {(ballot.qid, rater): label for ballot in ballots for rater, label in ballot.votes}
+    again: dict[str, list[bool]] = {}
+    moved: dict[str, list[Fraction]] = {}
+    for one in votes.audits:
+        again.setdefault(one.name, []).append(given.get((one.name, one.operator)) == r.rating_of(one).label)
+    for move in moves(votes.marks, votes.audits):
+        moved.setdefault(move.qid, []).append(move.by)
+    return [one._replace(again=tuple(again.get(one.qid, ())), moved=tuple(moved.get(one.qid, ()))) for one in ballots]
 
 
 def _ballot(ballot: r.Ballot, standing: Standing) -> Case:
@@ -119,10 +137,17 @@ def _ballot(ballot: r.Ballot, standing: Standing) -> Case:
         facts=ballot,
         fate=Fate.NOT_APPLICABLE if share is None else Fate.SCORED,
         label=label,
-        why=", ".join(f"{rater} {said}" for rater, said in ballot.votes),
+        why=_said(ballot),
         rank=(WORST.index(label),),
         own=standing,
     )
+
+
+def _said(ballot: r.Ballot) -> str:
+    """Who says what; and that second looks say otherwise."""
+    said = ", ".join(f"{rater} {vote}" for rater, vote in ballot.votes)
+    other = ballot.again.count(False)
+    return f"{said}; {plural(other, 'second look says', 'second looks say')} otherwise" if other else said
 
 
 # how many

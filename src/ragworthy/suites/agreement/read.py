@@ -14,10 +14,13 @@ from ragworthy.load.gold import Bind, name_of, problems_of, resolved
 from ragworthy.load.sources import Source, as_lines
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.arbitration import LABELS, RENAMED
-from ragworthy.metrics.facts.raters import rating_of
+from ragworthy.metrics.facts.audits import record_of
+from ragworthy.metrics.facts.constraints import unruled
+from ragworthy.metrics.facts.raters import fixes_of, rating_of
 from ragworthy.records import Gold, LabelRow, Mark, Pair, Rating, Trace, Vote
 from ragworthy.suites.agreement import Agreement
 from ragworthy.suites.agreement.validators import validators
+from ragworthy.suites.locked import Locks
 from ragworthy.suites.reading import NAMELESS, nameless
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.slices import Slice, slices_of
@@ -47,6 +50,8 @@ class Asked(NamedTuple):
     """Traces that belong to no question."""
     unchecked: int = 0
     """Gold items with constraints that nobody looked at."""
+    unruled: int = 0
+    """Those with constraints that are checked and that no rule knows."""
 
 
 class Votes(NamedTuple):
@@ -57,6 +62,10 @@ class Votes(NamedTuple):
     pairs: Sequence[Pair] = ()
     ratings: Sequence[Rating] = ()
     marks: Sequence[Mark] = ()
+    audits: Sequence[Mark] = ()
+    """Second looks at some of these."""
+    stale: Sequence[str] = ()
+    """What of them was drawn from another file."""
     replaced: int = 0
     """Records whose place a later one took."""
     renamed: int = 0
@@ -229,13 +238,15 @@ def read_ratings(source: Source, damage: Damage) -> Votes:
     return Votes({source.role: len(given)}, ratings=ratings, replaced=len(given) - len(kept))
 
 
-def _check_mark(mark: Mark, fixes: tuple[str, ...]) -> list[Found]:
+def _check_mark(mark: Mark, fixes: tuple[str, ...], known: frozenset[str] | None = None) -> list[Found]:
     found: list[Found] = []
+    if known is not None and mark.name not in known:
+        found.append(Found("RW-T11", "qid", f"expected a qid of the gold set, got {described(mark.name)}"))
     if not mark.operator.strip():
         found.append(Found("RW-V02", "operator", 'expected a non-empty string, got ""'))
     if mark.cost_usd is not None and mark.cost_usd < 0:
         found.append(Found("RW-V02", "cost_usd", f"expected a number from 0, got {mark.cost_usd:g}"))
-    for fix in mark.fixes if fixes else ():
+    for fix in fixes_of(mark) if fixes else ():
         if fix not in fixes:
             found.append(Found("RW-V04", "fix", f"expected one of the fixes {', '.join(fixes)}, got {described(fix)}"))
     return found
@@ -245,13 +256,53 @@ def _by_operator(mark: Mark) -> tuple[str, str]:
     return mark.name, mark.operator
 
 
-def read_marks(source: Source, fixes: tuple[str, ...], damage: Damage) -> Votes:
-    """The records of operators; where `fixes` are given, no record may name another one."""
-    given = _records(source, Mark, partial(_check_mark, fixes=fixes))
+def read_marks(
+    source: Source, fixes: tuple[str, ...], damage: Damage, audit: Source | None = None, gold: Source | None = None
+) -> Votes:
+    """The records of operators; where `fixes` are given, no record may name another one. With a gold set they are about
+    its questions, and with a second look that is about them.
+    """
+    known = None if gold is None else frozenset(name_of(one.record) for one in _golds(gold))
+    given = _records(source, Mark, partial(_check_mark, fixes=fixes, known=known))
     kept = _last(given, _by_operator)
-    marks = list(kept.values())
-    ratings = damaged(map(rating_of, marks), damage)
-    return Votes({source.role: len(given)}, ratings=ratings, marks=marks, replaced=len(given) - len(kept))
+    audits = [] if audit is None else list(_audits(audit, kept).values())
+    marks: list[Mark] = damaged(kept.values(), damage)
+    stale = [one.name for one in audits if one.records not in (None, source.sha256())]
+    records = {"gold": len(known) if known is not None else None, source.role: len(given), "audit": len(audits) or None}
+    return Votes(
+        {role: count for role, count in records.items() if count is not None},
+        ratings=damaged(map(rating_of, marks), damage),
+        marks=marks,
+        replaced=len(given) - len(kept),
+        audits=damaged(audits, damage),
+        stale=stale,
+    )
+
+
+def _golds(source: Source) -> list[Item]:
+    items, problems = read_items(source, Gold)
+    if problems:
+        raise DataError(problems)
+    return items
+
+
+def _audits(source: Source, marks: Mapping[tuple[str, str], Mark]) -> dict[tuple[str, str], Mark]:
+    """The second looks; each is about a record that is there and says what it said when it was drawn."""
+
+    def check(one: Mark) -> list[Found]:
+        found = _check_mark(one, ())
+        if not (one.auditor or "").strip():
+            found.append(Found("RW-V02", "auditor", NAMELESS))
+        mark = marks.get(_by_operator(one))
+        if mark is None:
+            got = f"{one.name} by {one.operator}"
+            found.append(Found("RW-V05", "qid", f"expected a record of the operators, got {got}"))
+        elif one.record is not None and one.record != (now := record_of(mark)):
+            got = f"{one.record[:12]}…"
+            found.append(Found("RW-V05", "record", f"expected the record as it is now ({now[:12]}…), got {got}"))
+        return found
+
+    return _last(_records(source, Mark, check), _by_operator)
 
 
 # on traces
@@ -293,12 +344,13 @@ def read_traced(
     return Traced(items, last, len(given), len(given) - len(last), orphans)
 
 
-def rules_of(settings: Agreement, corpus: Corpus | None) -> f.Rules:
+def rules_of(settings: Agreement, locks: Locks, corpus: Corpus | None) -> f.Rules:
     """How the validators look at an answer; the texts of a corpus let the auditor look citations up."""
     return f.Rules(
         refusals=settings.refusals,
         short_words=settings.short_substr == "word",
-        scu=settings.scu,
+        scu=locks.scu,
+        contradictions=locks.contradictions,
         by_rule=by_rule_of(settings),
         chunks=corpus.texts if corpus is not None else None,
     )
@@ -316,6 +368,7 @@ def vote(traced: Traced, rules: f.Rules, fields: tuple[str, ...], damage: Damage
         errored=sorted(errored & golds.keys()),
         orphans=traced.orphans,
         unchecked=0 if rules.scu else sum(bool(one.constraints) for one in golds.values()),
+        unruled=sum(unruled(one.constraints or (), rules.contradictions) for one in golds.values()) if rules.scu else 0,
     )
     return Votes(
         records={"gold": len(golds), "trace": traced.records},

@@ -4,29 +4,35 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragworthy.errors import usage_error
-from ragworthy.gates import MAX, MIN, WORSE, Gate
+from ragworthy.gates import Gate
+from ragworthy.policy.packs import gates_of
 from ragworthy.suites.agreement import Agreement
 
-AGREEMENT_GATES = (
-    Gate("agreement.percent", MIN, "0.90"),
-    Gate("agreement.kappa", MIN, "0.75"),
-    Gate("agreement.abstain", MAX, "0.02"),
-)
-RATERS_GATES = (Gate("agreement.pairwise", MIN, "0.85"),)
-OPERATORS_GATES = (*RATERS_GATES, Gate("agreement.operator_variance", MAX, "0.10"))
+AGREEMENT_GATES = gates_of("agreement")
+RATERS_GATES = gates_of("raters")
+OPERATORS_GATES = gates_of("operators")
+AUDIT_GATES = gates_of("audit")
+"""What holds besides where somebody looked at records again; not everybody records distances."""
 ALWAYS: tuple[Gate, ...] = ()
 """What holds whatever else is asked for."""
-REGRESSION = (Gate("agreement.percent", WORSE, "0.03"),)
+REGRESSION = gates_of("regression", "agreement")
 """What a change must not lose against the last accepted run."""
 
 
 def default_gates(settings: Agreement, given: Mapping[str, Any]) -> tuple[Gate, ...]:
     """What holds when nobody says otherwise, by the form of the votes."""
-    return {"raters": RATERS_GATES, "operators": OPERATORS_GATES}.get(settings.form, AGREEMENT_GATES)
+    if settings.form == "operators":
+        return (*OPERATORS_GATES, *AUDIT_GATES) if given.get("audit") is not None else OPERATORS_GATES
+    return RATERS_GATES if settings.form == "raters" else AGREEMENT_GATES
 
 
 def check_given(given: Mapping[str, Any], spelled: Mapping[str, str]) -> None:
-    """Refuse to write pairs where there are none: an empty file would replace whatever is there."""
+    """Refuse to write pairs or a spot check where there are none (an empty file would replace whatever is there), and a
+    second look at records that nobody names.
+    """
     for key in ("raters", "operators"):
         if given.get("pairs_out") is not None and given.get(key) is not None:
             raise usage_error(f"{spelled['pairs_out']}: expected the votes of two validators, got {spelled[key]}")
+    for key in ("audit", "spot_check"):
+        if given.get(key) is not None and given.get("operators") is None:
+            raise usage_error(f"{spelled[key]}: expected operator records with it ({spelled['operators']}), got none")

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.comparison.likeness import of_baseline
-from ragworthy.index.blocks import load_corpus
+from ragworthy.comparison.likeness import Unlike, of_baseline
+from ragworthy.index.blocks import Corpus, load_corpus
 from ragworthy.load.baseline import as_baseline
 from ragworthy.metrics.facts import raters as r
 from ragworthy.metrics.facts.arbitration import REJECT, Voted
@@ -18,6 +18,7 @@ from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import plural
 from ragworthy.suites.agreement import DECLARED
 from ragworthy.suites.agreement.advice import counts_line, lines, of_pairs, of_raters, steps, tsv_of, warnings
+from ragworthy.suites.agreement.audit import spot_check
 from ragworthy.suites.agreement.cases import WORST, agreed, cases_of, counts_of
 from ragworthy.suites.agreement.read import (
     SEVERAL,
@@ -36,13 +37,14 @@ from ragworthy.suites.answers.bound import bound_to
 from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
+from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Listed, Opened
 from ragworthy.suites.protocol import WHOLE, Suite
 from ragworthy.suites.request import Progress, Request
 
 MEASURED = {"raters": ("ballots",), "operators": ("ballots", "operators")}
 """Whose votes metrics look at, by the form; in all others at the pairs of two validators."""
-KAPPA = "agreement.kappa"
+KAPPA, AUDIT, DRIFT = "agreement.kappa", "agreement.audit_reproducibility", "agreement.delta_s_drift"
 RELEASE_GATE = g.Gate("agreement.raters", g.MIN, str(r.RELEASE_RATERS))
 """What a release asks of operators besides the other gates."""
 VOTE = "vote:"
@@ -88,7 +90,7 @@ class Agreement(Suite):
             missing=(0 if asked is None else len(asked.missing), "trace"),
             left_out=votes.unpaired,
             invalid=(*_rejected(cases), *_unpaired(votes)),
-            gold_sha256=None if asked is None else opened["gold"].sha256(),
+            gold_sha256=None if request.get("gold") is None else opened["gold"].sha256(),
         )
 
     def _votes(self, opened: Opened, request: Request) -> Votes:
@@ -100,14 +102,15 @@ class Agreement(Suite):
         if form == "raters":
             return read_ratings(opened["raters"], damage)
         if form == "operators":
-            return read_marks(opened["operators"], request.settings.fixes, damage)
+            beside = (opened[key] if request.get(key) is not None else None for key in ("audit", "gold"))
+            votes = read_marks(opened["operators"], request.settings.fixes, damage, *beside)
+            return _with_corpus(votes, opened, _corpus_of(request))
         return read_pairs(opened["pairs"], damage)
 
     def _on_traces(self, opened: Opened, request: Request) -> Votes:
         """The votes of the two validators that come with the program."""
-        given = request.get("corpus")
-        corpus = load_corpus(given) if given is not None else None
-        rules = rules_of(request.settings, corpus)
+        given, corpus = request.get("corpus"), _corpus_of(request)
+        rules = rules_of(request.settings, locks_of(request), corpus)
         bound = None if given is None else bound_to(opened["gold"], given)
         traced = read_traced(
             opened["gold"],
@@ -118,11 +121,7 @@ class Agreement(Suite):
         )
         votes = vote(traced, rules, self.slice_fields(request), request.damage)
         votes = votes if bound is None else votes._replace(docs=bound.docs)
-        if corpus is None:
-            return votes
-        sha256 = corpus.sha256
-        opened.listed["corpus"] = Listed(corpus.label, lambda: sha256)
-        return votes._replace(records={**votes.records, "corpus": len(corpus.texts)})
+        return _with_corpus(votes, opened, corpus)
 
     # the selftest
 
@@ -144,6 +143,8 @@ class Agreement(Suite):
         value = super().whole(name, cases)
         if name.id == KAPPA and value.undefined is None:
             return _with_interval(value, cases)
+        if name.id == DRIFT:
+            return value._replace(n=sum(len(case.facts.moved) for case in cases))
         if name.metric.needs != "operators" or value.n is None:
             return value
         return value._replace(n=len(r.raters_of(case.facts for case in cases)))
@@ -177,7 +178,7 @@ class Agreement(Suite):
             return super().baseline(opened, evidence)
         others = settings["items_sha256"] != earlier.suite.settings.get("items_sha256")
         if others and earlier.verdict != "INVALID":
-            return as_baseline(earlier, "its votes are about other items")
+            return as_baseline(earlier, Unlike("items", "its votes are about other items"))
         return as_baseline(earlier, of_baseline(earlier.made, earlier.made._replace(settings=settings)))
 
     def an_id(self, evidence: Evidence) -> str:
@@ -207,12 +208,12 @@ class Agreement(Suite):
     # describe
 
     def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
-        """Every metric takes every item."""
-        return case.fate
+        """Every metric takes every item, except that not every record is looked at again."""
+        return Fate.NOT_APPLICABLE if name.id == AUDIT and word is None else case.fate
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
         """Why an item has no value of a metric."""
-        return "fewer than two votes"
+        return "no record of it was looked at again" if name.id == AUDIT else "fewer than two votes"
 
     def established(self, case: Case, found: Found) -> dict[str, bool]:
         """What is known of an item."""
@@ -280,6 +281,7 @@ class Agreement(Suite):
             files={
                 "tsv": lambda body, suffix: tsv_of(body).encode(),
                 "pairs_out": lambda body, suffix: pairs_of(found.own),
+                "spot_check": lambda body, suffix: spot_check(found),
             },
         )
 
@@ -295,6 +297,20 @@ class Agreement(Suite):
 
 
 SUITE = Agreement()
+
+
+def _corpus_of(request: Request) -> Corpus | None:
+    given = request.get("corpus")
+    return load_corpus(given) if given is not None else None
+
+
+def _with_corpus(votes: Votes, opened: Opened, corpus: Corpus | None) -> Votes:
+    """The votes of a run that names its corpus: the report keeps the hash of it."""
+    if corpus is None:
+        return votes
+    sha256 = corpus.sha256
+    opened.listed["corpus"] = Listed(corpus.label, lambda: sha256)
+    return votes._replace(records={**votes.records, "corpus": len(corpus.texts)})
 
 
 def _with_interval(value: g.Value, cases: Sequence[Case]) -> g.Value:
@@ -322,6 +338,7 @@ def _settings(request: Request, cases: Sequence[Case]) -> dict[str, Any]:
             "refusals": list(given.refusals),
             "short_substr": given.short_substr,
             "scu": given.scu,
+            **locks_of(request).settings,
             "support": request.get("corpus") is not None,
             "slices": list(given.slices),
             "allow_gold_errors": request.allow_gold_errors,

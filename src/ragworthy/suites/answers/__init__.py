@@ -9,6 +9,7 @@ from ragworthy.policy.declare import (
     REFUSAL_START,
     REFUSALS,
     REFUSED,
+    RULE_PACKS,
     SCU,
     SHORT,
     SLICES,
@@ -38,15 +39,7 @@ class Answers(NamedTuple):
     refusal_starts: Annotated[tuple[str, ...], REFUSAL_START] = ()
     refusal_patterns: Annotated[tuple[str, ...], REFUSAL_PATTERN] = ()
     scu: Annotated[bool, SCU] = False
-    rule_packs: Annotated[
-        tuple[str, ...],
-        Key(
-            "contradiction rules: names of bundled packs or paths",
-            flag="--rule-pack",
-            help="contradiction rules (repeatable)",
-            metavar="NAME",
-        ),
-    ] = ()
+    rule_packs: Annotated[tuple[str, ...], RULE_PACKS] = ()
     slices: Annotated[tuple[str, ...], SLICES] = ()
 
 
@@ -54,6 +47,8 @@ DECLARED = Declared(
     name="answers",
     summary="precision, citations, refusals, constraints, recall",
     package="ragworthy.suites.answers",
+    program="score_eval.py",
+    page="seed000_rag_precision_recall.md §4, seed003_rag_precision_recall_with_scorer.md §4",
     inputs=(
         Input(
             "gold",

@@ -4,10 +4,12 @@ from typing import Any, NamedTuple
 
 from ragworthy.metrics.answers import OF_REFERENCES
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.constraints import UNRULED
 from ragworthy.report.part import Note, noted, orphan_note, plain, size_note
 from ragworthy.report.show import plural
 from ragworthy.suites.answers.read import Kept
 from ragworthy.suites.evidence import Found
+from ragworthy.suites.locked import unchecked, unruled_note
 
 
 class Mark(NamedTuple):
@@ -85,9 +87,10 @@ def _of_gold(found: Found) -> list[dict[str, Any]]:
     counts, settings = found.evidence.counts, found.evidence.settings
     bare = 0 if settings["scu"] else sum(case.weight for case in found.cases if case.facts.constrained)
     bare //= found.evidence.runs
-    unchecked = f"{plural(bare, 'gold item carries', 'gold items carry')} constraints that were not checked"
     one_sided = [] if counts["unanswerable"] else [plain("RW-W12", "the gold set has no unanswerable question", 0)]
-    rest = [Note("RW-W14", bare, unchecked), _by_reference(found), size_note(counts["gold"], "question")]
+    size = size_note(counts["gold"], "question", "answers", regression=found.request.regression)
+    loose = sum(case.weight for case in found.cases if case.own.flags & UNRULED) // found.evidence.runs
+    rest = [unchecked(bare), unruled_note(loose), _by_reference(found), size]
     return [*one_sided, *noted(rest)]
 
 

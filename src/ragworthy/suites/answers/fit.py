@@ -22,13 +22,13 @@ from ragworthy.records import Gold
 from ragworthy.report.part import Note
 from ragworthy.report.show import plural
 from ragworthy.suites.fork import without_gc
-from ragworthy.text import clip, fold, letters, squeeze, trim_fold
+from ragworthy.suites.unfitting import asked_as, unfitting
+from ragworthy.text import fold, letters, squeeze, trim_fold
 
 if TYPE_CHECKING:
     from ragworthy.suites.id_forms import Pair, Unseen
 
 UP_TO = 32 << 20
-_SHOWN = 60
 FEW, DECIDING = 3, 10
 """From so many traces on, and from more than a tenth of all, other questions than the gold set's decide the numbers."""
 
@@ -106,22 +106,14 @@ class Fit(NamedTuple):
     @property
     def invalid(self) -> tuple[str, ...]:
         """Why the traces cannot speak for this gold set."""
-        reasons = []
-        if self.elsewhere:
-            reasons.append(
-                f"the traces answer other questions than the gold set asks: {len(self.others):,} of "
-                f"{self.compared:,} that can be compared, e.g. {_told(self.others[0])}"
-            )
-        if self.unseen is not None and self.unseen.all:
-            reasons.append(f"the traces do not know the gold ids: {self.unseen.told}")
-        return tuple(reasons)
+        return unfitting(self.others if self.elsewhere else (), self.compared, self.unseen)
 
     @property
     def notes(self) -> list[Note]:
         """What should be looked at."""
         others, lost = self.others, self.unseen
         asked = plural(len(others), "trace answers", "traces answer")
-        first = _told(others[0]) if others else ""
+        first = asked_as(others[0]) if others else ""
         alike = lost is not None and lost.alike is not None
         return [
             Note("RW-W79", len(others), f"{asked} another question than the gold set asks, e.g. {first}",
@@ -152,11 +144,6 @@ def _inside(qids: Sequence[str]) -> str:
     shown = f", e.g. that of {qids[0]}" if qids else ""
     many = plural(len(qids), "answer counts", "answers count")
     return f"{many} as right only because a gold piece stands inside of a longer number{shown}"
-
-
-def _told(one: tuple[str, str]) -> str:
-    qid, text = one
-    return f'{qid}: "{clip(text, _SHOWN)}"'
 
 
 def fit_of(golds: Sequence[Gold], traces: Source, rules: Rules) -> Fit:
@@ -290,6 +277,16 @@ class _Said:
             claim, every_piece(gold), short_words=rules.short_words
         )  # fmt: skip
         return bool(by_rule) or trim_fold(claim) in self._refusals
+
+
+def met_by(first: Fit, others: Sequence[Fit]) -> Fit:
+    """The first run without gold ids that only a further run has met; one that knows none at all stays as it is."""
+    lost = first.unseen
+    if lost is None or lost.all:
+        return first
+    gone = [set(one.unseen.names) if one.unseen is not None else set[str]() for one in others]
+    names = [name for name in lost.names if all(name in each for each in gone)]
+    return first._replace(unseen=lost._replace(names=names) if names else None)
 
 
 def _unseen(golds: Sequence[Gold], seen: set[str]) -> "Unseen | None":

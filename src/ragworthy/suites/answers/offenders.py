@@ -54,6 +54,8 @@ def _offender(one: Worst, case: Case, rule: str | None, *, inside: bool) -> Offe
         why, own["refusal_rule"] = f"{why}, by the rule {rule}", rule
     if case.label in (Label.ANS_NO_HIT, Label.OUT_OF_SCOPE):
         own["claim_right"] = is_right(facts)
+    if one.constraints is not None:
+        own["constraints"] = one.constraints
     return Offender(
         qid=one.qid,
         label=case.label,

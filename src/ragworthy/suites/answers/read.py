@@ -2,24 +2,23 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.errors import data_error
 from ragworthy.load.chunks import read_chunks, retrieved_nothing
 from ragworthy.load.decode import Decoder, Record
 from ragworthy.load.gold import has_ids, name_of, names_evidence, resolved
-from ragworthy.load.packs import Pack, load_pack
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
 from ragworthy.rows import MOST
 from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader, is_whole
-from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of
+from ragworthy.suites.answers.broken import broken_rows
+from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of, met_by
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
-from ragworthy.suites.answers.reruns import Rerun, open_reruns, pooled, rerun_of
+from ragworthy.suites.answers.reruns import Copy, Rerun, copies, open_reruns, pooled, rerun_of
 from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.crowds import Home, Placed, home_of, place_of, placed_by
 from ragworthy.suites.fork import processes
@@ -81,6 +80,8 @@ class Kept(NamedTuple):
     """The rule by which each question that no exact text refuses is a refusal."""
     parts: "Mapping[str, Mapping[str, Sequence[str]]]" = MappingProxyType({})
     """What the claim has and lacks of all that a question needs, where rows are asked for."""
+    locks: "Mapping[str, Mapping[str, Any]]" = MappingProxyType({})
+    """What is locked, echoed and contradicted in questions that break a constraint, where rows are asked for."""
     bindings: Bindings | None = None
     """How evidence was bound, where a corpus is given."""
     unchecked: Sequence[str] = ()
@@ -97,6 +98,8 @@ class Kept(NamedTuple):
     """The further runs, where the same questions were asked several times; `flags` are those of the first."""
     others: Sequence[Fit] = ()
     """What a second look shows of these."""
+    copies: Sequence[Copy] = ()
+    """Files that hold what an earlier run holds: they are no runs."""
 
     @property
     def runs(self) -> "list[tuple[Ints, Mapping[int, Compared]]]":
@@ -199,6 +202,12 @@ def _parts(found: Measured, opened: Opened, rules: f.Rules) -> dict[str, dict[st
     return told
 
 
+def _locks(found: Measured, opened: Opened, rules: f.Rules) -> dict[str, dict[str, Any]]:
+    """Constraints that are broken; each file once more, where there are some."""
+    flags = dict(zip(found.qids, found.flags, strict=True))
+    return broken_rows(flags, _all(opened["gold"], Gold), _all(opened["trace"], Trace), rules)
+
+
 def _all(source: Source, kind: type[Record]) -> Iterator[Record]:
     decoder = Decoder(kind)
     for block in source.blocks():
@@ -213,24 +222,31 @@ def read_runs(
     tell: Progress | None,
     corpus: "Corpus",
 ) -> tuple[Measured, Kept, dict[str, int]]:
-    """Every run one after another, as one: what was measured, what is kept, and how many traces each run has."""
+    """Every run one after another, as one: what was measured, what is kept, and how many traces each file has."""
     roles = open_reruns(opened, request) if request.get("reruns") else ["trace"]
     first = measured(opened, request, rules, fields, tell, corpus.bindings)
     own = kept(first, opened, rules, corpus, parts=request.keep_rows)
     if len(roles) == 1:
         return first, own, {"trace": first.traces}
-    again = [measured(opened, request, rules, fields, None, corpus.bindings, role) for role in roles[1:]]
-    found = pooled([first, *again], roles, request.most_offenders)
+    again = {role: measured(opened, request, rules, fields, None, corpus.bindings, role) for role in roles[1:]}
+    every = {"trace": first, **again}
+    own = own._replace(copies=copies(opened, every))
+    counted = {role: one.traces for role, one in every.items()}
+    for one in own.copies:
+        del again[one.role], every[one.role]
+    if not again:
+        return first, own, counted
+    found = pooled(list(every.values()), list(every), request.most_offenders)
     golds = _golds(opened["gold"])
     own = own._replace(
         tally=found.tally,
         offenders=found.offenders,
         places=_places(found, opened),
         orphans=found.orphan_ids,
-        reruns=[rerun_of(one) for one in again],
-        others=[fit_of(golds, opened[role], rules) for role in roles[1:]],
+        reruns=[rerun_of(role, one) for role, one in again.items()],
+        others=[fit_of(golds, opened[role], rules) for role in again],
     )
-    return found, own, {role: one.traces for role, one in zip(roles, (first, *again), strict=True)}
+    return found, own._replace(fit=met_by(own.fit, own.others)), counted
 
 
 def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", *, parts: bool) -> Kept:
@@ -250,6 +266,7 @@ def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", *, p
         fit=fit_of(golds, opened["trace"], rules),
         rules=refusing_rules(found, opened["trace"], rules),
         parts=_parts(found, opened, rules) if parts else {},
+        locks=_locks(found, opened, rules) if parts else {},
         unchecked=[name_of(one) for one in golds if rules.chunks is None and names_evidence(one) and has_ids(one)],
         how=rules,
         bindings=corpus.bindings,
@@ -321,16 +338,6 @@ def _repeated(golds: Sequence[Gold]) -> list[Repeated]:
 
 
 # rules
-
-
-def pack_path(request: Request, name: str) -> Path:
-    """Where a rule pack stands: beside the policy, unless the request says otherwise."""
-    return request.packs.get(name) or (request.policy.parent if request.policy else Path()) / name
-
-
-def packs_of(request: Request) -> list[Pack]:
-    """The rule packs that are asked for."""
-    return [load_pack(name, pack_path(request, name)) for name in request.settings.rule_packs]
 
 
 def corpus_of(opened: Opened, request: Request) -> Corpus:

@@ -27,7 +27,8 @@ _TEXT = "tighten the claim's schema, or check the gold pieces"
 WRITTEN = "look at what the model is given and told: it has the evidence and does not use it"
 _PART = "a part of the evidence was not retrieved: raise k, or look at the ranking"
 _STRICT = "the guard is too strict, or facts are split by chunking"
-_UNHELD = "'ragworthy gold bind' lists it with the nearest chunks: mend the corpus, or the evidence"
+_AGAINST = "lock the constraints in the prompt; where the claims are right after all, --rule-pack none stops looking"
+_UNHELD = "'ragworthy gold bind' lists it with the nearest chunks: fix the corpus, or the evidence"
 _REMEDIES = {
     "no gold evidence was retrieved": _Remedy("answered without gold evidence", _UNFOUND),
     "refused, and no gold evidence was retrieved": _Remedy("refused without gold evidence", _UNFOUND),
@@ -64,14 +65,27 @@ _REMEDIES = {
     ),
     "the claim lacks the gold text": _Remedy("with a claim that lacks the gold text", _TEXT),
     "answered although the gold set says that the corpus has no answer": _Remedy(
-        "answering what the corpus has no answer to", "strengthen refusals"
+        "answering what the corpus has no answer to", "strengthen refusals or retrieval constraints"
     ),
     "refused although gold evidence was retrieved": _Remedy("refused although gold evidence was retrieved", _STRICT),
     "refused although the gold set has an answer": _Remedy(
         "refused although the gold set has an answer", "the guard is too strict, or nothing useful is retrieved"
     ),
-    "the locked constraints were not echoed or are contradicted": _Remedy(
-        "breaking a locked constraint", "lock the constraints in the prompt and echo them in the answer"
+    "right, but the locked constraints were not echoed": _Remedy(
+        "right, without an echo of the locked constraints",
+        "lock the constraints in the prompt and write them to answer_json.constraints_echo; the claims are not the "
+        "reason",
+    ),
+    "right, but more was echoed than the locked constraints": _Remedy(
+        "right, with more in the echo than the locked constraints",
+        "write exactly the locked constraints to answer_json.constraints_echo; the claims are not the reason",
+    ),
+    "the claim contradicts a locked constraint": _Remedy("contradicting a locked constraint", _AGAINST),
+    "the claim contradicts a locked constraint, and these were not echoed": _Remedy(
+        "contradicting a locked constraint, without an echo", _AGAINST
+    ),
+    "the claim contradicts a locked constraint, and more than these was echoed": _Remedy(
+        "contradicting a locked constraint, with more in the echo", _AGAINST
     ),
 }
 """By the reason that offenders show."""

@@ -4,12 +4,15 @@ Counts add up, so every rate is over all answers of all runs. A question stands 
 runs: it is one question however often it was asked, and intervals and proofs count it once.
 """
 
+import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from ragworthy.errors import policy_error
 from ragworthy.files import shown_path
@@ -35,6 +38,7 @@ ADDED = ("count", "sum")
 class Rerun(NamedTuple):
     """What is kept of the questions in one more run."""
 
+    role: str
     flags: Ints
     compared: "Mapping[int, Compared]"
     watched: Mapping[str, Watched]
@@ -80,9 +84,9 @@ def _orphans(run: Measured) -> int:
     return len(run.orphan_ids)
 
 
-def rerun_of(run: Measured) -> Rerun:
+def rerun_of(role: str, run: Measured) -> Rerun:
     """What is kept of one more run."""
-    return Rerun(run.flags or array("Q"), run.compared, run.watched)
+    return Rerun(role, run.flags or array("Q"), run.compared, run.watched)
 
 
 def runs_in(counts: Mapping[str, int]) -> int:
@@ -132,13 +136,41 @@ def parts_of(words: Sequence[Any], runs: int) -> list[tuple[Any, Any] | None]:
     return [known[id(word)] for word in words]
 
 
-def copies(sources: Sequence[Source]) -> Note:
-    """Runs that are byte for byte the same."""
+class Copy(NamedTuple):
+    """A run that holds what an earlier one holds, so that it says nothing new."""
+
+    role: str
+    of: str
+
+
+def copies(opened: Opened, runs: Mapping[str, Measured]) -> list[Copy]:
+    """The runs that repeat an earlier one; only those that come to the same numbers are read once more."""
     first: dict[str, str] = {}
-    same = []
-    for one in sources:
-        earlier = first.setdefault(one.sha256(), one.label)
-        if earlier != one.label:
-            same.append(f"{one.label} is {earlier}")
-    message = f"{plural(len(same), 'run is', 'runs are')} byte for byte another one: {', '.join(same[:3])}"
-    return Note("RW-W118", len(same), message)
+    found = []
+    for role, one in runs.items():
+        if sum(one.tally == other.tally for other in runs.values()) > 1:
+            earlier = first.setdefault(_content(opened[role]), role)
+            if earlier != role:
+                found.append(Copy(role, earlier))
+    return found
+
+
+def _content(source: Source) -> str:
+    """A hash of all records, whatever their order and however their JSON is spelled."""
+    lines = (line for block in source.blocks() for line in block.data.splitlines() if line.strip())
+    return hashlib.sha256(b"".join(sorted(map(_record, lines)))).hexdigest()
+
+
+def _record(line: bytes) -> bytes:
+    try:
+        line = msgspec.json.encode(msgspec.json.decode(line), order="sorted")
+    except (msgspec.DecodeError, RecursionError):  # nested too deeply in a field that nobody reads
+        line = line.strip()
+    return hashlib.sha256(line).digest()
+
+
+def copied(opened: Opened, found: Sequence[Copy]) -> Note:
+    """That some runs are no runs of their own."""
+    same = ", ".join(f"{opened[one.role].label} is {opened[one.of].label}" for one in found[:3])
+    runs = plural(len(found), "run repeats another: it holds", "runs repeat others: they hold")
+    return Note("RW-W118", len(found), f"{runs} what another one holds: {same}")

@@ -3,29 +3,27 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ragworthy.gates import DROP, MAX, MIN, WORSE, Gate
+from ragworthy.gates import MAX, MIN, Gate
+from ragworthy.policy.packs import gates_of
 from ragworthy.suites.answers import Answers
 
-DEFAULT_GATES = (
-    Gate("answers.precision", MIN, "0.80", usual=True),
-    Gate("answers.chr", MIN, "0.75", usual=True),
-    Gate("answers.under_refusal", MAX, "0.05"),
-    Gate("answers.over_refusal", MAX, "0.10"),
-)
+ON_CITATIONS = ("answers.precision", "answers.chr")
+"""Metrics whose rules give way where no question has evidence, as long as nobody wrote them."""
+
+
+def giving_way(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
+    """The rules of a pack as those of a suite."""
+    return tuple(gate._replace(usual=gate.metric in ON_CITATIONS) for gate in gates)
+
+
+DEFAULT_GATES = giving_way(gates_of("ship"))
 ALWAYS = (Gate("answers.missing", MAX, "0"),)
 """What holds whatever else is asked for."""
-SCU_GATE = Gate("answers.scu_violations", MAX, "0")
+SCU_GATE = gates_of("ship-scu")[-1]
 """What holds where constraints are checked."""
 TEXT_GATE = Gate("answers.containment", MIN, "0.80", usual=True)
 """What holds in place of precision and CHR where no question has evidence: the threshold of precision."""
-REGRESSION = (
-    Gate("answers.precision", WORSE, "0.03", usual=True),
-    Gate("answers.chr", WORSE, "0.03", usual=True),
-    Gate("answers.containment", WORSE, "0.03"),
-    Gate("answers.over_refusal", DROP, "0.02"),
-    Gate("answers.under_refusal", DROP, "0.02"),
-    Gate("answers.good", DROP, "1", min_effect="0", optional=True, why="no broad drop, whatever it is in"),
-)
+REGRESSION = giving_way(gates_of("regression", "answers"))
 """What a change must not lose against the last accepted run."""
 
 

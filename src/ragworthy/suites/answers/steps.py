@@ -240,7 +240,7 @@ def _of_gates(found: Found, failed: set[str], stages: Sequence[Step]) -> Iterato
     if near and failed & {"answers.under_refusal", "answers.precision"} and not any(_of_near(found)):
         yield _NEAR, near_refusals(near, found)
     if any(one.gate.op == g.EACH for one in found.outcomes(Outcome.FAIL)):
-        yield "questions that must pass do not", "look at each of them by its qid in the rows (--rows FILE)"
+        yield "questions that must pass do not", "look at each of them: ragworthy show QID"
     if any(one.tested is None for one in found.outcomes(Outcome.UNDECIDED)):
         yield "a gate is undecided", "add questions until the interval is clear of the threshold, or decide by hand"
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ragworthy import gates as g
 from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only, cases_with
@@ -20,21 +20,23 @@ from ragworthy.suites.answers import DECLARED
 from ragworthy.suites.answers.advice import warnings
 from ragworthy.suites.answers.kept import rows_of_flags
 from ragworthy.suites.answers.missing import (
-    NO_EVIDENCE,
-    TO_BIND,
+    NO_TEXT,
+    SUPPORT,
     evidence_lines,
     evidence_steps,
     evidence_warnings,
+    fitting,
     for_references,
-    for_text,
     invalid,
+    no_case,
+    of_shipped,
+    textless,
     told,
     unmeasured,
 )
 from ragworthy.suites.answers.offenders import case_of, offender_of, remarks_of
-from ragworthy.suites.answers.read import Alike, Kept, corpus_of, packs_of, read_runs, texts_of
-from ragworthy.suites.answers.read import pack_path as pack_path
-from ragworthy.suites.answers.reruns import asked_in, copies, parts_of, runs_in
+from ragworthy.suites.answers.read import Alike, Kept, corpus_of, read_runs, texts_of
+from ragworthy.suites.answers.reruns import asked_in, copied, parts_of, runs_in
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.answers.taken import with_errors
@@ -48,15 +50,13 @@ from ragworthy.suites.examine import Seen
 from ragworthy.suites.id_clashes import id_clashes
 from ragworthy.suites.intervals import Part
 from ragworthy.suites.kept import too_many
+from ragworthy.suites.locked import METRICS as SCU_METRICS
+from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
 
-if TYPE_CHECKING:
-    pass
-
-SCU_METRICS = frozenset({"answers.scu", "answers.scu_violations"})
 GOOD = "answers.good"
 COUNTED = ("rate", "count")
 """Kinds of metrics that are a number of questions, or a share of it, where every word is a yes or a no."""
@@ -76,24 +76,26 @@ class Answers(Suite):
         Column("run", "int"),
         Column("refusal_rule", "text"),
         Column("claim_all", "json"),
+        Column("constraints", "json"),
         Column("remarks", "json"),
     )
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """A tally: how many questions there are of each set of flags and slices."""
-        settings, corpus, packs = request.settings, corpus_of(opened, request), packs_of(request)
+        settings, corpus, locks = request.settings, corpus_of(opened, request), locks_of(request)
         rules = f.Rules(
             ks=self.depths(request),
             refusals=settings.refusals,
             short_words=settings.short_substr == "word",
-            scu=_uses_scu(request),
-            contradictions=tuple(rule for pack in packs for rule in pack.rules),
+            scu=locks.scu,
+            contradictions=locks.contradictions,
             chunks=corpus.texts,
             by_rule=by_rule_of(settings),
         )
         found, own, traces = read_runs(opened, request, rules, self.slice_fields(request), progress, corpus)
         cases = cases_of(found.tally, rules.ks, corpus.whole)
-        counts = counts_of(cases, found, len(traces))
+        runs = len(own.runs)
+        counts = counts_of(cases, found, runs)
         records = {"gold": counts["gold"], **traces}
         return Evidence(
             cases=cases,
@@ -103,18 +105,18 @@ class Answers(Suite):
                 "k": list(rules.ks),
                 "refusals": list(rules.refusals),
                 "short_substr": settings.short_substr,
-                "scu": rules.scu,
-                "rule_packs": [{"id": pack.id, "sha256": pack.sha256} for pack in packs],
+                "scu": locks.scu,
+                "rule_packs": locks.told,
                 "slices": list(settings.slices),
                 "allow_gold_errors": request.allow_gold_errors,
                 "support": corpus.texts is not None,
             },
             own=own,
-            errored=((counts["errored"], asked_in(counts), "questions" if len(traces) == 1 else "answers"),),
-            missing=(counts["missing"], "trace" if len(traces) == 1 else "trace in one of the runs"),
-            invalid=_invalid(own, opened, traces),
+            errored=((counts["errored"], asked_in(counts), "questions" if runs == 1 else "answers"),),
+            missing=(counts["missing"], "trace" if runs == 1 else "trace in one of the runs"),
+            invalid=_invalid(own, opened),
             gold_sha256=opened["gold"].sha256(),
-            runs=len(traces),
+            runs=runs,
         )
 
     # the doctor and the selftest
@@ -158,6 +160,8 @@ class Answers(Suite):
         metric = name.metric
         if metric.id in OF_PIECES and by_reference_only(case.facts for case in cases):
             return value_of(metric._replace(undefined=NO_PIECES), [])
+        if metric.id == SUPPORT and textless(case.facts for case in cases if case.weight):
+            return value_of(metric._replace(undefined=NO_TEXT), [])
         pairs = [(word, case.weight) for word, case in zip(words, cases, strict=True) if word is not None]
         if metric.kind not in COUNTED or not all(isinstance(word, bool) for word, _ in pairs):
             return value_of(metric, (word for word, weight in pairs for _ in range(weight)))
@@ -207,17 +211,16 @@ class Answers(Suite):
     def gates(self, request: Request) -> tuple[g.Gate, ...]:
         """Where constraints are checked, no answer may break one, unless a gate says something else of them."""
         gates = request.gates
-        if _uses_scu(request) and not any(gate.metric in SCU_METRICS for gate in gates):
+        if request.settings.scu and not any(gate.metric in SCU_METRICS for gate in gates):
             gates += (SCU_GATE,)
         return super().gates(request._replace(gates=gates))
 
     def bind(self, request: Request, evidence: Evidence, summary: Summary, baseline: g.Baseline | None) -> Bound:
         """Where no question has evidence, the usual gates on citations give way to one on the text; to those on
-        references, where there is no text to look for.
+        references, where there is no text to look for. Where some have none, the one on the text is judged as well.
         """
         bound = super().bind(request, evidence, summary, baseline)
-        if unmeasured(evidence.cases) == NO_EVIDENCE:
-            bound = bound._replace(gates=for_text(bound.gates))
+        bound = bound._replace(gates=fitting(bound.gates, [case.facts for case in evidence.cases if case.weight]))
         if by_reference_only(case.facts for case in evidence.cases):
             bound = bound._replace(gates=for_references(bound.gates))
         return bound
@@ -242,25 +245,17 @@ class Answers(Suite):
 
     def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
         """A refusal is no shipped answer; of other metrics it is a case, or it is not."""
-        if word is not None and value.undefined == NO_PIECES and case.fate is Fate.SCORED:
+        if word is not None and value.undefined in (NO_PIECES, NO_TEXT) and case.fate is Fate.SCORED:
             return Fate.NOT_APPLICABLE
         usual = super().fate(name, case, word, value)
         if usual is Fate.SCORED and value.undefined is not None and name.metric.needs == "evidence":
             return Fate.NOT_APPLICABLE
-        refused = usual is Fate.NOT_APPLICABLE and case.fate is Fate.REFUSED and _of_shipped(name)
+        refused = usual is Fate.NOT_APPLICABLE and case.fate is Fate.REFUSED and of_shipped(name)
         return Fate.REFUSED if refused else usual
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
         """Why a question is not in a metric's denominator."""
-        if name.metric.id in OF_PIECES and case.facts.by_reference:
-            return "a reference and no gold_claim_substr"
-        if case.fate is Fate.ERRORED:
-            return "error"
-        if name.metric.needs == "evidence" and (case.facts.by_text or value.undefined == NO_EVIDENCE):
-            return TO_BIND if case.facts.unbound else NO_EVIDENCE
-        if case.fate is Fate.REFUSED and _of_shipped(name):
-            return "refused"
-        return super().undefined(name, case, value)
+        return no_case(name, case, value) or super().undefined(name, case, value)
 
     def established(self, case: Case, found: Found) -> dict[str, bool]:
         """What is known of a question."""
@@ -284,7 +279,7 @@ class Answers(Suite):
             yield from self._rows(found, own)
             return
         for nth, (flags, compared) in enumerate(own.runs, start=1):
-            only = own if nth == 1 else own._replace(rules={}, parts={}, fit=own.others[nth - 2])
+            only = own if nth == 1 else own._replace(rules={}, parts={}, locks={}, fit=own.others[nth - 2])
             for row in self._rows(found, only._replace(flags=flags, compared=compared)):
                 yield row._replace(own={"run": nth, **row.own})
 
@@ -304,6 +299,8 @@ class Answers(Suite):
             more: dict[str, Any] = {"refusal_rule": own.rules.get(qid)} if by_rule else {}
             if flags & f.ALL_OF:
                 more["claim_all"] = own.parts.get(qid)
+            if qid in own.locks:
+                more["constraints"] = own.locks[qid]
             if said := [*([READS_LIKE] if flags & f.NEAR_REFUSAL else ()), *remarks.get(qid, ())]:
                 more["remarks"] = said
             yield row._replace(own=more) if more else row
@@ -375,21 +372,12 @@ class Answers(Suite):
 SUITE = Answers()
 
 
-def _uses_scu(request: Request) -> bool:
-    return request.settings.scu or any(gate.metric in SCU_METRICS for gate in request.gates)
-
-
-def _invalid(own: Kept, opened: Opened, roles: Iterable[str]) -> tuple[str, ...]:
+def _invalid(own: Kept, opened: Opened) -> tuple[str, ...]:
     """Why the traces cannot carry a verdict, of every run."""
-    every = zip((own.fit, *own.others), roles, strict=True)
+    every = zip((own.fit, *own.others), ("trace", *(one.role for one in own.reruns)), strict=True)
     return tuple(dict.fromkeys(why for fit, role in every for why in (*fit.invalid, *id_clashes(opened[role]))))
 
 
 def _of_copies(found: Found) -> list[dict[str, Any]]:
-    roles = [role for role in found.evidence.records if role.partition(":")[0] == "trace"]
-    return noted([copies([found.opened[role] for role in roles])]) if len(roles) > 1 else []
-
-
-def _of_shipped(name: MetricName) -> bool:
-    """Whether a metric looks at shipped answers only, so that a refusal is no case of it."""
-    return name.metric.cases.startswith("shipped")
+    own: Kept = found.own
+    return noted([copied(found.opened, own.copies)])

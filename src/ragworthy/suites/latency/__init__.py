@@ -4,12 +4,14 @@ from typing import Annotated, NamedTuple
 
 from ragworthy.names import DEFAULT_K
 from ragworthy.policy.declare import (
+    ANSWERS_GOLD,
     PROFILE,
     REFUSAL_PACK,
     REFUSAL_PATTERN,
     REFUSAL_START,
     REFUSALS,
     REFUSED,
+    RULE_PACKS,
     SCU,
     SHORT,
     SLICES,
@@ -72,6 +74,7 @@ class Latency(NamedTuple):
     refusal_starts: Annotated[tuple[str, ...], REFUSAL_START] = ()
     refusal_patterns: Annotated[tuple[str, ...], REFUSAL_PATTERN] = ()
     scu: Annotated[bool, SCU] = False
+    rule_packs: Annotated[tuple[str, ...], RULE_PACKS._replace(quiet=True)] = ()
     slices: Annotated[tuple[str, ...], SLICES] = ()
 
 
@@ -79,15 +82,10 @@ DECLARED = Declared(
     name="latency",
     summary="latency against accuracy, per configuration and load",
     package="ragworthy.suites.latency",
+    program="latency_sweep.py",
+    page="ProblemMap eval/eval_latency_vs_accuracy.md §3",
     inputs=(
-        Input(
-            "gold",
-            "path of the gold set of the answers",
-            "the gold set of the answers",
-            needed=True,
-            record="Gold",
-            schema="gold.answers",
-        ),
+        ANSWERS_GOLD,
         Input(
             "runs",
             "path of the timed runs (.jsonl or .csv)",
@@ -132,6 +130,7 @@ DECLARED = Declared(
         "--batch-p95",
         "--plot",
         "--scu-enforced",
+        "--rule-pack",
         "--short-substr",
     ),
 )

@@ -14,6 +14,7 @@ from ragworthy.suites.answers.remedies import Known, Step, by_stage, step_of
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.latency.measure import Measurement, Swept
 from ragworthy.suites.latency.sweep import percentiles
+from ragworthy.suites.locked import lock_notes, locks_of
 from ragworthy.suites.unfound import Absence, absence_of, unfound
 from ragworthy.text import clip
 
@@ -41,7 +42,8 @@ def warnings(found: Found) -> list[dict[str, Any]]:
             Note("RW-W62", headers, f"the header stands in the table {plural(headers, 'more time')}"),
             _cached(own),
             *(_of_prices(own, own.prices) if own.prices is not None else ()),
-            size_note(counts["gold"], "question"),
+            *lock_notes((case.own.gold.constraints for case in found.cases), locks_of(found.request)),
+            size_note(counts["gold"], "question", "latency", regression=found.request.regression),
         ]
     )  # fmt: skip
     if not counts["unanswerable"]:

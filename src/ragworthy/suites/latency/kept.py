@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from ragworthy.metrics.fold import joined, percent_of
 from ragworthy.metrics.latency import Sample, load_name
 from ragworthy.metrics.registry import MetricName
-from ragworthy.names import Label
+from ragworthy.names import HARMLESS, Label
 from ragworthy.rows import RUNS, Rows, text_of
-from ragworthy.suites.evidence import Case, Evidence, Summary
+from ragworthy.suites.evidence import Case, Evidence, Summary, share_of
 from ragworthy.suites.latency.loads import Spot
 from ragworthy.suites.latency.measure import Swept, label_of, worst_of
 from ragworthy.suites.latency.sweep import MISSING, Runs, by_question, length_slice, word_of
@@ -45,6 +45,12 @@ class Spoken(NamedTuple):
         return Label.MISSING if worst is None else label_of(worst)
 
     @property
+    def good(self) -> Fraction | None:
+        """The share of its runs that are good; None where there is one run, or no answer."""
+        labels = [label for one in self.runs.samples if (label := label_of(one)) is not None]
+        return share_of(sum(label in HARMLESS for label in labels), len(labels))
+
+    @property
     def slices(self) -> tuple[Slice, ...]:
         """Those of the question, its length, and its load."""
         lengths = dict.fromkeys(length_slice(self.case.own.gold, one) for one in self.runs.samples)
@@ -66,7 +72,9 @@ def with_loads(rows: Rows, given: Sequence[Spoken], summary: Summary) -> Rows:
     if any(one.load is not None for one in given):
         own[LOAD] = tuple(None if one.load is None else load_name(one.load) for one in given)
         own[QUESTION] = tuple(one.case.qid for one in given)
-    return rows._replace(own=own | _each_run(given, [name for name in summary.names if name.id in rows.words]))
+    return rows._replace(
+        own={**rows.own, **own} | _each_run(given, [name for name in summary.names if name.id in rows.words])
+    )
 
 
 def _each_run(given: Sequence[Spoken], names: Iterable[MetricName]) -> dict[str, tuple[str | None, ...]]:

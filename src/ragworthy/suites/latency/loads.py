@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.metrics.latency import load_name
+from ragworthy.policy.packs import rule_of
 
 _LOAD = "load="
 Numbers = Mapping[tuple[str | None, str], Fraction]
@@ -57,13 +58,22 @@ def gates_at(gates: Sequence[g.Gate], loads: Sequence[str], baseline: g.Baseline
     for gate in gates:
         spot = Spot.of(gate.slice)
         if gate.op == g.EACH or spot.load is not None:
-            found.append(gate)
+            found.append(gate._replace(over=_general(gates, gate, spot)))
             continue
         for load in shared if gate.op in g.AGAINST else loads:
             if spot.questions is None and replaced_at(gates, gate, load):
                 continue
             found.append(gate if len(loads) == 1 else gate._replace(slice=str(Spot(spot.questions, load))))
     return tuple(found)
+
+
+def _general(gates: Sequence[g.Gate], gate: g.Gate, spot: Spot) -> str | None:
+    """The rule of a pack for all loads whose place a gate on one load takes."""
+    if gate.op == g.EACH or spot.questions is not None:
+        return None
+    packed = (one for one in gates if one.pack and (one.metric, one.op, one.slice) == (gate.metric, gate.op, None))
+    first = next((one for one in packed if one.threshold != gate.threshold), None)
+    return None if first is None else f"{rule_of(first)} of the pack {first.pack}"
 
 
 def waivers_at(waivers: tuple[g.Waiver, ...], gates: Sequence[g.Gate]) -> tuple[g.Waiver, ...]:

@@ -12,6 +12,7 @@ from ragworthy.metrics.answers import blame, label, steps_of
 from ragworthy.metrics.causes import Blame, Steps, depth_of
 from ragworthy.metrics.cost import Prices, over_budget, projected
 from ragworthy.metrics.facts import answers as f
+from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.latency import Sample
 from ragworthy.metrics.registry import MetricName, all_metrics, find
 from ragworthy.names import DEFAULT_K, HARMLESS, SEVERITY, Cause, Label, Stage
@@ -19,9 +20,11 @@ from ragworthy.records import Gold
 from ragworthy.report import model
 from ragworthy.stats import percentile
 from ragworthy.suites.answers.bound import Bindings, bound_to, is_whole
+from ragworthy.suites.answers.rules import SCU_GATE
 from ragworthy.suites.answers.wording import missing_pieces
 from ragworthy.suites.evidence import Case, Fate
 from ragworthy.suites.latency.choice import Choice, choose
+from ragworthy.suites.latency.distances import distances_of
 from ragworthy.suites.latency.loads import Spot
 from ragworthy.suites.latency.read import FileRuns, load_prices
 from ragworthy.suites.latency.sweep import (
@@ -34,9 +37,10 @@ from ragworthy.suites.latency.sweep import (
     by_question,
     length_slice,
     load_order,
-    uneven,
     word_of,
 )
+from ragworthy.suites.latency.uneven import uneven
+from ragworthy.suites.locked import Locks
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Request
@@ -87,8 +91,8 @@ class Swept(NamedTuple):
     uneven: list[str]
     """Questions that did not meet every configuration and load equally often, in words."""
     prices: Prices | None
-    by_text: bool = False
-    """Whether no question has evidence, so that nothing can be said about citations."""
+    known: Sequence[Facts] = ()
+    """What the gold set alone says of each question: whether it has evidence to hold citations against."""
     bound: Bindings | None = None
     """How evidence was bound, where a corpus is given."""
 
@@ -99,16 +103,19 @@ class Swept(NamedTuple):
 
 
 def names_of(request: Request) -> list[MetricName]:
-    """Every metric of this suite; of other suites, those of ACCURACY and those that gates name."""
+    """Every metric of this suite; of other suites, those of ACCURACY and those that gates name; that of broken
+    constraints where these are checked.
+    """
+    locked = (SCU_GATE.metric,) if request.settings.scu else ()
     names = {metric.id: MetricName(metric, None) for metric in all_metrics("latency").values()}
-    for written in (*(f"answers.{name}" for name in ACCURACY), *(gate.metric for gate in request.gates)):
+    for written in (*(f"answers.{name}" for name in ACCURACY), *(gate.metric for gate in request.gates), *locked):
         name = find(written, default_k=DEFAULT_K)
         if name is not None:
             names.setdefault(name.id, name)
     return list(names.values())
 
 
-def job_of(opened: Opened, request: Request, ks: tuple[int, ...], fields: Iterable[str]) -> Job:
+def job_of(opened: Opened, request: Request, locks: Locks, ks: tuple[int, ...], fields: Iterable[str]) -> Job:
     """The gold set, with the corpus and the prices where they are given."""
     settings, given, priced = request.settings, request.get("corpus"), request.get("prices")
     corpus = None if given is None else opened.enter_corpus(load_corpus(given))
@@ -117,7 +124,8 @@ def job_of(opened: Opened, request: Request, ks: tuple[int, ...], fields: Iterab
         ks=ks,
         refusals=settings.refusals,
         short_words=settings.short_substr == "word",
-        scu=settings.scu,
+        scu=locks.scu,
+        contradictions=locks.contradictions,
         by_rule=by_rule_of(settings),
         chunks=None if corpus is None else {name: fold(text) for name, text in corpus.texts.items()},
     )
@@ -135,6 +143,7 @@ def job_of(opened: Opened, request: Request, ks: tuple[int, ...], fields: Iterab
         tokens=None if corpus is None else {name: place.tokens or 0 for name, place in corpus.places.items()},
         records=records | ({} if prices is None else {"prices": len(prices.prices)}),
         bound=bound,
+        distances=distances_of(opened, corpus),
     )
 
 
@@ -155,7 +164,7 @@ def swept(request: Request, gates: tuple[g.Gate, ...], names: Sequence[MetricNam
         choice=choice,
         uneven=_uneven(job, found),
         prices=job.prices,
-        by_text=job.by_text,
+        known=job.known,
         bound=job.bound,
     )
 

@@ -5,32 +5,29 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworthy.errors import missing_extra, usage_error
+from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.ids import config_id
+from ragworthy.report import picture
 from ragworthy.text import clip, visible
 
 WIDTH, HEIGHT = 640, 400
-_FONT = "DejaVu Sans, Verdana, sans-serif"
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Told apart by everybody, colour-blind people too."""
 _LETTER, _LINE = 6.2, 13.0
 """The size of a letter of a label, in pixels."""
 _GATE_TEXT = 150.0
 """The width of the name of a gate."""
-_VEGALITE = "5.17"
-_SCALE = 2.0
 _FAR = 4
 """A gate so many times beyond the slowest point is told and not drawn, or the points would all stand at the edge."""
 _FEW = 20
 """Under so many milliseconds the axis has a decimal."""
 _LOOK = {
-    "font": _FONT,
+    "font": picture.FONT,
     "view": {"stroke": "#bbbbbb"},
     "axis": {"gridColor": "#eeeeee", "labelFontSize": 12, "titleFontSize": 13, "titlePadding": 10},
     "legend": {"labelFontSize": 12, "titleFontSize": 12},
     "title": {"fontSize": 17, "subtitleFontSize": 12, "subtitleColor": "#555555", "subtitlePadding": 6},
 }
+DRAWN = ("latency.p95", "answers.precision", "latency.p99", "answers.chr")
 NO_LOAD = "not recorded"
 MOST_NAMED, LONGEST_NAMED = 6, 18
 """Up to so many points with names of up to so many letters carry these; else letters stand for them, with a key."""
@@ -72,22 +69,14 @@ class Frame(NamedTuple):
 
 def write_plot(path: Path, body: dict[str, Any]) -> None:
     """Draw the body of a latency report into a .png or .svg file, whole or not at all."""
-    if path.suffix.lower() not in (".png", ".svg"):
+    if path.suffix.lower() not in picture.SUFFIXES:
         raise usage_error(f"expected a .png or .svg file to draw into, got {path.name}")
     write_whole(path, drawn(body, path.suffix))
 
 
 def drawn(body: dict[str, Any], suffix: str) -> bytes:
     """The picture of the body of a latency report, as SVG or PNG."""
-    chart = spec(body)
-    try:
-        import vl_convert
-    except ImportError:
-        raise missing_extra("vl-convert-python", "plot", "drawing") from None
-    if suffix.lower() == ".svg":
-        picture: str = vl_convert.vegalite_to_svg(chart, vl_version=_VEGALITE)
-        return picture.encode()
-    return bytes(vl_convert.vegalite_to_png(chart, vl_version=_VEGALITE, scale=_SCALE))
+    return picture.drawn(spec(body), suffix)
 
 
 def spec(body: dict[str, Any]) -> dict[str, Any]:
@@ -98,13 +87,13 @@ def spec(body: dict[str, Any]) -> dict[str, Any]:
     gates = _gates(body)
     slowest = max(point["slow"] for point in points)
     beyond = gates.pop("slow") if gates.get("slow", 0) > _FAR * slowest else None
-    frame = _frame(points, gates)
+    frame = _frame([*points, *_beside(points)], gates)
     loads = list(dict.fromkeys(point["load"] for point in points))
     colour = {
         "field": "load",
         "type": "nominal",
         "sort": loads,
-        "scale": {"domain": loads, "range": [_COLOURS[nth % len(_COLOURS)] for nth in range(len(loads))]},
+        "scale": {"domain": loads, "range": [picture.COLOURS[nth % len(picture.COLOURS)] for nth in range(len(loads))]},
         "legend": None
         if loads == [NO_LOAD]
         else {"title": "requests/s", "symbolType": "circle", "orient": "none", "legendX": WIDTH + 22, "legendY": 0},
@@ -115,6 +104,7 @@ def spec(body: dict[str, Any]) -> dict[str, Any]:
     }
     layers = [
         *_lines(gates, frame, axes),
+        *_whiskers(points, axes, colour),
         _frontier(points, axes, colour),
         *_marks(points, axes, colour),
         _labels(points, frame, axes, gates),
@@ -139,7 +129,7 @@ def _told(body: dict[str, Any], points: Sequence[dict[str, Any]], beyond: float 
     own = next((one for one in points if one["config"] == judged["configuration"]), None)
     name = judged["configuration"] if own is None else own["full"]
     load = "" if judged["load_rps"] is None else f" at {judged['load_rps']:g} requests/s"
-    drawn = "filled: holds every gate; hollow: does not; ring: judged"
+    drawn = "filled: holds every gate; hollow: does not; ring: judged; whisker: to P99; small diamond: CHR"
     far = [] if beyond is None else [f"the gate P95 ≤ {beyond:,g} ms lies far to the right"]
     return [f"judged: {visible(clip(name, 60))}{load}, {judged['why']}", f"stepped line: the frontier; {drawn}", *far]
 
@@ -149,7 +139,7 @@ def _points(body: dict[str, Any]) -> list[dict[str, Any]]:
     judged = body["judged"]
     found: list[dict[str, Any]] = []
     for one in body["configurations"]:
-        slow, right = (one["metrics"][name]["value"] for name in ("latency.p95", "answers.precision"))
+        slow, right, tail, cited = (one["metrics"][name]["value"] for name in DRAWN)
         if slow is not None and right is not None:
             found.append(
                 {
@@ -158,6 +148,8 @@ def _points(body: dict[str, Any]) -> list[dict[str, Any]]:
                     "load": NO_LOAD if one["load_rps"] is None else f"{one['load_rps']:g}",
                     "slow": slow,
                     "right": right,
+                    "tail": tail,
+                    "cited": cited,
                     "frontier": one["frontier"],
                     "holds": one["meets_gates"],
                     "judged": (one["config_id"], one["load_rps"]) == (judged["configuration"], judged["load_rps"]),
@@ -225,7 +217,7 @@ def _lines(gates: dict[str, float], frame: Frame, axes: dict[str, Any]) -> list[
     """The gates, each with its name at the edge."""
     layers: list[dict[str, Any]] = []
     line = {"type": "rule", "color": "#888888", "strokeDash": [6, 4]}
-    text = {"type": "text", "color": "#666666", "fontSize": 11, "font": _FONT}
+    text = {"type": "text", "color": "#666666", "fontSize": 11, "font": picture.FONT}
     if "slow" in gates:
         place = {"slow": gates["slow"], "right": frame.right[0], "text": f"gate: P95 ≤ {gates['slow']:,g} ms"}
         layers.append({"data": {"values": [place]}, "mark": line, "encoding": {"x": axes["x"]}})
@@ -258,6 +250,34 @@ def _frontier(points: Sequence[dict[str, Any]], axes: dict[str, Any], colour: di
     return {"data": {"values": best}, "mark": mark, "encoding": axes | order | {"color": colour}}
 
 
+def _beside(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Where P99 and CHR of the points stand; a CHR that is the precision has no mark of its own."""
+    tails = [one | {"slow": one["tail"]} for one in points if one["tail"] is not None]
+    cited = [one | {"right": one["cited"]} for one in points if one["cited"] not in (None, one["right"])]
+    return [*tails, *cited]
+
+
+def _whiskers(points: Sequence[dict[str, Any]], axes: dict[str, Any], colour: dict[str, Any]) -> list[dict[str, Any]]:
+    """From P95 to P99 a thin line, and from the precision to the CHR a dotted one with a small diamond."""
+    thin = {"type": "rule", "strokeWidth": 1, "opacity": 0.7}
+    tails = [one for one in points if one["tail"] is not None]
+    cited = [one for one in points if one["cited"] not in (None, one["right"])]
+    layers: list[dict[str, Any]] = []
+    if tails:
+        end = axes | {"x2": {"field": "tail"}, "color": colour}
+        layers.append({"data": {"values": tails}, "mark": thin, "encoding": end})
+        tick = {"type": "tick", "orient": "vertical", "size": 9, "thickness": 1}
+        ends = {"values": [one | {"slow": one["tail"]} for one in tails]}
+        layers.append({"data": ends, "mark": tick, "encoding": axes | {"color": colour}})
+    if cited:
+        end = axes | {"y2": {"field": "cited"}, "color": colour}
+        layers.append({"data": {"values": cited}, "mark": thin | {"strokeDash": [2, 3]}, "encoding": end})
+        mark = {"type": "point", "shape": "diamond", "size": 36, "fill": "white", "strokeWidth": 1.5}
+        ends = {"values": [one | {"right": one["cited"]} for one in cited]}
+        layers.append({"data": ends, "mark": mark, "encoding": axes | {"color": colour}})
+    return layers
+
+
 def _marks(points: Sequence[dict[str, Any]], axes: dict[str, Any], colour: dict[str, Any]) -> list[dict[str, Any]]:
     """Filled where every gate holds, hollow where one does not, with a ring around what is judged."""
     kinds = (
@@ -280,6 +300,7 @@ def _labels(
 ) -> dict[str, Any]:
     """The names of the points, each where it covers nothing else."""
     dots = [_around(*frame.at(one["slow"], one["right"]), 9 if one["judged"] else 6) for one in points]
+    dots += [_around(*frame.at(one["slow"], one["right"]), 5) for one in _beside(points)]
     taken = dots + _gate_boxes(frame, gates)
     lines = _steps(points, frame)
     values = []
@@ -290,7 +311,14 @@ def _labels(
             taken.append(box)
             slow, right = frame.back(box.left, (box.top + box.bottom) / 2)
             values.append({"slow": slow, "right": right, "text": one["name"]})
-    mark = {"type": "text", "align": "left", "baseline": "middle", "fontSize": 11, "font": _FONT, "color": "#222222"}
+    mark = {
+        "type": "text",
+        "align": "left",
+        "baseline": "middle",
+        "fontSize": 11,
+        "font": picture.FONT,
+        "color": "#222222",
+    }
     return {"data": {"values": values}, "mark": mark, "encoding": axes | {"text": {"field": "text"}}}
 
 
@@ -328,7 +356,14 @@ def _key(points: Sequence[dict[str, Any]], top: float) -> list[dict[str, Any]]:
     names = {one["name"]: one["full"] for one in points if one["name"] != one["full"]}
     lines = [f"{letter}  {full}" for letter, full in names.items()]
     lines = [*lines[:MOST_KEYS], *([f"… {len(lines) - MOST_KEYS} more"] if len(lines) > MOST_KEYS else [])]
-    text = {"type": "text", "align": "left", "baseline": "top", "fontSize": 12, "font": _FONT, "color": "#222222"}
+    text = {
+        "type": "text",
+        "align": "left",
+        "baseline": "top",
+        "fontSize": 12,
+        "font": picture.FONT,
+        "color": "#222222",
+    }
     layers = []
     for nth, line in enumerate(["configuration", *lines] if lines else []):
         mark = text | {"text": line, "x": WIDTH + 22, "y": top + 19 * nth, "fontWeight": "normal" if nth else "bold"}

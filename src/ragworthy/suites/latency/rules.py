@@ -3,24 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ragworthy.gates import DROP, MAX, WORSE, Gate
-from ragworthy.suites.answers.rules import DEFAULT_GATES
+from ragworthy.gates import MAX, Gate
+from ragworthy.policy.packs import gates_of
+from ragworthy.suites.answers.rules import giving_way
 from ragworthy.suites.latency import Latency
 
 BATCH_WHY = "what batch use allows"
-LATENCY_GATES = (
-    Gate("latency.p95", MAX, "2000"),
-    *(gate._replace(suite="latency") for gate in DEFAULT_GATES),
-)
+*_SHIP, _P95 = giving_way(gates_of("latency"))
+LATENCY_GATES = (_P95, *_SHIP)
 """What a configuration must hold at every load it was asked at."""
-LATENCY_GUARD = (
-    Gate("latency.p95", WORSE, "0.15"),
-    Gate("answers.precision", DROP, "0.02", suite="latency", usual=True),
-)
+LATENCY_GUARD = giving_way(gates_of("latency-guard"))
 """And what it must not lose against the last release."""
 ALWAYS = (Gate("latency.errors", MAX, "0.01", why="what fails fast is not fast"),)
 """What holds whatever else is asked for."""
-REGRESSION = (*LATENCY_GUARD, Gate("cost.per_correct", WORSE, "0.30", optional=True))
+REGRESSION = giving_way(gates_of("regression", "latency"))
 """What a change must not lose against the last accepted run."""
 
 

@@ -13,7 +13,8 @@ from ragworthy.report.part import Column, Table
 from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import plural
 from ragworthy.rows import MOST, Rows
-from ragworthy.suites.answers.missing import for_text
+from ragworthy.suites.answers.missing import fitting
+from ragworthy.suites.answers.rules import SCU_GATE
 from ragworthy.suites.answers.wording import Shown, expected_text
 from ragworthy.suites.clusters import Topic, clusters_of, topic_of
 from ragworthy.suites.crowds import Home, home_of
@@ -42,6 +43,9 @@ from ragworthy.suites.latency.measure import (
 from ragworthy.suites.latency.read import read_runs
 from ragworthy.suites.latency.rules import ALWAYS
 from ragworthy.suites.latency.sweep import Runs, sweep, together, word_of
+from ragworthy.suites.latency.variants import variants_key, variants_table
+from ragworthy.suites.locked import METRICS as SCU_METRICS
+from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
@@ -66,7 +70,8 @@ class Latency(Suite):
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Every run in its cell, every cell with its values, and the configuration that is judged by them."""
-        job = job_of(opened, request, self.depths(request) or (DEFAULT_K,), self.slice_fields(request))
+        locks = locks_of(request)
+        job = job_of(opened, request, locks, self.depths(request) or (DEFAULT_K,), self.slice_fields(request))
         runs = read_runs(opened["trace"], request.damage)
         judged = any(
             gate.metric.startswith("answers.") and not (gate.optional or gate.kept) for gate in self.gates(request)
@@ -77,7 +82,7 @@ class Latency(Suite):
             stop_if_bare(opened["trace"], "Run", ("answer_json",), "RW-T14", likely=True)
         found = sweep(job, runs.timed)
         found.check(opened["trace"], runs.timed)
-        asked = for_text(self.gates(request)) if job.by_text else self.gates(request)
+        asked = fitting(self.gates(request), job.known)
         own = swept(request, asked, names_of(request), job, found)
         counts = counts_of(job, runs, own)
         if progress is not None:
@@ -90,7 +95,8 @@ class Latency(Suite):
                 "profile": request.settings.profile,
                 "refusals": list(request.settings.refusals),
                 "short_substr": request.settings.short_substr,
-                "scu": request.settings.scu,
+                "scu": locks.scu,
+                **locks.settings,
                 "slices": list(request.settings.slices),
                 "allow_gold_errors": request.allow_gold_errors,
             },
@@ -175,7 +181,11 @@ class Latency(Suite):
         rows = rows_of(
             [
                 one.case._replace(
-                    qid=one.key, label=one.label, slices=one.slices, cause=one.case.cause if one.highest else None
+                    qid=one.key,
+                    label=one.label,
+                    slices=one.slices,
+                    good=one.good,
+                    cause=one.case.cause if one.highest else None,
                 )
                 for one in given
             ],
@@ -205,20 +215,24 @@ class Latency(Suite):
     # judge
 
     def gates(self, request: Request) -> tuple[g.Gate, ...]:
-        """The gates asked for, and always one on errors: a pipeline that fails at once must not win by its speed."""
+        """The gates asked for, and always one on errors: a pipeline that fails at once must not win by its speed. Where
+        constraints are checked, no answer may break one, unless a gate says something else of them.
+        """
         there = {(gate.metric, gate.op) for gate in request.gates if gate.slice is None}
         missing = [gate for gate in self.always if (gate.metric, gate.op) not in there]
+        if request.settings.scu and not any(gate.metric in SCU_METRICS for gate in request.gates):
+            missing.append(SCU_GATE._replace(suite=self.name))
         if request.gates and all(gate.evidence == "interval" for gate in request.gates):
             missing = [gate._replace(evidence="interval") for gate in missing]
         return (*request.gates, *missing)
 
     def bind(self, request: Request, evidence: Evidence, summary: Summary, baseline: g.Baseline | None) -> Bound:
-        """Every gate at every load of the judged configuration; with a baseline, those against it too."""
+        """Every gate at every load of the judged configuration; with a baseline the guard too, as a default gate."""
         names = [load_name(one.cell.load) for one in evidence.own.judged]
         before = loads.baseline_at(baseline, names)
         asked = self.gates(request)
-        asked = guarded(asked) if before is not None else asked
-        gates = loads.gates_at(for_text(asked) if evidence.own.by_text else asked, names, before)
+        asked = guarded(asked) if before is not None and request.defaults else asked
+        gates = loads.gates_at(fitting(asked, evidence.own.known), names, before)
         return Bound(gates, before, loads.waivers_at(request.waivers, gates))
 
     def judges_one(self, name: MetricName) -> bool:
@@ -313,6 +327,7 @@ class Latency(Suite):
             "frontier": "strict" if is_strict(settings) else "usual",
             "batch_p95": settings.batch_p95,
         }
+        variants = variants_key(own.at.runs, found.summary.names)
         return Extra(
             body={
                 "frozen": {"selection": selection},
@@ -323,6 +338,7 @@ class Latency(Suite):
                 },
                 "labels": {"configurations": list(map(configuration_key, own.measured))},
                 "offenders": {"slowest": slowest_key(own.at.runs.samples), "cost": cost_key(own.prices)},
+                "slices": {} if variants is None else {"variants": variants},
             },
             warnings=advice.warnings(found),
             steps=advice.steps(found),
@@ -343,8 +359,9 @@ class Latency(Suite):
         return advice.lines(body)
 
     def tables(self, body: dict[str, Any]) -> list[Table]:
-        """Every configuration under every load."""
-        return [advice.table(body)]
+        """Every configuration under every load, and every seed and wording of the judged one."""
+        variants = body.get("variants")
+        return [advice.table(body), *([variants_table(variants)] if variants else [])]
 
 
 SUITE = Latency()

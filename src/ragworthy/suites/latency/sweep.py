@@ -19,7 +19,8 @@ from ragworthy.metrics.latency import Sample, Timed, length_of, load_name, stage
 from ragworthy.metrics.registry import Metric, MetricName, all_metrics, suite_of
 from ragworthy.records import Gold, Trace
 from ragworthy.suites.answers.bound import Bindings
-from ragworthy.suites.answers.missing import NO_EVIDENCE, without_evidence
+from ragworthy.suites.answers.missing import NO_TEXT, SUPPORT, textless, without_evidence
+from ragworthy.suites.latency.distances import NO_DISTANCES, Distances
 from ragworthy.suites.reading import stranger
 from ragworthy.suites.slices import Slice
 
@@ -60,11 +61,12 @@ class Job(NamedTuple):
     records: Mapping[str, int] = {}
     """How many chunks and prices there are, where they were given."""
     bound: Bindings | None = None
+    distances: Distances = NO_DISTANCES
 
     @property
-    def by_text(self) -> bool:
-        """Whether no question has evidence, so that nothing can be said about citations."""
-        return without_evidence(f.unpack(one.flags, ()) for one in self.questions) == NO_EVIDENCE
+    def known(self) -> list[f.Facts]:
+        """What the gold set alone says of each question: whether it has evidence."""
+        return [f.unpack(one.flags, ()) for one in self.questions]
 
 
 class Group(NamedTuple):
@@ -142,6 +144,8 @@ def sweep(job: Job, runs: Iterable[Timed]) -> Sweep:
             strangers.append(timed)
     answered = _answered(by_cell)
     flags_of = f.trace_flags(job.rules)
+    asked = {question.qid: question.gold.question or "" for question in job.questions}
+    far = job.distances.of((one for members in by_cell.values() for one in members if not one.run.warmup), asked)
     nested: list[Timed] = []
     groups: dict[Cell, Group] = {}
     for cell in sorted(by_cell, key=_order):
@@ -155,7 +159,8 @@ def sweep(job: Job, runs: Iterable[Timed]) -> Sweep:
                 nested.append(timed)
             facts = _facts(job, question.gold, timed, flags) if cell.config in answered else None
             spend = spend_of(timed.run.usage, job.prices, timed.model, errored=timed.run.error is not None)
-            samples.append(Sample(timed, place[question.qid], facts, spend, _tokens(job, question, timed)))
+            tokens = _tokens(job, question, timed)
+            samples.append(Sample(timed, place[question.qid], facts, spend, tokens, far[timed.line]))
         if samples:
             groups[cell] = Group(cell, samples, len(by_cell[cell]) - len(samples))
     return Sweep(groups, strangers, nested)
@@ -225,36 +230,6 @@ def length_slice(gold: Gold, sample: Sample) -> str:
     return f"length={length_of(len(text.split())) if text else 'unknown'}"
 
 
-# questions that met some configurations more often than others
-
-
-class Uneven(NamedTuple):
-    """A question that did not meet every configuration and load equally often."""
-
-    question: int
-    most: Cell
-    often: int
-    least: Cell
-    seldom: int
-
-
-def uneven(groups: Mapping[Cell, Group]) -> list[Uneven]:
-    """Questions that did not meet every configuration and load equally often: with the most and the least."""
-    loads = dict.fromkeys(sorted((load for _, load in groups), key=load_order))
-    cells = [Cell(config, load) for config in dict.fromkeys(config for config, _ in groups) for load in loads]
-    counts = {
-        cell: Counter(one.question for one in groups[cell].samples) if cell in groups else Counter[int]()
-        for cell in cells
-    }
-    found = []
-    for nth in sorted({nth for one in counts.values() for nth in one}):
-        most = max(cells, key=lambda cell: counts[cell][nth])
-        least = min(cells, key=lambda cell: counts[cell][nth])
-        if counts[most][nth] != counts[least][nth]:
-            found.append(Uneven(nth, most, counts[most][nth], least, counts[least][nth]))
-    return found
-
-
 # values
 
 
@@ -285,6 +260,8 @@ class Runs(NamedTuple):
         reason = self._unknown(metric, [word for _, word in words])
         if metric.id in OF_PIECES and by_reference_only(one.facts for one in self.samples if one.facts is not None):
             reason = NO_PIECES
+        if metric.id == SUPPORT and textless(one.facts for one in self.samples if one.facts is not None):
+            reason = NO_TEXT
         if reason is not None:
             return self._without(metric, reason)
         if metric.kind == "share":

@@ -39,6 +39,17 @@ class Retrieval(NamedTuple):
             choices=("auto", "calibrated", "raw", "recorded"),
         ),
     ] = "auto"
+    delta_s_model: Annotated[
+        str | None,
+        Key(
+            '"wordllama", "ngram", "minilm" or "openai:MODEL@URL": the model of distances that are not recorded; '
+            "default: the lock's, else wordllama. 'gold freeze' calibrates it in the place of choosing one",
+            flag="--delta-s-model",
+            help="the model of distances (default: the lock's, else wordllama)",
+            metavar="MODEL",
+            told=False,
+        ),
+    ] = None
     anchor_scope: Annotated[
         str,
         Key(
@@ -89,6 +100,8 @@ DECLARED = Declared(
     name="retrieval",
     summary="ranks, coverage, citations by byte, ΔS, λ",
     package="ragworthy.suites.retrieval",
+    program="score_run",
+    page="seed001_retrieval_evaluation.md, Minimal evaluator pseudocode",
     inputs=(
         Input(
             "gold",
@@ -155,6 +168,7 @@ DECLARED = Declared(
         "--live-corpus",
         "--redirects",
         "--delta-s",
+        "--delta-s-model",
         "--anchor-scope",
     ),
 )

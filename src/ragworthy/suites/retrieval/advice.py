@@ -4,18 +4,20 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ragworthy.metrics.facts.convergence import SPLIT, Arm, Asked
+from ragworthy.metrics.facts.convergence import SPLIT, Arm, Asked, declared
 from ragworthy.metrics.facts.distance import ACCEPT, BLOCK
 from ragworthy.metrics.facts.runs import Facts
-from ragworthy.names import RELEASE
-from ragworthy.report.part import Note, again_note, noted, orphan_note, unchecked_note
+from ragworthy.report.part import Note, again_note, noted, orphan_note, size_note, unchecked_note
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
+from ragworthy.suites.retrieval import contract
 from ragworthy.suites.retrieval.arms import LOST, Arms, foreign, unbound, why_moot
+from ragworthy.suites.retrieval.cases import DEPTH, incomplete
 from ragworthy.suites.retrieval.compared import listed
 from ragworthy.suites.retrieval.cuts import cut_otherwise
-from ragworthy.suites.retrieval.distances import RAW
-from ragworthy.suites.retrieval.read import DEPTH, incomplete
+from ragworthy.suites.retrieval.distances import RAW, out_of_reach
+from ragworthy.suites.retrieval.probes import probes_are_raw, undistanced, why_unprobed
+from ragworthy.text import clip
 
 LOW_TYPE = Fraction(1, 10)
 """A type of block whose recall is this much below the whole is treated worse than the rest."""
@@ -23,6 +25,10 @@ TYPED = ("code", "figure", "table")
 """Types of blocks that are held against prose."""
 SHARE = Fraction(1, 20)
 """A symptom that fewer of the questions show is not worth naming."""
+
+
+STABLE = 0.6
+"""Kendall's τ below which two orders of the same results are not taken for one."""
 
 
 class Symptom(NamedTuple):
@@ -60,7 +66,7 @@ _KNOWN = {
 }
 
 _SHOWN_BY: Mapping[str, Callable[[Asked], bool]] = {
-    "order_flips": lambda one: one.marked == SPLIT and _flips(one),
+    "order_flips": lambda one: (one.marked == SPLIT and _flips(one)) or _reordered(one),
     "boundary_leaks": lambda one: any(0 < run.anchor <= DEPTH and not _hit(run) for run in one.question.facts),
     "offsets_off": lambda one: any(
         run.accurate is False and run.cited[0] in one.wanted.ids for run in one.question.facts
@@ -113,6 +119,11 @@ def _flips(one: Asked) -> bool:
     return any(len(seen) > 1 for seen in keys.values())
 
 
+def _reordered(one: Asked) -> bool:
+    """Whether the same wording gets its first results in another order under another seed, whatever is cited."""
+    return min(one.question.taus(seeds=True), default=1.0) < STABLE
+
+
 def _flat(found: Found) -> int:
     """How many questions are far from what they cite, when hardly any is near."""
     words: list[Any] = [word for word in found.summary.words["retrieval.delta_s_mean"] if word is not None]
@@ -150,11 +161,19 @@ def warnings(found: Found) -> list[dict[str, Any]]:
         *_of_gold(arm, found.own.sides.shadow.whole),
         *_of_corpus(found.own),
         *_of_traces(arm),
+        *contract.notes(arm),
         *found.own.fit.notes,
         *_of_distances(found),
-        _of_size(arm),
+        size_note(len(arm.asked), "question", "retrieval", regression=found.request.regression),
     ]
-    return noted([*notes, _of_cuts(found.own), *said])
+    return noted([*notes, _of_cuts(found.own), _of_indexes(found), *said])
+
+
+def _of_indexes(found: Found) -> Note:
+    """Two files that do not say that they are of two indexes."""
+    live = found.summary.own
+    told = live.not_two if live is not None and not (live.arm.hashes and found.own.arm.hashes) else None
+    return Note("RW-W180", int(told is not None), told or "")
 
 
 def _of_cuts(arms: Arms) -> Note:
@@ -194,38 +213,53 @@ def _of_traces(arm: Arm) -> list[Note]:
     by_rank, otherwise, replaced, orphans = arm.cited_by_rank, arm.declared_otherwise, arm.replaced, arm.orphans
     short = incomplete(arm) if arm.answers else 0
     short = 0 if short == sum(one.question.asked for one in arm.asked) else short  # then it is said of the metrics
+    belied = arm.steady.belied
+    by_id = sum(facts.by_id for one in arm.asked for facts in one.question.facts)
+    states = [run.state for one in arm.asked for run in one.runs.values() if run.state is not None]
+    odd = [state for state in states if declared(state) is None]
     types, unknown = (", ".join(some[:3]) for some in (arm.type_mismatches, arm.unknown_ids))
     return [
         Note("RW-W27", by_rank, f"{plural(by_rank, 'run cites', 'runs cite')} the first result: no answer was written"),
         Note("RW-W28", otherwise,
              f"{plural(otherwise, 'question declares', 'questions declare')} another λ than computed"),
+        Note("RW-W184", len(odd), f"{plural(len(odd), 'run declares', 'runs declare')} a λ that is none of the four "
+             f"marks, e.g. {', '.join(repr(clip(state, 40)) for state in odd[:1])}"),
         Note("RW-W29", len(arm.type_mismatches), f"the traces and the corpus give different types, e.g. to {types}"),
         Note("RW-W31", len(arm.unknown_ids), f"the traces name blocks that the corpus does not have, e.g. {unknown}"),
+        Note("RW-W181", by_id, f"{plural(by_id, 'citation is', 'citations are')} accurate by the id of a relevant "
+             "block alone: there are no bytes to compare"),
         Note("RW-W30", short, f"{plural(short, 'question lacks', 'questions lack')} three wordings under two seeds"),
         Note("RW-W06", replaced, f"{plural(replaced, 'trace was', 'traces were')} replaced by a later one"),
         orphan_note(orphans, arm.orphan_ids[:3], listed=False),
+        Note("RW-W05", len(arm.bare), f"{plural(len(arm.bare), 'question has', 'questions have')} a trace without topk "
+             f"and retrieved_ids, which counts as nothing returned, e.g. {', '.join(arm.bare[:1])}", arm.bare),
+        Note("RW-W124", belied, f"{plural(belied, 'question comes', 'questions come')} out differently under another "
+             "seed, though the traces say that no seed goes into their results (deterministic)"),
         Note("RW-W24", arm.errored, f"{plural(arm.errored, 'trace')} with an error instead of an answer"),
     ]  # fmt: skip
 
 
 def _of_distances(found: Found) -> list[Note]:
     arms: Arms = found.own
+    bare = undistanced(arms.arm) if why_unprobed(arms.arm, arms.source) is None else 0
+    without = Note("RW-W125", bare, f"{plural(bare, 'result has', 'results have')} no distance, and others have one: "
+                   "the distances of results are of the others")  # fmt: skip
+    on_a_model = probes_are_raw(arms.arm, arms.source) or (bool(arms.shadow.raw) and not arms.source.scaled)
+    high = out_of_reach(found.request, arms.source)
+    reach = Note("RW-W160", len(high), "; ".join(high))
+    raw = Note("RW-W39", int(on_a_model), RAW)
     if not arms.shadow.raw:
-        return []
+        return [raw, without, reach]
     lacking = sum(
         word is None and one.wanted.answerable and any(facts.answered for facts in one.question.facts)
         for one, word in zip(arms.arm.asked, found.summary.words["retrieval.delta_s_mean"], strict=True)
     )
     return [
         Note("RW-W40", lacking, f"{plural(lacking, 'answered question has', 'answered questions have')} no distance"),
-        Note("RW-W39", 0 if arms.source.scaled else 1, RAW),
+        raw,
+        without,
+        reach,
     ]
-
-
-def _of_size(arm: Arm) -> Note:
-    questions = len(arm.asked)
-    small = questions if questions < RELEASE else 0
-    return Note("RW-W15", small, f"{plural(questions, 'question')}: a release needs at least {RELEASE}")
 
 
 def lost(found: Found) -> str:
@@ -248,6 +282,11 @@ def lines(body: dict[str, Any]) -> list[str]:
     marks = body["lambda"]
     if marks["questions"]:
         told.append("λ: " + ", ".join(f"{mark} {count:,}" for mark, count in marks["marks"].items()))
+    if marks["one_seed"]:
+        one = marks["one_seed"]
+        told.append(f"λ: one seed is enough for {plural(one['questions'], 'question')}: {one['why']}")
+    if body.get("contract"):
+        told.append("traceability: " + ", ".join(f"{code} {count:,}" for code, count in body["contract"].items()))
     told += _distances(body["delta_s"])
     if body["bad_qids"]:
         told.append(f"not justified by what is cited: {listed(body['bad_qids'])}")

@@ -1,6 +1,6 @@
 """The files of the retrieval suite, read into arms, and whether they belong together."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,15 +21,15 @@ from ragworthy.suites.reading import Flaws, reader
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Request
 from ragworthy.suites.retrieval import distances
+from ragworthy.suites.retrieval.beside import Renamed, beside_live
 from ragworthy.suites.retrieval.cuts import cannot_compare, cut_otherwise
 from ragworthy.suites.retrieval.fit import Fit, fit_of
+from ragworthy.suites.retrieval.probes import with_probes
 from ragworthy.suites.retrieval.read import Job, read_arm, read_gold
 from ragworthy.text import fold, trim_fold
 
 LOST = "RW-G13"
 """Gold ids that the index does not have."""
-Renamed = Callable[[str], str]
-"""An id as the newest version has it."""
 
 
 class Side(NamedTuple):
@@ -87,6 +87,8 @@ class Arms(NamedTuple):
     live: distances.Filled | None
     fit: Fit
     """Whether the traces belong to the gold set."""
+    same_file: bool = False
+    """Whether the traces of both indexes are the same, byte by byte."""
 
     @property
     def arm(self) -> Arm:
@@ -178,15 +180,25 @@ def read_arms(opened: Opened, request: Request, sides: Sides, fields: tuple[str,
             from ragworthy.load.bare import stop_if_bare
 
             stop_if_bare(opened[role], "RetrievalTrace", ("topk", "retrieved_ids"), "RW-T15")
-    source = distances.choose(request.settings.delta_s, arm, sides.shadow.corpus, opened.lock)
+    wish = distances.Wish(request.settings.delta_s, request.settings.delta_s_model)
+    source = distances.choose(wish, arm, distances.Known(_corpora(sides), opened.lock, opened.lock_path))
     distances.check_reachable(request, source)
-    filled = distances.fill(arm, source, sides.shadow.corpus)
-    return Arms(
-        sides=sides,
-        shadow=filled,
-        live=distances.fill(live, filled.source, sides.live.corpus) if live is not None else None,
-        fit=fit_of(arm, known_corpus=sides.shadow.corpus is not None),
-    )
+    filled = _probed(distances.fill(arm, source, sides.shadow.corpus))
+    fit = fit_of(arm, known_corpus=sides.shadow.corpus is not None)
+    if live is None:
+        return Arms(sides, filled, None, fit)
+    older = _probed(distances.fill(live, filled.source, sides.live.corpus))
+    arms = Arms(sides, filled, older, fit, opened["live"].sha256() == opened["trace"].sha256())
+    return arms._replace(shadow=filled._replace(arm=beside_live(filled.arm, older.arm, arms.renamed)))
+
+
+def _probed(filled: distances.Filled) -> distances.Filled:
+    return filled._replace(arm=with_probes(filled.arm, filled.source))
+
+
+def _corpora(sides: Sides) -> list[Corpus]:
+    """The corpora that distances can be worked out with, that of the judged arm first."""
+    return list(sides.corpora.values()) if sides.shadow.corpus is not None else []
 
 
 def _has_results(arm: Arm) -> bool:
@@ -204,6 +216,7 @@ def _job(opened: Opened, request: Request, side: Side, fields: tuple[str, ...]) 
         known=own.places if own else None,
         index_hash=corpus.index_hash if corpus else None,
         limits=own.lengths if own else None,
+        canonical=own.canonical if own else None,
         allow_gold_errors=request.allow_gold_errors,
         damage=request.damage,
     )

@@ -45,6 +45,7 @@ def delta_rows(live: dict[str, Any]) -> list[tuple[str, ...]]:
 def live_lines(live: dict[str, Any]) -> list[str]:
     """The canary verdict, blocks gained and lost, and how much the results changed."""
     lines = [f"not comparable: {why}" for why in live["unlike"]]
+    lines += [f"as asked for, {why}" for why in live.get("allowed", ())]
     if live["gone"]:
         gone = plural(live["gone"], "result of live has", "results of live have")
         lines.append(f"{gone} no block here: its numbers are understated")
@@ -67,12 +68,13 @@ def _canary(canary: dict[str, Any]) -> list[str]:
         total, held = len(canary["checks"]), len(canary["checks"]) - len(failing)
         lacking = _named("not", failing, measured=True) + _named("not measured:", failing, measured=False)
         can = all(one["outcome"] != "not_measured" for one in failing)
-        hint = " (--canary judges by them)" if can else ""
+        hint = " (--pack canary judges by them; with index diff: --canary)" if can else ""
         return [f"stricter checks, not part of this verdict: {held} of {total} hold{lacking}{hint}"]
     if canary["eligible"]:
         return ["canary: eligible, every check holds"]
     why = ", ".join(f"{one['metric']} {one['outcome'].replace('_', ' ')}" for one in failing)
-    lines = [f"canary: not eligible: {why or 'the evidence is not valid'}"]
+    told = [one for one in (why, canary["not_two"] or "") if one]
+    lines = [f"canary: not eligible: {'; '.join(told) or 'the evidence is not valid'}"]
     if canary["failing_live"]:
         lines.append(f"the live index does not pass either: {', '.join(canary['failing_live'])}")
     return lines
@@ -91,7 +93,9 @@ def _short(metric: str) -> str:
 def lead(body: dict[str, Any]) -> list[str]:
     """What changes against the index in use: both values, and how many questions are better and worse."""
     live = body.get("live")
-    if not live or "moot" in live:
+    if not live:
+        return _without_live(body.get("canary"))
+    if "moot" in live:
         return []
     k = depth_of(body["settings"]["k"])
     told = []
@@ -107,6 +111,19 @@ def lead(body: dict[str, Any]) -> list[str]:
             f"{plural(one['up'], 'question')} better, {one['down']:,} worse, {one['same']:,} the same"
         )
     return told + _context(live.get("context"))
+
+
+def _without_live(canary: dict[str, Any] | None) -> list[str]:
+    """The canary where the index in use is not known: what holds, and what was not looked at."""
+    if not canary:
+        return []
+    seen = [one for one in canary["checks"] if one["metric"] not in canary["not_looked_at"]]
+    held = sum(one["outcome"] == "pass" for one in seen)
+    last = ", ".join(f"{_short(name)} against the index in use" for name in canary["not_looked_at"])
+    return [
+        f"canary: not eligible yet: {held} of {len(canary['checks'])} checks hold, and one was not looked at: {last} "
+        "(give its traces with --live)"
+    ]
 
 
 def _context(context: dict[str, Any] | None) -> list[str]:
@@ -134,7 +151,8 @@ def churn_lines(churn: dict[str, Any], what: str, most: int = 3) -> list[str]:
         return []
     lines = [
         f"{what}: {churn['identical']:,} of {plural(churn['queries'], 'query', 'queries')} identical, "
-        f"mean overlap {churn['jaccard_mean']:.3f} (Jaccard), {churn['rbo_mean']:.3f} (rank-biased)"
+        f"mean overlap {churn['jaccard_mean']:.3f} (Jaccard), {churn['rbo_mean']:.3f} (rank-biased), "
+        f"mean ρ {churn['rho_mean']:.3f} (Spearman)"
     ]
     for one in churn["most_changed"][:most]:
         wording = f" {clip(one['query'], 80)!r}" if one["query"] else ""

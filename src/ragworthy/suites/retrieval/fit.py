@@ -9,9 +9,8 @@ from ragworthy.metrics.facts.wanted import NO_WORDING, Wanted, asks_otherwise
 from ragworthy.report.part import Note
 from ragworthy.report.show import plural
 from ragworthy.suites.id_forms import Unseen, unseen
-from ragworthy.text import clip
-
-_SHOWN = 60
+from ragworthy.suites.unfitting import asked_as, unfitting
+from ragworthy.text import squeeze
 
 
 class Fit(NamedTuple):
@@ -24,6 +23,10 @@ class Fit(NamedTuple):
     strays: list[tuple[str, str]]
     """Wordings that the gold set does not have, of questions that were asked in known ones too."""
     unseen: Unseen | None
+    twice: list[str]
+    """Questions with wordings that were asked twice under several numbers."""
+    beyond: list[str]
+    """Questions with runs that say only the number of a wording, and one that the gold set does not have."""
 
     @property
     def elsewhere(self) -> bool:
@@ -33,36 +36,27 @@ class Fit(NamedTuple):
     @property
     def invalid(self) -> tuple[str, ...]:
         """Why the traces cannot speak for this gold set."""
-        reasons = []
-        if self.elsewhere:
-            reasons.append(
-                f"the traces answer other questions than the gold set asks: {len(self.others):,} of "
-                f"{self.compared:,} that can be compared, e.g. {_shown(self.others[0])}"
-            )
-        if self.unseen is not None and self.unseen.all:
-            reasons.append(f"the traces do not know the gold ids: {self.unseen.told}")
-        return tuple(reasons)
+        return unfitting(self.others if self.elsewhere else (), self.compared, self.unseen)
 
     @property
     def notes(self) -> list[Note]:
         """What should be looked at."""
-        others, strays = self.others, self.strays
+        others, strays, twice, beyond = self.others, self.strays, self.twice, self.beyond
         asked = plural(len(others), "question was", "questions were")
         odd = plural(len(strays), "wording is", "wordings are")
         lost = self.unseen
         return [
             Note("RW-W79", len(others), f"{asked} asked with another text than the gold set has, e.g. "
-                 f"{_shown(others[0]) if others else ''}", [qid for qid, _ in others]),
+                 f"{asked_as(others[0]) if others else ''}", [qid for qid, _ in others]),
             Note("RW-W80", len(strays), f"{odd} in no gold question and scored as a run of its own, e.g. "
-                 f"{_shown(strays[0]) if strays else ''}", [qid for qid, _ in strays]),
+                 f"{asked_as(strays[0]) if strays else ''}", [qid for qid, _ in strays]),
             Note("RW-W82" if lost is not None and lost.alike is not None else "RW-W81",
                  len(lost.names) if lost is not None else 0, lost.told if lost is not None else ""),
+            Note("RW-W182", len(twice), f"{plural(len(twice), 'question has', 'questions have')} the same query under "
+                 f"several numbers of wordings, which counts as one wording, e.g. {', '.join(twice[:1])}", twice),
+            Note("RW-W183", len(beyond), f"{plural(len(beyond), 'question has', 'questions have')} runs of a wording "
+                 f"(paraphrase) that the gold set does not have, e.g. {', '.join(beyond[:1])}", beyond),
         ]  # fmt: skip
-
-
-def _shown(one: tuple[str, str]) -> str:
-    qid, text = one
-    return f'{qid}: "{clip(text, _SHOWN)}"'
 
 
 def fit_of(arm: Arm, *, known_corpus: bool) -> Fit:
@@ -78,7 +72,14 @@ def fit_of(arm: Arm, *, known_corpus: bool) -> Fit:
             others.append((one.wanted.qid, odd[0]))
         else:
             strays += [(one.wanted.qid, text) for text in odd]
-    return Fit(compared, others, strays, None if known_corpus else _unseen(arm))
+    twice = [one.wanted.qid for one in arm.asked if one.question.twice]
+    beyond = [one.wanted.qid for one in arm.asked if _is_beyond(one)]
+    return Fit(compared, others, strays, None if known_corpus else _unseen(arm), twice, beyond)
+
+
+def _is_beyond(one: Asked) -> bool:
+    count = len(one.wanted.wordings)
+    return bool(count) and any(not run.query and not 0 <= wording < count for (wording, _), run in one.runs.items())
 
 
 def _texts(one: Asked) -> list[str]:
@@ -99,6 +100,25 @@ def _unseen(arm: Arm) -> Unseen | None:
             if block:
                 names.append(name if block.isdisjoint(seen) else next(iter(sorted(block & seen))))
     return unseen(names, seen)
+
+
+def asked_twice(wanted: Wanted, runs: Mapping[RunKey, Reading]) -> frozenset[int]:
+    """Wordings whose recorded query is that of an earlier one, but for blanks.
+
+    Where the gold set itself says the same twice, its wordings count as they are: 'gold lint' names them.
+    """
+    texts: dict[int, set[str]] = {}
+    for (wording, _), run in sorted(runs.items()):
+        if run.query:
+            texts.setdefault(wording, set()).add(squeeze(run.query).strip())
+    seen: set[str] = set()
+    twice = set()
+    for wording, said in texts.items():
+        if not seen.isdisjoint(said):
+            twice.add(wording)
+        seen |= said
+    own = {nth: {squeeze(text).strip()} for nth, text in enumerate(wanted.wordings)}
+    return frozenset(wording for wording in twice if texts[wording] != own.get(wording))
 
 
 def numbered(wanted: Wanted, runs: Mapping[RunKey, Reading]) -> dict[RunKey, Reading]:

@@ -8,7 +8,7 @@ from ragworthy.metrics.runs_blamed import label
 from ragworthy.report.sheet import Answered, Expected, Viewed
 from ragworthy.suites.evidence import Case, Found
 from ragworthy.suites.looking import sheet_of
-from ragworthy.suites.retrieval.read import worst
+from ragworthy.suites.retrieval.cases import worst
 
 if TYPE_CHECKING:
     from ragworthy.suites.protocol import Suite

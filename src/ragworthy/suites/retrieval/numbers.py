@@ -3,7 +3,7 @@
 Metrics that these files cannot measure say why not, instead of having a number.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ragworthy import gates as g
@@ -11,8 +11,11 @@ from ragworthy.metrics.facts.convergence import Asked
 from ragworthy.metrics.fold import value_of
 from ragworthy.metrics.registry import Metric, MetricName
 from ragworthy.suites.evidence import Case, Summary
-from ragworthy.suites.retrieval.distances import Filled
-from ragworthy.suites.retrieval.read import incomplete
+from ragworthy.suites.retrieval.cases import incomplete
+from ragworthy.suites.retrieval.contract import lacking as lacking_contract
+from ragworthy.suites.retrieval.distances import FIRST_WITHIN, RAW, UNSTABLE, WITHIN, Filled
+from ragworthy.suites.retrieval.probes import far_unknown, probes_are_raw, why_unprobed
+from ragworthy.suites.retrieval.reranked import without_lists
 
 TYPES = ("prose", "code", "table", "figure")
 """Block types that are always reported."""
@@ -22,7 +25,9 @@ SECTIONED = ("retrieval.anchor_hit", "retrieval.anchor_distance", "retrieval.cov
 """Metrics that need the section of every block."""
 ANCHORED = ("retrieval.anchor_distance", "retrieval.token_coverage")
 """Metrics that need an anchor section, besides what says so itself."""
-BYTES = ("retrieval.citation_accuracy", "retrieval.citation_exact")
+CITING = ("retrieval.identical_citations", "retrieval.cite_first", "retrieval.traceable")
+"""Metrics that need answers, besides what they say that they need."""
+BYTES = ("retrieval.citation_accuracy", "retrieval.citation_exact", "retrieval.anchor_coverage")
 """Metrics that compare bytes."""
 
 Values = dict[tuple[str | None, str], g.Value]
@@ -38,10 +43,15 @@ def types_of(cases: Iterable[Case]) -> list[str]:
     return [*TYPES, *sorted(kinds - {*TYPES, ""})]
 
 
-def completed(summary: Summary, cases: Sequence[Case], filled: Filled, *, known_corpus: bool) -> Summary:
-    """The same numbers with blocks counted one by one, and without those that these files cannot measure."""
+def completed(
+    summary: Summary, cases: Sequence[Case], filled: Filled, *, known_corpus: bool, beside: str | None
+) -> Summary:
+    """The same numbers with blocks counted one by one, and without those that these files cannot measure.
+
+    `beside` says why there is no index in use to hold them against.
+    """
     values = {**summary.values, **_block_by_block(summary, cases)}
-    lacks = _lacks(filled, known_corpus=known_corpus)
+    lacks = _lacks(filled, beside, known_corpus=known_corpus)
     by_id = {name.id: name.metric for name in summary.names}
     for (group, metric), value in values.items():
         why = lacks.why(by_id[metric], group, value)
@@ -100,6 +110,8 @@ class _Lacks(NamedTuple):
 
     answers: bool
     distances: str | None
+    raw: frozenset[str]
+    """The metrics whose threshold means nothing, because their distances are on the scale of some model."""
     questions: int
     short: int
     """Questions that were not asked often enough to tell convergence."""
@@ -110,13 +122,19 @@ class _Lacks(NamedTuple):
     anchors: bool
     """Whether no question names an anchor section."""
     corpus: bool
+    others: Mapping[str, str]
+    """Why metrics that need something of their own cannot be measured, by what they need."""
 
     def why(self, metric: Metric, group: str | None, value: g.Value) -> str | None:
         """Why a metric cannot be measured; None where it can."""
-        if metric.needs in ("answers", "distances", "runs") and self.answers:
+        if (metric.needs in ("answers", "distances", "runs") or metric.id in CITING) and self.answers:
             return "the traces carry no answers (answer_citations)"
         if metric.needs == "distances" and self.distances:
             return self.distances
+        if metric.needs in self.others:
+            return self.others[metric.needs]
+        if metric.id in self.raw:
+            return RAW
         if metric.needs == "runs" and self.short:
             return f"{self.short} of {self.questions} questions were not asked in three wordings under two seeds"
         if metric.id in BYTES and self.blind:
@@ -130,16 +148,33 @@ class _Lacks(NamedTuple):
         return None
 
 
-def _lacks(filled: Filled, *, known_corpus: bool) -> _Lacks:
+def _lacks(filled: Filled, beside: str | None, *, known_corpus: bool) -> _Lacks:
     arm = filled.arm
     runs = [facts for one in arm.asked for facts in one.question.runs.values() if facts.answerable]
+    raw = not filled.source.scaled
+    on_a_model = {WITHIN: raw, UNSTABLE: raw, FIRST_WITHIN: probes_are_raw(arm, filled.source)}
     return _Lacks(
         answers=not arm.answers,
-        distances=filled.source.missing,
+        distances=filled.source.missing or far_unknown(arm),
+        raw=frozenset(name for name, on in on_a_model.items() if on),
         questions=len(arm.asked),
         short=incomplete(arm),
         blind=sum(facts.answered and facts.accurate is None for facts in runs),
         opaque=0 if known_corpus else sum(facts.anchored and facts.opaque for facts in runs),
         anchors=bool(runs) and not any(facts.anchored for facts in runs),
         corpus=not known_corpus,
+        others={need: why for need, why in _others(filled, beside).items() if why is not None},
     )
+
+
+def _others(filled: Filled, beside: str | None) -> dict[str, str | None]:
+    """Why there are no distances of results, no lists before reranking and nothing beside the index in use."""
+    arm = filled.arm
+    short, runs = without_lists(arm)
+    lacking = f"{short} of {runs} runs do not hold what was found before reranking (before_rerank)"
+    return {
+        "probes": why_unprobed(arm, filled.source),
+        "before": lacking if short else None,
+        "live": beside,
+        **lacking_contract(arm),
+    }

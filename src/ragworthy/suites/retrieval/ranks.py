@@ -33,6 +33,7 @@ from ragworthy.suites.protocol import WHOLE, Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import DECLARED, LIVE_RUN, TREC
 from ragworthy.suites.retrieval.rank_facts import BeyondRanksError, RankFacts, asked_of, facts_of, question_of, word_of
+from ragworthy.suites.retrieval.rules import reported
 from ragworthy.suites.retrieval.two_runs import Pair
 from ragworthy.trec.ranking import Floats, Ranked, Run, score
 from ragworthy.trec.read import read_qrels, read_run
@@ -149,6 +150,10 @@ class Ranks(Suite):
     def inputs(self, request: Request) -> tuple[Input, ...]:
         """Judgements and a run, or two."""
         return tuple(one for one in self.declared.inputs if one.key in (*TREC, LIVE_RUN))
+
+    def names(self, request: Request, evidence: Evidence) -> list[MetricName]:
+        """What takes more than ids and ranks is not there; most metrics that do are listed as not measured."""
+        return reported(super().names(request, evidence), request.gates, {})
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Judgements and results as columns, and a tally of the queries."""

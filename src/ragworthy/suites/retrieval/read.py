@@ -1,31 +1,33 @@
 """Gold and traces of the retrieval suite, joined: every question with all its runs is one case."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ragworthy.ids import stable
 from ragworthy.load.gold import wrong_id
-from ragworthy.metrics.facts.convergence import Arm, Asked, Question, RunKey, declared, mark, run_marks
+from ragworthy.metrics.facts.contract import carries, turned_round
+from ragworthy.metrics.facts.convergence import Arm, Asked, Question, RunKey, declared, run_marks
+from ragworthy.metrics.facts.distance import impossible
 from ragworthy.metrics.facts.judgements import ids_of, is_named
 from ragworthy.metrics.facts.runs import Facts, Reading, missing, read
 from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of, wording_of
-from ragworthy.metrics.runs_blamed import blame, found_in, label, steps_of
-from ragworthy.names import HARMLESS, SEVERITY
 from ragworthy.records import Citation, RetrievalGold, RetrievalTrace
-from ragworthy.suites.evidence import Case, Fate, Offender
 from ragworthy.suites.reading import NAMELESS, Flaws, Reader
-from ragworthy.suites.retrieval.fit import numbered
-from ragworthy.suites.slices import Slice, slicer
+from ragworthy.suites.retrieval.fit import asked_twice, numbered
+from ragworthy.suites.retrieval.reranked import with_better
+from ragworthy.suites.retrieval.steady import steadied
+from ragworthy.suites.retrieval.units import byte_range, in_bytes, ranged, strange_unit
+from ragworthy.suites.slices import slicer
+from ragworthy.text import clip
 
 ORPHANS_SHOWN = 3
 UNHELD = "RW-G23"
 """Evidence without an index that could hold it."""
+UNNAMED = ("", "")
+"""The model of distances that come without one, beside others that name theirs."""
 ALLOWED = ("RW-G10", "RW-G11")
 """Gold errors that may be passed over on request: a question without relevant blocks, negatives that are relevant."""
-DEPTH = 5
-"""How deep a relevant block may stand before its question is an offender, unless another k was asked for."""
-MOST_IDS = 10
 
 
 class Trouble(NamedTuple):
@@ -49,6 +51,8 @@ class Job(NamedTuple):
     """The index that the corpus is; traces of another are not held against its bytes."""
     limits: Mapping[str, int] | None = None
     """How many bytes each document of the corpus has."""
+    canonical: Callable[[str], bytes | None] | None = None
+    """The canonical text of a document, where the corpus has it."""
     allow_gold_errors: bool = False
     damage: Callable[[Wanted, RetrievalTrace], RetrievalTrace | None] | None = None
 
@@ -114,7 +118,13 @@ class Gathered:
         self.orphans: Counter[str] = Counter()
         self.types: set[str] = set()
         self.unknown: set[str] = set()
-        self.traces = self.replaced = 0
+        self.bare: dict[str, None] = {}
+        """Questions with a run that says nothing of results."""
+        self.seeded = False
+        """Whether a run may come out differently under another seed: it does not say otherwise."""
+        self.unnamed = False
+        """Whether a run has distances and does not name their model."""
+        self.traces = self.replaced = self.left_out = 0
 
     def add(self, later: "Gathered") -> None:
         """Add what later traces show: the last record of a run counts."""
@@ -124,11 +134,14 @@ class Gathered:
             known |= runs
         for name, place in later.hashes.items():
             self.hashes.setdefault(name, place)
-        for name in ("normalisers", "rerankers", "models", "types", "unknown"):
+        for name in ("normalisers", "rerankers", "models", "types", "unknown", "bare"):
             getattr(self, name).update(getattr(later, name))
         self.orphans += later.orphans
+        self.seeded |= later.seeded
+        self.unnamed |= later.unnamed
         self.traces += later.traces
         self.replaced += later.replaced
+        self.left_out += later.left_out
 
 
 def read_arm(job: Job, wanted: list[Wanted], role: str, traces: Reader, flaws: Flaws) -> Arm:
@@ -147,7 +160,7 @@ def read_arm(job: Job, wanted: list[Wanted], role: str, traces: Reader, flaws: F
         whole.add(part.found)
     for fault in decoder.faults:
         flaws.add(role, *fault)
-    return _arm(wanted, whole)
+    return with_better(_arm(wanted, whole), job.rules.ks)
 
 
 class Part(NamedTuple):
@@ -182,11 +195,18 @@ def _take(job: Job, by_id: Mapping[str, Wanted], notes: Gathered, given: Retriev
     trace = given if job.damage is None else job.damage(question, given)
     if trace is None:
         return
+    trace, left_out = in_bytes(trace, lambda name, span: _as_bytes(job, given, name, span))
+    notes.left_out += left_out
     for value, found in ((trace.normaliser_id, notes.normalisers), (trace.reranker_id, notes.rerankers)):
         if value is not None:
             found.add(value)
     if trace.delta_s_model is not None:
         notes.models.add((trace.delta_s_model.name, trace.delta_s_model.weights))
+    elif trace.distances is not None:
+        notes.unnamed = True
+    if trace.topk is None and trace.retrieved_ids is None and trace.error is None:
+        notes.bare[trace.name] = None
+    notes.seeded |= not (trace.deterministic and trace.cited_by == "rank")  # a model that answers is another matter
     runs = notes.runs.setdefault(trace.name, {})
     key = (_wording(question, trace), trace.seed or 0)
     notes.replaced += key in runs
@@ -213,43 +233,46 @@ def _trace_problem(trace: RetrievalTrace, job: Job) -> Trouble | None:
     distances = trace.distances
     if distances is not None and len(distances) != count:
         return Trouble("RW-T04", "ΔS", f"expected {count} numbers, one for each result, got {len(distances)}")
-    for field, name, offsets in _ranges(trace):
-        begin, end = offsets
+    odd = next(((nth, one) for nth, one in enumerate(distances or ()) if one is not None and impossible(one)), None)
+    if odd is not None:
+        return Trouble("RW-T21", f"ΔS[{odd[0]}]", f"expected a distance, 1 − cos, from 0 to 2, got {odd[1]:g}")
+    if (strange := strange_unit(trace)) is not None:
+        field, unit = strange
+        return Trouble("RW-T20", field, f'expected "byte" or "char", got "{clip(unit, 40)}"')
+    for field, one, (begin, end) in ranged(trace):
+        if isinstance(one, Citation) and carries(one) and turned_round(one):
+            continue  # a finding of the contract: that answer is wrong, and the others count
         if begin < 0 or begin > end or (begin == end and begin):
             return Trouble("RW-T03", field, f"expected begin < end, got [{begin}, {end}]")
-        earlier = job.rules.moves is not None and job.rules.moves.is_earlier(trace.index_hash)
-        other = None not in (job.index_hash, trace.index_hash) and job.index_hash != trace.index_hash
-        length = None if earlier or other else (job.limits or {}).get(job.rules.place(name).doc or "")
+        length = None if _is_elsewhere(job, trace) else (job.limits or {}).get(job.rules.place(one.id).doc or "")
         if length is not None and end > length:
             return Trouble("RW-T03", field, f"expected at most {length}, the length of the text, got {end}")
     return None
 
 
-def _ranges(trace: RetrievalTrace) -> Iterator[tuple[str, str, tuple[int, int]]]:
-    for nth, one in enumerate(trace.topk or []):
-        if one.offsets is not None:
-            yield f"topk[{nth}].offsets", one.id, one.offsets
-    listed: list[tuple[str, list[Citation | str] | None]] = [("answer_citations", trace.answer_citations)]
-    for field, answer in (("answer", trace.answer), ("answer_json", trace.answer_json)):
-        if answer is not None and not isinstance(answer, str):
-            listed.append((f"{field}.citations", answer.citations))
-    for field, citations in listed:
-        for nth, citation in enumerate(citations or []):
-            if not isinstance(citation, str) and citation.offsets is not None:
-                yield f"{field}[{nth}].offsets", citation.id, citation.offsets
+def _is_elsewhere(job: Job, trace: RetrievalTrace) -> bool:
+    """Whether a trace is of another index than the corpus, or of an earlier version."""
+    earlier = job.rules.moves is not None and job.rules.moves.is_earlier(trace.index_hash)
+    return earlier or (None not in (job.index_hash, trace.index_hash) and job.index_hash != trace.index_hash)
+
+
+def _as_bytes(job: Job, trace: RetrievalTrace, name: str, span: tuple[int, int]) -> tuple[int, int] | None:
+    """Characters of a document as bytes; None where its text is not at hand."""
+    doc = job.rules.place(stable(name)).doc
+    text = None if doc is None or job.canonical is None or _is_elsewhere(job, trace) else job.canonical(doc)
+    return None if text is None else byte_range(text, span)
 
 
 def _arm(wanted: Iterable[Wanted], notes: Gathered) -> Arm:
     # Without an answer in any trace the file is of a retriever alone; with one, a trace without is an empty answer.
     answers = any(one.facts.answers for runs in notes.runs.values() for one in runs.values())
-    asked = []
-    otherwise = 0
+    found = []
     for one in wanted:
         runs = numbered(one, notes.runs.get(one.qid, {}))
         facts = {key: _answering(reading.facts, answers) for key, reading in runs.items()}
-        question = Question.of(facts, missing(one, answers=answers))
-        asked.append(Asked(one, runs, question))
-        otherwise += question.counted and _says_otherwise(runs, question)
+        question = Question.of(facts, missing(one, answers=answers))._replace(twice=asked_twice(one, runs))
+        found.append(Asked(one, runs, question))
+    asked, steady = steadied(found, said=not notes.seeded)
     return Arm(
         asked=asked,
         traces=notes.traces,
@@ -260,134 +283,25 @@ def _arm(wanted: Iterable[Wanted], notes: Gathered) -> Arm:
         hashes=notes.hashes,
         normalisers=sorted(notes.normalisers),
         rerankers=sorted(notes.rerankers),
-        models=sorted(notes.models),
+        models=sorted(notes.models | ({UNNAMED} if notes.models and notes.unnamed else set())),
         cited_by_rank=sum(one.facts.by_rank for runs in notes.runs.values() for one in runs.values()),
-        declared_otherwise=otherwise,
+        declared_otherwise=sum(one.question.counted and _says_otherwise(one.runs, one.question) for one in asked),
         type_mismatches=sorted(notes.types),
         unknown_ids=sorted(notes.unknown),
         errored=sum(one.facts.errored for runs in notes.runs.values() for one in runs.values()),
+        bare=list(notes.bare),
+        steady=steady,
+        left_out=notes.left_out,
     )
 
 
 def _says_otherwise(runs: Mapping[RunKey, Reading], question: Question) -> bool:
     """Whether a run declares a mark that is neither its own nor that of its question."""
-    whole = mark(question.seen)
     for key, own in zip(sorted(runs), run_marks(question.seen), strict=True):
-        if declared(runs[key].state) not in (None, own, whole):
+        if declared(runs[key].state) not in (None, own, question.mark):
             return True
     return False
 
 
 def _answering(facts: Facts, answers: bool) -> Facts:
     return facts if facts.answers == answers else facts._replace(answers=answers)
-
-
-# cases
-
-
-def case_of(one: Asked, depth: int = DEPTH, *, whole: bool = True, known: Container[str] | None = None) -> Case:
-    """A question as the worst of its runs shows it; its type is that of its first relevant block."""
-    facts = worst(one, depth)
-    what, held = label(facts, depth), _is_held(one.wanted, known) if whole else None
-    cause, stage, why = blame(facts, depth, held=held)
-    types = tuple(f"type={kind}" for kind in one.wanted.types[:1] if kind)
-    off = sum(label(run, depth) not in HARMLESS for run in one.question.facts)
-    fate = Fate.ERRORED if one.question.errored else Fate.SCORED
-    return Case(
-        qid=one.wanted.qid,
-        facts=one.question,
-        fate=fate if one.question.runs else Fate.MISSING,
-        label=what,
-        stage=stage,
-        why=why,
-        slices=tuple(map(Slice, (*types, *one.wanted.slices))),
-        rank=(SEVERITY[what], -off),
-        own=one,
-        cause=cause,
-        steps=steps_of(facts, depth, held=held),
-    )
-
-
-def _is_held(wanted: Wanted, known: Container[str] | None) -> bool | None:
-    """Whether the index has anything of what is relevant: what redirects or evidence lead to, and ids it knows."""
-    if not wanted.blocks:
-        return None
-    if not any(wanted.blocks):
-        return False
-    return None if known is None else any(name in known for block in wanted.blocks for name in block)
-
-
-def worst(one: Asked, depth: int = DEPTH) -> Facts:
-    """The run of a question that went worst."""
-    return min(one.question.facts, key=lambda facts: SEVERITY[label(facts, depth)])
-
-
-def established(one: Asked, depth: int = DEPTH) -> dict[str, bool]:
-    """What is known of a question: what holds of the worst of its runs."""
-    facts = worst(one, depth)
-    return {
-        "answerable": one.wanted.answerable,
-        "answered": facts.answered,
-        "missing": not one.question.runs,
-        "covered": facts.covered,
-        "accurate": bool(facts.accurate),
-        "hit": found_in(facts, depth),
-    }
-
-
-def offender_of(case: Case, depth: int = DEPTH) -> Offender:
-    """A question with the run that went worst."""
-    one: Asked = case.own
-    facts = worst(one, depth)
-    key = next((key for key, run in sorted(one.question.runs.items()) if run == facts), None)
-    reading = one.runs[key] if key is not None else None
-    runs = len(one.question.runs)
-    alike = sum(label(run, depth) == case.label for run in one.question.facts)
-    return Offender(
-        qid=case.qid,
-        label=case.label,
-        stage=case.stage,
-        cause=case.cause,
-        why=case.why if runs < 2 else f"{case.why} (in {alike} of {runs} runs)",
-        question=reading.query if reading else next(iter(one.wanted.wordings), None),
-        claim=None,
-        citations=list(facts.cited),
-        retrieved_ids=list(reading.names[:MOST_IDS]) if reading else [],
-        gold_citations=_gold_ids(one),
-        own={"lambda": one.marked, "delta_s": None if facts.delta_s is None else float(facts.delta_s)},
-    )
-
-
-def _gold_ids(one: Asked) -> list[str]:
-    """The relevant ids as they are now; one whose text is gone, and a document, as the gold set has it."""
-    wanted = one.wanted
-    blocks = [(name, wanted.blocks[number], number in wanted.named) for name, number in wanted.names.items()]
-    now = [
-        one
-        for name, block, whole in blocks
-        for one in ([name] if whole and block else sorted(block) or [f"{name} (gone)"])
-    ]
-    return list(dict.fromkeys(now))
-
-
-def counts_of(arm: Arm) -> dict[str, int]:
-    """How many questions and runs there were, and what became of them."""
-    return {
-        "gold": len(arm.asked),
-        "runs": arm.runs,
-        "answered": sum(any(facts.answered for facts in one.question.facts) for one in arm.asked),
-        "missing": sum(not one.question.runs for one in arm.asked),
-        "errored": arm.errored,
-        "errored_questions": sum(one.question.errored for one in arm.asked),
-        "answerable": sum(one.wanted.answerable for one in arm.asked),
-        "unanswerable": sum(not one.wanted.answerable for one in arm.asked),
-        "incomplete": incomplete(arm),
-        "cross_doc": sum(any(facts.cross_doc for facts in one.question.facts) for one in arm.asked),
-        "duplicate_traces": arm.replaced,
-        "orphan_traces": arm.orphans,
-    }
-
-
-def incomplete(arm: Arm) -> int:
-    """How many questions were not asked in three wordings under two seeds."""
-    return sum(one.question.asked and not one.question.counted for one in arm.asked)

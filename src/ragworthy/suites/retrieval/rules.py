@@ -1,39 +1,25 @@
 """The gates of the retrieval suite."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragworthy.errors import usage_error
-from ragworthy.gates import DROP, MAX, MIN, WORSE, Gate
+from ragworthy.gates import DROP, MAX, Gate
 from ragworthy.names import DEFAULT_K
+from ragworthy.policy.packs import gates_of
 from ragworthy.suites.retrieval import LIVE_RUN, TREC, Retrieval
 
-RETRIEVAL_GATES = (
-    Gate("retrieval.coverage", MIN, "0.70"),
-    Gate("retrieval.citation_accuracy", MIN, "0.95"),
-    Gate("retrieval.delta_s_median", MAX, "0.40"),
-    Gate("retrieval.delta_s_p90", MAX, "0.55"),
-    Gate("retrieval.triplet_rate", MIN, "0.95"),
-    Gate("retrieval.collapsed", MAX, "0"),
-)
-"""What a new index must reach before it takes any traffic."""
-LIVE_GATE = Gate("retrieval.recall@5", DROP, "0.02")
-"""And what it must not lose against the index in use."""
+if TYPE_CHECKING:
+    from ragworthy.metrics.registry import MetricName
+
+*_REACHED, LIVE_GATE = gates_of("canary")
+RETRIEVAL_GATES = tuple(_REACHED)
+"""What a new index must reach before it takes any traffic, and what it must not lose against the index in use."""
 COMPARED = ("recall", "hit", "ndcg")
 """What a new index is compared by, where nobody says otherwise: it must find as much, as high up."""
 ALWAYS = (Gate("retrieval.missing", MAX, "0"),)
 """What holds whatever else is asked for."""
-REGRESSION = (
-    LIVE_GATE,
-    Gate("retrieval.precision@5", WORSE, "0.03"),
-    Gate("retrieval.coverage", MIN, "0.70"),
-    Gate("retrieval.coverage", WORSE, "0.03"),
-    Gate("retrieval.citation_accuracy", WORSE, "0.03"),
-    Gate("retrieval.delta_s_median", MAX, "0.45", review=("0.45", "0.599999")),
-    Gate("retrieval.delta_s_mean", DROP, "0.05", review=("0.05", "0.099999"), optional=True),
-    Gate("retrieval.token_coverage", DROP, "0.05", review=("0.05", "0.10"), optional=True),
-    Gate("retrieval.collapsed", MAX, "0"),
-)
+REGRESSION = gates_of("regression", "retrieval")
 """What a change must not lose against the last accepted run."""
 
 
@@ -66,6 +52,28 @@ def default_gates(settings: Retrieval, given: Mapping[str, Any]) -> tuple[Gate, 
     if settings.against_live:
         return against_live(settings)
     return (*RETRIEVAL_GATES, LIVE_GATE._replace(threshold=settings.max_drop))
+
+
+OPTIONAL = ("live", "before", "probes", "orders", "claims", "payload")
+"""What a metric may need that most files do not have."""
+
+
+ASKED_FOR = (
+    "retrieval.anchor_coverage",
+    "retrieval.delta_s_unstable",
+    "retrieval.flip_rate",
+    "retrieval.lambda_split",
+)
+"""What is measured only where a gate names it: other metrics, the bands and the marks say nearly the same."""
+
+
+def reported(every: "Sequence[MetricName]", gates: Sequence[Gate], there: Mapping[str, bool]) -> "list[MetricName]":
+    """The metrics of a report: those that need something rare only where it is there, or where a gate names them."""
+    asked = {gate.metric for gate in gates}
+    lacking = {need for need in OPTIONAL if not there.get(need)}
+    usual = (name for name in every if name.metric.needs not in lacking and name.id not in ASKED_FOR)
+    kept = {name.id for name in usual} | asked
+    return [name for name in every if name.id in kept]
 
 
 def depth_of(ks: Sequence[int]) -> int:

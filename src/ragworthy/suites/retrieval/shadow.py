@@ -1,27 +1,28 @@
 """Shadow against live: the index that wants to go live, compared with the one in use, question by question."""
 
-import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.comparison.likeness import differing
+from ragworthy.comparison.likeness import Unlike, asking, changed, differing
 from ragworthy.metrics.facts.convergence import Arm, Asked, RunKey
+from ragworthy.metrics.facts.orders import alike, jaccard, rbo, spearman
 from ragworthy.metrics.facts.wanted import GONE
 from ragworthy.metrics.fold import of_nothing
 from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
 from ragworthy.proving import Tested
 from ragworthy.suites.evidence import Summary
+from ragworthy.suites.retrieval.distances import Filled, meaningless
+from ragworthy.suites.retrieval.probes import probes_are_raw
 from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
 
 AGAINST_LIVE = g.with_evidence(LIVE_GATE, LIVE_GATE.evidence)
 CHANGED_SHOWN = 20
 DEPTH = 5
-PERSISTENCE = 0.9
-"""How likely the reader of a ranking is to go on to the next item."""
+VARIED = ("reranker", "retriever")
+"""What can be tried on one index: with either of them asked for, an index is compared with itself."""
 
 
 class Live(NamedTuple):
@@ -31,13 +32,25 @@ class Live(NamedTuple):
     summary: Summary
     unlike: list[str]
     """Why it cannot be compared with the shadow; empty when it can."""
+    allowed: Sequence[str] = ()
+    """What differs and was asked for."""
+    refused: Sequence[Unlike] = ()
+    """What differs in how both were made and was not asked for."""
+    not_two: str | None = None
+    """Why it is not shown that these are two indexes; then neither of them is a canary."""
+
+    def steps(self, *, policy: bool) -> list[tuple[str, str]]:
+        """What to do about the last."""
+        do = asking([one.what for one in self.refused], policy=policy)
+        return [("live and shadow were made in different ways", do)] if self.refused else []
 
     @property
     def baseline(self) -> g.Baseline:
         """Its numbers as those that a shadow must not fall behind."""
         values = {key: value.exact for key, value in self.summary.values.items() if value.exact is not None}
         unlike = "; ".join(self.unlike) or None
-        return g.Baseline(values, {}, unlike, "the live index", self.summary.rows, self.summary.rowless)
+        gone = sum(one.question.errored for one in self.arm.asked), len(self.arm.asked)
+        return g.Baseline(values, {}, unlike, "the live index", self.summary.rows, self.summary.rowless, gone=gone)
 
 
 class Moved(NamedTuple):
@@ -78,7 +91,7 @@ class Results(NamedTuple):
 
 def compare(
     live: Live,
-    arm: Arm,
+    shadow: Filled,
     summary: Summary,
     renamed: tuple[Callable[[str], str], Callable[[str], str]],
     gates: Sequence[g.Gate],
@@ -88,39 +101,99 @@ def compare(
 
     `tested` is what the questions say of the check against the index in use.
     """
-    checks = (*RETRIEVAL_GATES, AGAINST_LIVE)
+    checks, arm = (*RETRIEVAL_GATES, AGAINST_LIVE), shadow.arm
     canary = g.judge(checks, summary.values, baseline=live.baseline, tested={AGAINST_LIVE: tested} if tested else {})
-    rules = {(one.metric, one.op, one.threshold) for one in gates}
-    today = [one.gate.metric for one in g.judge(RETRIEVAL_GATES, live.summary.values) if one.outcome is Outcome.FAIL]
+    canary = meant(canary, shadow)
+    before = meant(g.judge(RETRIEVAL_GATES, live.summary.values), shadow)
+    today = [one.gate.metric for one in before if one.outcome is Outcome.FAIL]
     gained, lost = _moved(live.arm, arm)
-    before, after = live.summary.words, summary.words
+    old, new = live.summary.words, summary.words
     return Compared(
         live=live,
-        paired={name.id: _paired(before.get(name.id, ()), after.get(name.id, ())) for name in summary.names},
+        paired={name.id: _paired(old.get(name.id, ()), new.get(name.id, ())) for name in summary.names},
         gained=gained,
         lost=lost,
         changed=_changed(live.arm, arm, renamed),
         canary=canary,
         failing_live=today,
-        judged=all((one.metric, one.op, one.threshold) in rules for one in checks),
-        eligible=not live.unlike and all(one.outcome is Outcome.PASS for one in canary),
+        judged=_among(checks, gates),
+        eligible=not live.unlike and not live.not_two and all(one.outcome is Outcome.PASS for one in canary),
         gone=sum(name.startswith(GONE) for one in live.arm.asked for run in one.runs.values() for name in run.names),
         live_hash=next(iter(live.arm.hashes), None),
         shadow_hash=next(iter(arm.hashes), None),
     )
 
 
-def why_unlike(live: Arm, shadow: Arm, *, recorded: bool) -> list[str]:
-    """Why two arms cannot be compared; empty when they can."""
+def meant(judged: Sequence[g.Judged], filled: Filled) -> list[g.Judged]:
+    """The same outcomes, with limits on distances that mean nothing for the model behind them undecided; a default gate
+    beside gates that somebody named is not judged.
+    """
+    raw_results = probes_are_raw(filled.arm, filled.source)
+    return [
+        one._replace(outcome=Outcome.NOT_MEASURED if one.gate.kept else Outcome.UNDECIDED, reason=why)
+        if (why := meaningless(one.gate, filled.source, raw_results=raw_results))
+        and one.outcome is not Outcome.NOT_MEASURED
+        else one
+        for one in judged
+    ]
+
+
+def _among(checks: Sequence[g.Gate], gates: Sequence[g.Gate]) -> bool:
+    """Whether gates are among others, whatever else is said of them."""
+    rules = {(one.metric, one.op, one.threshold) for one in gates}
+    return all((one.metric, one.op, one.threshold) in rules for one in checks)
+
+
+UNSEEN = "no traces of the index in use were given (--live)"
+"""Why the canary's check against the index in use was not looked at."""
+
+
+def unfinished(judged: Sequence[g.Judged]) -> dict[str, Any] | None:
+    """The canary where no index in use was given: it cannot be eligible, since one of its checks was not looked at.
+
+    None where the gates are others than those of the canary.
+    """
+    if not _among(RETRIEVAL_GATES, [one.gate for one in judged if not one.excused]):
+        return None
+    names = {gate.metric for gate in RETRIEVAL_GATES}
+    checks = [_check(one) for one in judged if one.gate.metric in names and one.gate.slice is None]
+    open_one = _check(g.Judged(AGAINST_LIVE, Outcome.NOT_MEASURED, UNSEEN, None))
+    return {"eligible": False, "checks": [*checks, open_one], "not_looked_at": [AGAINST_LIVE.metric]}
+
+
+def made_unlike(live: Arm, shadow: Arm, made: tuple[Mapping[str, Any], Mapping[str, Any]]) -> list[Unlike]:
+    """What differs in how two arms were made, and must not unless somebody asks for it."""
+    told = ("normaliser", live.normalisers, shadow.normalisers), ("reranker", live.rerankers, shadow.rerankers)
+    apart = [(what, differing(what, one, other, ("live", "shadow"))) for what, one, other in told]
+    ways = [(key, one, other) for key, one, other in changed(*made) if key == "retriever"]
+    apart += [(key, differing(key, [one], [other], ("live", "shadow"))) for key, one, other in ways]
+    return [Unlike(what, reason) for what, reason in apart if reason is not None]
+
+
+def not_two(live: Arm, shadow: Arm) -> str | None:
+    """Why it is not shown that two arms are two indexes; None where their hashes show it."""
+    ours, theirs = set(shadow.hashes), set(live.hashes)
+    if ours and ours == theirs:
+        return f"both come from the same index, {sorted(ours)[0]}"
+    nameless = [name for name, arm in (("live", live), ("shadow", shadow)) if not arm.hashes]
+    if not nameless:
+        return None
+    return f"nothing shows that these are two indexes: no index_hash in the traces of {' and '.join(nameless)}"
+
+
+def why_unlike(live: Arm, shadow: Arm, *, recorded: bool, same_file: bool, varied: bool) -> list[str]:
+    """Why two arms cannot be compared; empty when they can.
+
+    The same index is compared with itself where something else is varied, as a reranker is.
+    """
     reasons = []
     ours, theirs = set(shadow.hashes), set(live.hashes)
     if len(theirs) > 1:
         reasons.append("the live traces come from several indexes")
-    if ours and ours == theirs:
+    if ours and ours == theirs and not varied:
         reasons.append(f"both come from the same index, {sorted(ours)[0]}")
-    told = ("normaliser", live.normalisers, shadow.normalisers), ("reranker", live.rerankers, shadow.rerankers)
-    apart = (differing(what, one, other, ("live", "shadow")) for what, one, other in told)
-    reasons += [reason for reason in apart if reason is not None]
+    elif same_file:
+        reasons.append("both are the same file")
     if recorded and live.models != shadow.models:
         reasons.append("their distances come from different models")
     if live.answers != shadow.answers:
@@ -198,7 +271,7 @@ def _changed(live: Arm, shadow: Arm, renamed: tuple[Callable[[str], str], Callab
 
 
 def churn(pairs: Sequence[Results]) -> dict[str, Any]:
-    """Overlap of two rankings for every query: Jaccard and rank-biased overlap of the first results."""
+    """Two rankings of every query: Jaccard and rank-biased overlap of the first results, Spearman's ρ of all."""
     rows: list[dict[str, Any]] = []
     for one in pairs:
         depth = max(1, min(10, max(len(one.live), len(one.shadow))))
@@ -208,6 +281,7 @@ def churn(pairs: Sequence[Results]) -> dict[str, Any]:
                 "query": one.query,
                 "jaccard": round(jaccard(one.live, one.shadow, depth), 6),
                 "rbo": round(rbo(one.live, one.shadow, k=depth), 6),
+                "rho": round(alike(spearman, one.live, one.shadow, max(1, len(one.live), len(one.shadow))), 6),
                 "live": list(one.live[:DEPTH]),
                 "shadow": list(one.shadow[:DEPTH]),
             }
@@ -220,6 +294,7 @@ def churn(pairs: Sequence[Results]) -> dict[str, Any]:
         "identical": identical,
         "jaccard_mean": round(sum(row["jaccard"] for row in rows) / count, 6) if count else None,
         "rbo_mean": round(sum(row["rbo"] for row in rows) / count, 6) if count else None,
+        "rho_mean": round(sum(row["rho"] for row in rows) / count, 6) if count else None,
         "most_changed": [rows[nth] for nth in order[:CHANGED_SHOWN] if rows[nth]["rbo"] < 1],
     }
 
@@ -233,6 +308,7 @@ def as_json(compared: Compared, shadow: Summary, *, sound: bool) -> dict[str, An
     return {
         "comparable": not live.unlike,
         "unlike": live.unlike,
+        "allowed": list(live.allowed),
         "live_index": compared.live_hash,
         "shadow_index": compared.shadow_hash,
         "deltas": {name.id: delta(name, live.summary, shadow) | compared.paired[name.id] for name in shadow.names},
@@ -241,6 +317,7 @@ def as_json(compared: Compared, shadow: Summary, *, sound: bool) -> dict[str, An
             "judged": compared.judged,
             "eligible": compared.eligible and sound,
             "failing_live": compared.failing_live,
+            "not_two": live.not_two,
             "checks": [_check(one) for one in compared.canary],
         },
         "gained": _listed(compared.gained),
@@ -277,73 +354,3 @@ def _check(one: g.Judged) -> dict[str, Any]:
 
 def _listed(moved: Sequence[Moved]) -> list[dict[str, Any]]:
     return [one._asdict() for one in moved]
-
-
-# how much two rankings differ, whichever is right: a list counts up to its first k items, each where it stands first
-
-
-def _first(items: Sequence[Hashable], k: int) -> list[Hashable]:
-    if k < 1:
-        raise ValueError(f"expected k of at least 1, got {k}")
-    return list(dict.fromkeys(items))[:k]
-
-
-def jaccard(a: Sequence[Hashable], b: Sequence[Hashable], k: int) -> float:
-    """Shared items of the first k ÷ all items of the first k; 1 for two empty lists.
-
-    >>> jaccard("abcd", "abxy", 4)
-    0.3333333333333333
-    """
-    one, other = set(_first(a, k)), set(_first(b, k))
-    return len(one & other) / len(one | other) if one or other else 1.0
-
-
-def rbo(a: Sequence[Hashable], b: Sequence[Hashable], p: float = PERSISTENCE, k: int = 10) -> float:
-    """Rank-biased overlap, extrapolated from the first k: agreement at each depth, weighted by p to the depth.
-
-    Where one list is shorter, its agreement at its end is taken to go on. 1 for two empty lists.
-
-    >>> round(rbo("abc", "acb", k=3), 6)
-    0.955
-    """
-    if not 0 < p < 1:
-        raise ValueError(f"expected p between 0 and 1, got {p}")
-    short, long = sorted((_first(a, k), _first(b, k)), key=len)
-    if not long:
-        return 1.0
-    if not short:
-        return 0.0
-    s, n = len(short), len(long)
-    shared = _overlaps(short, long)
-    terms = [shared[d] / d * p**d for d in range(1, n + 1)]
-    terms += [shared[s] * (d - s) / (s * d) * p**d for d in range(s + 1, n + 1)]
-    ending = ((shared[n] - shared[s]) / n + shared[s] / s) * p**n
-    return min(1.0, (1 - p) / p * math.fsum(terms) + ending)
-
-
-def _overlaps(short: list[Hashable], long: list[Hashable]) -> list[int]:
-    """How many items both lists hold in their first 0, 1, 2 … items, up to the end of the longer one."""
-    return [len(set(short[:depth]) & set(long[:depth])) for depth in range(len(long) + 1)]
-
-
-def kendall_tau_b(a: Sequence[Hashable], b: Sequence[Hashable], k: int) -> float | None:
-    """Kendall's τ-b over all items of both lists; those that a list lacks share the rank after its last.
-
-    None where it is undefined: a single item, or a list in which all items are tied.
-
-    >>> [kendall_tau_b("abcd", "abce", 4), kendall_tau_b("abc", "xyz", 3), kendall_tau_b("a", "a", 1)]
-    [0.8, -0.75, None]
-    """
-    one = {item: rank for rank, item in enumerate(_first(a, k))}
-    other = {item: rank for rank, item in enumerate(_first(b, k))}
-    ranks = [(one.get(item, len(one)), other.get(item, len(other))) for item in {**one, **other}]
-    balance = untied_one = untied_other = 0
-    for (x, y), (v, w) in combinations(ranks, 2):
-        balance += _sign(x - v) * _sign(y - w)
-        untied_one += x != v
-        untied_other += y != w
-    return balance / math.sqrt(untied_one * untied_other) if untied_one and untied_other else None
-
-
-def _sign(value: int) -> int:
-    return (value > 0) - (value < 0)

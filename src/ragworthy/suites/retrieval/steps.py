@@ -8,20 +8,42 @@ from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.retrieval.advice import Symptom, ids_are_lost, lost
 from ragworthy.suites.retrieval.arms import Arms
+from ragworthy.suites.retrieval.rules import RETRIEVAL_GATES
 from ragworthy.suites.unfound import Absence, guessed, unfound
 
 _REBOUND = "was the corpus chunked again? 'ragworthy gold bind' or 'gold rebind'"
 _MEANS = {
-    ("delta_s_median", "delta_s_p90", "delta_s_mean"): (
+    ("delta_s_median", "delta_s_p90", "delta_s_mean", "delta_s_within", "delta_s_unstable"): (
         "citations are far from the question",
         "check embedding model, metric and normalisation of the index",
     ),
-    ("triplet_rate", "convergence", "collapsed"): (
+    ("delta_s_topk_median", "delta_s_topk_p90", "delta_s_top1_within"): (
+        "results are far from the question",
+        "check embedding model, metric and normalisation of the index, and whether k is too large",
+    ),
+    ("triplet_rate", "convergence", "lambda_rate", "lambda_split", "collapsed"): (
         "wordings lead to different places",
         "pin the reranker, then look at the questions marked <> and ×",
     ),
+    ("rank_tau",): (
+        "runs of a question return results in different orders",
+        "pin the reranker (model, ties, seeds), then look at the questions with the lowest rank_tau in the rows",
+    ),
+    ("rerank_uplift",): (
+        "reranking gains too little",
+        "look at what it is given: below k it can only change the order, and what no search found it cannot find",
+    ),
+    ("rank_rho", "identical_citations"): (
+        "results or citations are not those of the index in use",
+        "nothing, if the meaning of the index changed; else look at the most changed queries",
+    ),
 }
 """What it means when one of some metrics fails its gate, and what to do; of all others the stages tell it."""
+_CANARY = (
+    "a check of the canary fails",
+    "go back to where chunks begin and end (section boundaries), and lift tables and code into typed blocks: "
+    "'ragworthy index check' shows both",
+)
 _UNFOUND = "whether the index has it"
 """What to do depends on it."""
 _CHUNKS = ("the section is found, the block is not", "check section boundaries, typed blocks and offsets")
@@ -76,6 +98,13 @@ def _absence(found: Found) -> Absence:
     return Absence.RANKED if met or arms.sides.shadow.corpus is not None else Absence.OPEN
 
 
+def _fails_canary(found: Found) -> bool:
+    """Whether the canary is what was judged, and one of its checks fails."""
+    names = {gate.metric for gate in RETRIEVAL_GATES}
+    judged = {one.gate.metric for one in found.judged if one.gate.slice is None and not one.gate.kept}
+    return names <= judged and any(one.gate.metric in names for one in found.outcomes(Outcome.FAIL))
+
+
 def next_steps(found: Found, diagnosis: list[Symptom]) -> list[tuple[str, str]]:
     """What the pattern of failures means and what to do, most telling first."""
     failed = {one.gate.metric.partition("@")[0].partition(".")[2] for one in found.outcomes(Outcome.FAIL)}
@@ -94,13 +123,18 @@ def next_steps(found: Found, diagnosis: list[Symptom]) -> list[tuple[str, str]]:
         steps.append(("gold ids are in no trace", do))
     steps += _of_stages(found) if failed else []
     steps += [
-        (pattern, "give it what it needs (see the reason beside it), or mark it optional")
-        for pattern, _ in found.unmeasured_step()
+        (
+            pattern,
+            do if "baseline" in pattern else "give it what it needs (see the reason beside it), or mark it optional",
+        )
+        for pattern, do in found.unmeasured_step()
     ]
     steps += [step for metrics, step in _MEANS.items() if failed & {*metrics}]
     steps += [(one.symptom, one.look_at) for one in diagnosis if failed]
+    if _fails_canary(found):
+        steps.append(_CANARY)
     if any(one.gate.op == g.EACH for one in found.outcomes(Outcome.FAIL)):
-        steps.append(("questions that must pass do not", "look at each of them by its qid in the rows (--rows FILE)"))
+        steps.append(("questions that must pass do not", "look at each of them: ragworthy show QID"))
     first: dict[str, str] = {}
     for pattern, do in steps:
         first.setdefault(pattern, do)

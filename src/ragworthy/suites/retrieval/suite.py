@@ -5,12 +5,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ragworthy import gates as g
+from ragworthy.comparison.likeness import kept, told_of
 from ragworthy.metrics.causes import depth_of
 from ragworthy.metrics.facts.convergence import MARKS, Arm, Question
 from ragworthy.metrics.facts.distance import BLOCK
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.names import Label, Outcome
+from ragworthy.names import Label
 from ragworthy.proving import Tested
 from ragworthy.report.part import Column, Table
 from ragworthy.report.sheet import Viewed
@@ -22,15 +23,18 @@ from ragworthy.suites.describe import broken
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Summary
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.kept import counted, rows_of
+from ragworthy.suites.made import Beside, provenance, said_by
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.retrieval import DECLARED, TREC, advice, compared, distances, shadow
+from ragworthy.suites.retrieval import DECLARED, TREC, advice, compared, contract, distances, shadow
 from ragworthy.suites.retrieval.arms import Arms, Side, invalid, open_sides, read_arms, why_moot
+from ragworthy.suites.retrieval.cases import case_of, counts_of, established, incomplete, offender_of
 from ragworthy.suites.retrieval.cuts import moot, moot_live
-from ragworthy.suites.retrieval.numbers import completed, types_of
-from ragworthy.suites.retrieval.read import case_of, counts_of, established, incomplete, offender_of
-from ragworthy.suites.retrieval.rules import ALWAYS
+from ragworthy.suites.retrieval.numbers import BYTES, completed, types_of
+from ragworthy.suites.retrieval.probes import has_distances
+from ragworthy.suites.retrieval.reranked import lists_of
+from ragworthy.suites.retrieval.rules import ALWAYS, reported
 from ragworthy.suites.retrieval.shadow import Live
 from ragworthy.suites.retrieval.steps import next_steps
 from ragworthy.suites.summarise import values_of, words_of
@@ -78,14 +82,13 @@ class Retrieval(Suite):
                 "slices": list(settings.slices),
                 "redirects": len(request.get("redirects") or ()),
                 "corpus": sides.shadow.corpus is not None,
-                "normaliser": list(arm.normalisers),
-                "reranker": list(arm.rerankers),
             },
             own=arms,
             errored=((arm.errored, arm.runs, "runs"),),
             missing=(counts["missing"], "trace"),
-            invalid=(*invalid(opened, arms), *arms.fit.invalid),
+            invalid=(*invalid(opened, arms), *arms.fit.invalid, *_offsets_apart(arm, request)),
             gold_sha256=opened["gold"].sha256(),
+            provenance={} if arms.live is None else {"live": _made_live(opened, request)},
         )
 
     # the doctor and the selftest
@@ -93,7 +96,7 @@ class Retrieval(Suite):
     def examined(self, request: Request, seen: Seen) -> list[str]:
         """What these files cannot show is a warning here."""
         lines = [f"retrieval: {self.counts_line(seen.body['counts'])}", "", "What these files cannot show"]
-        missing = [warning["message"] for warning in seen.body["warnings"] if warning["code"] == "RW-W26"]
+        missing = [warning["message"] for warning in seen.body["warnings"] if warning["code"] in ("RW-W26", "RW-W15")]
         lines += [f"  {visible(message)}" for message in missing] or ["  nothing: every metric is measured"]
         return [*lines, "", "What the gates can show", *seen.power]
 
@@ -104,6 +107,18 @@ class Retrieval(Suite):
         return damages()
 
     # summarise
+
+    def names(self, request: Request, evidence: Evidence) -> list[MetricName]:
+        """What takes more than most traces have is reported where they have it, or where it is gated."""
+        arms: Arms = evidence.own
+        there = {
+            "live": arms.live is not None,
+            "before": bool(lists_of(arms.arm)),
+            "probes": has_distances(arms.arm),
+            **contract.there(arms.arm),
+            "orders": any(len(one.runs) > 1 for one in arms.arm.asked),
+        }
+        return reported(super().names(request, evidence), request.gates, there)
 
     def runs(self, facts: Question) -> Iterable[Facts]:
         """The runs of a question; where there is none, the facts of a missing run."""
@@ -136,18 +151,37 @@ class Retrieval(Suite):
         """Count blocks one by one, put reasons where nothing can be measured, and do the same for the index in use."""
         arms: Arms = evidence.own
         corpus = arms.sides.shadow.corpus
-        judged = completed(summary, evidence.cases, arms.shadow, known_corpus=corpus is not None)
+        beside = shadow.UNSEEN if arms.live is None else None
+        judged = completed(summary, evidence.cases, arms.shadow, known_corpus=corpus is not None, beside=beside)
         if arms.live is None:
             return judged
         cases = _cases(arms.live.arm, arms.sides.live, self.depths(request))
         words = words_of(self, summary.names, cases)
         values = values_of(self, summary.names, cases, words, self.groups(cases))
         live_corpus = arms.sides.live.corpus
-        live = completed(Summary(summary.names, values, words), cases, arms.live, known_corpus=live_corpus is not None)
+        live = completed(
+            Summary(summary.names, values, words),
+            cases,
+            arms.live,
+            known_corpus=live_corpus is not None,
+            beside="it is the index in use",
+        )
         rows = rows_of(cases, counted(live), [case.qid for case in cases], runs=list(map(self.times_run, cases)))
         live = live._replace(rowless=rows) if isinstance(rows, str) else live._replace(rows=rows)
-        unlike = shadow.why_unlike(arms.live.arm, arms.arm, recorded=arms.source.mode == "recorded")
-        return judged._replace(own=Live(arms.live.arm, live, unlike))
+        made = told_of({"provenance": evidence.provenance["live"]}), told_of({"provenance": evidence.provenance})
+        apart = shadow.made_unlike(arms.live.arm, arms.arm, made)
+        refused = kept(apart, request.allowed)
+        allowed = [one.text for one in apart if one not in refused]
+        unlike = shadow.why_unlike(
+            arms.live.arm,
+            arms.arm,
+            recorded=arms.source.mode == "recorded",
+            same_file=arms.same_file,
+            varied=any(one.what in shadow.VARIED for one in apart if one not in refused),
+        )
+        unlike += [one.text for one in refused]
+        not_two = shadow.not_two(arms.live.arm, arms.arm)
+        return judged._replace(own=Live(arms.live.arm, live, unlike, allowed, refused, not_two))
 
     # judge
 
@@ -157,19 +191,11 @@ class Retrieval(Suite):
         return super().bind(request, evidence, summary, baseline if live is None else live.baseline)
 
     def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
-        """A default gate on distances is not judged where its threshold means nothing for the model; and none is where
-        the gold ids mean nothing to both indexes.
+        """A limit on distances is not judged where it means nothing for the model; and no gate is where the gold ids
+        mean nothing to both indexes.
         """
-        source = evidence.own.source
         nothing = why_moot(evidence.own)
-        if nothing is not None:
-            return moot(judged, nothing)
-        return [
-            one._replace(outcome=Outcome.NOT_MEASURED, reason=why)
-            if (why := distances.meaningless(one.gate, source))
-            else one
-            for one in judged
-        ]
+        return moot(judged, nothing) if nothing is not None else shadow.meant(judged, evidence.own.shadow)
 
     # describe
 
@@ -221,11 +247,12 @@ class Retrieval(Suite):
         arms: Arms = found.own
         live: Live | None = found.summary.own
         unlike = [f"live and shadow cannot be compared: {why}" for why in live.unlike] if live is not None else []
+        made = live.steps(policy=found.request.policy is not None) if live is not None else []
         diagnosis = advice.diagnose(found)
         against = None
         if live is not None:
             tested = self._against_live(live, found)
-            showed = shadow.compare(live, arms.arm, found.summary, arms.renamed, found.request.gates, tested)
+            showed = shadow.compare(live, arms.shadow, found.summary, arms.renamed, found.request.gates, tested)
             against = shadow.as_json(showed, found.summary, sound=not broken(found) and not unlike)
             nothing = why_moot(arms)
             against = against if nothing is None else moot_live(against, nothing)
@@ -234,12 +261,14 @@ class Retrieval(Suite):
             "lambda": _marks(found),
             "delta_s": distances.described(arms.shadow, _distances(found)),
             "diagnosis": [one._asdict() for one in diagnosis],
+            "contract": contract.counted(arms.arm),
+            "canary": shadow.unfinished(found.judged) if live is None else None,
             "live": against,
         }
         return Extra(
             body={"warnings": body},
             warnings=advice.warnings(found),
-            steps=next_steps(found, diagnosis),
+            steps=[*made, *next_steps(found, diagnosis)],
             invalid=unlike,
         )
 
@@ -273,6 +302,19 @@ class Retrieval(Suite):
 SUITE = Retrieval()
 
 
+def _offsets_apart(arm: Arm, request: Request) -> list[str]:
+    """Why bytes cannot be compared: the traces of one run come from texts that were normalised in several ways."""
+    judged = [gate.metric for gate in request.gates if gate.metric in BYTES]
+    if len(arm.normalisers) < 2 or not judged:
+        return []
+    return [f"{judged[0]} compares bytes, and the traces come from several normalisers: {', '.join(arm.normalisers)}"]
+
+
+def _made_live(opened: Opened, request: Request) -> dict[str, Any]:
+    """How the traces of the index in use were made."""
+    return provenance(said_by([opened["live"]], request.jobs), Beside(corpus=request.get("live_corpus")))
+
+
 def _cases(arm: Arm, side: Side, ks: Sequence[int]) -> list[Case]:
     """Every question of an arm; what its corpus does not have is in no index, where the traces come from it."""
     known = side.corpus.places if side.corpus is not None and side.its_own else None
@@ -301,10 +343,11 @@ def _unjustified(found: Found) -> list[str]:
 def _marks(found: Found) -> dict[str, Any]:
     """How many questions have each mark of convergence."""
     marks = Counter(case.own.marked for case in found.cases if case.own.marked is not None)
-    counted = marks.total()
+    counted, steady = marks.total(), found.own.arm.steady
     return {
         "marks": {mark: marks[mark] for mark in MARKS},
         "questions": counted,
         "incomplete": incomplete(found.own.arm),
         "question_rate": marks["→"] / counted if counted else None,
+        "one_seed": {"questions": steady.questions, "why": steady.why} if steady.questions else None,
     }

@@ -3,11 +3,14 @@
 from typing import Annotated, NamedTuple
 
 from ragworthy.policy.declare import (
+    ANSWERS_GOLD,
     REFUSAL_PACK,
     REFUSAL_PATTERN,
     REFUSAL_START,
     REFUSALS,
     REFUSED,
+    RULE_PACKS,
+    SCU,
     SHORT,
     SLICES,
     Declared,
@@ -37,6 +40,8 @@ class Stability(NamedTuple):
     refusal_packs: Annotated[tuple[str, ...], REFUSAL_PACK] = ()
     refusal_starts: Annotated[tuple[str, ...], REFUSAL_START] = ()
     refusal_patterns: Annotated[tuple[str, ...], REFUSAL_PATTERN] = ()
+    scu: Annotated[bool, SCU._replace(quiet=True)] = False
+    rule_packs: Annotated[tuple[str, ...], RULE_PACKS._replace(quiet=True)] = ()
     slices: Annotated[tuple[str, ...], SLICES] = ()
 
 
@@ -44,15 +49,10 @@ DECLARED = Declared(
     name="stability",
     summary="answers over seeds, jitters and paraphrases",
     package="ragworthy.suites.stability",
+    program="semantic_stability.py",
+    page="ProblemMap eval/eval_semantic_stability.md §4",
     inputs=(
-        Input(
-            "gold",
-            "path of the gold set of the answers",
-            "the gold set of the answers",
-            needed=True,
-            record="Gold",
-            schema="gold.answers",
-        ),
+        ANSWERS_GOLD,
         Input(
             "runs",
             "path of the runs: seeds, jitters, paraphrases",
@@ -64,8 +64,14 @@ DECLARED = Declared(
             record="Run",
             schema="runs",
         ),
+        Input(
+            "corpus",
+            "path of the chunk texts, or of an index: whether evidence is there at all, and in which chunks",
+            "the index or its chunks: whether the evidence is there at all",
+            form="corpus",
+        ),
     ),
     settings=Stability,
     example="failing_questions=0",
-    flags=("--gold", "--runs", "--limits", "--short-substr"),
+    flags=("--gold", "--runs", "--corpus", "--limits", "--scu-enforced", "--rule-pack", "--short-substr"),
 )

@@ -9,6 +9,7 @@ from ragworthy.names import Outcome
 from ragworthy.report.part import Note, noted, size_note
 from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
+from ragworthy.suites.locked import lock_notes, locks_of
 from ragworthy.suites.stability.blame import Seen, fault
 from ragworthy.suites.stability.read import Asked
 
@@ -57,7 +58,8 @@ def _of_gold(found: Found, asked: list[Asked]) -> list[Note]:
         Note("RW-W12", 0 if counts["unanswerable"] else 1, "the gold set has no unanswerable question"),
         Note("RW-W41", different if different < total else 0,
              f"{plural(total, 'question')}, but only {different:,} different"),
-        size_note(different, "different question"),
+        *lock_notes((one.gold.constraints for one in asked), locks_of(found.request)),
+        size_note(different, "different question", "stability", regression=found.request.regression),
     ]  # fmt: skip
 
 
@@ -73,7 +75,9 @@ _TO_DO = {
     Seen.NEVER_CITED: "look at how citations are chosen",
     Seen.CLAIMS_CHANGE: "lower the temperature; raise ned50 where only the wording moves",
     Seen.NEVER_SAID: f"not a matter of stability: {_ANSWERS}",
-    Seen.CONSTRAINTS: "put the locked constraints into every prompt and echo them",
+    Seen.OUT_OF_SCOPE: "let answers cite only ids that they were given",
+    Seen.CONSTRAINTS: "put the locked constraints into every prompt and echo them: the claims are not the reason",
+    Seen.CONTRADICTED: "the claims say the opposite of what is locked: look at them, and at what the model is told",
 }
 
 
@@ -86,8 +90,8 @@ def steps(found: Found) -> list[tuple[str, str]]:
     if not found.outcomes(Outcome.FAIL):
         return told
     broken = [case.facts for case in found.cases if case.facts.broken]
-    steady = sum(st.iaa(question) == 1 for question in broken)
-    faults = Counter(seen for one in broken if st.iaa(one) != 1 and (seen := fault(one).seen) is not None)
+    faults = Counter(seen for one in broken if (seen := _moved(one)) is not None)
+    steady = sum(_moved(one) is None for one in broken)
     if errored := sum(any(run.errored for run in case.facts.runs) for case in found.cases):
         faults[Seen.ERRORS] = errored  # wherever one is, whatever else names the question
     if steady:
@@ -95,6 +99,18 @@ def steps(found: Found) -> list[tuple[str, str]]:
         told.append((pattern, _TO_DO[Seen.NEVER_SAID]))
     told += [(f"{seen.value} ({plural(count, 'question')})", _TO_DO[seen]) for seen, count in faults.most_common()]
     return told
+
+
+def _moved(question: st.Question) -> Seen | None:
+    """What the runs of a question that fails have in common; None where they are all alike and the answer is wrong.
+
+    Constraints that every run loses are no wrong answer, and neither are stray citations: what was said may be right.
+    """
+    seen = fault(question).seen
+    return seen if st.iaa(question) != 1 or seen in _NO_WRONG_CLAIM else None
+
+
+_NO_WRONG_CLAIM = (Seen.CONSTRAINTS, Seen.CONTRADICTED, Seen.OUT_OF_SCOPE)
 
 
 def lines(body: dict[str, Any]) -> list[str]:

@@ -26,7 +26,9 @@ class Seen(StrEnum):
     NEVER_CITED = "no run cites the gold evidence that it retrieved"
     CLAIMS_CHANGE = "claims change"
     NEVER_SAID = "no claim has the gold text"
-    CONSTRAINTS = "constraints are lost"
+    OUT_OF_SCOPE = "citations that were not retrieved"
+    CONSTRAINTS = "constraints are not echoed"
+    CONTRADICTED = "claims contradict locked constraints"
 
 
 class Fault(NamedTuple):
@@ -50,6 +52,23 @@ def fault(question: Question) -> Fault:
     found = _fault(question)
     cause = usual_cause(question.runs, found.label) if found.label not in HARMLESS else None
     return found._replace(cause=cause, stage=stage_of(cause) or found.stage)
+
+
+def run_label(question: Question, said: Said) -> Label:
+    """What became of one run, what is wrong with the answer before what is wrong with its echo."""
+    if said.errored:
+        return Label.ERROR
+    if said.refused:
+        return Label.OVER_REFUSAL if question.answerable else Label.REFUSAL_OK
+    if not question.answerable:
+        return Label.HALLUCINATION
+    if question.evidence and not said.hit:
+        return Label.ANS_NO_HIT
+    if said.astray:
+        return Label.OUT_OF_SCOPE
+    if not said.contains:
+        return Label.ANS_NO_CONTAIN
+    return Label.SCU_VIOLATION if question.constrained and not said.kept else Label.OK
 
 
 def usual_cause(runs: Iterable[Said], label: Label) -> Cause | None:
@@ -107,20 +126,31 @@ def _broken(question: Question, answers: Question) -> frozenset[str]:
 
 
 def _is_wrong(run: Said, evidence: bool) -> bool:
-    return not run.contains or (evidence and not run.hit)
+    return not run.contains or run.astray or (evidence and not run.hit)
 
 
 def _of_answers(answers: Question, names: frozenset[str]) -> Fault:
     runs = answers.runs
     if names == {_EVERY_RUN} or not names:
-        what = "the locked constraints were not echoed in every run"
-        return Fault(Label.SCU_VIOLATION, Stage.CONSTRAINTS, what, Seen.CONSTRAINTS)
+        return Fault(Label.SCU_VIOLATION, Stage.CONSTRAINTS, *_lost(runs))
+    stray = sum(run.astray for run in runs)
+    if "acr" in names and stray > sum(not run.contains for run in runs):
+        why = f"cites an id that was not retrieved in {stray} of {len(runs)} runs"
+        return Fault(Label.OUT_OF_SCOPE, Stage.CITATION, why, Seen.OUT_OF_SCOPE)
     label = Label.ANS_NO_HIT if "cghc" in names else Label.ANS_NO_CONTAIN if "acr" in names else Label.UNSTABLE
     if names & {"cghc", "css"}:
         return Fault(label, *_cited_badly(runs, answers.evidence))
     varies = len({run.claim for run in runs}) > 1
     what = "the claim changes between runs" if varies else "every claim lacks the gold text"
     return Fault(label, Stage.GENERATION, what, _claimed(runs))
+
+
+def _lost(runs: tuple[Said, ...]) -> tuple[str, Seen]:
+    """How constraints are broken: a claim that says the opposite is worse than an echo that lacks them."""
+    against = sum(run.contradicted for run in runs)
+    if against:
+        return f"the claim contradicts a locked constraint in {against} of {len(runs)} runs", Seen.CONTRADICTED
+    return "the locked constraints were not echoed in every run", Seen.CONSTRAINTS
 
 
 def _claimed(runs: tuple[Said, ...]) -> Seen:

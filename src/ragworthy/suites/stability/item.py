@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ragworthy.metrics import stability as st
 from ragworthy.metrics.facts.errored import said_error
 from ragworthy.metrics.facts.jitters import run_id
-from ragworthy.names import Label
 from ragworthy.records import NO_ANSWER, Run
 from ragworthy.report.sheet import Viewed
 from ragworthy.suites.evidence import Case, Found
 from ragworthy.suites.looking import answered_of, expected_of, sheet_of
+from ragworthy.suites.stability.blame import run_label
 from ragworthy.suites.stability.read import Asked, telling
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def look(suite: "Suite", case: Case, found: Found) -> Viewed:
     run, says = telling(one, case.label) or (None, None)
     answer = (run.answer_json or NO_ANSWER) if run is not None else NO_ANSWER
     error = said_error(run) if run is not None and says is not None and says.errored else None
-    said = answered_of(one.gold, answer.claim, answer.citations, error=error, short_words=found.own.short_words)
+    said = answered_of(one.gold, answer.claim, answer.citations, error=error, short_words=found.own.rules.short_words)
     sheet = sheet_of(
         case,
         suite.said(case, found),
@@ -31,7 +30,10 @@ def look(suite: "Suite", case: Case, found: Found) -> Viewed:
         expected=expected_of(one.gold),
         answer=None if run is None else said,
         runs=[
-            *(_run(each, _label(one.question, said)) for each, said in zip(one.runs, one.question.runs, strict=True)),
+            *(
+                _run(each, run_label(one.question, said))
+                for each, said in zip(one.runs, one.question.runs, strict=True)
+            ),
             *(_run(each, "not counted: the same question again") for each in one.noops),
         ],
         own={"run": None if run is None else run_id(run), **suite.more(case, found)},
@@ -50,18 +52,3 @@ def _run(run: Run, label: str) -> dict[str, Any]:
         "claim": answer.claim if run.error is None else said_error(run),
         "cites": answer.citations if isinstance(answer.citations, list) else None,
     }
-
-
-def _label(question: st.Question, said: st.Said) -> str:
-    """What became of one run, what is wrong with the answer before what is wrong with its echo."""
-    if said.errored:
-        return Label.ERROR.value
-    if said.refused:
-        return (Label.OVER_REFUSAL if question.answerable else Label.REFUSAL_OK).value
-    if not question.answerable:
-        return Label.HALLUCINATION.value
-    if question.evidence and not said.hit:
-        return Label.ANS_NO_HIT.value
-    if not said.contains:
-        return Label.ANS_NO_CONTAIN.value
-    return (Label.SCU_VIOLATION if question.constrained and not said.echoed else Label.OK).value

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy.errors import DataError
+from ragworthy.index.blocks import load_corpus
 from ragworthy.load.decode import Item, read_items
 from ragworthy.load.gold import name_of
 from ragworthy.load.sources import Source
@@ -14,11 +15,15 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.jitters import PLAIN, Variation, run_id, varied
 from ragworthy.names import HARMLESS, SEVERITY, Label
 from ragworthy.records import Gold, Run
-from ragworthy.suites.evidence import Case, Fate
+from ragworthy.suites.answers.bound import Bindings, bound_to, is_whole
+from ragworthy.suites.evidence import Case, Fate, share_of
+from ragworthy.suites.locked import Locks
+from ragworthy.suites.opened import Opened
 from ragworthy.suites.reading import nameless, stranger
+from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Request
 from ragworthy.suites.slices import slices_of
-from ragworthy.suites.stability.blame import fault, steps_of
+from ragworthy.suites.stability.blame import fault, run_label, steps_of
 from ragworthy.text import fold, squeeze
 
 
@@ -59,13 +64,38 @@ def read_runs(request: Request, source: Source, known: set[str]) -> list[Run]:
     return [damaged for run in runs if (damaged := request.damage(run)) is not None]
 
 
-def ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Mapping[str, str]) -> list[Asked]:
+class Known(NamedTuple):
+    """What runs are held against."""
+
+    rules: f.Rules
+    bound: Bindings | None = None
+    """How evidence was bound, where a corpus is given."""
+
+
+def known_of(opened: Opened, request: Request, locks: Locks) -> tuple[Known, dict[str, int]]:
+    """The rules, with the corpus where one is given, and how many chunks that has."""
+    settings, given = request.settings, request.get("corpus")
+    rules = f.Rules(
+        refusals=settings.refusals,
+        short_words=settings.short_substr == "word",
+        scu=locks.scu,
+        contradictions=locks.contradictions,
+        by_rule=by_rule_of(settings),
+    )
+    if given is None:
+        return Known(rules), {}
+    corpus = opened.enter_corpus(load_corpus(given))
+    chunks = {name: fold(text) for name, text in corpus.texts.items()}
+    return Known(rules._replace(chunks=chunks), bound_to(opened["gold"], given)), {"corpus": len(chunks)}
+
+
+def ask(golds: Sequence[Gold], runs: Sequence[Run], known: Known, limits: Mapping[str, str]) -> list[Asked]:
     """Every gold question with its runs: the last one of each id, without warm-ups, those that count apart."""
     by_qid: dict[str, list[Run]] = {}
     for run in runs:
         if not run.warmup:
             by_qid.setdefault(run.name, []).append(run)
-    said_of = st.said_by(rules)
+    said_of = st.said_by(known.rules, whole=is_whole(known.bound))
     asked = []
     for gold in golds:
         given = by_qid.get(name_of(gold), [])
@@ -80,7 +110,7 @@ def ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Mapp
             Asked(
                 qid=name_of(gold),
                 gold=gold,
-                question=st.judged(_question(gold, said), limits),
+                question=st.judged(_question(gold, said, scu=known.rules.scu), limits),
                 runs=tuple(counted),
                 noops=tuple(noops),
                 unlike=len(unlike),
@@ -91,9 +121,9 @@ def ask(golds: Sequence[Gold], runs: Sequence[Run], rules: f.Rules, limits: Mapp
     return asked
 
 
-def _question(gold: Gold, said: tuple[st.Said, ...]) -> st.Question:
+def _question(gold: Gold, said: tuple[st.Said, ...], *, scu: bool) -> st.Question:
     evidence = bool(gold.gold_citations) or not gold.answerable
-    return st.Question(gold.answerable, bool(gold.constraints), said, evidence=evidence)
+    return st.Question(gold.answerable, scu and bool(gold.constraints), said, evidence=evidence)
 
 
 def _noops(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
@@ -133,6 +163,7 @@ def case_of(one: Asked, item: Item, fields: Iterable[str]) -> Case:
         own=one,
         cause=cause,
         steps=steps_of(question, cause),
+        good=share_of(sum(run_label(question, run) in HARMLESS for run in question.runs), len(question.runs)),
     )
 
 
@@ -190,9 +221,10 @@ _SHOWS: Mapping[Label, Callable[[st.Said], bool]] = {
     Label.ERROR: lambda run: run.errored,
     Label.OVER_REFUSAL: lambda run: run.refused,
     Label.HALLUCINATION: lambda run: not run.refused and not run.errored,
+    Label.OUT_OF_SCOPE: lambda run: run.astray,
     Label.ANS_NO_HIT: lambda run: not run.refused and not run.errored and not run.hit,
     Label.ANS_NO_CONTAIN: lambda run: not run.refused and not run.errored and not run.contains,
-    Label.SCU_VIOLATION: lambda run: not run.refused and not run.errored and not run.echoed,
+    Label.SCU_VIOLATION: lambda run: not run.refused and not run.errored and not run.kept,
 }
 """Which runs a label is about."""
 

@@ -3,16 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ragworthy.gates import MAX, WORSE, Gate
+from ragworthy.gates import MAX, Gate
+from ragworthy.policy.packs import gates_of
 from ragworthy.suites.stability import Stability
 
-STABILITY_GATES = (Gate("stability.failing_questions", MAX, "0"),)
+STABILITY_GATES = gates_of("stability")
 ALWAYS = (Gate("stability.missing", MAX, "0"),)
 """What holds whatever else is asked for."""
-REGRESSION = (
-    Gate("stability.acr", WORSE, "0.03"),
-    Gate("stability.refusal_rate", WORSE, "0.03"),
-)
+REGRESSION = gates_of("regression", "stability")
 """What a change must not lose against the last accepted run."""
 
 

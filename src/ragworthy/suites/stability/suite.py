@@ -22,13 +22,23 @@ from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.crowds import Home, home_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
+from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
-from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.stability import DECLARED
 from ragworthy.suites.stability.advice import SHOWN, lines, steps, warnings
-from ragworthy.suites.stability.read import Asked, ask, case_of, counts_of, design_of, distinct, read_runs, telling
+from ragworthy.suites.stability.read import (
+    Asked,
+    ask,
+    case_of,
+    counts_of,
+    design_of,
+    distinct,
+    known_of,
+    read_runs,
+    telling,
+)
 from ragworthy.suites.stability.rules import ALWAYS
 from ragworthy.suites.stability.shown import NOTHING, proven
 from ragworthy.suites.stability.shown import lines as shown_lines
@@ -39,7 +49,7 @@ MOST_WORST = 5
 _NO_WORD = {
     "stability.ned50": "not answerable, or fewer than two claims",
     "stability.iaa": "fewer than two runs",
-    "stability.scu_consistency": "not answerable, or no constraints",
+    "stability.scu_consistency": "not answerable, or no constraints that are checked",
 }
 
 
@@ -54,31 +64,29 @@ class Stability(Suite):
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Every gold question with its runs."""
         gold, runs = opened["gold"], opened["trace"]
-        settings = request.settings
-        rules = f.Rules(
-            refusals=settings.refusals,
-            short_words=settings.short_substr == "word",
-            by_rule=by_rule_of(settings),
-        )
-        items = read_gold(gold, rules, allow_errors=request.allow_gold_errors)
+        locks = locks_of(request)
+        known, records = known_of(opened, request, locks)
+        bind = None if known.bound is None else known.bound.bind
+        items = read_gold(gold, known.rules, allow_errors=request.allow_gold_errors, bind=bind)
         read = read_runs(request, runs, {name_of(item.record) for item in items})
         limits = dict(one.split("=", 1) for one in request.settings.limits)
-        asked = ask([item.record for item in items], read, rules, limits)
+        asked = ask([item.record for item in items], read, known, limits)
         counts = counts_of(asked, read)
         if progress is not None:
             progress(runs.size, runs.size)
         return Evidence(
             cases=[case_of(one, item, self.slice_fields(request)) for one, item in zip(asked, items, strict=True)],
-            records={"gold": len(items), "trace": len(read)},
+            records={"gold": len(items), "trace": len(read), **records},
             counts=counts,
             settings={
                 "limits": limits,
                 "refusals": list(request.settings.refusals),
                 "short_substr": request.settings.short_substr,
+                **locks.settings,
                 "slices": list(request.settings.slices),
                 "allow_gold_errors": request.allow_gold_errors,
             },
-            own=rules,
+            own=known,
             errored=((counts["errored_runs"], counts["counted_runs"], "runs"),),
             missing=(counts["missing"], "run"),
             gold_sha256=gold.sha256(),
@@ -102,7 +110,8 @@ class Stability(Suite):
 
     def topics(self, evidence: Evidence, cases: Sequence[Case]) -> Iterable[Topic]:
         """The document of the first gold citation."""
-        return (topic_of(case.own.gold) for case in cases)
+        bound = evidence.own.bound
+        return (topic_of(case.own.gold, None if bound is None else bound.docs) for case in cases)
 
     def times_run(self, case: Case) -> int:
         """The runs that count."""
@@ -170,7 +179,7 @@ class Stability(Suite):
         run, says = telling(one, case.label) or (None, None)
         answer = (run.answer_json or NO_ANSWER) if run is not None else NO_ANSWER
         limits = list(map(_broken, one.question.broken))
-        why, own = _told(case, run, says, found.own)
+        why, own = _told(case, run, says, found.own.rules)
         return Offender(
             qid=case.qid,
             label=case.label,

@@ -23,6 +23,14 @@ class Structured(NamedTuple):
     ] = ()
 
 
+REQUIRED = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id")
+"""What the outputs must say of themselves; the version of the question set is known without them."""
+KEPT = ("effective_prompt_sha256", "retrieval", "generation")
+"""What else is kept where all outputs agree on it."""
+MADE = (*REQUIRED, "eval_set_version", *KEPT)
+"""The keys of `meta` that say how an output was made; the others are not kept."""
+ALSO = {"adapter_id": "registry_id"}
+"""Another key that will do where there is no such key."""
 WHOLE = "whole"
 """Under this key a request for the questions of a subset has the set that they were drawn from."""
 
@@ -30,6 +38,9 @@ DECLARED = Declared(
     name="structured",
     summary="JSON answers against expected fields",
     package="ragworthy.suites.structured",
+    program="eval_json_v2.py",
+    page="seed002_eval_json_v2.md §6",
+    tools={"make_eval_subset.py": "gold subset"},
     inputs=(
         Input(
             "questions",
@@ -48,6 +59,7 @@ DECLARED = Declared(
             role="trace",
             needed=True,
             aliases=("traces",),
+            of_run=True,
             record="StructuredOutput",
             schema="outputs.structured",
         ),
@@ -64,6 +76,12 @@ DECLARED = Declared(
             form="file",
         ),
         Input(
+            "prompt",
+            "path of the prompt that the outputs must have been made with; its hash is held against theirs",
+            "the prompt file: the outputs must have been made with it",
+            form="file",
+        ),
+        Input(
             "provenance",
             "path of a JSON object that says how the outputs were made, where their meta does not",
             "JSON: how the outputs were made, where their meta does not say",
@@ -73,5 +91,5 @@ DECLARED = Declared(
     settings=Structured,
     example="score=95,schema_pass_rate=0.98",
     items="show one item, expected against got, instead of the report (repeatable)",
-    flags=("--questions", "--outputs", "--definition", "--subset", "--provenance", "--repair", "--item"),
+    flags=("--questions", "--outputs", "--definition", "--subset", "--prompt", "--provenance", "--repair", "--item"),
 )

@@ -55,7 +55,7 @@ def _of_questions(found: Found) -> list[Note]:
     return [
         Note("RW-W41", few, f"{plural(total, 'question')}, but only {distinct:,} different ones"),
         Note("RW-W47", cut, f"{plural(cut, 'slice is', 'slices are')} not shown"),
-        size_note(distinct, "different question"),
+        size_note(distinct, "different question", "structured", regression=found.request.regression),
     ]
 
 
@@ -119,7 +119,7 @@ def steps(found: Found) -> list[tuple[str, str]]:
         many = plural(unfound, "question was", "questions were")
         told.append(("retrieval", f"{many} not given the passage that answers: start with the index"))
     if any(one.gate.op == g.EACH for one in failed):
-        told.append(("questions that must pass do not", "look at each with --item QID"))
+        told.append(("questions that must pass do not", "look at each of them: ragworthy show QID"))
     return told
 
 
@@ -197,4 +197,5 @@ def lines(body: dict[str, Any]) -> list[str]:
     known = [f"{key} {clip(made[key], 60)}" for key in keys if made[key]]
     scorer = f"scored by {made['scorer_version']} ({made['scorer_profile']}, {made['definition']})"
     told.append("; ".join([", ".join(known), scorer] if known else [scorer]))
-    return told
+    versions = [f"{key} {clip(made[key], 200)}" for key in ("prompt_sha256", "eval_set_version") if made[key]]
+    return [*told, ", ".join(versions)]

@@ -69,6 +69,7 @@ class View(NamedTuple):
     raw: str | None
     """The beginning of what was written; only where it could not be compared."""
     fields: list[FieldView]
+    cause: str | None = None
 
 
 def look(suite: "Suite", found: Found, ids: Sequence[str]) -> list[Viewed]:
@@ -81,6 +82,7 @@ def look(suite: "Suite", found: Found, ids: Sequence[str]) -> list[Viewed]:
         one = view(job.definition, gold, output, known, marked_all.items[place[name]], details=not job.reference)
         case = suite.case_of(found.evidence, name)
         if case is not None:
+            one = one._replace(cause=None if case.cause is None else case.cause.value)
             shown.append(Viewed(_sheet(one, suite.said(case, found), gold, output), partial(_render, one)))
     return shown
 
@@ -94,17 +96,17 @@ def _sheet(one: View, row: Row, gold: StructuredGold, output: StructuredOutput |
     wanted = files_of((gold.expected or {}).get("source_map"))
     chunks = (output.context or []) if output is not None else []
     lost = ", ".join(f"{each.name} {_lost(each)}" for each in one.fields if each.lost)
-    error = None if output is None or output.error is None else one.detail
     return Sheet(
         suite="structured",
         qid=one.qid,
         good=one.good,
         label=one.label,
         stage=None if one.good else one.stage,
+        cause=one.cause,
         why="" if one.good else _reason(one) if one.reason else lost,
         question=one.question,
         expected=Expected(text=json.dumps(gold.expected, ensure_ascii=False), ids=wanted),
-        answer=None if output is None else Answered(claim=output.raw, error=error),
+        answer=None if output is None else Answered(output.raw, error=None if output.error is None else one.detail),
         passages=[_passage(nth, chunk, wanted) for nth, chunk in enumerate(chunks, 1)],
         metrics=row.metrics,
         undefined=row.undefined,
@@ -119,9 +121,7 @@ def _passage(rank: int, chunk: ContextChunk, gold: Sequence[str]) -> Passage:
 
 def _field(one: FieldView) -> dict[str, Any]:
     """A sub-score as data."""
-    details = [
-        {"good": each.good, "expected": each.expected, "got": each.got, "note": each.note} for each in one.details
-    ]
+    details = [{key: getattr(each, key) for key in ("good", "expected", "got", "note")} for each in one.details]
     part = None if one.part is None else float(one.part)
     numbers = {"part": part, "weight": float(one.weight), "lost": float(one.lost), "counts": one.counts}
     return {"name": one.name, "kind": one.kind, **numbers, "details": details}
@@ -269,7 +269,8 @@ def _remarks(view: View) -> list[tuple[str, str]]:
 
 
 def _verdict(view: View) -> str:
-    return f"{view.label} ({view.stage})" if view.stage else view.label
+    where = ": ".join(filter(None, (view.stage, view.cause)))
+    return f"{view.label} ({where})" if where else view.label
 
 
 def text(view: View, *, colour: bool = False) -> str:

@@ -25,6 +25,7 @@ from ragworthy.suites.clusters import Topic
 from ragworthy.suites.fork import answer, workers
 from ragworthy.suites.reading import NAMELESS, Flaws, Reader, Table
 from ragworthy.suites.slices import slicer, values_of
+from ragworthy.suites.structured import ALSO, MADE
 from ragworthy.text import squeeze
 
 ORPHANS_SHOWN = 3
@@ -128,14 +129,6 @@ def _labels(job: Job, gold: StructuredGold) -> Iterable[str]:
                 yield f"{field.name}={squeeze(text)}"
 
 
-REQUIRED = ("prompt_sha256", "prompt_version", "index_version", "model_id", "adapter_id")
-"""What the outputs must say of themselves; the version of the question set is known without them."""
-KEPT = ("effective_prompt_sha256", "retrieval", "generation")
-"""What else is kept where all outputs agree on it."""
-MADE = (*REQUIRED, "eval_set_version", *KEPT)
-"""The keys of `meta` that say how an output was made; the others are not kept."""
-ALSO = {"adapter_id": "registry_id"}
-"""Another key that will do where there is no such key."""
 Said = tuple[tuple[str, str], ...]
 """What one output says of how it was made, as keys and texts."""
 

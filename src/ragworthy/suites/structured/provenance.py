@@ -3,22 +3,25 @@
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ragworthy.errors import data_error
 from ragworthy.files import open_input, read_text, sha256_of
+from ragworthy.load.prompt import read_prompt
 from ragworthy.load.sources import FileSource, Source
 from ragworthy.metrics.definition import Definition
 from ragworthy.names import VERSION
 from ragworthy.report.show import plural
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
-from ragworthy.suites.structured import WHOLE
-from ragworthy.suites.structured.mark import KEPT, REQUIRED, Marked, Meta, said_by
+from ragworthy.suites.structured import KEPT, REQUIRED, WHOLE
+from ragworthy.suites.structured.mark import Marked, Meta, said_by
 from ragworthy.text import clip, visible
 
 SCORER = ("text.py", "metrics/answer_json.py", "metrics/context.py", "metrics/definition.py", "metrics/grading.py",
@@ -31,9 +34,16 @@ LONGEST = 100
 
 
 class Made(NamedTuple):
-    """What a file of its own says of how the outputs were made."""
+    """What files of their own say of how the outputs were made: a provenance file, and the prompt itself."""
 
     values: dict[str, str]
+    prompt: Mapping[str, str] = MappingProxyType({})
+    """The hash and the version of the prompt file: that is the prompt, whatever anybody says."""
+
+    @property
+    def known(self) -> dict[str, str]:
+        """What holds for outputs that do not say it themselves."""
+        return {**self.values, **self.prompt}
 
 
 class Told(NamedTuple):
@@ -45,17 +55,23 @@ class Told(NamedTuple):
     invalid: list[str]
 
 
-def read(path: Path | None) -> Made:
-    """Read the file that says how the outputs were made."""
+def read(path: Path | None, prompt: Path | None = None) -> Made:
+    """Read the file that says how the outputs were made, and the prompt."""
+    told = {} if prompt is None else read_prompt(prompt).told()
+    return Made(said_in(path), {key: value for key, value in told.items() if key in REQUIRED})
+
+
+def said_in(path: Path | None) -> dict[str, str]:
+    """What a provenance file says."""
     if path is None:
-        return Made({})
+        return {}
     try:
         given = msgspec.json.decode(read_text(path))
     except (msgspec.DecodeError, RecursionError) as error:
         raise data_error("RW-F07", f"expected a JSON object, got: {error}", where=str(path)) from None
     if not isinstance(given, dict):
         raise data_error("RW-F08", "expected a JSON object, got another value", where=str(path))
-    return Made(dict(said_by(given)))
+    return dict(said_by(given))
 
 
 def told(made: Made, opened: Opened, marked: Marked, definition: Definition, request: Request) -> Told:
@@ -68,15 +84,12 @@ def told(made: Made, opened: Opened, marked: Marked, definition: Definition, req
         values, without = _values(key, made, marked.meta)
         fields[key] = next(iter(values)) if len(values) == 1 and not without else None
         if len(values) > 1:
-            some = ", ".join(f'"{_shown(value)}"' for value in sorted(values)[:SHOWN])
-            whose = "the outputs" if key not in made.values else "the outputs and the provenance file"
-            invalid.append(f"{whose} differ in {key}: {some}")
+            invalid.append(_differing(key, values, made))
         elif without and marked.meta.outputs:  # without outputs nothing is said, and that is said elsewhere
             lacking.append(key)
             of = f" in {without:,} of {plural(marked.meta.outputs, 'output')}" if values else ""
             invalid.append(f"the outputs do not say {key}{of}")
-    version = f"{Path(gold.label).name}@sha256:{gold.sha256()}"
-    fields["eval_set_version"] = version
+    fields["eval_set_version"] = version_of(gold)
     other, doubtful = _other_set(marked.meta, made, gold, request)
     invalid += [f"the outputs were made for another question set: {value}" for value in other[:1]]
     for key in KEPT:
@@ -96,14 +109,33 @@ def told(made: Made, opened: Opened, marked: Marked, definition: Definition, req
     return Told(fields, lacking, doubtful, [] if reference else invalid)
 
 
+def _differing(key: str, values: "Counter[str]", made: Made) -> str:
+    """What does not agree on how the outputs were made."""
+    some = ", ".join(f'"{_shown(value)}"' for value in sorted(values)[:SHOWN])
+    if key in made.prompt:
+        now = made.prompt[key]
+        others = ", ".join(f'"{_shown(value)}"' for value in sorted(values) if value != now)
+        return f'the outputs were made with another prompt than the one given: {key} is {others} and not "{now}"'
+    whose = "the outputs" if key not in made.values else "the outputs and the provenance file"
+    return f"{whose} differ in {key}: {some}"
+
+
+def version_of(questions: Source) -> str:
+    """The version of a question set: its name and its hash."""
+    return f"{Path(questions.label).name}@sha256:{questions.sha256()}"
+
+
 def _values(key: str, made: Made, meta: Meta) -> tuple[Counter[str], int]:
-    """The values that outputs have of a key, and how many outputs have none."""
+    """The values that outputs have of a key, and how many outputs have none; what files say of it is one more value."""
     found = Counter(meta.values.get(key, Counter()))
     without = meta.outputs - found.total()
-    default = made.values.get(key)
-    if default is not None:
+    default = made.known.get(key)
+    named = key == "prompt_version" and key in made.prompt and found and not without  # the hash decides, not a name
+    if default is not None and not named:
         found[default] += max(without, 0 if found else 1)
         without = 0
+        if key == "prompt_sha256" and key in made.values:
+            found[made.values[key]] += 0
     return found, without or (0 if found else 1)
 
 

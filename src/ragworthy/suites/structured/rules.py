@@ -3,20 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ragworthy.gates import MAX, MIN, WORSE, Gate
+from ragworthy.gates import MAX, Gate
 from ragworthy.metrics.registry import Metric
+from ragworthy.policy.packs import gates_of
 from ragworthy.suites.structured import Structured
 
-STRUCTURED_GATES = (
-    Gate("structured.score", MIN, "95"),
-    Gate("structured.schema_pass_rate", MIN, "0.98"),
-)
+STRUCTURED_GATES = gates_of("dev100")
 ALWAYS = (Gate("structured.missing", MAX, "0"),)
 """What holds whatever else is asked for."""
-REGRESSION = (
-    Gate("structured.score", WORSE, "0.03"),
-    Gate("structured.schema_pass_rate", WORSE, "0.03"),
-)
+REGRESSION = gates_of("regression", "structured")
 """What a change must not lose against the last accepted run."""
 
 

@@ -24,7 +24,6 @@ from ragworthy.report.part import Column, Part
 from ragworthy.report.sheet import Viewed
 from ragworthy.suites.clusters import Topic
 from ragworthy.suites.damage import Damage
-from ragworthy.suites.describe import rows_hash
 from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Offender, Row, Step, Summary
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.fork import without_gc
@@ -41,11 +40,11 @@ from ragworthy.suites.structured.read import (
     check_profile,
     counts_of,
     cut_of,
-    in_two_steps,
     job_of,
     mark_all,
 )
 from ragworthy.suites.structured.rules import ALWAYS
+from ragworthy.suites.structured.subset import in_two_steps
 from ragworthy.text import visible
 
 SCORES = ("structured.score", "structured.score_median", "structured.score_p95")
@@ -88,7 +87,7 @@ class Structured(Suite):
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Every question with what its output is worth."""
         job = job_of(opened, request)
-        made = provenance.read(request.get("provenance"))
+        made = provenance.read(request.get("provenance"), request.get("prompt"))
         marked = mark_all(job, opened, progress)
         whole = request.get(WHOLE, opened["gold"])
         of_subset = whole is not opened["gold"]
@@ -111,6 +110,7 @@ class Structured(Suite):
             invalid=tuple(told.invalid),
             profile=request.settings.profile,
             gold_sha256=whole.sha256(),
+            provenance=told.fields,
         )
 
     # the doctor and the selftest
@@ -270,15 +270,13 @@ class Structured(Suite):
 
     def extra(self, found: Found) -> Extra:
         """Why answers failed, and how they were made."""
-        made = found.own.told.fields
         return Extra(
             body={
                 "metrics": {"fail_counts": fail_counts(found)},
-                "warnings": {"provenance": made, "subset": None},
+                "warnings": {"subset": None},
             },
             warnings=warnings(found),
             steps=steps(found),
-            kept={"rows_sha256": rows_hash(self, found), "provenance": made},
         )
 
     def known(self, found: Found) -> Iterable[str]:

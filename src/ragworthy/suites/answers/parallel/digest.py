@@ -11,6 +11,7 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.answers import said_error
 from ragworthy.names import HARMLESS, SEVERITY
 from ragworthy.records import NO_ANSWER, Trace
+from ragworthy.suites.answers.broken import broken_in
 from ragworthy.suites.answers.parallel.job import Example, Offender, Partial, Tally, Watched
 from ragworthy.suites.answers.parallel.shard import Shard
 from ragworthy.suites.answers.wording import expected_text, missing_pieces
@@ -176,6 +177,7 @@ def _offenders(shard: Shard, worst: list[tuple[int, str, int]], tables: list[Tab
                 shard.compared.get(row),
                 expected_text(gold),
                 missing_pieces(gold, trace, shard.job.rules) if shard.flags[row] & f.ALL_OF else None,
+                broken_in(gold, trace, shard.job.rules, shard.flags[row]),
             )
         )
     return found

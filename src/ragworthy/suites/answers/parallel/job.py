@@ -97,6 +97,8 @@ class Offender(NamedTuple):
     """What a right claim says, for people."""
     missing: tuple[str, ...] | None = None
     """What the claim lacks of all that it needs; None where any piece will do."""
+    constraints: dict[str, Any] | None = None
+    """What is locked and what was echoed and contradicted; None where nothing is broken."""
 
 
 class Partial(NamedTuple):

@@ -1,0 +1,147 @@
+"""Files of rows (`--rows`) as a side of a comparison: what every metric says of every question, and nothing else."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import isfinite
+from pathlib import Path
+
+import msgspec
+
+from ragworthy.errors import DataError, Problem, RagworthyError
+from ragworthy.load.decode import numbered
+from ragworthy.load.sources import open_source
+from ragworthy.metrics.fold import percent_of
+from ragworthy.metrics.registry import find
+from ragworthy.rows import Rows
+from ragworthy.suites import SUITES
+from ragworthy.text import described
+
+PLAIN = ("rate", "mean", "count", "sum")
+"""Kinds of metrics that are a plain fold of one number per question."""
+_FINEST = 10**6
+"""Metrics that are no ratio of counts are rounded to six places."""
+_MOST = 10**15
+"""No number of a question is larger: floats count whole numbers up to here."""
+TAKEN_FOR_GRANTED = "a file of rows names neither gold set nor settings: that they are the same is taken for granted"
+ALONE = "its rows name no documents: every question stands for itself"
+
+
+class Row(msgspec.Struct, frozen=True):
+    """What a comparison needs of a row."""
+
+    qid: str
+    metrics: dict[str, float] | list[tuple[str, float]]
+    """By the id of the metric; pairs where a Parquet file holds them."""
+    label: str | None = None
+    cause: str | None = None
+    cluster: str | None = None
+    suite: str | None = None
+    runs: int | None = None
+    undefined: dict[str, str | None] | list[tuple[str, str | None]] | None = None
+
+
+def is_rows(path: Path) -> bool:
+    """Whether a file holds rows: its first record says what metrics say of a question, which no trace does."""
+    try:
+        _, first = next(numbered(open_source("rows", path)), (0, b""))
+        record = msgspec.json.decode(first)
+    except (RagworthyError, OSError, msgspec.MsgspecError):
+        return False
+    return isinstance(record, dict) and record.keys() >= {"qid", "label", "metrics", "undefined"}
+
+
+class Told:
+    """One suite of a file of rows."""
+
+    def __init__(self, suite: str, rows: Sequence[Row]) -> None:
+        self.several = any((row.runs or 1) > 1 for row in rows)
+        said = [dict(row.metrics) for row in rows]
+        names = list(dict.fromkeys(name for one in said for name in one))
+        self.left_out = [name for name in names if not self._folds(suite, name)]
+        """Metrics whose number does not follow from one number per question."""
+        self.alone = all(row.cluster is None for row in rows)
+        self.rows = Rows(
+            qids=tuple(row.qid for row in rows),
+            clusters=tuple(row.qid if row.cluster is None else row.cluster for row in rows),
+            labels=tuple(row.label for row in rows),
+            causes=tuple(row.cause for row in rows),
+            runs=tuple(1 if row.runs is None else row.runs for row in rows),
+            slices=((),) * len(rows),
+            words={name: tuple(_word(one.get(name)) for one in said) for name in names if name not in self.left_out},
+        )
+
+    def _folds(self, suite: str, name: str) -> bool:
+        """Whether the number of a metric follows from the rows; a percentile does where each question has one run."""
+        found = find(name, default_k=1, suite=suite)
+        if found is None:
+            return False
+        kind = found.metric.kind
+        return kind in PLAIN or (percent_of(kind) is not None and not self.several and suite != "latency")
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be said of it."""
+        left_out = [f"not in its rows as one number per question: {', '.join(self.left_out)}"] if self.left_out else []
+        return [TAKEN_FOR_GRANTED, *([ALONE] if self.alone else []), *left_out]
+
+
+def suites_of(path: Path, asked: str | None) -> dict[str, Told]:
+    """The suites of a file of rows."""
+    found: dict[str, list[Row]] = {}
+    for line, row in _rows(path):
+        suite = row.suite or asked or _suite(row)
+        if wrong := _wrong(row, suite):
+            raise _unfit(path, line, wrong)
+        found.setdefault(suite, []).append(row)
+    return {suite: Told(suite, rows) for suite, rows in found.items()}
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Row]]:
+    """Every row once; a second one of a question would count it twice."""
+    seen: set[tuple[str | None, str]] = set()
+    for line, data in numbered(open_source("rows", path)):
+        try:
+            row = msgspec.json.decode(data, type=Row)
+        except msgspec.MsgspecError as error:
+            raise _unfit(path, line, f"expected a row as --rows writes it, got: {error}") from None
+        if (row.suite, row.qid) in seen:
+            raise _unfit(path, line, f'expected every question once, got "{row.qid}" again')
+        seen.add((row.suite, row.qid))
+        yield line, row
+
+
+def _suite(row: Row) -> str:
+    """The suite that a row is of, by its metrics; rows of latency have those of answers besides."""
+    named = {name.partition(".")[0] for name in (*dict(row.metrics), *dict(row.undefined or {}))}
+    return next((suite for suite in ("latency", *SUITES) if suite in named), "answers")
+
+
+def _word(number: float | None) -> Fraction | float | None:
+    """A number as rows in a report have it: where it was written from a fraction, that fraction.
+
+    >>> _word(2 / 3), _word(1.0), _word(0.6309297535714575)
+    (Fraction(2, 3), Fraction(1, 1), 0.6309297535714575)
+    """
+    if number is None:
+        return None
+    near = Fraction(number).limit_denominator(_FINEST)
+    return near if float(near) == number else number
+
+
+def _wrong(row: Row, suite: str) -> str:
+    """What cannot be, although it is the shape of a row: a suite that there is none of, a number out of its range."""
+    if suite not in SUITES:
+        return f"expected a suite ({', '.join(SUITES)}), got {described(row.suite)}"
+    if row.runs is not None and row.runs < 1:
+        return f"expected 1 run or more, got {row.runs}"
+    for name, value in dict(row.metrics).items():
+        found = find(name, default_k=1, suite=suite)
+        low, high = (found.metric.lowest, found.metric.highest) if found is not None else (-_MOST, None)
+        high = _MOST if high is None else high
+        if not (isfinite(value) and low <= value <= high):
+            return f"metrics.{name}: expected a number from {low} to {high}, got {value:g}"
+    return ""
+
+
+def _unfit(path: Path, line: int, message: str) -> DataError:
+    return DataError([Problem("RW-Y05", message, f"{path}:{line}")])

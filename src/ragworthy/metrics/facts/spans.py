@@ -1,0 +1,50 @@
+"""Ranges of bytes: how far two are apart, and how much of a block some of them hold."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from ragworthy.metrics.facts.wanted import Place, Span
+
+
+def gap(one: tuple[int, int], other: tuple[int, int]) -> int:
+    """The bytes between two half-open ranges; 0 where they meet.
+
+    >>> gap((1130, 1200), (1000, 1100)), gap((1050, 1200), (1000, 1100))
+    (30, 0)
+    """
+    return max(0, max(one[0], other[0]) - min(one[1], other[1]))
+
+
+def placed(place: Place, span: Span) -> Place:
+    """A block at the bytes that a citation names, where it names some."""
+    return place._replace(span=span) if span is not None and span[0] < span[1] else place
+
+
+def held(cited: Sequence[tuple[str, Place]], relevant: Sequence[tuple[str, Place]]) -> Fraction:
+    """The share of a relevant block that is cited, of the block that is cited most; both by id, with their bytes.
+
+    >>> block = [("a", Place("d", "1", span=(100, 200)))]
+    >>> held([("b", Place("d", "1", span=(90, 130))), ("c", Place("d", "1", span=(120, 150)))], block)
+    Fraction(1, 2)
+    >>> held([("a", Place("d", "1"))], block), held([("b", Place("e", "1", span=(100, 200)))], block)
+    (Fraction(1, 1), Fraction(0, 1))
+    """
+    return max((_share(name, spot, cited) for name, spot in relevant), default=Fraction(0))
+
+
+def _share(name: str, spot: Place, cited: Sequence[tuple[str, Place]]) -> Fraction:
+    if any(one == name and None in (place.span, spot.span) for one, place in cited):
+        return Fraction(1)  # the block itself, and no bytes that say less
+    if spot.span is None:
+        return Fraction(0)
+    begin, end = at, _ = spot.span
+    found = 0
+    for first, last in sorted(place.span for _, place in cited if place.span is not None and _alike(place, spot)):
+        found += max(0, min(last, end) - max(first, at))
+        at = max(at, min(last, end))
+    return Fraction(found, end - begin) if begin < end else Fraction(0)
+
+
+def _alike(one: Place, other: Place) -> bool:
+    """Whether two places are of one document, as far as anybody knows."""
+    return one.doc == other.doc or None in (one.doc, other.doc)

@@ -1,0 +1,1 @@
+"""Questions of live traffic, asked of the shadow too, without anybody seeing its answers."""

@@ -1,0 +1,177 @@
+"""Log files: which ones are meant, and their lines from any place on. What packs and tables hold is read as lines too.
+
+A log is known by its first line: it stays the same log when it is renamed, packed, or read again tomorrow.
+"""
+
+import glob
+import hashlib
+import math
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from ragworthy.errors import data_error
+from ragworthy.files import open_input
+from ragworthy.load.sources import BOM, LONGEST_LINE, Block, open_source
+
+READ = 1 << 18
+_FIRST = 1 << 16
+"""So many bytes of a first line tell a log from others."""
+_NAMED = re.compile(r"\.(?:jsonl|ndjson|json|log)(?:\.\d+)?(?:\.gz|\.zst)?$|\.parquet$")
+_GLOB = re.compile(r"[*?\[]")
+
+
+def found(given: Sequence[str | Path], *, growing: bool = False) -> list[Path]:
+    """The files that paths, folders and patterns name, in order, each once; where they grow, one may be missing yet."""
+    paths: dict[str, Path] = {}
+    for one in given:
+        text = str(one)
+        if os.path.isdir(text):  # noqa: PTH112 - a text with any sign in it
+            there = [path for path in Path(text).rglob("*") if _NAMED.search(path.name) and path.is_file()]
+        elif _GLOB.search(text) and not os.path.lexists(text):
+            there = [Path(path) for path in glob.glob(text, recursive=True) if Path(path).is_file()]  # noqa: PTH207
+        elif growing and not os.path.lexists(text):
+            continue
+        else:
+            there = [Path(text)]
+        if not there and not growing:
+            raise data_error("RW-F01", "expected log files, got nothing at this path", where=text)
+        for path in sorted(there):
+            paths.setdefault(os.path.realpath(path), path)
+    return list(paths.values())
+
+
+def same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to the same place."""
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+class Log:
+    """The lines of one file, block by block. `whole` says that the end of the file is the end of its last line."""
+
+    def __init__(self, path: Path, *, whole: bool) -> None:
+        self.path = path
+        self.whole = whole
+        self.packed = path.suffix in (".gz", ".zst", ".parquet")
+        self.offset = 0
+        self._file: IO[bytes] | None = None
+        self._blocks: Iterator[Block] | None = None
+        self._step = READ
+
+    def first(self) -> bytes:
+        """The first line, or its beginning; empty while there is none."""
+        if self.packed:
+            block = next(open_source("log", self.path).blocks(), None)
+            data = b"" if block is None else block.data
+        else:
+            with open_input(self.path) as file:
+                data = file.read(_FIRST)
+        data = data.removeprefix(BOM)
+        line, end, _ = data.partition(b"\n")
+        return line[:_FIRST] if end or self.whole or len(data) >= _FIRST else b""
+
+    def seek(self, offset: int) -> None:
+        """Go on at a place where a block ended."""
+        self.offset = offset
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+        self._file = self._blocks = None
+
+    def start(self, size: int) -> bytes:
+        """The first bytes of what is read, whatever its name leads to by now."""
+        if self._file is not None:
+            here = self._file.tell()
+            self._file.seek(0)
+            data = self._file.read(size)
+            self._file.seek(here)
+            return data
+        block = Log(self.path, whole=True).read()
+        return b"" if block is None else block.data[:size]
+
+    def _status(self) -> os.stat_result:
+        """Of the file that is open: it may have another name by now."""
+        return os.fstat(self._file.fileno()) if self._file is not None else self.path.stat()
+
+    def size(self) -> int:
+        """How long it is; -1 where it is gone."""
+        try:
+            return self._status().st_size
+        except OSError:
+            return -1
+
+    def age(self) -> float:
+        """Seconds since it changed; endless where it is gone."""
+        try:
+            return time.time() - self._status().st_mtime
+        except OSError:
+            return math.inf
+
+    def mark(self) -> tuple[int, int, int]:
+        """Which file it is, and how long."""
+        status = self._status()
+        return status.st_dev, status.st_ino, status.st_size
+
+    def is_the(self, mark: tuple[int, int, int]) -> bool:
+        """Whether it is the file of an earlier look, however long it is by now."""
+        try:
+            return self.mark()[:2] == mark[:2]
+        except OSError:
+            return False
+
+    def is_at(self, path: Path) -> bool:
+        """Whether a path leads to this very file."""
+        try:
+            one, other = self._status(), path.stat()
+        except OSError:
+            return False
+        return (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+
+    def read(self) -> Block | None:
+        """The next block of whole lines; None at the end, where more may come later."""
+        block = self._unpacked() if self.packed else self._plain()
+        if block is not None:
+            self.offset = block.offset + len(block.data)
+        return block
+
+    def _plain(self) -> Block | None:
+        if self._file is None:
+            self._file = open_input(self.path)
+        while True:
+            self._file.seek(self.offset)
+            data = self._file.read(self._step)
+            offset = self.offset
+            if not offset and data.startswith(BOM):
+                data, offset = data[len(BOM) :], len(BOM)
+            cut = data.rfind(b"\n") + 1
+            if cut:
+                self._step = READ
+                return Block(offset, data[:cut])
+            if len(data) + len(BOM) < self._step:
+                return Block(offset, data) if data and self.whole else None
+            if self._step > LONGEST_LINE:
+                message = f"expected lines of at most {LONGEST_LINE >> 20} MiB, got a longer one"
+                raise data_error("RW-F05", message, where=str(self.path))
+            self._step *= 4
+
+    def _unpacked(self) -> Block | None:
+        if self._blocks is None:
+            self._blocks = open_source("log", self.path).blocks()
+        for block in self._blocks:
+            if block.offset + len(block.data) <= self.offset:
+                continue
+            if block.offset >= self.offset:
+                return block
+            return Block(self.offset, block.data[self.offset - block.offset :])
+        return None
+
+
+def identity(first: bytes) -> str:
+    """What a log is known by."""
+    return hashlib.sha256(first).hexdigest()[:32]

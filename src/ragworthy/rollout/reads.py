@@ -1,0 +1,54 @@
+"""How a rule came out, and the numbers of minutes that rules are about."""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from fractions import Fraction
+from typing import NamedTuple
+
+from ragworthy.live.minutes import Minute, unit_of
+from ragworthy.stats import percentile
+
+
+class Held(StrEnum):
+    """How a rule came out."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    TOO_FEW = "too few"
+    NOT_MEASURED = "not measured"
+
+
+class Read(NamedTuple):
+    """A rule, its number and what that is held against."""
+
+    rule: str
+    held: Held
+    value: Fraction | None = None
+    sign: str = ""
+    limit: Fraction | None = None
+    samples: int | None = None
+    """Of the canary; None where the number comes from a report."""
+    source: str = "live traffic"
+    at: int | None = None
+    """The minute at which it took the canary back."""
+    why: str = ""
+
+
+# numbers of minutes
+
+
+def count(minutes: Iterable[Minute], field: str) -> int:
+    """How many records say something of a field."""
+    return sum(one.count(field) for one in minutes)
+
+
+def mean(minutes: Sequence[Minute], field: str) -> Fraction | None:
+    """The exact mean of a field."""
+    said = count(minutes, field)
+    return sum((one.total(field) for one in minutes), Fraction(0)) / said if said else None
+
+
+def middle(minutes: Iterable[Minute], field: str, percent: int) -> Fraction | None:
+    """A percentile over all values of a field."""
+    values = sorted(units for one in minutes for units, times in one.values[field].items() for _ in range(times))
+    return percentile(values, percent) / unit_of(field) if values else None

@@ -1,0 +1,150 @@
+"""How traces were made: what they, the index beside them and the request say of it, the same for every suite."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragworthy.load.sources import Source
+from ragworthy.names import MADE, TRACED
+from ragworthy.report.made import several
+from ragworthy.report.part import Note
+from ragworthy.suites.fork import answer, processes, workers
+
+KNOBS = "knobs"
+"""What a pipeline was set to: a part of how it was made that runs may try several values of."""
+MOST = 10
+"""So many values of one thing are listed; of more, their number and their hash are kept too."""
+OF_INDEX = ("index_hash", "index_type", "metric", "embedding", "chunker", "text_preproc", "analyzer")
+"""What the manifest of an index says of how it is searched."""
+_KEYS = {**TRACED, KNOBS: KNOBS}
+
+
+class _Said(msgspec.Struct, frozen=True, gc=False):
+    """What a trace says of how it was made."""
+
+    index_hash: msgspec.Raw = msgspec.Raw()
+    commit: msgspec.Raw = msgspec.Raw()
+    normaliser_id: msgspec.Raw = msgspec.Raw()
+    reranker_id: msgspec.Raw = msgspec.Raw()
+    retriever: msgspec.Raw = msgspec.Raw()
+    knobs: msgspec.Raw = msgspec.Raw()
+
+
+Values = dict[str, Counter[str]]
+"""How often each value of a thing is there, values as JSON."""
+
+
+def said_by(sources: Iterable[Source], jobs: int | None = None) -> Values:
+    """What traces say of how they were made: all of them are looked at, large files in several processes."""
+    found: Values = {key: Counter() for key in _KEYS}
+    encoder = msgspec.json.Encoder(order="deterministic")
+    for source in sources:
+        for said, count in _counted(source, processes(jobs, source.size, source.splits)).items():
+            for key, raw in zip(_KEYS, said, strict=True):
+                value = msgspec.json.decode(raw) if raw else None
+                if value not in (None, "", {}, []):
+                    found[key][encoder.encode(value).decode()] += count
+    return found
+
+
+_Told = tuple[bytes, ...]
+"""What one trace says, as it is written, in the order of `_KEYS`."""
+
+
+def _counted(source: Source, parts: int) -> Counter[_Told]:
+    """How many traces of a file say what."""
+    if parts > 1:
+        try:
+            with workers(lambda part, pipe: pipe.send(("said", _part(source, part, parts))), parts) as pipes:
+                return sum((answer(pipe, "said", None) for pipe in pipes), Counter[_Told]())
+        except (EOFError, OSError):  # a process died, or the system has no room for another one
+            pass
+    return _part(source, 0, 1)
+
+
+def _part(source: Source, part: int, parts: int) -> Counter[_Told]:
+    found: Counter[_Told] = Counter()
+    for block in source.blocks(part, parts):
+        for said, alike in groupby(_records(block.data)):  # neighbours mostly say the same
+            found[tuple(bytes(getattr(said, name)) for name in _KEYS.values())] += sum(1 for _ in alike)
+    return found
+
+
+_decoder = msgspec.json.Decoder(_Said)
+_WRITTEN = [name.encode() for name in _KEYS.values()]
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+def _records(data: bytes) -> Iterator[_Said]:
+    data = data.strip()
+    try:
+        yield from _decoder.decode_lines(data) if data else ()
+    except _UNREADABLE:
+        for line in data.splitlines() if any(name in data for name in _WRITTEN) else ():
+            try:
+                yield _decoder.decode(line)
+            except _UNREADABLE:
+                continue  # a blank line; others were refused when they were scored
+
+
+class Beside(NamedTuple):
+    """What is known besides the traces."""
+
+    commit: str = ""
+    """The commit that is judged."""
+    corpus: Any = None
+    """The index or the chunks that were given."""
+
+
+def provenance(values: Values, beside: Beside) -> dict[str, Any]:
+    """How the traces were made, as a report has it: null where nothing says it, or where traces differ."""
+    found: dict[str, Any] = {}
+    differs: dict[str, Any] = {}
+    more: dict[str, Any] = {}
+    for key, counts in values.items():
+        several = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+        found[key] = msgspec.json.decode(several[0][0]) if len(several) == 1 else None
+        if len(several) > 1:
+            differs[key] = [{"value": msgspec.json.decode(text), "traces": many} for text, many in several[:MOST]]
+        if len(several) > MOST:
+            every = hashlib.sha256("\n".join(sorted(counts)).encode()).hexdigest()
+            more[key] = {"values": len(several), "sha256": every}
+    if found[KNOBS] is None:
+        del found[KNOBS]
+    index = index_of(beside.corpus)
+    usual = {"commit": beside.commit or None}
+    if index is not None:
+        usual |= {"index_hash": index["index_hash"], "normaliser": index["text_preproc"]["normaliser"]}
+    for key, value in usual.items():
+        if found[key] is None and key not in differs:
+            found[key] = value
+    besides = {"index": index, "differs": differs, "differs_in": more}
+    return found | {key: value for key, value in besides.items() if value}
+
+
+def index_of(given: Any) -> dict[str, Any] | None:
+    """What an index that was given says of itself; None for a file of chunks."""
+    path = Path(given) if isinstance(given, (str, Path)) else None
+    if path is None or not (path.is_dir() or path.name == "manifest.json"):
+        return None
+    from ragworthy.index.folder import open_folder
+
+    manifest = open_folder(path if path.is_dir() else path.parent, lambda _: None).manifest
+    plain = msgspec.to_builtins(manifest)
+    return {key: plain[key] for key in OF_INDEX}
+
+
+def mixed(found: Mapping[str, Any]) -> list[Note]:
+    """What differs within one run, although a run is made in one way."""
+    all_of = {key: len(values) for key, values in found.get("differs", {}).items()}
+    all_of |= {key: one["values"] for key, one in found.get("differs_in", {}).items()}
+    return [
+        Note("RW-W129", count, f"the traces differ in {key}: {several(found, key)}")
+        for key, count in all_of.items()
+        if key in MADE
+    ]

@@ -1,0 +1,79 @@
+"""Live logs for tests: records, files, and runs of the command."""
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from places import ROOT
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC).timestamp()
+
+
+def at(minute: float, second: float = 0.0) -> str:
+    """A time so many minutes after noon."""
+    return datetime.fromtimestamp(NOON + 60 * minute + second, UTC).isoformat().replace("+00:00", "Z")
+
+
+def record(ts: Any, qid: str = "q1", **more: Any) -> dict[str, Any]:
+    """A record as the sources have it; what is given replaces parts of it."""
+    made: dict[str, Any] = {
+        "qid": qid,
+        "question": f"What is {qid}?",
+        "retrieval": {
+            "topk": ["a#1", "a#2", "b#1"], "metric": "cosine", "analyzer": "en", "index_hash": "h1",
+            "embed_model": "m", "ΔS_list": [0.2, 0.3, 0.5], "λ_states": ["→"],
+        },
+        "answer": {"citations": ["a#1"], "coverage": 0.9, "ΔS": 0.2, "λ_final": "→"},
+        "perf": {"t_retrieve_ms": 50, "t_reason_ms": 400},
+        "context": {"client": "c", "build": "b1", "region": "eu"},
+        "ts": ts,
+    }  # fmt: skip
+    for name, value in more.items():
+        if isinstance(value, dict) and isinstance(made.get(name), dict):
+            made[name] = made[name] | value
+        else:
+            made[name] = value
+    return made
+
+
+def traffic(first: int, last: int, each: int = 50, **more: Any) -> list[dict[str, Any]]:
+    """So many records in each minute that ends at one of these."""
+    return [
+        record(at(minute - 1, 1 + n * 58 / each), f"m{minute}n{n}", **more)
+        for minute in range(first, last + 1)
+        for n in range(each)
+    ]
+
+
+def lines(records: list[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in records)
+
+
+def write(path: Path, records: list[dict[str, Any]]) -> Path:
+    path.write_bytes(lines(records))
+    return path
+
+
+def run(*words: object, cwd: Path | None = None, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """`ragworthy monitor` in a process of its own."""
+    command = [sys.executable, "-m", "ragworthy", "monitor", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd or ROOT, timeout=timeout)
+
+
+def told(*words: object) -> dict[str, Any]:
+    """What a replay says in the end, as JSON."""
+    done = run(*words, "--once", "--format", "json")
+    assert done.returncode in (0, 1, 3), done.stderr
+    found = json.loads(done.stdout)
+    assert found["exit_code"] == done.returncode
+    assert isinstance(found, dict)
+    return found
+
+
+def alerts(path: Path) -> list[tuple[str, str, str]]:
+    """Rule, state and time of the alerts in a file."""
+    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [(one["rule"], one["state"], one["at"][11:16]) for one in found]
