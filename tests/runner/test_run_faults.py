@@ -146,7 +146,9 @@ def test_a_server_that_stays_away_stops_the_run_and_resume_goes_on(tmp_path: Pat
     ]
     kept = lines(out / "journal.jsonl")[1:]
     assert 6 <= len(kept) < 20
-    assert not [one for one in kept if one.get("error", "").startswith("unreachable")]
+    # a dying system may refuse one connection and still take the next: the row in which nothing was reached is not kept
+    assert not kept[-1].get("error", "").startswith("unreachable")
+    assert sum(one.get("error", "").startswith("unreachable") for one in kept) < concurrency
     assert [one.name for one in out.iterdir()] == ["journal.jsonl"]
     process, _ = serve(tmp_path / "asked.jsonl", int(url.split(":")[2].partition("/")[0]))
     with process:
