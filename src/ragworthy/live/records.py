@@ -117,9 +117,9 @@ class Reader:
             self.answer, self.claim = record.answer_json or NO_ANSWER, given
         else:
             self.answer, self.claim = given, given.claim
-        topk = self.retrieval.topk
+        topk: Sequence[Named] | None = self.retrieval.topk
         if topk is None:
-            topk = record.topk if record.topk is not None else record.retrieved_ids  # type: ignore[assignment]
+            topk = record.topk if record.topk is not None else record.retrieved_ids
         self.ids = None if topk is None else _named(topk)
         self.given = self.answer.citations
         self.cites = None if self.given is None else _named(self.given)
@@ -282,9 +282,10 @@ class Reader:
                 return one
         listed = self.retrieval.delta_s or self.retrieval.delta_s_1 or self.retrieval.delta_s_2
         if listed is None:
-            listed = self.record.delta_s if isinstance(self.record.delta_s, list) else None
-            if listed is None:
-                return self.record.delta_s  # type: ignore[return-value]
+            told = self.record.delta_s
+            if not isinstance(told, list):
+                return told
+            listed = told
         if self.cites and self.ids and self.cites[0] in self.ids:
             place = self.ids.index(self.cites[0])
             return listed[place] if place < len(listed) else None

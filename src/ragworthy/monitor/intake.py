@@ -6,8 +6,8 @@ pieces, nor on what other logs hold. A minute is closed when it is over for ever
 
 A wrong clock must not move the mark, since everything after it would be late. So a record that is far ahead of the mark
 waits. It counts when two more in a row are ahead, too, when the mark catches up, or when the log ends. It is from the
-future when the log goes on so far behind it that one of the two must be wrong. A log that is in order up to the lateness
-loses nothing by that. The clock of this machine decides nothing: it only tells.
+future when the log goes on so far behind it that one of the two must be wrong. A log that is in order up to the
+lateness loses nothing by that. The clock of this machine decides nothing: it only tells.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -21,7 +21,7 @@ from ragworthy.live.shapes import Live
 from ragworthy.load.decode import Decoder, Fault, Found
 from ragworthy.load.sources import Block
 from ragworthy.monitor import problems as p
-from ragworthy.monitor.logs import HEAD, Print, printed
+from ragworthy.monitor.logs import Head, Print
 from ragworthy.monitor.times import MILLION, MINUTE, microseconds
 from ragworthy.monitor.traces import Traces
 from ragworthy.records import explained
@@ -57,7 +57,7 @@ class Source:
     """How far a log was read, and what is remembered of it."""
 
     __slots__ = (
-        "head", "line", "mark", "memory", "name", "offset", "place", "print", "records", "shut", "traces", "waiting",
+        "head", "line", "mark", "memory", "name", "offset", "place", "records", "shut", "traces", "waiting",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -73,17 +73,15 @@ class Source:
         self.waiting: list[Taken] = []
         """Records that are ahead of the mark, the earliest first; fewer than `ENOUGH`."""
         self.traces = Traces()
-        self.print: Print | None = Print()
-        """What the log is known by; None where an earlier version kept none."""
-        self.head: bytes | None = b""
-        """The bytes of the print while more may come to them; None once they are all there, or not at hand."""
+        self.head: Head | Print | None = Head()
+        """What the log is known by; as it was kept, until the log is found again. None where nothing was kept."""
         self.place: tuple[int, int] | None = None
         """Device and inode of the file that it was read from last."""
 
-    def know(self, head: bytes) -> None:
-        """Be known by these first bytes."""
-        self.print = printed(head)
-        self.head = head if len(head) < HEAD else None
+    @property
+    def print(self) -> Print | None:
+        """What the log is known by; None where an earlier version kept nothing."""
+        return self.head.print() if isinstance(self.head, Head) else self.head
 
     def state(self) -> dict[str, Any]:
         """As plain values."""
@@ -101,7 +99,7 @@ class Source:
         made.memory = Memory.restore(state["memory"])
         made.traces = Traces.restore(state["traces"])
         kept, place = state.get("print"), state.get("place")
-        made.print, made.head = None if kept is None else Print(*kept), None
+        made.head = None if kept is None else Print(*kept)
         made.place = None if place is None else (place[0], place[1])
         held = state.get("waiting") or []
         # before, one record could wait, and no more
@@ -183,8 +181,8 @@ class Intake:
         self._count(source, numbered, data, now)
         source.line += lines
         source.offset = block.offset + len(data)
-        if source.head is not None:
-            source.know((source.head + data[:HEAD])[:HEAD])
+        if isinstance(source.head, Head):
+            source.head.add(data)
 
     def _one_by_one(self, source: Source, block: Block) -> Iterator[tuple[int, Live]]:
         for nth, line in enumerate(block.data.split(b"\n"), source.line):

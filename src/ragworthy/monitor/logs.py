@@ -90,7 +90,12 @@ class Log:
     def seek(self, offset: int) -> None:
         """Go on at a place where a block ended."""
         self.offset = offset
-        self.close()
+        self._blocks = None
+
+    def open(self) -> None:
+        """Hold the file that the path leads to now, whatever it leads to later."""
+        if not self.packed and self._file is None:
+            self._file = open_input(self.path)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -143,6 +148,8 @@ class Log:
         if self._file is None:
             self._file = open_input(self.path)
         if self._changed(self._file.fileno()):
+            if self.whole:
+                raise data_error("RW-F16", "the file changed while it was being read", where=str(self.path))
             self.cut = True
             return None
         while True:
@@ -194,19 +201,38 @@ class Print(NamedTuple):
     digest: str = ""
 
 
-def printed(head: bytes) -> Print:
-    """The print of some first bytes.
+class Head:
+    """The first bytes that were read of a log, as their print needs them.
 
-    >>> printed(b"")
-    Print(length=0, digest='')
+    >>> Head(b"a").print() == Head().add(b"a").print(), Head().print()
+    (True, Print(length=0, digest=''))
     """
-    return Print(len(head), hashlib.sha256(head).hexdigest()) if head else Print()
+
+    __slots__ = ("_seen", "length")
+
+    def __init__(self, data: bytes = b"") -> None:
+        self.length = 0
+        self._seen = hashlib.sha256()
+        self.add(data)
+
+    def add(self, data: bytes) -> "Head":
+        """More was read; what is beyond 64 KiB does not matter."""
+        if self.length < HEAD:
+            data = data[: HEAD - self.length]
+            self._seen.update(data)
+            self.length += len(data)
+        return self
+
+    def print(self) -> Print:
+        """What the log is known by."""
+        return Print(self.length, self._seen.hexdigest()) if self.length else Print()
 
 
 def longest(head: bytes, prints: Mapping[str, Print]) -> list[str]:
     """The names whose prints the first bytes of a file begin with, the longest alone.
 
-    >>> longest(b"abc", {"one": printed(b"a"), "two": printed(b"ab"), "new": Print(), "other": printed(b"abcd")})
+    >>> known = {"one": Head(b"a").print(), "two": Head(b"ab").print(), "new": Print(), "other": Head(b"abcd").print()}
+    >>> longest(b"abc", known)
     ['two']
     """
     found: list[str] = []

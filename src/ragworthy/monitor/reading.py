@@ -14,7 +14,7 @@ from ragworthy.files import shown_path
 from ragworthy.live.minutes import Minute
 from ragworthy.live.shapes import Live
 from ragworthy.monitor.intake import Intake, Source
-from ragworthy.monitor.logs import HEAD, START, Log, Print, identity, longest
+from ragworthy.monitor.logs import HEAD, START, Head, Log, Print, identity, longest
 from ragworthy.monitor.problems import COPIED
 from ragworthy.monitor.times import MILLION, microseconds, minute_of
 
@@ -23,7 +23,7 @@ QUIET = 120
 MOVED = 5
 """The same for a log that was moved away: who writes has a new one by then."""
 HOUR = 3600 * MILLION
-"""A log that was read to its end holds no minute open that is so far behind what is read of others."""
+"""A log that was read to its end holds no more of the others open."""
 _FIRST = 3
 """So many records of a log are asked where it begins: the clock of one may be wrong."""
 _LONG_AGO = -(1 << 62)
@@ -79,8 +79,8 @@ class Reading:
             self.add(path)
 
     def add(self, path: Path, *, whole: bool | None = None) -> Feed | None:
-        """Begin with a log, or go on with it; None where it has no line yet, is a copy of another one, or cannot be told
-        from another one until more is written.
+        """Begin with a log, or go on with it; None where it has no line yet, is a copy of another one, or cannot be
+        told from another one until more is written.
         """
         log = Log(path, whole=self.whole if whole is None else whole)
         place, size = log.place(), log.size()
@@ -92,12 +92,21 @@ class Reading:
         ):
             return None
         try:
+            if not log.whole:
+                log.open()
+                place, size = log.place(), log.size()
             head = log.head()
         except DataError:
             if self.whole or os.path.lexists(path):
                 raise
             return None  # renamed since it was found: it will be found again
-        first = log.first(head)
+        feed = self._begun(log, head, place, size)
+        if feed is None:
+            log.close()
+        return feed
+
+    def _begun(self, log: Log, head: bytes, place: tuple[int, int] | None, size: int) -> Feed | None:
+        path, first = log.path, log.first(head)
         if not first:
             return None
         name = identity(first)
@@ -111,14 +120,19 @@ class Reading:
             self.known[source_name] = Source(shown_path(path))
             self._families.setdefault(name, set()).add(source_name)
         source = self.known[source_name]
-        length = min(source.offset, HEAD) if source.print is None else source.print.length
-        source.know(head[:length])
+        known = source.print
+        source.head = Head(head[: min(source.offset, HEAD) if known is None else known.length])
         source.place = place
         log.start = head[:START]
         return self.begin(source_name, log, source, _first_time(head))
 
     def _told(self, log: Log, head: bytes, family: Sequence[str]) -> tuple[bool, str | None]:
         """Whether it is sure what a file is, and which log: None for one that is read already, "" for a new one."""
+        free = {name: self.known[name] for name in family if name not in self.feeds}
+        found = longest(head, {name: source.print or Print() for name, source in free.items()})
+        found.sort(key=lambda name: (free[name].place != log.place(), name))
+        if found and free[found[0]].place == log.place() and log.size() >= free[found[0]].offset:
+            return True, found[0]
         reading = [self.feeds[name] for name in family if name in self.feeds]
         for feed in reading:
             if feed.log.is_at(log.path):
@@ -132,12 +146,10 @@ class Reading:
                 if self.whole:
                     self.intake.problems.add(COPIED, shown_path(log.path))
                 return self.whole or len(head) == HEAD, None
-            if head.startswith(other):  # the longer one is the log, and all that was read stands in both
+            # The longer one is the log, and all that was read stands in both; unless more was read of it before.
+            if head.startswith(other) and (not found or _read(feed.source) > _read(free[found[0]])):
                 self._leave(feed)
                 return True, feed.id
-        free = {name: self.known[name] for name in family if name not in self.feeds}
-        found = longest(head, {name: source.print or Print() for name, source in free.items()})
-        found.sort(key=lambda name: (free[name].place != log.place(), name))
         found = found or [name for name, source in free.items() if source.print is None]
         fits = [name for name in found if log.packed or log.size() >= free[name].offset]
         if found and not fits and len(head) == HEAD:
@@ -210,12 +222,11 @@ class Reading:
         """The last minute that is over for every log that may still say something of it."""
         live = [feed for feed in self.feeds.values() if not feed.ended or not (self.whole or self._done(feed))]
         live = [feed for feed in live if not feed.ended or feed.mark > _LONG_AGO]
-        # Those that go on are read in step. One that has ended must not keep a day of the others open.
-        furthest = max((feed.mark for feed in live), default=_LONG_AGO)
-        going = min((feed.mark for feed in live if not feed.ended), default=furthest)
-        live = [feed for feed in live if not feed.ended or feed.mark >= going - HOUR]
         if live:
-            behind = min(feed.mark for feed in live)
+            # Those that go on are read in step. One that has ended must not keep a day of the others open.
+            furthest = max(feed.mark for feed in self.feeds.values())
+            going = min((feed.mark for feed in live if not feed.ended), default=furthest)
+            behind = max(min(feed.mark for feed in live), going - HOUR)
         else:
             behind = max((feed.mark for feed in self.feeds.values()), default=_LONG_AGO)
         if behind == _LONG_AGO:
@@ -252,6 +263,11 @@ class _Look(NamedTuple):
     size: int
     sure: bool
     """Whether it stays so, however much it grows."""
+
+
+def _read(source: Source) -> int:
+    """How many of the bytes that a log is known by were read."""
+    return 0 if source.print is None else source.print.length
 
 
 def _family(name: str) -> str:
