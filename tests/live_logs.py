@@ -1,8 +1,12 @@
 """Live logs for tests: records, files, and runs of the command."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -77,3 +81,29 @@ def alerts(path: Path) -> list[tuple[str, str, str]]:
     """Rule, state and time of the alerts in a file."""
     found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [(one["rule"], one["state"], one["at"][11:16]) for one in found]
+
+
+@contextmanager
+def following(*words: object) -> Iterator["subprocess.Popen[str]"]:
+    command = [sys.executable, "-m", "ragworthy", "monitor", *map(str, words), "--follow"]
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield child
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.communicate()
+
+
+def ended(child: "subprocess.Popen[str]") -> tuple[int, str]:
+    child.send_signal(signal.SIGTERM)
+    out, errors = child.communicate(timeout=20)
+    assert errors == ""
+    return child.returncode, out
+
+
+def soon(holds: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.05)

@@ -8,38 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from live_logs import alerts, at, lines, record, run, told, traffic, write
+from live_logs import alerts, at, ended, following, lines, record, run, soon, told, traffic, write
 from places import ROOT
-
-
-@contextmanager
-def following(*words: object) -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, "-m", "ragworthy", "monitor", *map(str, words), "--follow"]
-    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        yield child
-    finally:
-        if child.poll() is None:
-            child.kill()
-        child.communicate()
-
-
-def ended(child: "subprocess.Popen[str]") -> tuple[int, str]:
-    child.send_signal(signal.SIGTERM)
-    out, errors = child.communicate(timeout=20)
-    assert errors == ""
-    return child.returncode, out
-
-
-def soon(holds: Callable[[], bool], seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.05)
 
 
 def counted(*words: object) -> int:

@@ -87,10 +87,15 @@ def test_the_logs_of_a_rotation_one_after_the_other(tmp_path: Path) -> None:
     assert numbers(told(tmp_path / "2.jsonl", "--state", tmp_path / "m.db", "--close")) == whole
 
 
-def test_twenty_kills_under_load(tmp_path: Path) -> None:
-    """A log that grows and is rotated while whoever follows it is killed, twenty times."""
+@pytest.mark.parametrize("header", [b"", b'{"service": "rag"}\n'])
+def test_twenty_kills_under_load(tmp_path: Path, header: bytes) -> None:
+    """A log that grows and is rotated while whoever follows it is killed, twenty times; with a first line that all
+    of its files share, too.
+    """
     log = restless(300_000, each=1000)
     alerts, whole = expected(tmp_path, log)
+    files = -(-len(log) // 60_000) if header else 0
+    whole |= {"records": whole["records"] + files, "untimed": whole["untimed"] + files}
     folder = tmp_path / "logs"
     folder.mkdir()
     ended = threading.Event()
@@ -100,6 +105,9 @@ def test_twenty_kills_under_load(tmp_path: Path) -> None:
         for n in range(0, len(log), 3000):
             if n and n % 60_000 == 0:
                 live.rename(folder / f"live.jsonl.{n // 60_000}")
+            if n % 60_000 == 0 and header:
+                live.write_bytes(header)
+                time.sleep(0.05)
             with live.open("ab") as file:
                 file.write(b"".join(log[n : n + 3000])[:-7])
                 file.flush()

@@ -2,7 +2,7 @@
 
 import argparse
 
-from ragworthy.cli.flags import SEVERAL, command, count, quiet, whole
+from ragworthy.cli.flags import SEVERAL, above_zero, command, count, quiet, whole
 from ragworthy.policy.declare import REFUSAL_PACK, REFUSAL_PATTERN, REFUSAL_START, REFUSED
 
 TARGET = "module:callable, file.py:callable, http(s)://…, cmd:COMMAND, replay:FILE or builtin:INDEX"
@@ -101,10 +101,4 @@ def model_flags(one: argparse.ArgumentParser) -> None:
 
 def seconds(text: str) -> float:
     """A time that a flag gives."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
-    if not 0 < found <= 86_400:
-        raise argparse.ArgumentTypeError("expected seconds, above 0 and up to 86400")
-    return found
+    return above_zero(text, 86_400, "seconds, above 0 and up to 86400")

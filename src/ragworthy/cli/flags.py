@@ -262,6 +262,17 @@ def number(text: str, least: int, most: int) -> int:
     return int(text)
 
 
+def above_zero(text: str, most: float, expected: str) -> float:
+    """A number above 0 and up to another one; `expected` says so."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= most:
+        raise argparse.ArgumentTypeError(f"expected {expected}")
+    return found
+
+
 def whole(text: str) -> int:
     return number(text, 1, 1_000_000)
 

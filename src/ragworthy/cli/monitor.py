@@ -96,8 +96,7 @@ def _once(given: argparse.Namespace) -> int:
     one = made(given, growing=False)
     whole = one.store is None or given.close
     reading = one.reading(whole=whole)
-    for path in paths:
-        reading.add(path)
+    reading.look(paths)
     present = now()
     alerts: list[Told] = []
     while (minutes := reading.read(present)) is not None:

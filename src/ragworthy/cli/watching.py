@@ -3,7 +3,7 @@
 import argparse
 import re
 
-from ragworthy.cli.flags import number, quiet
+from ragworthy.cli.flags import above_zero, number, quiet
 
 
 def monitor_flags(one: argparse.ArgumentParser) -> None:
@@ -56,10 +56,4 @@ def _days(text: str) -> int:
 
 
 def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = 0.0
-    if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError("expected a share above 0 and up to 1")
-    return share
+    return above_zero(text, 1.0, "a share above 0 and up to 1")

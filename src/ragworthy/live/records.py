@@ -26,6 +26,8 @@ _REMEMBERED = 4096
 _401 = re.compile(r"status 401|http 401|\b401\W{1,3}unauthori[sz]ed|\bunauthori[sz]ed\W{1,3}401\b", re.IGNORECASE)
 _ID = 64
 """An id is remembered by so many characters of it, and a longer one by its hash."""
+_LABEL = 128
+"""The same for builds and index hashes, which people read: a minute holds thousands of them."""
 
 
 class Settings(NamedTuple):
@@ -91,8 +93,8 @@ class Memory:
         return made
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _ID else hashlib.sha256(name.encode()).hexdigest()
+def _short(name: str, most: int = _ID) -> str:
+    return name if len(name) <= most else hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _named(items: Sequence[Named]) -> list[str]:
@@ -117,9 +119,9 @@ class Reader:
             self.answer, self.claim = record.answer_json or NO_ANSWER, given
         else:
             self.answer, self.claim = given, given.claim
-        topk = self.retrieval.topk
+        topk: Sequence[Named] | None = self.retrieval.topk
         if topk is None:
-            topk = record.topk if record.topk is not None else record.retrieved_ids  # type: ignore[assignment]
+            topk = record.topk if record.topk is not None else record.retrieved_ids
         self.ids = None if topk is None else _named(topk)
         self.given = self.answer.citations
         self.cites = None if self.given is None else _named(self.given)
@@ -147,7 +149,7 @@ class Reader:
         if not index:
             return None
         build = (self.record.context or NO_CONTEXT).build
-        return "" if build is None else str(build), index
+        return "" if build is None else _short(str(build), _LABEL), _short(index, _LABEL)
 
     @property
     def slices(self) -> tuple[str, ...]:
@@ -232,7 +234,7 @@ class Reader:
             order = tuple([one if len(one) <= _ID else _short(one) for one in self.ids[:DEPTH]])
             tau = memory.tau(_short(asked or name), order)
         if record.paraphrase is not None and name and self.cites is not None:
-            diverged = memory.diverged(_short(f"{name}\x00{record.seed}"), record.paraphrase, self.section)
+            diverged = memory.diverged(_short(f"{name}\x00{record.seed}"), record.paraphrase, _short(self.section))
         elif mark := declared(self.answer.lambda_final or self.answer.lambda_1):
             diverged = mark != FORWARD
         return tau, diverged
@@ -282,9 +284,10 @@ class Reader:
                 return one
         listed = self.retrieval.delta_s or self.retrieval.delta_s_1 or self.retrieval.delta_s_2
         if listed is None:
-            listed = self.record.delta_s if isinstance(self.record.delta_s, list) else None
-            if listed is None:
-                return self.record.delta_s  # type: ignore[return-value]
+            told = self.record.delta_s
+            if not isinstance(told, list):
+                return told
+            listed = told
         if self.cites and self.ids and self.cites[0] in self.ids:
             place = self.ids.index(self.cites[0])
             return listed[place] if place < len(listed) else None

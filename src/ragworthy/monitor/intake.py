@@ -3,6 +3,11 @@
 Each log has a mark, the latest time in it. A minute is over for a log when the mark is past its end by more than the
 lateness; a record of such a minute is late. What is late depends on its log alone: not on how the log is cut into
 pieces, nor on what other logs hold. A minute is closed when it is over for every log that is still read.
+
+A wrong clock must not move the mark, since everything after it would be late. So a record that is far ahead of the mark
+waits. It counts when two more in a row are ahead, too, when the mark catches up, or when the log ends. It is from the
+future when the log goes on so far behind it that one of the two must be wrong. A log that is in order up to the
+lateness loses nothing by that. The clock of this machine decides nothing: it only tells.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -16,6 +21,7 @@ from ragworthy.live.shapes import Live
 from ragworthy.load.decode import Decoder, Fault, Found
 from ragworthy.load.sources import Block
 from ragworthy.monitor import problems as p
+from ragworthy.monitor.logs import Head, Print
 from ragworthy.monitor.times import MILLION, MINUTE, microseconds
 from ragworthy.monitor.traces import Traces
 from ragworthy.records import explained
@@ -24,9 +30,9 @@ from ragworthy.text import clip
 LATENESS = 60
 """Seconds that a record may come after a later one."""
 AHEAD = 300 * MILLION
-"""A clock may go wrong by so many microseconds before its records are from the future."""
-JUMP = 3600 * MILLION
-"""A record that is so far ahead of its log counts when the next one is not far behind it."""
+"""A clock may go wrong by so many microseconds before its records are named."""
+ENOUGH = 3
+"""So many records that are ahead of their log confirm each other."""
 MOST_KEYS = 400_000
 """So many records of the open minutes are remembered, to tell whether one comes twice."""
 
@@ -34,7 +40,7 @@ Keep = Callable[[Live], bool]
 
 
 class Taken(NamedTuple):
-    """A record whose time is ahead of its log: it waits for the next one."""
+    """A record whose time is ahead of its log: it waits for the next ones."""
 
     at: int
     key: int | None
@@ -42,12 +48,17 @@ class Taken(NamedTuple):
     built: tuple[str, str] | None
     place: str
     slices: tuple[str, ...] = ()
+    odd: str = ""
+    early: bool = False
+    """Whether it was ahead of the clock, too."""
 
 
 class Source:
     """How far a log was read, and what is remembered of it."""
 
-    __slots__ = ("line", "mark", "memory", "name", "offset", "records", "shut", "traces", "waiting")
+    __slots__ = (
+        "head", "line", "mark", "memory", "name", "offset", "place", "records", "shut", "traces", "waiting",
+    )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -59,14 +70,25 @@ class Source:
         self.shut = -1
         """The last minute that is over for this log."""
         self.memory = Memory()
-        self.waiting: Taken | None = None
+        self.waiting: list[Taken] = []
+        """Records that are ahead of the mark, the earliest first; fewer than `ENOUGH`."""
         self.traces = Traces()
+        self.head: Head | Print | None = Head()
+        """What the log is known by; as it was kept, until the log is found again. None where nothing was kept."""
+        self.place: tuple[int, int] | None = None
+        """Device and inode of the file that it was read from last."""
+
+    @property
+    def print(self) -> Print | None:
+        """What the log is known by; None where an earlier version kept nothing."""
+        return self.head.print() if isinstance(self.head, Head) else self.head
 
     def state(self) -> dict[str, Any]:
         """As plain values."""
         made: dict[str, Any] = {name: getattr(self, name) for name in ("name", "offset", "line", "records", "mark")}
+        made |= {"print": self.print, "place": self.place}
         made |= {"shut": self.shut, "memory": self.memory.state(), "traces": self.traces.state()}
-        return made | ({"waiting": list(self.waiting)} if self.waiting else {})
+        return made | ({"waiting": [list(one) for one in self.waiting]} if self.waiting else {})
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> "Source":
@@ -76,11 +98,21 @@ class Source:
         made.mark, made.shut = state["mark"], state["shut"]
         made.memory = Memory.restore(state["memory"])
         made.traces = Traces.restore(state["traces"])
-        if held := state.get("waiting"):
-            at, key, units, built, place, slices = held
-            pair = None if built is None else (built[0], built[1])
-            made.waiting = Taken(at, key, units, pair, place, tuple(slices))
+        kept, place = state.get("print"), state.get("place")
+        made.head = None if kept is None else Print(*kept)
+        made.place = None if place is None else (place[0], place[1])
+        held = state.get("waiting") or []
+        # before, one record could wait, and no more
+        made.waiting = [_taken(*one) for one in ([held] if held and isinstance(held[0], int) else held)]
         return made
+
+
+def _taken(
+    at: int, key: int | None, units: list[int | None], built: list[str] | None, place: str, slices: list[str],
+    odd: str = "", early: bool = False,
+) -> Taken:  # fmt: skip
+    """A record that waits, from plain values."""
+    return Taken(at, key, units, None if built is None else (built[0], built[1]), place, tuple(slices), odd, early)
 
 
 class Open:
@@ -116,6 +148,8 @@ class Intake:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.lateness = options.lateness * MILLION
+        self.ahead = max(self.lateness, MINUTE)
+        """A record that is further ahead of the mark could make others late: it waits."""
         self.problems = p.Problems()
         self.open: dict[int, Open] = {}
         self.closed = -1
@@ -147,6 +181,8 @@ class Intake:
         self._count(source, numbered, data, now)
         source.line += lines
         source.offset = block.offset + len(data)
+        if isinstance(source.head, Head):
+            source.head.add(data)
 
     def _one_by_one(self, source: Source, block: Block) -> Iterator[tuple[int, Live]]:
         for nth, line in enumerate(block.data.split(b"\n"), source.line):
@@ -181,23 +217,17 @@ class Intake:
         if at is None:
             self.problems.add(p.UNTIMED, f"{source.name}:{nth}")
             return
-        if at > now + AHEAD:
-            self.problems.add(p.FUTURE, f"{source.name}:{nth}")
-            return
         key = reader.key(at)
         if key is not None and key >= most:
             self.problems.add(p.SAMPLED, f"{source.name}:{nth}")
             return
         mark = source.mark
-        if source.waiting is not None:
-            self._decide(source, at)
-            mark = source.mark
-        if mark is None or at > mark + JUMP:
-            units = reader.units(source.memory)
-            source.waiting = Taken(at, key, units, reader.built, f"{source.name}:{nth}", self._slices(reader))
-            self.held += 1
+        if mark is None or at > mark + self.ahead:
+            self._wait(source, reader, at, key, f"{source.name}:{nth}", at > now + AHEAD)
             return
         minute = -(-at // MINUTE)
+        if source.waiting and minute > source.shut:
+            self._refuse(source, at)
         if minute <= source.shut or minute <= self.closed:
             self.problems.add(p.LATE, f"{source.name}:{nth}")
             return
@@ -211,9 +241,17 @@ class Intake:
         held.changed = True
         if reader.odd:
             self.problems.add(p.ODD, f"{source.name}:{nth}: {reader.odd}")
+        if at > now + AHEAD:
+            self.problems.add(p.AHEAD, f"{source.name}:{nth}")
         if at > mark:
             source.mark = at
-            source.shut = -(-(at - self.lateness) // MINUTE) - 1
+            source.shut = self.over(at)
+            if source.waiting:
+                self._catch_up(source)
+
+    def over(self, mark: int) -> int:
+        """The last minute that is over for a log with this mark."""
+        return -(-(mark - self.lateness) // MINUTE) - 1
 
     def _slices(self, reader: Reader) -> tuple[str, ...]:
         return reader.slices if self.options.watched else ()
@@ -231,34 +269,57 @@ class Intake:
             held.fresh.append(key)
         return True
 
-    def _decide(self, source: Source, at: int) -> None:
-        """Whether a record that was ahead of its log is confirmed by the time of the next one."""
-        held = source.waiting
-        if held is not None and at < held.at - JUMP:
-            self.problems.add(p.FUTURE, held.place)
-            source.waiting = None
-            self.held -= 1
+    def _wait(self, source: Source, reader: Reader, at: int, key: int | None, place: str, early: bool) -> None:
+        """Keep a record that is ahead of its log; where there are enough of them, the earliest is right."""
+        if key is not None and any(one.key == key for one in source.waiting):  # it must not confirm itself
+            self.problems.add(p.TWICE, place)
             return
-        self.settle(source)
+        units = reader.units(source.memory)
+        taken = Taken(at, key, units, reader.built, place, self._slices(reader), reader.odd, early)
+        source.waiting.append(taken)
+        source.waiting.sort(key=lambda one: one.at)
+        self.held += 1
+        if len(source.waiting) >= ENOUGH:
+            self._settle(source, source.waiting.pop(0))
+            self._catch_up(source)
 
-    def settle(self, source: Source) -> None:
-        """Count the record that waits, if one does."""
-        taken, source.waiting = source.waiting, None
-        if taken is None:
-            return
+    def _refuse(self, source: Source, at: int) -> None:
+        """The log goes on at a time: what is still far ahead of it is from the future."""
+        while source.waiting and source.waiting[-1].at > at + self.ahead:
+            self.problems.add(p.FUTURE, source.waiting.pop().place)
+            self.held -= 1
+
+    def _catch_up(self, source: Source) -> None:
+        """Count what is no longer ahead."""
+        while source.waiting and source.mark is not None and source.waiting[0].at <= source.mark + self.ahead:
+            self._settle(source, source.waiting.pop(0))
+
+    def settle(self, source: Source, until: int | None = None) -> None:
+        """Count what waits, or as much of it as lies in minutes up to one: nothing more comes that could decide."""
+        while source.waiting and (until is None or -(-source.waiting[0].at // MINUTE) <= until):
+            self._settle(source, source.waiting.pop(0))
+
+    def _settle(self, source: Source, taken: Taken) -> None:
         self.held -= 1
         minute = -(-taken.at // MINUTE)
-        source.mark = taken.at
-        source.shut = -(-(taken.at - self.lateness) // MINUTE) - 1
+        if source.mark is None or taken.at > source.mark:
+            source.mark = taken.at
+            source.shut = self.over(taken.at)
         if minute <= self.closed:
             self.problems.add(p.LATE, taken.place)
             return
-        held = self.open.setdefault(minute, Open(minute, self.options.watched))
+        held = self.open.get(minute)
+        if held is None:
+            held = self.open[minute] = Open(minute, self.options.watched)
         if taken.key is not None and not self._new(held, taken.key):
             self.problems.add(p.TWICE, taken.place)
             return
         held.minute.take(taken.units, taken.built, taken.slices)
         held.changed = True
+        if taken.odd:
+            self.problems.add(p.ODD, f"{taken.place}: {taken.odd}")
+        if taken.early:
+            self.problems.add(p.AHEAD, taken.place)
 
     def _spans(self, source: Source, line: bytes, nth: int, now: int) -> None:
         """Spans wait for the outermost one of their trace; a trace is then one record."""
@@ -271,6 +332,9 @@ class Intake:
             return
         source.records += 1
         self.records += 1
+        if made.received is not None and (microseconds(made.record.ts) or 0) > made.received + AHEAD:
+            self.problems.add(p.FUTURE, f"{source.name}:{nth}")
+            return
         if self.options.keep is None or self.options.keep(made.record):
             self.one(source, Reader(made.record, self.options.settings), nth, now, self._most)
 

@@ -17,6 +17,7 @@ from ragworthy.errors import missing_extra, usage_error
 from ragworthy.monitor import protobuf
 from ragworthy.monitor.otlp import JSON, MOST_BYTES, PROTOBUF, Refused, line
 from ragworthy.monitor.spool import Spool
+from ragworthy.monitor.times import MILLION
 
 MOST_CONNECTIONS = 128
 MOST_HELD = 24 << 20
@@ -257,7 +258,7 @@ class Listener:
             mine.working = False
 
     def _kept(self, body: bytes, kind: str, coding: str) -> None:
-        made = line(body, kind, coding)
+        made = line(body, kind, coding, round(time.time() * MILLION))
         if made and not self.spool.append(made):
             raise Refused(503, "too much waits to be read; come again later")
 

@@ -1,6 +1,7 @@
 """Log files: which ones are meant, and their lines from any place on. What packs and tables hold is read as lines too.
 
-A log is known by its first line: it stays the same log when it is renamed, packed, or read again tomorrow.
+A log is known by the bytes that were read of it, up to the first 64 KiB: it stays the same log when it is renamed,
+packed, or read again tomorrow, and two logs that begin with the same lines are two as soon as they differ.
 """
 
 import glob
@@ -9,17 +10,19 @@ import math
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from ragworthy.errors import data_error
 from ragworthy.files import open_input
 from ragworthy.load.sources import BOM, LONGEST_LINE, Block, open_source
 
 READ = 1 << 18
-_FIRST = 1 << 16
-"""So many bytes of a first line tell a log from others."""
+HEAD = 1 << 16
+"""So many bytes tell a log from others."""
+START = 1 << 12
+"""So many of them are held against the file each time something is read, to see whether it was cut and written anew."""
 _NAMED = re.compile(r"\.(?:jsonl|ndjson|json|log)(?:\.\d+)?(?:\.gz|\.zst)?$|\.parquet$")
 _GLOB = re.compile(r"[*?\[]")
 
@@ -57,43 +60,48 @@ class Log:
         self.whole = whole
         self.packed = path.suffix in (".gz", ".zst", ".parquet")
         self.offset = 0
+        self.start = b""
+        """The first bytes as they were when they were looked at."""
+        self.cut = False
+        """Whether the file no longer begins with them."""
         self._file: IO[bytes] | None = None
         self._blocks: Iterator[Block] | None = None
         self._step = READ
 
-    def first(self) -> bytes:
-        """The first line, or its beginning; empty while there is none."""
+    def head(self) -> bytes:
+        """The first bytes, as many as tell a log from others, of what is read, whatever its name leads to by now."""
         if self.packed:
-            block = next(open_source("log", self.path).blocks(), None)
-            data = b"" if block is None else block.data
-        else:
-            with open_input(self.path) as file:
-                data = file.read(_FIRST)
-        data = data.removeprefix(BOM)
-        line, end, _ = data.partition(b"\n")
-        return line[:_FIRST] if end or self.whole or len(data) >= _FIRST else b""
+            data = b""
+            for block in open_source("log", self.path).blocks():
+                data += block.data
+                if len(data) >= HEAD:
+                    break
+            return data[:HEAD]
+        if self._file is not None:
+            return os.pread(self._file.fileno(), HEAD + len(BOM), 0).removeprefix(BOM)[:HEAD]
+        with open_input(self.path) as file:
+            return os.pread(file.fileno(), HEAD + len(BOM), 0).removeprefix(BOM)[:HEAD]
+
+    def first(self, head: bytes) -> bytes:
+        """The first line of a head, or its beginning; empty while it has no end."""
+        line, end, _ = head.partition(b"\n")
+        return line if end or self.whole or len(head) >= HEAD else b""
 
     def seek(self, offset: int) -> None:
         """Go on at a place where a block ended."""
         self.offset = offset
-        self.close()
+        self._blocks = None
+
+    def open(self) -> None:
+        """Hold the file that the path leads to now, whatever it leads to later."""
+        if not self.packed and self._file is None:
+            self._file = open_input(self.path)
 
     def close(self) -> None:
         """Let go of the file."""
         if self._file is not None:
             self._file.close()
         self._file = self._blocks = None
-
-    def start(self, size: int) -> bytes:
-        """The first bytes of what is read, whatever its name leads to by now."""
-        if self._file is not None:
-            here = self._file.tell()
-            self._file.seek(0)
-            data = self._file.read(size)
-            self._file.seek(here)
-            return data
-        block = Log(self.path, whole=True).read()
-        return b"" if block is None else block.data[:size]
 
     def _status(self) -> os.stat_result:
         """Of the file that is open: it may have another name by now."""
@@ -113,17 +121,13 @@ class Log:
         except OSError:
             return math.inf
 
-    def mark(self) -> tuple[int, int, int]:
-        """Which file it is, and how long."""
-        status = self._status()
-        return status.st_dev, status.st_ino, status.st_size
-
-    def is_the(self, mark: tuple[int, int, int]) -> bool:
-        """Whether it is the file of an earlier look, however long it is by now."""
+    def place(self) -> tuple[int, int] | None:
+        """Device and inode: which file it is; None where it is gone."""
         try:
-            return self.mark()[:2] == mark[:2]
+            status = self._status()
         except OSError:
-            return False
+            return None
+        return status.st_dev, status.st_ino
 
     def is_at(self, path: Path) -> bool:
         """Whether a path leads to this very file."""
@@ -143,6 +147,11 @@ class Log:
     def _plain(self) -> Block | None:
         if self._file is None:
             self._file = open_input(self.path)
+        if self._changed(self._file.fileno()):
+            if self.whole:
+                raise data_error("RW-F16", "the file changed while it was being read", where=str(self.path))
+            self.cut = True
+            return None
         while True:
             self._file.seek(self.offset)
             data = self._file.read(self._step)
@@ -160,6 +169,14 @@ class Log:
                 raise data_error("RW-F05", message, where=str(self.path))
             self._step *= 4
 
+    def _changed(self, file: int) -> bool:
+        """Whether the file begins with other bytes than before: it was cut, or its name leads to another one by now."""
+        begun = os.pread(file, START + len(BOM), 0).removeprefix(BOM)[:START]
+        if not begun.startswith(self.start):
+            return True
+        self.start = begun[: max(len(self.start), self.offset)]
+        return False
+
     def _unpacked(self) -> Block | None:
         if self._blocks is None:
             self._blocks = open_source("log", self.path).blocks()
@@ -173,5 +190,55 @@ class Log:
 
 
 def identity(first: bytes) -> str:
-    """What a log is known by."""
+    """What logs with this first line are kept under."""
     return hashlib.sha256(first).hexdigest()[:32]
+
+
+class Print(NamedTuple):
+    """What a log is known by: how many of its first bytes were read, up to 64 KiB, and their hash."""
+
+    length: int = 0
+    digest: str = ""
+
+
+class Head:
+    """The first bytes that were read of a log, as their print needs them.
+
+    >>> Head(b"a").print() == Head().add(b"a").print(), Head().print()
+    (True, Print(length=0, digest=''))
+    """
+
+    __slots__ = ("_seen", "length")
+
+    def __init__(self, data: bytes = b"") -> None:
+        self.length = 0
+        self._seen = hashlib.sha256()
+        self.add(data)
+
+    def add(self, data: bytes) -> "Head":
+        """More was read; what is beyond 64 KiB does not matter."""
+        if self.length < HEAD:
+            data = data[: HEAD - self.length]
+            self._seen.update(data)
+            self.length += len(data)
+        return self
+
+    def print(self) -> Print:
+        """What the log is known by."""
+        return Print(self.length, self._seen.hexdigest()) if self.length else Print()
+
+
+def longest(head: bytes, prints: Mapping[str, Print]) -> list[str]:
+    """The names whose prints the first bytes of a file begin with, the longest alone.
+
+    >>> known = {"one": Head(b"a").print(), "two": Head(b"ab").print(), "new": Print(), "other": Head(b"abcd").print()}
+    >>> longest(b"abc", known)
+    ['two']
+    """
+    found: list[str] = []
+    seen, done = hashlib.sha256(), 0
+    for length in sorted({one.length for one in prints.values() if 0 < one.length <= len(head)}):
+        seen.update(head[done:length])
+        done, digest = length, seen.hexdigest()
+        found = [name for name, one in prints.items() if one == (length, digest)] or found
+    return found

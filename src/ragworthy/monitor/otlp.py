@@ -8,6 +8,7 @@ import msgspec
 from ragworthy.adapters.otel import otlp
 from ragworthy.errors import RagworthyError
 from ragworthy.monitor import protobuf
+from ragworthy.monitor.traces import RECEIVED
 from ragworthy.text import clip
 
 MOST_BYTES = 4 << 20
@@ -28,8 +29,8 @@ class Refused(Exception):
         self.why = why
 
 
-def line(body: bytes, kind: str, coding: str) -> bytes:
-    """The spans of a request as a line for the spool; empty where it has none."""
+def line(body: bytes, kind: str, coding: str, received: int) -> bytes:
+    """The spans of a request, and when it came, as a line for the spool; empty where it has none."""
     data = unpacked(body, coding)
     if kind == PROTOBUF:
         value = _of_protobuf(data)
@@ -44,7 +45,8 @@ def line(body: bytes, kind: str, coding: str) -> bytes:
         raise Refused(400, clip(f"{problem.field}: {problem.message}", 200)) from None
     except RecursionError:
         raise Refused(400, "expected flat attributes, got values nested too deeply") from None
-    return msgspec.json.encode({"resourceSpans": value.get("resourceSpans", [])}) + b"\n" if spans else b""
+    made = {"resourceSpans": value.get("resourceSpans", []), RECEIVED: received}
+    return msgspec.json.encode(made) + b"\n" if spans else b""
 
 
 def unpacked(body: bytes, coding: str) -> bytes:

@@ -5,13 +5,14 @@ silence.
 from typing import Any
 
 UNREADABLE, UNTIMED, FUTURE, LATE, TWICE = "unreadable", "untimed", "future", "late", "twice"
-ODD, UNCHECKED, SAMPLED, COPIED, UNFINISHED, NO_QUESTION, BUILDS = (
-    "odd", "unchecked", "sampled", "copied", "unfinished", "no_question", "builds",
+ODD, UNCHECKED, SAMPLED, COPIED, UNFINISHED, NO_QUESTION, BUILDS, AHEAD = (
+    "odd", "unchecked", "sampled", "copied", "unfinished", "no_question", "builds", "ahead",
 )  # fmt: skip
 MEANS = {
     UNREADABLE: "no record: broken JSON, or a field of the wrong type",
     UNTIMED: "without a time that can be read",
-    FUTURE: "from the future, or more than an hour ahead of what its log says next",
+    FUTURE: "from the future: far ahead of its log, which then went on as before",
+    AHEAD: "counted, but more than 5 minutes ahead of the clock of this machine",
     LATE: "of a minute that was already judged",
     TWICE: "here a second time",
     ODD: "counted, with a number out of its range, which is unknown then",

@@ -1,24 +1,31 @@
 """Several logs at once: always the one that is furthest behind goes on, so that their minutes close together."""
 
+import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
+from ragworthy.errors import DataError
 from ragworthy.files import shown_path
 from ragworthy.live.minutes import Minute
 from ragworthy.live.shapes import Live
 from ragworthy.monitor.intake import Intake, Source
-from ragworthy.monitor.logs import Log, identity
+from ragworthy.monitor.logs import HEAD, START, Head, Log, Print, identity, longest
 from ragworthy.monitor.problems import COPIED
-from ragworthy.monitor.times import MILLION, MINUTE, microseconds
+from ragworthy.monitor.times import MILLION, microseconds, minute_of
 
 QUIET = 120
 """A log that did not grow for so many seconds holds no minute open."""
 MOVED = 5
 """The same for a log that was moved away: who writes has a new one by then."""
-_SAME = 1 << 16
+HOUR = 3600 * MILLION
+"""A log that was read to its end holds no more of the others open."""
+_FIRST = 3
+"""So many records of a log are asked where it begins: the clock of one may be wrong."""
 _LONG_AGO = -(1 << 62)
 
 
@@ -41,8 +48,10 @@ class Feed:
 
     @property
     def mark(self) -> int:
-        """Up to where it was read."""
-        return self.first if self.source.mark is None else self.source.mark
+        """Up to where it was read; of a log without a mark where it begins, for all that is known."""
+        if self.source.mark is not None:
+            return self.source.mark
+        return min([self.first, *(one.at for one in self.source.waiting)])
 
 
 class Reading:
@@ -56,36 +65,105 @@ class Reading:
         """Logs that were read before."""
         self.changed: dict[str, Source] = {}
         """Logs of which something was read since the state was kept."""
-        self._looked: dict[str, tuple[int, int, int]] = {}
-        """Which file each path led to, and how long it was, when it was looked at."""
+        self._looked: dict[str, _Look] = {}
+        """What was found at each path."""
+        self._families: dict[str, set[str]] = {}
+        """The names of the logs that begin with the same line."""
+        for name in self.known:
+            self._families.setdefault(_family(name), set()).add(name)
+
+    def look(self, paths: Iterable[Path]) -> None:
+        """Begin or go on with logs. Files that were read before come first: a copy must not take the place of one."""
+        places = {source.place for source in self.known.values()}
+        for path in sorted(paths, key=lambda one: Log(one, whole=False).place() not in places):
+            self.add(path)
 
     def add(self, path: Path, *, whole: bool | None = None) -> Feed | None:
-        """Begin with a log, or go on with it; None where it has no line yet, or is a copy of another one."""
+        """Begin with a log, or go on with it; None where it has no line yet, is a copy of another one, or cannot be
+        told from another one until more is written.
+        """
         log = Log(path, whole=self.whole if whole is None else whole)
-        before, size = self._looked.get(str(path)), log.size()
-        if before is not None and log.is_the(before) and size >= before[2]:
-            return None  # it was looked at, and has only grown
-        first = log.first()
+        place, size = log.place(), log.size()
+        before = self._looked.get(str(path))
+        if (
+            before is not None
+            and before.place == place
+            and (size == before.size or (before.sure and size > before.size))
+        ):
+            return None
+        try:
+            if not log.whole:
+                log.open()
+                place, size = log.place(), log.size()
+            head = log.head()
+        except DataError:
+            if self.whole or os.path.lexists(path):
+                raise
+            return None  # renamed since it was found: it will be found again
+        feed = self._begun(log, head, place, size)
+        if feed is None:
+            log.close()
+        return feed
+
+    def _begun(self, log: Log, head: bytes, place: tuple[int, int] | None, size: int) -> Feed | None:
+        path, first = log.path, log.first(head)
         if not first:
             return None
-        self._looked[str(path)] = log.mark()
         name = identity(first)
-        there = self.feeds.get(name)
-        if there is not None:
-            if there.log.is_at(path):
-                there.log.path = path  # perhaps under another name
-                return None
-            if _same_start(there.log, log):
+        family = [one for one in (*sorted(self._families.get(name, ())), _old(first, path)) if one in self.known]
+        sure, source_name = self._told(log, head, family)
+        self._looked[str(path)] = _Look(place, size, sure)
+        if not sure or source_name is None:
+            return None
+        if source_name == "":
+            source_name = next(one for one in _names(name) if one not in self.known)
+            self.known[source_name] = Source(shown_path(path))
+            self._families.setdefault(name, set()).add(source_name)
+        source = self.known[source_name]
+        known = source.print
+        source.head = Head(head[: min(source.offset, HEAD) if known is None else known.length])
+        source.place = place
+        log.start = head[:START]
+        return self.begin(source_name, log, source, _first_time(head))
+
+    def _told(self, log: Log, head: bytes, family: Sequence[str]) -> tuple[bool, str | None]:
+        """Whether it is sure what a file is, and which log: None for one that is read already, "" for a new one."""
+        free = {name: self.known[name] for name in family if name not in self.feeds}
+        found = longest(head, {name: source.print or Print() for name, source in free.items()})
+        found.sort(key=lambda name: (free[name].place != log.place(), name))
+        if found and free[found[0]].place == log.place() and log.size() >= free[found[0]].offset:
+            return True, found[0]
+        reading = [self.feeds[name] for name in family if name in self.feeds]
+        for feed in reading:
+            if feed.log.is_at(log.path):
+                feed.log.path = log.path  # perhaps under another name
+                return True, None
+        for feed in reading:
+            if not _alike(feed.log.start, head):
+                continue
+            other = feed.log.head()  # after `head`: a copy that is being made is never the longer one
+            if other.startswith(head):
                 if self.whole:
-                    self.intake.problems.add(COPIED, shown_path(path))
-                return None
-            name = identity(first + b"\n" + str(path).encode())
-            if name in self.feeds:
-                return None
-        source = self.known.get(name)
-        if source is None:
-            source = self.known[name] = Source(shown_path(path))
-        return self.begin(name, log, source, _first_time(first))
+                    self.intake.problems.add(COPIED, shown_path(log.path))
+                return self.whole or len(head) == HEAD, None
+            # The longer one is the log, and all that was read stands in both; unless more was read of it before.
+            if head.startswith(other) and (not found or _read(feed.source) > _read(free[found[0]])):
+                self._leave(feed)
+                return True, feed.id
+        found = found or [name for name, source in free.items() if source.print is None]
+        fits = [name for name in found if log.packed or log.size() >= free[name].offset]
+        if found and not fits and len(head) == HEAD:
+            return False, None  # a copy that is shorter than what was read: nothing in it is new
+        return True, fits[0] if fits else ""
+
+    def _leave(self, feed: Feed) -> None:
+        """Read a log from another file, which goes on further; this one is looked at again when it grows."""
+        feed.log.close()
+        del self.feeds[feed.id]
+        if self.whole:
+            self.intake.problems.add(COPIED, shown_path(feed.log.path))
+        for path in {feed.home, feed.log.path}:
+            self._looked[str(path)] = _Look(feed.log.place(), feed.log.size(), False)
 
     def begin(self, name: str, log: Log, source: Source | None = None, first: int = _LONG_AGO) -> Feed:
         """Read a log under a name of its own, from where it was read last."""
@@ -100,8 +178,9 @@ class Reading:
         if not going:
             return None
         feed = min(going, key=lambda one: one.mark)
-        self.changed[feed.id] = feed.source
         block = feed.log.read()
+        if block is not None or feed.source.offset:  # what was never read is no log to go on with
+            self.changed[feed.id] = feed.source
         if block is None:
             feed.ended = True
             feed.log.close() if self.whole or feed.log.packed else None
@@ -109,7 +188,16 @@ class Reading:
                 self.intake.end(feed.source, now)
         else:
             self.intake.take(feed.source, block, now)
-        return self.intake.close(self.over())
+        return self.close(self.over())
+
+    def close(self, until: int) -> list[Minute]:
+        """Close the minutes up to one. What waits for a log that holds none of them open counts now, or never."""
+        if self.intake.held:
+            for name, source in self.known.items():
+                if source.waiting and minute_of(source.waiting[0].at) <= until:
+                    self.intake.settle(source, until)
+                    self.changed[name] = source
+        return self.intake.close(until)
 
     def wake(self) -> None:
         """Go on with logs that grew, begin anew with those that were cut, and let go of those that were moved away."""
@@ -117,25 +205,33 @@ class Reading:
             if not feed.ended or feed.log.packed:
                 continue
             size = feed.log.size()
-            if size > feed.log.offset and size != feed.seen:
+            if feed.log.cut:
+                self._drop(feed)
+            elif size > feed.log.offset and size != feed.seen:
                 feed.ended, feed.seen = False, size
             elif size < feed.log.offset or (_quiet(feed) and not feed.log.is_at(feed.home)):
-                feed.log.close()
-                del self.feeds[feed.id]
-                for path in (feed.home, feed.log.path):
-                    self._looked.pop(str(path), None)
+                self._drop(feed)
+
+    def _drop(self, feed: Feed) -> None:
+        feed.log.close()
+        del self.feeds[feed.id]
+        for path in (feed.home, feed.log.path):
+            self._looked.pop(str(path), None)
 
     def over(self) -> int:
         """The last minute that is over for every log that may still say something of it."""
         live = [feed for feed in self.feeds.values() if not feed.ended or not (self.whole or self._done(feed))]
         live = [feed for feed in live if not feed.ended or feed.mark > _LONG_AGO]
         if live:
-            behind = min(feed.mark for feed in live)
+            # Those that go on are read in step. One that has ended must not keep a day of the others open.
+            furthest = max(feed.mark for feed in self.feeds.values())
+            going = min((feed.mark for feed in live if not feed.ended), default=furthest)
+            behind = max(min(feed.mark for feed in live), going - HOUR)
         else:
             behind = max((feed.mark for feed in self.feeds.values()), default=_LONG_AGO)
         if behind == _LONG_AGO:
             return self.intake.closed
-        return max(-(-(behind - self.intake.lateness) // MINUTE) - 1, self.intake.closed)
+        return max(self.intake.over(behind), self.intake.closed)
 
     def _done(self, feed: Feed) -> bool:
         """Whether a log that was read to its end holds no minute open: it is quiet, or another one goes on after it."""
@@ -147,8 +243,12 @@ class Reading:
         for feed in self.feeds.values():
             self.changed[feed.id] = feed.source
             self.intake.end(feed.source, now)
+        for name, source in self.known.items():  # also of logs that are gone by now
+            if source.waiting:
+                self.changed[name] = source
+                self.intake.settle(source)
         last = max(self.intake.open, default=self.intake.closed)
-        return self.intake.close(last)
+        return self.close(last)
 
 
 def _quiet(feed: Feed) -> bool:
@@ -156,21 +256,57 @@ def _quiet(feed: Feed) -> bool:
     return feed.log.age() > (QUIET if feed.log.is_at(feed.home) else MOVED)
 
 
-def _first_time(line: bytes) -> int:
-    try:
-        record = msgspec.json.decode(line, type=Live)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _LONG_AGO
-    given = next((one for one in (record.ts, record.timestamp, record.started) if one is not None), None)
-    at = microseconds(given)
-    return _LONG_AGO if at is None else at
+class _Look(NamedTuple):
+    """What was found at a path."""
+
+    place: tuple[int, int] | None
+    size: int
+    sure: bool
+    """Whether it stays so, however much it grows."""
 
 
-def _same_start(one: Log, other: Log) -> bool:
+def _read(source: Source) -> int:
+    """How many of the bytes that a log is known by were read."""
+    return 0 if source.print is None else source.print.length
+
+
+def _family(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _names(family: str) -> Iterator[str]:
+    """What logs with the same first line are called."""
+    yield family
+    for nth in count(2):
+        yield f"{family}.{nth}"
+
+
+def _old(first: bytes, path: Path) -> str:
+    """What an earlier version called the second log with a first line."""
+    return identity(first + b"\n" + str(path).encode("utf-8", "surrogateescape"))
+
+
+def _alike(one: bytes, other: bytes) -> bool:
     """Whether two files begin alike, as far as both go."""
-    starts = one.start(_SAME), other.start(_SAME)
-    size = min(map(len, starts))
-    return starts[0][:size] == starts[1][:size]
+    size = min(len(one), len(other))
+    return one[:size] == other[:size]
+
+
+def _first_time(head: bytes) -> int:
+    """Where a log begins: the earliest time of its first records."""
+    times: list[int] = []
+    for line in head.split(b"\n"):
+        try:
+            record = msgspec.json.decode(line, type=Live)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            continue
+        given = next((one for one in (record.ts, record.timestamp, record.started) if one is not None), None)
+        at = microseconds(given)
+        if at is not None:
+            times.append(at)
+        if len(times) == _FIRST:
+            break
+    return min(times, default=_LONG_AGO)
 
 
 def now() -> int:
@@ -188,6 +324,5 @@ def closing(reading: Reading, present: int) -> Iterator[Minute]:
 def opened(intake: Intake, paths: Sequence[Path], *, whole: bool) -> Reading:
     """A reading of some files."""
     reading = Reading(intake, whole=whole)
-    for path in paths:
-        reading.add(path)
+    reading.look(paths)
     return reading

@@ -77,7 +77,7 @@ class Service:
         minutes = self.reading.read(now())
         if minutes is None:
             self.reading.wake()
-            over = self.monitor.intake.close(self.reading.over())
+            over = self.reading.close(self.reading.over())
             self._dirty = self._dirty or bool(over)
             self._tell(self.monitor.take(over))
             self._tell(self._by_clock(now()))
@@ -91,9 +91,8 @@ class Service:
     def look(self) -> None:
         """For logs that are new."""
         file = self.monitor.file
-        for path in found(self.logs, growing=True):
-            if file is None or not same(path, file.path):
-                self.reading.add(path)
+        paths = found(self.logs, growing=True)
+        self.reading.look(path for path in paths if file is None or not same(path, file.path))
         self._looked = time.monotonic()
 
     def _keep(self) -> None:
@@ -110,17 +109,17 @@ class Service:
         """Nothing is left to read: what is over by the clock is closed."""
         intake = self.monitor.intake
         due = present - intake.lateness - GRACE
-        feeds: list[Feed] = list(self.reading.feeds.values())
-        for feed in feeds:
-            waiting = feed.source.waiting
-            if waiting is not None and present - LIVE < waiting.at <= due:
-                intake.settle(feed.source)
-                self.reading.changed[feed.id] = feed.source
-                self._dirty = True
-        live = [feed.mark for feed in feeds if feed.source.mark is not None and feed.mark > present - LIVE]
         until = due // MINUTE
-        if not live or until <= intake.closed:
+        if until <= intake.closed or not any(
+            _latest(feed, due) > present - LIVE for feed in self.reading.feeds.values()
+        ):
             return []
         self._dirty = True
-        alerts = self.monitor.take(intake.close(until))
+        alerts = self.monitor.take(self.reading.close(until))
         return [*alerts, *self.monitor.until(until)]
+
+
+def _latest(feed: Feed, due: int) -> int:
+    """The latest time of a log; what waits for more of it says something only once its time is past. 0 without any."""
+    source = feed.source
+    return max([source.mark or 0, *(one.at for one in source.waiting if one.at <= due)])

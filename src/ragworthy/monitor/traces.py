@@ -23,6 +23,10 @@ _ABOUT = {
     "region": ("ragworthy.region", "cloud.region", "region"),
     "client": ("ragworthy.client", "user.id", "client"),
 }
+RECEIVED = "ragworthy.received"
+"""Under this key a line of spans says when it was received, in microseconds: many send to one log, and one of them with
+a wrong clock must not make the others late.
+"""
 _INDEX = ("ragworthy.index_hash", "index_hash")
 
 
@@ -32,6 +36,8 @@ class Made(NamedTuple):
     record: Live | None = None
     problem: str = ""
     why: str = ""
+    received: int | None = None
+    """When it came, where somebody sent it."""
 
 
 class Traces:
@@ -60,8 +66,9 @@ class Traces:
             self._grown(span.trace, each)
             if not span.parent:
                 ended[span.trace] = None
+        received = value.get(RECEIVED)
         for trace in ended:
-            yield from self._whole(trace)
+            yield from self._whole(trace, received if isinstance(received, int) else None)
         while len(self.waiting) > MOST_TRACES or self.bytes > MOST_BYTES:
             yield from self._unfinished(next(iter(self.waiting)))
 
@@ -82,7 +89,7 @@ class Traces:
         self._taken(trace)
         yield Made(problem=UNFINISHED, why=f"trace {trace}")
 
-    def _whole(self, trace: str) -> Iterator[Made]:
+    def _whole(self, trace: str, received: int | None) -> Iterator[Made]:
         spans = {span.id: span for span in self._taken(trace)}
         if self._rules is None:
             self._rules = Rules(doc_ids(None, set()), markers(None))
@@ -91,7 +98,7 @@ class Traces:
             if read.record is None:
                 yield Made(problem=NO_QUESTION, why=clip(f"trace {at}: {read.skip or read.damage}", 160))
             else:
-                yield Made(record=_live(read.record, part))
+                yield Made(record=_live(read.record, part), received=received)
 
     def state(self) -> list[tuple[int, list[dict[str, Any]]]]:
         """As plain values."""
