@@ -57,24 +57,36 @@ PAGES = {
     ),
     "lambda-smoke": ("retrieval", "convergence ≥ 0.80, collapsed ≤ 0, lambda_split ≤ 0.10"),
     "delta-s": ("retrieval", "delta_s_within ≥ 1, delta_s_mean ≤ 0.40, delta_s_unstable ≤ 0.10"),
-    "benchmark": ("retrieval", "delta_s_within ≥ 0.80"),
-    "citations": ("retrieval", "citation_precision ≥ 0.75, citation_recall ≥ 0.70"),
-    "citations-strict": ("retrieval", "citation_precision ≥ 0.85, citation_recall ≥ 0.75"),
+    "benchmark": (
+        "retrieval",
+        "delta_s_within ≥ 0.80, citation_precision ≥ 0.80, citation_recall ≥ 0.70, lambda_rate ≥ 1",
+    ),
+    "citations": (
+        "retrieval",
+        "citation_precision ≥ 0.75, citation_recall ≥ 0.70, delta_s_within ≥ 0.50, lambda_rate ≥ 1",
+    ),
+    "citations-strict": (
+        "retrieval",
+        "citation_precision ≥ 0.85, citation_recall ≥ 0.75, delta_s_median ≤ 0.45, coverage ≥ 0.70, lambda_rate ≥ 1",
+    ),
     "harness": (
         "retrieval",
         "delta_s_median ≤ 0.45, coverage ≥ 0.70, lambda_rate ≥ 1, coverage drop 0.005 ?, precision@5 drop 0.005 ?, "
         "recall@5 drop 0.005 ?, citation_accuracy drop 0.005 ?",
     ),
-    "playbook": ("retrieval", "delta_s_median ≤ 0.50"),
+    "playbook": ("retrieval", "delta_s_median ≤ 0.50, citation_precision ≥ 0.85"),
     "observability": ("retrieval", "delta_s_median ≤ 0.45, triplet_rate ≥ 0.950001"),
     "regression-gate": ("retrieval", "delta_s_median ≤ 0.45, coverage ≥ 0.70, lambda_rate ≥ 1"),
-    "probes": ("retrieval", "delta_s_mean ≤ 0.50"),
-    "cite-first": ("retrieval", "cite_first ≥ 1, traceable ≥ 1"),
+    "probes": ("retrieval", "delta_s_mean ≤ 0.50, delta_s_far ≤ 0, coverage ≥ 0.95, lambda_rate ≥ 1"),
+    "cite-first": ("retrieval", "cite_first ≥ 1, traceable ≥ 1, delta_s_mean ≤ 0.45"),
     "traceability": ("retrieval", "citation_accuracy ≥ 0.95"),
-    "reingest": ("retrieval", "citation_accuracy ≥ 0.90"),
-    "reranker": ("retrieval", "delta_s_top1_within ≥ 0.70, rank_tau ≥ 0.60, rerank_uplift@10 ≥ 0.05"),
+    "reingest": ("retrieval", "citation_accuracy ≥ 0.90, delta_s_median ≤ 0.45, triplet_rate ≥ 1"),
+    "reranker": (
+        "retrieval",
+        "delta_s_top1_within ≥ 0.70, rank_tau ≥ 0.60, rerank_uplift@10 ≥ 0.05, coverage ≥ 0.70, lambda_rate ≥ 1",
+    ),
     "rebuild": ("retrieval", "rank_rho ≥ 0.9, recall@5 drop 0.02"),
-    "migration": ("retrieval", "identical_citations ≥ 0.98"),
+    "migration": ("retrieval", "identical_citations ≥ 0.98, delta_s_median ≤ 0.45"),
     "dev100": ("structured", "score ≥ 95, schema_pass_rate ≥ 0.98"),
     "stability": ("stability", "failing_questions ≤ 0"),
     "agreement": ("agreement", "percent ≥ 0.90, kappa ≥ 0.75, abstain ≤ 0.02"),
@@ -502,6 +514,26 @@ def test_at_most_a_tenth_of_the_citations_is_transitional(count: int, odd: int, 
     found = rw.score("retrieval", gold=gold, traces=traces, packs=["delta-s"], defaults=False)
     assert found.exit_code == code
     assert found.metrics["retrieval.delta_s_unstable"].value == pytest.approx(odd / count if distance >= 0.4 else 0)
+
+
+@pytest.mark.parametrize(("odd", "distance", "code"), [(0, 0.95, 0), (1, 0.59, 0), (1, 0.60, 1), (1, 0.95, 1)])
+def test_one_probe_that_is_far_is_one_too_many(odd: int, distance: float, code: int) -> None:
+    gold, traces = _asked(20, odd, distance, divided=False)
+    found = rw.score("retrieval", gold=gold, traces=traces, packs=["probes"], defaults=False)
+    assert found.exit_code == code
+    assert found.metrics["retrieval.delta_s_far"].value == pytest.approx(odd / 20 if distance >= 0.6 else 0)
+
+
+@pytest.mark.parametrize("pack", ["benchmark", "citations", "citations-strict", "cite-first", "reingest"])
+def test_packs_of_citations_do_not_pass_far_ones(pack: str) -> None:
+    """Their pages ask for near text, too: nothing but the distances is wrong here."""
+    gold, near = _asked(20, 0, 0.2, divided=False)
+    _, far = _asked(20, 20, 0.95, divided=False)
+    codes = [
+        rw.score("retrieval", gold=gold, traces=one, packs=[pack], defaults=False).exit_code for one in (near, far)
+    ]
+    assert codes[1] != 0
+    assert codes[0] == (4 if pack == "cite-first" else 0)  # these traces have no payload to follow
 
 
 @pytest.mark.parametrize(("count", "odd", "code"), [(20, 2, 0), (20, 3, 1), (20, 5, 1)])

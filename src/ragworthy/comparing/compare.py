@@ -35,8 +35,9 @@ def compared(a: Any, b: Any, asked: Asked) -> Compared:
     """Two reports, runs, traces or entries of the history, compared."""
     one, other = (side_of(given, corpus, asked.given) for given, corpus in zip((a, b), asked.corpora, strict=True))
     names = _common(one, other, asked.given.suite)
-    _check_allowed(asked.allowed, [side.suites[name].made for side in (one, other) for name in names])
-    refused = {name: kept(unlike(one.suites[name].made, other.suites[name].made), asked.allowed) for name in names}
+    made = {name: (one.suites[name].made, other.suites[name].made) for name in names}
+    _check_allowed(asked.allowed, [each for both in made.values() for each in both])
+    refused = {name: kept(unlike(*both, name), asked.allowed) for name, both in made.items()}
     reasons = [f"{name}: {reason.text}" for name, found in refused.items() for reason in found]
     suites = {} if reasons else {name: _suite(name, one, other, asked) for name in names}
     reasons += [f"{name}: {NOTHING}" for name, suite in suites.items() if not suite.cases and suite.rowless is None]
@@ -100,7 +101,7 @@ def _suite(name: str, a: Side, b: Side, asked: Asked) -> Suite:
 def _notes(a: Side, b: Side, name: str, allowed: Collection[str]) -> list[str]:
     """What was let pass."""
     one, other = a.suites[name].made, b.suites[name].made
-    notes = [f"they differ, as asked for: {each.text}" for each in unlike(one, other) if each.what in allowed]
+    notes = [f"they differ, as asked for: {each.text}" for each in unlike(one, other, name) if each.what in allowed]
     notes += [SAME_ID] if one.gold != other.gold else []
     changed = change_lines(one.told, other.told)
     notes += [f"{OTHERWISE}{'; '.join(changed)}"] if changed else []

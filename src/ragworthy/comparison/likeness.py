@@ -20,6 +20,8 @@ commit is what comparisons are for."""
 TELLING = ("normaliser", "reranker")
 """What traces that do not name it do without: to name one is a difference. Reports of the first version, which knew
 nothing of it, are left alone."""
+SWEPT = ("", "latency")
+"""Suites whose files hold several configurations: these may differ in how they were made. And where it is not known."""
 SHOWN_CHANGES = ("index_hash", "commit", *HELD, "knobs")
 """How traces were made, as far as a comparison says what changed."""
 
@@ -61,8 +63,8 @@ class Unlike(NamedTuple):
     text: str
 
 
-def unlike(a: Made, b: Made) -> list[Unlike]:
-    """Every reason why two runs cannot be compared; empty when they can."""
+def unlike(a: Made, b: Made, suite: str = "") -> list[Unlike]:
+    """Every reason why two runs of a suite cannot be compared; empty when they can."""
     if not (a.known and b.known):
         return []
     found = []
@@ -76,9 +78,21 @@ def unlike(a: Made, b: Made) -> list[Unlike]:
         Unlike(key, f"another setting of {key} ({MEANS.get(key) or f'{_text(one)} and {_text(other)}'})")
         for key, one, other in moved(a.settings, b.settings)
     ]
-    return found + [
+    held = [
         Unlike(key, f"another {key} ({one} and {other})") for key, one, other in changed(a.told, b.told) if key in HELD
     ]
+    inside = mixed(a.told, b.told) if suite not in SWEPT else []
+    return found + held + [one for one in inside if one.what not in {other.what for other in held}]
+
+
+def mixed(*told: Mapping[str, Any]) -> list[Unlike]:
+    """What differs within a run: the same names in two runs say nothing then of which question was asked how.
+
+    >>> mixed({"reranker": ["bge", "none"]}, {"reranker": "bge"})
+    [Unlike(what='reranker', text='several rerankers in one run (bge, none)')]
+    """
+    found = {key: one[key] for key in TELLING for one in told if isinstance(one.get(key), list)}
+    return [Unlike(key, f"several {key}s in one run ({_text(names)})") for key, names in found.items()]
 
 
 def told_of(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,7 +106,8 @@ def told_of(body: Mapping[str, Any]) -> dict[str, Any]:
     for key in SHOWN_CHANGES:
         several = _several(made, key) or (settings.get(key) if key in HELD else None) or []
         several = several if isinstance(several, list) else [several]
-        value = made[key] if made.get(key) is not None else several[0] if len(several) == 1 else several
+        single = len(several) == 1 and key not in (made.get("differs_in") or {})
+        value = made[key] if made.get(key) is not None else several[0] if single else several
         if value not in ([], {}, ""):
             found[key] = value
         elif key in TELLING and (key in made or key in settings):
@@ -159,12 +174,12 @@ def moved(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[tuple[str, Any
             yield key, a.get(key), b.get(key)
 
 
-def of_baseline(earlier: Made, now: Made, allowed: Collection[str] = ()) -> Unlike | None:
+def of_baseline(earlier: Made, now: Made, allowed: Collection[str] = (), suite: str = "") -> Unlike | None:
     """Why a run cannot be held against an earlier one, in a few words; None where it can.
 
     Numbers carry their k in their names, so that another list of k takes nothing away.
     """
-    found = kept(unlike(earlier, now), allowed)
+    found = kept(unlike(earlier, now, suite), allowed)
     reasons = [one.what for one in found]
     if GOLD in reasons:
         return Unlike(GOLD, OTHER_GOLD)

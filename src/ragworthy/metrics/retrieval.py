@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 
 from ragworthy.metrics.facts.contract import OK
 from ragworthy.metrics.facts.convergence import CHAOS, FORWARD, SPLIT, Question, run_marks
-from ragworthy.metrics.facts.distance import ACCEPT, STABLE
+from ragworthy.metrics.facts.distance import ACCEPT, BLOCK, STABLE
 from ragworthy.metrics.facts.orders import six
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.registry import metric
@@ -208,6 +208,14 @@ def delta_s_unstable(facts: Facts) -> bool | None:
     """Share of answered questions whose first citation is not in the stable band (ΔS ≥ 0.40): transitional or worse."""
     distance = _delta_s(facts)
     return None if distance is None else distance >= STABLE
+
+
+@_distance(kind="mean", event="citing text at a distance of 0.60 and more",
+           source="ProblemMap GlobalFixMap/Eval_Observability/alerting_and_probes.md, any query ≥ 0.60")  # fmt: skip
+def delta_s_far(facts: Facts) -> bool | None:
+    """Share of answered questions whose first citation is as far away as unrelated text (ΔS ≥ 0.60)."""
+    distance = _delta_s(facts)
+    return None if distance is None else distance >= BLOCK
 
 
 _probes = partial(

@@ -179,7 +179,7 @@ class Found(NamedTuple):
             new = "ragworthy history bless RUN --by NAME --reason TEXT"
             return f"the baseline is of another gold set: {names}", f"bless a run on this gold set ({new})"
         if all(one.apart == MADE for one in lacking) and self.opened.earlier is not None:
-            apart = unlike(self.opened.earlier.made, made_of(self.evidence))
+            apart = unlike(self.opened.earlier.made, made_of(self.evidence), self.request.suite)
             held = [one.what for one in apart if one.what in HELD and one.what not in self.request.allowed]
             return f"the baseline was made in another way: {names}", asking(
                 held, policy=self.request.policy is not None

@@ -96,7 +96,7 @@ class Opened:
         if earlier is None:
             why = self.request.unblessed
             return g.Baseline({}, {}, why, name="") if why else None
-        return as_baseline(earlier, of_baseline(earlier.made, now, self.request.allowed))
+        return as_baseline(earlier, of_baseline(earlier.made, now, self.request.allowed, self.request.suite))
 
     def frozen(self, gold_sha256: str | None) -> Frozen:
         """Whether the gold set is the one that was signed."""

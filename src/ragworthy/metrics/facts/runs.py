@@ -160,7 +160,11 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
         return plain._replace(facts=facts._replace(answers=citations is not None, errored=True))
     if citations is None:
         return plain._replace(facts=facts._replace(answers=False))
-    cited = [_meant(one.id, None if turned_round(one) else one.offsets, trace, rules) for one in citations]
+    bytes_of = _result_bytes(trace, citations)
+    cited = [
+        _meant(one.id, None if turned_round(one) else one.offsets or bytes_of.get(one.id), trace, rules)
+        for one in citations
+    ]
     first = cited[0][0] if cited else None
     recorded = None
     if first is not None and distances is not None:
@@ -185,6 +189,17 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     if citations and (turned_round(citations[0]) or _contradicts(citations[0], facts, trace, rules)):
         facts = facts._replace(accurate=False, exact=False, by_id=False)  # it points nowhere, or elsewhere
     return plain._replace(facts=facts, first=first, recorded=recorded)
+
+
+def _result_bytes(trace: RetrievalTrace, citations: Sequence[Citation]) -> dict[str, tuple[int, int]]:
+    """The bytes of results, for citations that name one and state none: they point at what was retrieved."""
+    if trace.topk is None or all(one.offsets is not None for one in citations):
+        return {}
+    return {
+        one.id: one.offsets
+        for one in reversed(trace.topk)  # of one that stands there twice, the first counts
+        if one.offsets is not None and one.offsets[0] < one.offsets[1]
+    }
 
 
 def _contradicts(citation: Citation, facts: Facts, trace: RetrievalTrace, rules: Rules) -> bool:

@@ -14,7 +14,8 @@ _DISTANCES = tuple(
 )
 _OF_CITATIONS = (
     "coverage", "citation_accuracy", "citation_exact", "citation_precision", "citation_recall", "anchor_distance",
-    "delta_s_median", "delta_s_p90", "delta_s_mean", "delta_s_within", "delta_s_unstable", "identical_citations",
+    "delta_s_median", "delta_s_p90", "delta_s_mean", "delta_s_within", "delta_s_unstable", "delta_s_far",
+    "identical_citations",
 )  # fmt: skip
 _OF_CITING = ("cite_first", "traceable")
 _OF_RUNS = ("triplet_rate", "convergence", "lambda_rate", "collapsed")

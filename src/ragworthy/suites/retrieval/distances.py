@@ -25,7 +25,7 @@ RAW = "distances are raw: the thresholds mean nothing for this model until it is
 UNASKED = f'{RAW} (\'ragworthy gold freeze --corpus INDEX\'), unless delta_s = "raw" or "recorded" asks for it as it is'
 """Why a limit on such distances is not judged."""
 WITHIN, FIRST_WITHIN = "retrieval.delta_s_within", "retrieval.delta_s_top1_within"
-UNSTABLE = "retrieval.delta_s_unstable"
+UNSTABLE, FAR = "retrieval.delta_s_unstable", "retrieval.delta_s_far"
 """The metrics that have a threshold inside of them: of what is cited first, and of what is returned first."""
 GATED = {
     "retrieval.delta_s_median": "median",

@@ -24,7 +24,7 @@ class Fit(NamedTuple):
     """Wordings that the gold set does not have, of questions that were asked in known ones too."""
     unseen: Unseen | None
     twice: list[str]
-    """Questions with wordings that were asked twice under several numbers."""
+    """Questions with wordings that stand there twice, under several numbers."""
     beyond: list[str]
     """Questions with runs that say only the number of a wording, and one that the gold set does not have."""
 
@@ -52,8 +52,8 @@ class Fit(NamedTuple):
                  f"{asked_as(strays[0]) if strays else ''}", [qid for qid, _ in strays]),
             Note("RW-W82" if lost is not None and lost.alike is not None else "RW-W81",
                  len(lost.names) if lost is not None else 0, lost.told if lost is not None else ""),
-            Note("RW-W182", len(twice), f"{plural(len(twice), 'question has', 'questions have')} the same query under "
-                 f"several numbers of wordings, which counts as one wording, e.g. {', '.join(twice[:1])}", twice),
+            Note("RW-W182", len(twice), f"{plural(len(twice), 'question has', 'questions have')} the same wording "
+                 f"under several numbers, which counts as one, e.g. {', '.join(twice[:1])}", twice),
             Note("RW-W183", len(beyond), f"{plural(len(beyond), 'question has', 'questions have')} runs of a wording "
                  f"(paraphrase) that the gold set does not have, e.g. {', '.join(beyond[:1])}", beyond),
         ]  # fmt: skip
@@ -72,8 +72,8 @@ def fit_of(arm: Arm, *, known_corpus: bool) -> Fit:
             others.append((one.wanted.qid, odd[0]))
         else:
             strays += [(one.wanted.qid, text) for text in odd]
-    twice = [one.wanted.qid for one in arm.asked if one.question.twice]
     beyond = [one.wanted.qid for one in arm.asked if _is_beyond(one)]
+    twice = [one.wanted.qid for one in arm.asked if one.question.twice and not _is_beyond(one)]
     return Fit(compared, others, strays, None if known_corpus else _unseen(arm), twice, beyond)
 
 
@@ -103,22 +103,26 @@ def _unseen(arm: Arm) -> Unseen | None:
 
 
 def asked_twice(wanted: Wanted, runs: Mapping[RunKey, Reading]) -> frozenset[int]:
-    """Wordings whose recorded query is that of an earlier one, but for blanks.
+    """Wordings that are an earlier one again, but for blanks: by the query that was recorded, else by the gold set.
 
-    Where the gold set itself says the same twice, its wordings count as they are: 'gold lint' names them.
+    A number that the gold set has no wording for, without a query, says nothing of how it was asked.
     """
+    own = dict(enumerate(map(_plain, wanted.wordings)))
     texts: dict[int, set[str]] = {}
     for (wording, _), run in sorted(runs.items()):
-        if run.query:
-            texts.setdefault(wording, set()).add(squeeze(run.query).strip())
-    seen: set[str] = set()
+        said = _plain(run.query) if run.query else own.get(wording, "" if own else str(wording))
+        texts.setdefault(wording, set()).add(said)
+    seen = {""}
     twice = set()
-    for wording, said in texts.items():
-        if not seen.isdisjoint(said):
+    for wording, said_all in texts.items():
+        if not seen.isdisjoint(said_all):
             twice.add(wording)
-        seen |= said
-    own = {nth: {squeeze(text).strip()} for nth, text in enumerate(wanted.wordings)}
-    return frozenset(wording for wording in twice if texts[wording] != own.get(wording))
+        seen |= said_all
+    return frozenset(twice)
+
+
+def _plain(text: str) -> str:
+    return squeeze(text).strip()
 
 
 def numbered(wanted: Wanted, runs: Mapping[RunKey, Reading]) -> dict[RunKey, Reading]:

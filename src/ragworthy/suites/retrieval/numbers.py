@@ -13,7 +13,7 @@ from ragworthy.metrics.registry import Metric, MetricName
 from ragworthy.suites.evidence import Case, Summary
 from ragworthy.suites.retrieval.cases import incomplete
 from ragworthy.suites.retrieval.contract import lacking as lacking_contract
-from ragworthy.suites.retrieval.distances import FIRST_WITHIN, RAW, UNSTABLE, WITHIN, Filled
+from ragworthy.suites.retrieval.distances import FAR, FIRST_WITHIN, RAW, UNSTABLE, WITHIN, Filled
 from ragworthy.suites.retrieval.probes import far_unknown, probes_are_raw, why_unprobed
 from ragworthy.suites.retrieval.reranked import without_lists
 
@@ -152,7 +152,7 @@ def _lacks(filled: Filled, beside: str | None, *, known_corpus: bool) -> _Lacks:
     arm = filled.arm
     runs = [facts for one in arm.asked for facts in one.question.runs.values() if facts.answerable]
     raw = not filled.source.scaled
-    on_a_model = {WITHIN: raw, UNSTABLE: raw, FIRST_WITHIN: probes_are_raw(arm, filled.source)}
+    on_a_model = {WITHIN: raw, UNSTABLE: raw, FAR: raw, FIRST_WITHIN: probes_are_raw(arm, filled.source)}
     return _Lacks(
         answers=not arm.answers,
         distances=filled.source.missing or far_unknown(arm),

@@ -60,6 +60,7 @@ OPTIONAL = ("live", "before", "probes", "orders", "claims", "payload")
 
 ASKED_FOR = (
     "retrieval.anchor_coverage",
+    "retrieval.delta_s_far",
     "retrieval.delta_s_unstable",
     "retrieval.flip_rate",
     "retrieval.lambda_split",

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.comparison.likeness import Unlike, asking, changed, differing
+from ragworthy.comparison.likeness import Unlike, asking, changed, differing, mixed
 from ragworthy.metrics.facts.convergence import Arm, Asked, RunKey
 from ragworthy.metrics.facts.orders import alike, jaccard, rbo, spearman
 from ragworthy.metrics.facts.wanted import GONE
@@ -167,7 +167,8 @@ def made_unlike(live: Arm, shadow: Arm, made: tuple[Mapping[str, Any], Mapping[s
     apart = [(what, differing(what, one, other, ("live", "shadow"))) for what, one, other in told]
     ways = [(key, one, other) for key, one, other in changed(*made) if key == "retriever"]
     apart += [(key, differing(key, [one], [other], ("live", "shadow"))) for key, one, other in ways]
-    return [Unlike(what, reason) for what, reason in apart if reason is not None]
+    found = [Unlike(what, reason) for what, reason in apart if reason is not None]
+    return found + [one for one in mixed(*made) if one.what not in {other.what for other in found}]
 
 
 def not_two(live: Arm, shadow: Arm) -> str | None:

@@ -13,7 +13,7 @@ from ragworthy.suites.unfound import Absence, guessed, unfound
 
 _REBOUND = "was the corpus chunked again? 'ragworthy gold bind' or 'gold rebind'"
 _MEANS = {
-    ("delta_s_median", "delta_s_p90", "delta_s_mean", "delta_s_within", "delta_s_unstable"): (
+    ("delta_s_median", "delta_s_p90", "delta_s_mean", "delta_s_within", "delta_s_unstable", "delta_s_far"): (
         "citations are far from the question",
         "check embedding model, metric and normalisation of the index",
     ),
