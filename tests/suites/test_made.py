@@ -163,6 +163,25 @@ def test_a_baseline_made_otherwise_is_refused_unless_it_is_asked_for(key: str, n
     assert (allowed.verdict, body(allowed)["compared"]["unlike"]) == (rw.Verdict.SHIP, [])
 
 
+def test_runs_with_several_rerankers_are_not_compared() -> None:
+    """In both runs there is one trace with another reranker; the same two names do not make them alike."""
+    for name, odd in (("before", 0), ("now", -1)):
+        rows = [row | SAID for row in c.retrieval_traces(4)]
+        rows[odd]["reranker_id"] = "mini/1"
+        write_jsonl(Path(f"{name}.jsonl"), rows)
+    Path("gates.toml").write_text('[[gate]]\nmetric = "recall@5"\nmax_drop = 0.02\n')
+
+    def score(name: str, **options: Any) -> rw.Result:
+        return rw.score("retrieval", gold=c.retrieval_gold(4, 1), traces=f"{name}.jsonl", defaults=False, **options)
+
+    score("before", gates="recall@5=0.5").write("before.json")
+    found = score("now", gates=Path("gates.toml"), baseline="before.json")
+    said = "it was made with several rerankers in one run (bge/2, mini/1)"
+    assert (found.verdict, body(found)["compared"]["unlike"]) == (rw.Verdict.INVALID, [said])
+    allowed = score("now", gates=Path("gates.toml"), baseline="before.json", allow=["reranker"])
+    assert allowed.verdict is rw.Verdict.SHIP
+
+
 def test_another_index_and_commit_are_what_baselines_are_for_and_are_shown() -> None:
     found = against(SAID, SAID | {"index_hash": "rw:2", "commit": "5a5a5a5"})
     assert found.verdict is rw.Verdict.SHIP

@@ -346,13 +346,13 @@ def xquad(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def noise_gold(names: Sequence[str]) -> list[Row]:
-    """NoiseQA's questions in three of their wordings."""
+    """NoiseQA's questions in three of their wordings; those that have one text for all three show nothing of them."""
     items = []
     for row in read("query_variations/noiseqa/dev/retrieval_gold.jsonl"):
         texts = row["variants"] | {"original": row["original"]}
         kept = {key: row[key] for key in ("qid", "relevant", "anchor_section", "negatives")}
         items.append(kept | {"paraphrases": [texts[name] for name in names]})
-    return items
+    return [one for one in items if len({" ".join(text.split()) for text in one["paraphrases"]}) > 1]
 
 
 def convergence_of(traces: Iterable[Row], sections: Mapping[str, str]) -> tuple[int, int, float]:
@@ -383,7 +383,7 @@ def test_noisy_wordings_converge_less(xquad: Path, tmp_path: Path, mode: str) ->
         converged, triplets, convergence = convergence_of(read(traces), sections)
         rate = metrics["retrieval.triplet_rate"]
         assert (rate["num"], rate["den"]) == (converged, triplets)
-        assert triplets == 2 * 570
+        assert triplets == 2 * len(noise_gold(names)) > 1000
         assert metrics["retrieval.convergence"]["value"] == pytest.approx(convergence, abs=1e-12)
         found.append((converged / triplets, convergence))
     (clean_rate, clean), (noisy_rate, noisy) = found

@@ -326,12 +326,18 @@ def test_one_wording_asked_three_times_is_one_wording() -> None:
         "1 of 1 questions were not asked in three wordings under two seeds"
     )
     assert [one["message"] for one in body(found)["warnings"] if one["code"] == "RW-W182"] == [
-        "1 question has the same query under several numbers of wordings, which counts as one wording, e.g. Q1"
+        "1 question has the same wording under several numbers, which counts as one, e.g. Q1"
     ]
-    # a wording that the gold set itself has twice counts as the gold set has it
-    texts = ["How big?", "How big?", "What size?"]
-    own = [one | {"query": text} for one, text in zip(runs(), texts * 2, strict=True)]
-    assert value(score([gold(paraphrases=texts)], own), "triplet_rate") == 1
+    # nor does one that the gold set itself has three times, with the query in the traces or without
+    for texts, counts in (
+        (["How big?", "How big? ", "How  big?"], False),
+        (["How big?", "How big?", "What size?"], True),
+    ):
+        own = [one | {"query": text} for one, text in zip(runs(), texts * 2, strict=True)]
+        for asked in (own, [{key: one[key] for key in one if key != "query"} for one in own]):
+            found = score([gold(paraphrases=texts)], asked)
+            assert (found.metrics["retrieval.triplet_rate"].undefined is None) is counts
+            assert ("RW-W182" not in codes(found)) is counts
     # a fourth number that says the first again changes nothing of the three that differ
     more = [*runs(), *(run(1, 3, seed, query="wording 0", answer_citations=[]) for seed in (1, 2))]
     assert value(score([gold()], more), "triplet_rate") == 1
@@ -344,6 +350,25 @@ def test_a_wording_that_the_gold_set_does_not_have_is_named() -> None:
         "1 question has runs of a wording (paraphrase) that the gold set does not have, e.g. Q1"
     ]
     assert "RW-W183" not in codes(score([gold()], bare))
+    # one wording in the gold set, and three numbers without a text: nobody knows whether the question was worded anew
+    one_text = [{key: value for key, value in gold().items() if key != "paraphrases"} | {"question": "How big?"}]
+    found = score(one_text, bare)
+    assert "RW-W183" in codes(found)
+    assert {"triplet_rate", "lambda_rate", "convergence", "collapsed"} <= {
+        name.partition(".")[2] for name, one in found.metrics.items() if one.undefined is not None
+    }
+    assert value(score(one_text, runs()), "triplet_rate") == 1  # these say how they asked
+
+
+@pytest.mark.parametrize(("begin", "accurate"), [(1000, 1), (1130, 1), (1131, 0), (9000, 0)])
+def test_a_citation_without_bytes_points_at_those_of_its_result(begin: int, accurate: int) -> None:
+    """The block is relevant at [1000, 1100); what was retrieved under its id may begin up to 30 bytes behind that."""
+    results = [{"id": block(1), "score": 0.9, "offsets": [begin, begin + 100]}]
+    asked = gold(relevant=[block(1)], relevant_offsets={block(1): [1000, 1100]})
+    traces = runs(topk=results, answer_citations=[{"id": block(1)}])
+    found = score([asked], [{key: value for key, value in one.items() if key != "ΔS"} for one in traces])
+    assert value(found, "citation_accuracy") == accurate
+    assert "RW-W181" not in codes(found)
 
 
 def test_a_failing_canary_leads_back_to_chunk_boundaries_and_typed_blocks() -> None:

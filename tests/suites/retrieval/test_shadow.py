@@ -254,6 +254,16 @@ UNLIKE: dict[str, tuple[list[Row], list[Row], str]] = {
         perfect(2, "b", retriever={"mode": "dense", "k": 10}),
         "they used different retrievers: live mode bm25, shadow mode dense",
     ),
+    "rerankers in both": (
+        [*perfect(2, "a")[:-1], perfect(2, "a", reranker_id="cross/1")[-1]],
+        [perfect(2, "b")[0], *perfect(2, "b", reranker_id="cross/1")[1:]],
+        "several rerankers in one run (cross/1, none)",
+    ),
+    "normalisers in both": (
+        [*perfect(2, "a")[:-1], perfect(2, "a", normaliser_id="norm/2")[-1]],
+        [*perfect(2, "b")[:-1], perfect(2, "b", normaliser_id="norm/2")[-1]],
+        "several normalisers in one run (norm/1, norm/2)",
+    ),
     "runs": (
         perfect(2, "a")[:-1],
         perfect(2, "b"),

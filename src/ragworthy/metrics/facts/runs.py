@@ -160,11 +160,7 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
         return plain._replace(facts=facts._replace(answers=citations is not None, errored=True))
     if citations is None:
         return plain._replace(facts=facts._replace(answers=False))
-    bytes_of = _result_bytes(trace, citations)
-    cited = [
-        _meant(one.id, None if turned_round(one) else one.offsets or bytes_of.get(one.id), trace, rules)
-        for one in citations
-    ]
+    cited = _pointed(citations, trace, rules)
     first = cited[0][0] if cited else None
     recorded = None
     if first is not None and distances is not None:
@@ -191,15 +187,15 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     return plain._replace(facts=facts, first=first, recorded=recorded)
 
 
-def _result_bytes(trace: RetrievalTrace, citations: Sequence[Citation]) -> dict[str, tuple[int, int]]:
-    """The bytes of results, for citations that name one and state none: they point at what was retrieved."""
-    if trace.topk is None or all(one.offsets is not None for one in citations):
-        return {}
-    return {
-        one.id: one.offsets
-        for one in reversed(trace.topk)  # of one that stands there twice, the first counts
-        if one.offsets is not None and one.offsets[0] < one.offsets[1]
-    }
+def _pointed(citations: Sequence[Citation], trace: RetrievalTrace, rules: Rules) -> list[tuple[str, Span]]:
+    """Where citations point; one that states no bytes points at those of the result it names."""
+    found: dict[str, Span] = {}
+    if trace.topk is not None and any(one.offsets is None for one in citations):
+        for one in reversed(trace.topk):  # of one that stands there twice, the first counts
+            if one.offsets is not None and one.offsets[0] < one.offsets[1]:
+                found[one.id] = one.offsets
+    spans = [None if turned_round(one) else one.offsets or found.get(one.id) for one in citations]
+    return [_meant(one.id, span, trace, rules) for one, span in zip(citations, spans, strict=True)]
 
 
 def _contradicts(citation: Citation, facts: Facts, trace: RetrievalTrace, rules: Rules) -> bool:

@@ -105,7 +105,8 @@ def _unseen(arm: Arm) -> Unseen | None:
 def asked_twice(wanted: Wanted, runs: Mapping[RunKey, Reading]) -> frozenset[int]:
     """Wordings that are an earlier one again, but for blanks: by the query that was recorded, else by the gold set.
 
-    A number that the gold set has no wording for, without a query, says nothing of how it was asked.
+    A number that the gold set has no wording for, without a query, says nothing of how it was asked. Where a gold
+    question has two wordings and says one of them again, they count as they are: 'gold lint' names them.
     """
     own = dict(enumerate(map(_plain, wanted.wordings)))
     texts: dict[int, set[str]] = {}
@@ -118,6 +119,8 @@ def asked_twice(wanted: Wanted, runs: Mapping[RunKey, Reading]) -> frozenset[int
         if not seen.isdisjoint(said_all):
             twice.add(wording)
         seen |= said_all
+    if len({*own.values()}) > 1:
+        twice -= {wording for wording in twice if texts[wording] == {own.get(wording)}}
     return frozenset(twice)
 
 
