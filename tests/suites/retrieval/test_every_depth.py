@@ -70,7 +70,7 @@ def test_a_loss_at_ten_is_not_accepted_though_five_is_as_it_was(ks: list[int] | 
     recall = {name: outcome for name, outcome in outcomes(found).items() if name.startswith("recall@")}
     expected = {f"recall@{k}": "fail" if k == 10 else "pass" for k in ks or [1, 3, 5, 10]}
     assert recall == expected
-    assert found["retrieval.recall@10"].value == 0.5  # 1 of 2 blocks of every question; live: 2 of 2
+    assert found.metrics["retrieval.recall@10"].value == 0.5  # 1 of 2 blocks of every question; live: 2 of 2
 
 
 def test_what_is_not_in_use_is_not_judged() -> None:
