@@ -163,7 +163,7 @@ def _gates(
         named = parse_gate_text(texts, default_k=k, evidence=evidence, suite=suite.name, known=known)
     elif not defaults and not packs and "qrels" not in inputs:
         raise policy_error("RW-P16", "expected gates besides defaults=False, got none", where="score")
-    named = named._replace(gates=asked_for(packs, named.gates, suite.name, evidence, "packs"))
+    named = named._replace(gates=asked_for(packs, named.gates, suite.depths(settings), evidence, "packs"))
     named = named._replace(defaults=named.defaults and defaults)
     return named._replace(gates=named.beside(suite.default_gates(settings, inputs), evidence))
 

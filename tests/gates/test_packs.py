@@ -20,7 +20,7 @@ from ragworthy.metrics import registry
 from ragworthy.names import Outcome
 from ragworthy.policy.defaults import with_defaults
 from ragworthy.policy.gate_text import parse_gates
-from ragworthy.policy.packs import load_pack, pack_names, read, suite_of
+from ragworthy.policy.packs import EVERY_K, at_depths, load_pack, pack_names, read, suite_of
 from ragworthy.suites import SUITES
 
 PACKS = Path(rw.__file__).parent / "packs/gates"
@@ -44,7 +44,7 @@ PAGES = {
     ),
     "acceptance": (
         "retrieval",
-        "coverage ≥ 0.70, delta_s_within ≥ 1, citation_accuracy ≥ 0.95, lambda_rate ≥ 1, recall@5 drop 0.02",
+        "coverage ≥ 0.70, delta_s_within ≥ 1, citation_accuracy ≥ 0.95, lambda_rate ≥ 1, recall@* drop 0.02",
     ),
     "promote": (
         "retrieval",
@@ -173,10 +173,12 @@ def test_a_file_is_toml_and_its_gates_are_what_a_policy_makes_of_them(name: str)
     table = tomllib.loads(text, parse_float=Decimal)
     assert read(text) == {"gate": [], **table}
     check = Checker(name)
-    own = parse_gates(check, table.get("gate", []), "gate", default_k=5, evidence="point", suite=table.get("suite"))
+    # in the form of a policy, but for `@*`, which is every k of the run
+    tables = [one | {"metric": one["metric"].replace(EVERY_K, "@5")} for one in table.get("gate", [])]
+    own = parse_gates(check, tables, "gate", default_k=5, evidence="point", suite=table.get("suite"))
     check.stop()  # known keys, known metrics, and thresholds that can pass and can fail
     taken = [gate for one in table.get("includes", ()) for gate in load_pack(one).gates]
-    made = [g.with_evidence(gate, "point") for gate in load_pack(name).gates[len(taken) :]]
+    made = [g.with_evidence(gate, "point") for one in load_pack(name).gates[len(taken) :] for gate in at_depths(one, (5,))]
     assert made == list(own)
     assert set(table) <= {"title", "source", "suite", "includes", "setting", "proven", "gate"}
     assert load_pack(name).title and load_pack(name).source
@@ -185,7 +187,7 @@ def test_a_file_is_toml_and_its_gates_are_what_a_policy_makes_of_them(name: str)
 def every_gate() -> Iterator[Any]:
     """All but the guard against a broad drop, which fails by proof alone: tests/gates/test_paired_gates.py."""
     for name in pack_names():
-        for gate in (one for one in load_pack(name).gates if not one.guard):
+        for gate in (at for one in load_pack(name).gates if not one.guard for at in at_depths(one, (5,))):
             yield pytest.param(gate, id=f"{name}: {g.name_of(gate)} {gate.op}")
 
 
@@ -329,7 +331,7 @@ def test_a_pack_takes_no_stricter_default_gate_away() -> None:
 def test_no_pack_loosens_a_default_limit(name: str) -> None:
     for suite in load_pack(name).suites:
         usual = SUITES[suite].default_gates(SUITES[suite].settings(), {})
-        named = tuple(load_pack(name).asked((suite,), "point"))
+        named = tuple(load_pack(name).asked(SUITES[suite].depths(SUITES[suite].settings()), "point"))
         held = with_defaults(named, usual, "point")
         for gate in usual:
             like = [one for one in held if (one.metric, one.op, one.slice) == (gate.metric, gate.op, gate.slice)]
@@ -468,7 +470,8 @@ def test_packs_are_listed_with_title_source_and_gates() -> None:
         pack = load_pack(name)
         assert f"{name:<18} {pack.title} (" in done.out
         assert f" source: {pack.source}\n" in done.out
-    assert done.out.count("retrieval.recall@5 max_drop 0.02\n") == 4
+    assert done.out.count("retrieval.recall@5 max_drop 0.02\n") == 3
+    assert done.out.count("retrieval.recall@* max_drop 0.02\n") == 1  # of the pack acceptance: at every k
     assert done.out.count("retrieval.recall@5 max_drop 0.02, min_effect 0\n") == 1  # of the pack regression
     one = run_cli("explain", "pack", "canary")
     assert one.code == 0 and one.out == run_cli("explain", "canary").out

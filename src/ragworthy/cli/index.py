@@ -261,7 +261,7 @@ def diff(given: argparse.Namespace) -> int:
     settings = Retrieval(ks=depths(given.k), delta_s=given.delta_s, max_drop=drop, against_live=not given.canary)
     gates: tuple[Gate, ...] = SUITES["retrieval"].default_gates(settings, {"live": given.live})
     named = parse_gate_text(given.gates, default_k=DEFAULT_K, suite="retrieval") if given.gates else Named(())
-    asked_gates = asked_for(given.pack, named.gates, "retrieval", "point", "--pack")
+    asked_gates = asked_for(given.pack, named.gates, SUITES["retrieval"].depths(settings), "point", "--pack")
     gates = named._replace(gates=asked_gates).beside(gates, "point")
     asked: dict[str, Any] = {"how": how, "gates": gates, "settings": settings, "queries": queries}
     return publish(given, diffing.compare(pair, Path(given.gold), **asked, **options(given)))

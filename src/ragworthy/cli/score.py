@@ -72,7 +72,8 @@ def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: di
         named = parse_gate_text(given.gates, default_k=k, evidence=given.evidence, suite=suite.name, known=known)
     elif given.no_default_gates and not given.pack and "qrels" not in inputs:
         raise policy_error("RW-P16", "expected --gates besides it, got none", where="--no-default-gates")
-    named = named._replace(gates=asked_for(given.pack, named.gates, suite.name, given.evidence, "--pack"))
+    asked = asked_for(given.pack, named.gates, suite.depths(settings), given.evidence, "--pack")
+    named = named._replace(gates=asked)
     named = named._replace(defaults=named.defaults and not given.no_default_gates)
     return named._replace(gates=named.beside(suite.default_gates(settings, inputs), given.evidence))
 

@@ -263,6 +263,10 @@ class Declared(NamedTuple):
         """The k of a metric whose gate says `@k`."""
         return self.default_k if self.default_k is not None else int(settings.ks[0])
 
+    def depths(self, settings: Any) -> dict[str, tuple[int, ...]]:
+        """Every k of its settings, under its name."""
+        return {self.name: tuple(getattr(settings, "ks", ()))}
+
     def required(self, one: Input) -> bool:
         """Whether an input must be there: it is needed, and no other can stand in its place."""
         others = [other for other in self.inputs if other.receipt_role == one.receipt_role and not other.several]

@@ -2,12 +2,12 @@
 
 A pack is a TOML file in `packs/gates`, named by its file, with `[[gate]]` tables in the form of a policy. Default gates
 are needed by every score, and the TOML parser is slow to load: values in these files are written as JSON has them too,
-so that they are read without it. A test reads them with both.
+so that they are read without it. A test reads them with both. `@*` in a metric stands for every k of the run.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -19,6 +19,10 @@ from ragworthy.load.checker import Checker, closest, written
 from ragworthy.metrics import registry
 from ragworthy.policy.gate_checks import LIMITS
 
+EVERY_K = "@*"
+"""How a metric ends that is judged at every k of the run."""
+Depths = Mapping[str, Sequence[int]]
+"""Every k of a run, by suite; none for a suite that has no such thing."""
 SIGNS = {">=": "≥", "<=": "≤", "drop<=": "max_drop", "worse<=": "max_worse"}
 
 
@@ -44,12 +48,12 @@ class Pack(NamedTuple):
         """The suites that its gates are for, in their order."""
         return tuple(dict.fromkeys(map(suite_of, self.gates)))
 
-    def asked(self, suites: Iterable[str], evidence: str) -> Iterator[Gate]:
-        """The gates that hold for some suites where somebody names the pack."""
-        there = set(suites)
+    def asked(self, depths: Depths, evidence: str) -> Iterator[Gate]:
+        """The gates that hold for some suites where somebody names the pack, at every k of theirs."""
         for gate in self.gates:
-            if suite_of(gate) in there:
-                yield with_evidence(self.strict(gate), evidence)._replace(pack=self.name, packed=True)
+            if suite_of(gate) in depths:
+                for one in at_depths(gate, depths[suite_of(gate)]):
+                    yield with_evidence(self.strict(one), evidence)._replace(pack=self.name, packed=True)
 
     def strict(self, gate: Gate) -> Gate:
         """A gate as the pack asks for it where somebody names it."""
@@ -63,6 +67,16 @@ class Pack(NamedTuple):
 def suite_of(gate: Gate) -> str:
     """The suite that a gate is judged with."""
     return gate.suite or registry.suite_of(gate.metric) or ""
+
+
+def at_depths(gate: Gate, ks: Iterable[int]) -> list[Gate]:
+    """A gate at every k, where it is for every k.
+
+    >>> [one.metric for one in at_depths(Gate("retrieval.recall@*", "drop<=", "0.02"), (5, 10))]
+    ['retrieval.recall@5', 'retrieval.recall@10']
+    """
+    name = gate.metric.removesuffix(EVERY_K)
+    return [gate] if name == gate.metric else [gate._replace(metric=f"{name}@{k}") for k in dict.fromkeys(ks)]
 
 
 @cache
@@ -174,20 +188,22 @@ def find_packs(
 def with_packs(
     check: Checker,
     own: Iterable[Gate],
-    packs: Iterable[Pack],
-    suites: Sequence[str],
+    packs: Sequence[Pack],
+    depths: Depths,
     evidence: str,
     field: str = "packs",
 ) -> tuple[Gate, ...]:
     """The gates that somebody wrote, and those of packs that none of them replaces.
 
-    A gate on the same number and of the same kind replaces that of a pack, and says what it replaces. Packs that differ
+    `depths` are the suites with what each k is set to; a k that a gate names is in use besides. A gate on the same number and of the same kind replaces that of a pack, and says what it replaces. Packs that differ
     on a gate that nobody wrote are an error: which of them holds?
     """
     mine = {_key(gate): gate for gate in own}
+    named = [*mine.values(), *(gate for pack in packs for gate in pack.gates)]
+    depths = {suite: (*ks, *_depths_of(named, suite)) for suite, ks in depths.items()}
     added: dict[tuple[str, ...], Gate] = {}
     for pack in packs:
-        for gate in pack.asked(suites, evidence):
+        for gate in pack.asked(depths, evidence):
             key = _key(gate)
             if key in mine:
                 mine[key] = _instead(mine[key], gate)
@@ -198,6 +214,12 @@ def with_packs(
                 told = f"{rule_of(first)} of {first.pack} and {rule_of(gate)} of {gate.pack}"
                 check.say("RW-P25", field, f"expected packs that agree on {name_of(gate)}, got {told}")
     return (*mine.values(), *added.values())
+
+
+def _depths_of(gates: Iterable[Gate], suite: str) -> list[int]:
+    """Every k that the gates of a suite name."""
+    found = (registry.find(gate.metric, default_k=1) for gate in gates if suite_of(gate) == suite)
+    return [name.k for name in found if name is not None and name.k]
 
 
 def _key(gate: Gate) -> tuple[str, ...]:
@@ -232,11 +254,11 @@ def rule_of(gate: Gate) -> str:
     return f"{SIGNS[gate.op]} {gate.threshold}{effect}{band}{', optional' if gate.optional else ''}"
 
 
-def asked_for(names: Iterable[str], own: tuple[Gate, ...], suite: str, evidence: str, where: str) -> tuple[Gate, ...]:
+def asked_for(names: Iterable[str], own: tuple[Gate, ...], depths: Depths, evidence: str, where: str) -> tuple[Gate, ...]:
     """The gates of one suite with those of the packs that were named beside them, by a flag or a keyword."""
     check = Checker(where)
-    packs = find_packs(check, names, (suite,), "")
-    gates = with_packs(check, own, packs, (suite,), evidence, "")
+    packs = find_packs(check, names, tuple(depths), "")
+    gates = with_packs(check, own, packs, depths, evidence, "")
     check.stop()
     return gates
 

@@ -20,7 +20,7 @@ from ragworthy.policy.defaults import with_defaults
 from ragworthy.policy.gate_checks import EVIDENCE, Known
 from ragworthy.policy.gate_text import DEFAULTS, parse_gates
 from ragworthy.policy.kept import Kept, parse_baseline, parse_kept
-from ragworthy.policy.packs import Pack, find_packs, with_packs
+from ragworthy.policy.packs import Depths, Pack, find_packs, with_packs
 from ragworthy.policy.proving import parse_proving
 from ragworthy.policy.sections import Section, Suites, every_key, paths_of, sections
 from ragworthy.proving import Proving
@@ -147,7 +147,8 @@ def _parse(
     )
     if table.get("gate") == []:
         check.say("RW-P11", "gate", "expected at least one gate, got an empty list")
-    packs, gates = _with_packs(check, table, more, gates, tuple(one.suite for one in there), evidence)
+    depths = {name: ks for one in there for name, ks in suites[one.suite].depths(one.settings).items()}
+    packs, gates = _with_packs(check, table, more, gates, depths, evidence)
     regression = regression or any(one.proven for one in packs)
     defaults = check.take(table, DEFAULTS, bool, "", "true or false")
     if not check.problems:
@@ -177,15 +178,15 @@ def _with_packs(
     table: dict[str, Any],
     more: tuple[str, ...],
     gates: tuple[Gate, ...],
-    there: tuple[str, ...],
+    depths: Depths,
     evidence: str,
 ) -> tuple[tuple[Pack, ...], tuple[Gate, ...]]:
     """The gate packs that are named, and the gates with theirs."""
     names = check.strings(table, "packs", "") or ()
     if not (names or more) or check.problems:
         return (), gates
-    packs = find_packs(check, more, there, "--pack", find_packs(check, names, there))
-    return tuple(packs), with_packs(check, gates, packs, there, evidence)
+    packs = find_packs(check, more, tuple(depths), "--pack", find_packs(check, names, tuple(depths)))
+    return tuple(packs), with_packs(check, gates, packs, depths, evidence)
 
 
 def _with_defaults(

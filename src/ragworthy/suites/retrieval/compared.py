@@ -9,8 +9,6 @@ from ragworthy.suites.retrieval.rules import COMPARED, depth_of
 from ragworthy.text import clip
 
 SHOWN = 8
-SHOWN_DEPTH = "5"
-"""The k that the comparison shows; the JSON report has all."""
 DELTA_HEADER = ("shadow against live", "live", "shadow", "difference", "questions better", "worse")
 
 
@@ -27,11 +25,10 @@ def tables(body: dict[str, Any]) -> list[Table]:
 
 
 def delta_rows(live: dict[str, Any]) -> list[tuple[str, ...]]:
-    """One row for each metric that both arms have."""
+    """One row for each metric that both arms have, at every k."""
     rows: list[tuple[str, ...]] = []
     for name, one in live["deltas"].items():
-        depth = name.partition("@")[2]
-        if one["delta"] is None or depth not in ("", SHOWN_DEPTH):
+        if one["delta"] is None:
             continue
         before, after, delta = (Fraction(one[key]) for key in ("live", "shadow", "delta"))
         good, bad = (one["up"], one["down"]) if one["better"] == "higher" else (one["down"], one["up"])
