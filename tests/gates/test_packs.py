@@ -83,7 +83,7 @@ PAGES = {
     "reingest": ("retrieval", "citation_accuracy ≥ 0.90, delta_s_median ≤ 0.45, triplet_rate ≥ 1"),
     "reranker": (
         "retrieval",
-        "delta_s_top1_within ≥ 0.70, rank_tau ≥ 0.60, rerank_uplift@10 ≥ 0.05, coverage ≥ 0.70, lambda_rate ≥ 1",
+        "delta_s_top1_within ≥ 0.70, rank_tau ≥ 0.60, rerank_uplift@10 ≥ 0.05, coverage ≥ 0.70 ?, lambda_rate ≥ 1 ?",
     ),
     "rebuild": ("retrieval", "rank_rho ≥ 0.9, recall@5 drop 0.02"),
     "migration": ("retrieval", "identical_citations ≥ 0.98, delta_s_median ≤ 0.45"),
@@ -178,7 +178,9 @@ def test_a_file_is_toml_and_its_gates_are_what_a_policy_makes_of_them(name: str)
     own = parse_gates(check, tables, "gate", default_k=5, evidence="point", suite=table.get("suite"))
     check.stop()  # known keys, known metrics, and thresholds that can pass and can fail
     taken = [gate for one in table.get("includes", ()) for gate in load_pack(one).gates]
-    made = [g.with_evidence(gate, "point") for one in load_pack(name).gates[len(taken) :] for gate in at_depths(one, (5,))]
+    made = [
+        g.with_evidence(gate, "point") for one in load_pack(name).gates[len(taken) :] for gate in at_depths(one, (5,))
+    ]
     assert made == list(own)
     assert set(table) <= {"title", "source", "suite", "includes", "setting", "proven", "gate"}
     assert load_pack(name).title and load_pack(name).source

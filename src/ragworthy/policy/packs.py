@@ -195,8 +195,9 @@ def with_packs(
 ) -> tuple[Gate, ...]:
     """The gates that somebody wrote, and those of packs that none of them replaces.
 
-    `depths` are the suites with what each k is set to; a k that a gate names is in use besides. A gate on the same number and of the same kind replaces that of a pack, and says what it replaces. Packs that differ
-    on a gate that nobody wrote are an error: which of them holds?
+    `depths` are the suites with what each k is set to; a k that a gate names is in use besides. A gate on the same
+    number and of the same kind replaces that of a pack, and says what it replaces. Packs that differ on a gate that
+    nobody wrote are an error: which of them holds?
     """
     mine = {_key(gate): gate for gate in own}
     named = [*mine.values(), *(gate for pack in packs for gate in pack.gates)]
@@ -254,7 +255,9 @@ def rule_of(gate: Gate) -> str:
     return f"{SIGNS[gate.op]} {gate.threshold}{effect}{band}{', optional' if gate.optional else ''}"
 
 
-def asked_for(names: Iterable[str], own: tuple[Gate, ...], depths: Depths, evidence: str, where: str) -> tuple[Gate, ...]:
+def asked_for(
+    names: Iterable[str], own: tuple[Gate, ...], depths: Depths, evidence: str, where: str
+) -> tuple[Gate, ...]:
     """The gates of one suite with those of the packs that were named beside them, by a flag or a keyword."""
     check = Checker(where)
     packs = find_packs(check, names, tuple(depths), "")
