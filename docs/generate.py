@@ -141,10 +141,11 @@ def packs_page() -> str:
         'Sets of thresholds under a name: `packs = ["canary"]` in a policy, `--pack canary` on the command line,',
         '`packs=["canary"]` in Python. How they go together with other gates: [policy.md](policy.md#gate-packs).',
         "",
-        "`max_drop` and `max_worse` compare with live or the baseline: in points, and as a share. `@*` is a gate at",
-        "every k of the run: those of `--k`, and those that other gates name. An optional gate may be unmeasured. Limits on",
-        "indexes and redirects are those of `index check` and `index migrate`, and those on gold sets of `gold lint`:",
-        "they need no gate.",
+        "`max_drop` and `max_worse` compare with live or the baseline: in points, and as a share.",
+        "`@*` is a gate at every k of the run: those of `--k`, and those that other gates name.",
+        "An optional gate may be unmeasured.",
+        "Limits on indexes and redirects are those of `index check` and `index migrate`,",
+        "and those on gold sets of `gold lint`: they need no gate.",
     ]
     for one in packs:
         lines += ["", f"## {one.name}", "", f"{_sentence(one.title)}.", ""]

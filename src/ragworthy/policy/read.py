@@ -147,8 +147,7 @@ def _parse(
     )
     if table.get("gate") == []:
         check.say("RW-P11", "gate", "expected at least one gate, got an empty list")
-    depths = {name: ks for one in there for name, ks in suites[one.suite].depths(one.settings).items()}
-    packs, gates = _with_packs(check, table, more, gates, depths, evidence)
+    packs, gates = _with_packs(check, table, more, gates, _depths(there, suites), evidence)
     regression = regression or any(one.proven for one in packs)
     defaults = check.take(table, DEFAULTS, bool, "", "true or false")
     if not check.problems:
@@ -171,6 +170,11 @@ def _parse(
     policy = Policy(there, gates, waivers, baseline, evidence, signers, path, regression, today)
     policy = policy._replace(proving=how.proving, cluster=how.cluster, history=kept, allowed=allowed)
     return policy._replace(packs=packs, more_packs=more)
+
+
+def _depths(there: Iterable[Section], suites: Suites) -> dict[str, tuple[int, ...]]:
+    """The suites of a policy, and those whose metrics they have besides, each with its list of k."""
+    return {name: ks for one in there for name, ks in suites[one.suite].depths(one.settings).items()}
 
 
 def _with_packs(
