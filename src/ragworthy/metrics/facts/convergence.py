@@ -195,6 +195,8 @@ class Steady(NamedTuple):
     """Questions that were asked under one seed, and for which that was enough."""
     why: str = ""
     """What shows that; empty where nothing does."""
+    sample: int = 0
+    """Questions that were asked under several seeds, and came out the same under each: what shows it."""
     belied: int = 0
     """Questions that came out differently under another seed, though the traces say that this cannot be."""
 

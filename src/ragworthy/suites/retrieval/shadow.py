@@ -17,6 +17,7 @@ from ragworthy.suites.evidence import Summary
 from ragworthy.suites.retrieval.distances import Filled, meaningless
 from ragworthy.suites.retrieval.probes import probes_are_raw
 from ragworthy.suites.retrieval.rules import LIVE_GATE, RETRIEVAL_GATES
+from ragworthy.suites.retrieval.steady import unshown
 
 AGAINST_LIVE = g.with_evidence(LIVE_GATE, LIVE_GATE.evidence)
 CHANGED_SHOWN = 20
@@ -126,9 +127,16 @@ def compare(
 
 def meant(judged: Sequence[g.Judged], filled: Filled) -> list[g.Judged]:
     """The same outcomes, with limits on distances that mean nothing for the model behind them undecided; a default gate
-    beside gates that somebody named is not judged.
+    beside gates that somebody named is not judged. A limit on λ that passes, and that one seed cannot show, is not
+    measured.
     """
     raw_results = probes_are_raw(filled.arm, filled.source)
+    judged = [
+        one._replace(outcome=Outcome.NOT_MEASURED, reason=why)
+        if one.outcome is Outcome.PASS and (why := unshown(one.gate, filled.arm))
+        else one
+        for one in judged
+    ]
     return [
         one._replace(outcome=Outcome.NOT_MEASURED if one.gate.kept else Outcome.UNDECIDED, reason=why)
         if (why := meaningless(one.gate, filled.source, raw_results=raw_results))

@@ -1,32 +1,60 @@
-"""Whether one seed is enough: where it is shown that another changes nothing, λ can be told from one."""
+"""Whether one seed is enough: where it is shown that another changes nothing, λ can be told from one.
+
+Only runs show it. What traces say of themselves (`deterministic`) is compared with them, and proves nothing.
+"""
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
-from ragworthy.metrics.facts.convergence import SEEDS, Asked, Steady
+from ragworthy.gates import EACH, MIN, Gate
+from ragworthy.metrics import registry
+from ragworthy.metrics.facts.convergence import CHAOS, SEEDS, Arm, Asked, Steady, mark
 
 ENOUGH = 59
 """So many questions that all come out the same show at 95 % that not one in twenty would not: 0.95^59 < 0.05."""
-SAID = "the traces are of an index alone and say that no seed goes into its results (deterministic)"
+DOUBT = Fraction(1, 20)
 
 
 def steadied(asked: Sequence[Asked], *, said: bool) -> tuple[list[Asked], Steady]:
-    """The questions with those marked for which one seed is enough, and why it is; `said` when every trace says so.
+    """The questions with those marked for which one seed is enough, and why it is.
 
-    One question that comes out differently under another seed settles it, whatever is said.
+    One question that comes out differently under another seed settles it; `said` when every trace says that none can.
     """
     single = [one for one in asked if _seeds(one) == 1]
     several = [one for one in asked if _seeds(one) >= SEEDS]
     differing = sum(map(_differs, several))
-    shown = len(several) >= ENOUGH
-    if differing or not single or not (said or shown):
+    if differing or not single or len(several) < ENOUGH:
         return list(asked), Steady(belied=differing if said else 0)
     proof = f"{len(several):,} others came out the same under every seed, results and citations"
     marked = [one._replace(question=one.question._replace(steady=True)) if _seeds(one) == 1 else one for one in asked]
-    return marked, Steady(_counted(marked), proof if shown else SAID)
+    return marked, Steady(len(_single(marked)), proof, sample=len(several))
 
 
-def _counted(asked: Iterable[Asked]) -> int:
-    return sum(one.question.steady and one.question.counted for one in asked)
+def unshown(gate: Gate, arm: Arm) -> str | None:
+    """Why a gate on λ is not shown to hold, though its number passes; None where it is.
+
+    n questions that are the same under two seeds show of the others that all but a share p are, with (1 − p)^n < 0.05.
+    A limit that leaves less room than that asks for what nobody looked at: 1 leaves none.
+    """
+    found = registry.find(gate.metric, default_k=1)
+    single = _single(arm.asked)
+    if not single or found is None or found.metric.needs != "runs":
+        return None
+    if gate.op == EACH:
+        asks = not {one.wanted.qid for one in single}.isdisjoint(gate.must_pass)
+    elif found.metric.kind == "count":  # ×: another seed leads there only where this one leads elsewhere every time
+        asks = any(mark(one.question.seen) == CHAOS for one in single)
+    else:
+        room = 1 - Fraction(gate.threshold) if gate.op == MIN else Fraction(gate.threshold)
+        asks = (1 - min(room, Fraction(1))) ** arm.steady.sample >= DOUBT
+    told = f"{len(single):,} of {len(arm.asked):,} questions were asked under one seed"
+    others = f"what the {arm.steady.sample:,} others show under two leaves more open than this gate"
+    return f"{told}: {others}" if asks else None
+
+
+def _single(asked: Iterable[Asked]) -> list[Asked]:
+    """The questions whose one seed was taken as enough."""
+    return [one for one in asked if one.question.steady and one.question.counted]
 
 
 def _seeds(one: Asked) -> int:

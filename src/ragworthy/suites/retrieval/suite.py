@@ -191,8 +191,8 @@ class Retrieval(Suite):
         return super().bind(request, evidence, summary, baseline if live is None else live.baseline)
 
     def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
-        """A limit on distances is not judged where it means nothing for the model; and no gate is where the gold ids
-        mean nothing to both indexes.
+        """A limit on distances is not judged where it means nothing for the model, nor one on λ that one seed cannot
+        show; and no gate is where the gold ids mean nothing to both indexes.
         """
         nothing = why_moot(evidence.own)
         return moot(judged, nothing) if nothing is not None else shadow.meant(judged, evidence.own.shadow)
