@@ -32,6 +32,8 @@ class Around(NamedTuple):
     written: Sequence[str] = ()
     """The files that were written, as they were named."""
 
+    named: bool = False
+    """Whether the first line names the gates that decided: where it is all that a list of failed tests shows."""
     last: Screen | None = None
     """Where the last line is shown, where that is wider than the rest."""
 
@@ -45,7 +47,7 @@ def render(report: Json, voices: Voices, screen: Screen, around: Around = Around
     rest = [*_limits(report, screen), *_rest(report, screen, around), verdict_line(report, around.last or screen)]
     for most in (STEPS, 1):
         questions = _questions(report, voices, screen) + _steps(report, voices, screen, around, most)
-        parts = (_head(report, voices, screen), _gates(report, screen, around), questions, rest)
+        parts = (_head(report, voices, screen, around), _gates(report, screen, around), questions, rest)
         text = "\n\n".join("\n".join(part) for part in parts if part) + "\n"
         if text.count("\n") < HEIGHT:
             break
@@ -55,9 +57,12 @@ def render(report: Json, voices: Voices, screen: Screen, around: Around = Around
 # what was decided, on what
 
 
-def _head(report: Json, voices: Voices, screen: Screen) -> list[str]:
+def _head(report: Json, voices: Voices, screen: Screen, around: Around) -> list[str]:
     verdict = report["verdict"]
-    lines = screen.hung([Span(verdict, verdict)], _decided(report), "head", indent=4)
+    told = decided(report) if around.named else _decided(report)
+    lines = [screen.line(Span(verdict, verdict), Span(told, "head"))]
+    if not around.named:
+        lines = screen.hung([Span(verdict, verdict)], told, "head", indent=4)
     for note in partial_notes(report, voices):
         lines += screen.hung(["  "], note, "label", indent=4)
     for suite, body in report["suites"].items():
