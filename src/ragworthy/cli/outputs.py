@@ -179,6 +179,10 @@ def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, byt
     _summary(report)
     if given.quiet and given.format == "text":  # another format is asked for by whoever reads it
         print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
+    elif given.format in ("github", "gitlab"):
+        from ragworthy.cli import placing
+
+        show(placing.render(report, given.format))
     else:
         show(flow.render(report, given.format, colour=coloured(given), full=given.full))
     return int(report["exit_code"])
