@@ -10,7 +10,7 @@ import cases as c
 import ragworthy as rw
 from ragworthy import starter
 from ragworthy.cli.main import main
-from ragworthy.comparing.row_files import ALONE, TAKEN_FOR_GRANTED
+from ragworthy.comparing.row_files import ALONE, LABELS, TAKEN_FOR_GRANTED
 
 NUMBERS = ("a", "b", "difference", "low", "high", "p", "fixed", "broken", "cases", "clusters")
 
@@ -179,3 +179,21 @@ def test_constraints_that_nobody_checked_are_in_no_table(folder: Path) -> None:
         found = metrics(a, b)["suites"]["answers"]
         assert "answers.scu" not in found["metrics"]
         assert not [note for note in found["notes"] if note.startswith("only ")]
+
+
+def test_rows_of_several_runs_say_that_labels_decide(folder: Path) -> None:
+    rows = [
+        {"qid": f"q{nth}", "label": "OK", "metrics": {"stability.css": 1.0}, "undefined": {}, "runs": 3}
+        for nth in range(3)
+    ]
+    Path("s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert f"s.jsonl: {LABELS}" in metrics("s.jsonl", "s.jsonl")["suites"]["stability"]["notes"]
+
+
+def test_numbers_of_all_items_at_once_are_named(folder: Path) -> None:
+    voted = [("VALID", "REJECT" if nth % 3 else "VALID") for nth in range(9)]
+    votes = [{"qid": f"q{n}", "scholar": {"label": a}, "auditor": {"label": b}} for n, (a, b) in enumerate(voted)]
+    Path("p.jsonl").write_text("".join(json.dumps(one) + "\n" for one in votes), encoding="utf-8")
+    main(["score", "agreement", "--pairs", "p.jsonl", "-q", "--rows", "v.jsonl"])
+    notes = metrics("v.jsonl", "v.jsonl")["suites"]["agreement"]["notes"]
+    assert "v.jsonl: not in its rows as one number per question: agreement.kappa" in notes

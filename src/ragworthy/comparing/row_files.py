@@ -16,6 +16,7 @@ from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.registry import find
 from ragworthy.rows import Rows
 from ragworthy.suites import SUITES
+from ragworthy.suites.rowing import WHOLE
 from ragworthy.text import described
 
 PLAIN = ("rate", "mean", "count", "sum")
@@ -28,6 +29,7 @@ TAKEN_FOR_GRANTED = "a file of rows names neither gold set nor settings: that th
 ALONE = "its rows name no documents: every question stands for itself"
 
 
+LABELS = "it does not say in how many of its runs a question is good: labels decide what is fixed and broken"
 NO_METRIC = "they have no metric in common"
 _REFUSALS = ("answers.over_refusal", "answers.under_refusal")
 """The first is of answerable questions, the second of unanswerable ones."""
@@ -66,6 +68,8 @@ class Told:
         names = list(dict.fromkeys(name for one in said for name in one))
         self.left_out = [name for name in names if not self._folds(suite, name)]
         """Metrics whose number does not follow from one number per question."""
+        whole = dict.fromkeys(name for row in rows for name, why in dict(row.undefined or {}).items() if why == WHOLE)
+        self.left_out += [name for name in whole if name not in self.left_out]
         self.alone = all(row.cluster is None for row in rows)
         self.rows = Rows(
             qids=tuple(row.qid for row in rows),
@@ -89,7 +93,7 @@ class Told:
     def notes(self) -> list[str]:
         """What has to be said of it."""
         left_out = [f"not in its rows as one number per question: {', '.join(self.left_out)}"] if self.left_out else []
-        return [TAKEN_FOR_GRANTED, *([ALONE] if self.alone else []), *left_out]
+        return [TAKEN_FOR_GRANTED, *([ALONE] if self.alone else []), *([LABELS] if self.several else []), *left_out]
 
 
 class Ranges(dict[tuple[str, str], tuple[float, float]]):
