@@ -293,8 +293,8 @@ def read_elsewhere(arms: Arms) -> list[str]:
     if not other or not any(one.wanted.named for one in live.arm.asked):
         return []
     return [
-        f"the live traces come from the index {other[0]}, and what answers a question was looked up in the corpus of the "
-        "shadow: give the corpus of the live index, too (--live-corpus, live_corpus)"
+        f"the live traces come from the index {other[0]}, and what answers a question was looked up in the corpus of "
+        "the shadow: give the corpus of the live index, too (--live-corpus, live_corpus)"
     ]
 
 
