@@ -1134,7 +1134,7 @@ def judged(folder: Path, gold: list[Row], live: list[Row], shadow: list[Row], *m
 def test_questions_of_one_document_are_one_toss_of_a_coin_against_live_too(
     cluster: str, clusters: int, outcome: str, tmp_path: Path
 ) -> None:
-    gold = [
+    gold: list[Row] = [
         {"qid": f"{doc}{nth}", "paraphrases": [f"Which {doc} is {nth}?"], "relevant": [f"{doc}.md#0"]}
         for doc in "ab"
         for nth in range(8)
