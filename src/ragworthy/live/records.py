@@ -23,10 +23,9 @@ _LONGEST_MS = 1e8
 """A day and more: no time of an answer."""
 _REMEMBERED = 4096
 """So many questions are remembered for each log, the last ones asked."""
-_RUNS = 4
-"""So many runs of a question are told from one of them that comes again."""
-_SHORT = (1 << 32) - 1
-"""As much of a key as tells the runs of one question apart."""
+_BITS = 21
+"""So many bits of a key tell a run of a question from the two before it, when the log has one of them again."""
+_TAG, _RUNS = (1 << _BITS) - 1, (1 << 3 * _BITS) - 1
 _401 = re.compile(r"status 401|http 401|\b401\W{1,3}unauthori[sz]ed|\bunauthori[sz]ed\W{1,3}401\b", re.IGNORECASE)
 _ID = 64
 """An id is remembered by so many characters of it, and a longer one by its hash."""
@@ -51,38 +50,41 @@ class Memory:
     record that this log has twice.
     """
 
-    __slots__ = ("orders", "wordings")
+    __slots__ = ("orders", "runs", "wordings")
 
     def __init__(self) -> None:
-        self.orders: OrderedDict[str, tuple[tuple[str, ...], tuple[int, ...]]] = OrderedDict()
-        """Of each question the results of the last run, and the keys of the last few."""
+        self.orders: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self.runs: dict[str, int] = {}
+        """What tells the last few runs of each question, in one number: this is asked of every record."""
         self.wordings: OrderedDict[str, dict[int, tuple[str, int]]] = OrderedDict()
         """Of each question what its wordings lead to, and their keys. A whole triplet stays until the next begins."""
 
     def tau(self, question: str, order: tuple[str, ...], key: int | None = None) -> float | None:
         """Kendall's τ-b of the first ten results and those of the run before; None for the first run."""
-        orders = self.orders
-        run = -1 if key is None else key & _SHORT
-        held = orders.get(question)
-        if held is None:
-            orders[question] = order, (run,)
+        orders, run = self.orders, 0 if key is None else key & _TAG
+        before = orders.get(question)
+        if before is None:
+            orders[question], self.runs[question] = order, run
             if len(orders) > _REMEMBERED:
-                orders.popitem(last=False)
+                del self.runs[orders.popitem(last=False)[0]]
             return None
-        before, runs = held
-        if run in runs and key is not None:
+        runs = self.runs[question]
+        if run and run in (runs & _TAG, runs >> _BITS & _TAG, runs >> 2 * _BITS):
             return None
+        self.runs[question] = (runs << _BITS | run) & _RUNS
         orders.move_to_end(question)
-        orders[question] = order, (*runs[1 - _RUNS :], run)
-        return 1.0 if before == order else alike(kendall_tau_b, before, order, DEPTH)
+        if before == order:
+            return 1.0
+        orders[question] = order
+        return alike(kendall_tau_b, before, order, DEPTH)
 
     def diverged(self, question: str, wording: int, section: str, key: int | None = None) -> bool | None:
         """Whether three wordings lead to different sections; None until the third one is there."""
         held = self.wordings.setdefault(question, {})
         self.wordings.move_to_end(question)
-        run = -1 if key is None else key & _SHORT
+        run = 0 if key is None else key & _TAG
         if len(held) == PARAPHRASES:
-            if key is not None and any(other == run for _, other in held.values()):
+            if run and any(other == run for _, other in held.values()):
                 return None
             held.clear()
         held[wording] = section, run
@@ -95,13 +97,15 @@ class Memory:
     def state(self) -> dict[str, Any]:
         """As plain values."""
         wordings = [[question, sorted(held.items())] for question, held in self.wordings.items()]
-        return {"orders": list(self.orders.items()), "wordings": wordings}
+        orders = [(question, order, self.runs[question]) for question, order in self.orders.items()]
+        return {"orders": orders, "wordings": wordings}
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> "Memory":
         """From plain values."""
         made = cls()
-        made.orders.update((question, (tuple(order), tuple(runs))) for question, (order, runs) in state["orders"])
+        for question, order, runs in state["orders"]:
+            made.orders[question], made.runs[question] = tuple(order), runs
         made.wordings.update(
             (question, {wording: (section, run) for wording, (section, run) in held})
             for question, held in state["wordings"]
@@ -254,9 +258,9 @@ class Reader:
             asked = question if record.paraphrase is None or not name else f"{name}\x00{record.paraphrase}"
             order = tuple([one if len(one) <= _ID else _short(one) for one in self.ids[:DEPTH]])
             tau = memory.tau(_short(asked or name), order, key)
-        if self.wording:
+        if record.paraphrase is not None and self.wording:
             seeded = _short(f"{name}\x00{record.seed}")
-            diverged = memory.diverged(seeded, record.paraphrase or 0, _short(self.section), key)
+            diverged = memory.diverged(seeded, record.paraphrase, _short(self.section), key)
         elif mark := declared(self.answer.lambda_final or self.answer.lambda_1):
             diverged = mark != FORWARD
         return tau, diverged
