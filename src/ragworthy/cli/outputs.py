@@ -195,6 +195,10 @@ def _printed(given: argparse.Namespace, report: dict[str, Any], written: Sequenc
     """The report as stdout gets it."""
     from ragworthy import flow
 
+    if given.format in ("github", "gitlab"):
+        from ragworthy.cli import placing
+
+        return placing.render(report, given.format)
     if given.format != "text":  # another format is asked for by whoever reads it
         return flow.render(report, given.format)
     if given.quiet:
@@ -210,13 +214,14 @@ def _printed(given: argparse.Namespace, report: dict[str, Any], written: Sequenc
 
 def _summary(report: dict[str, Any]) -> None:
     """Add the Markdown report to the job summary of GitHub Actions."""
-    from ragworthy import flow
-
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target:
+        from ragworthy.flow import voice_of
+        from ragworthy.report import markdown
+
         try:
             with Path(target).open("a", encoding="utf-8") as file:
-                file.write(flow.render(report, "markdown"))
+                file.write(markdown.render(report, voice_of, limit=markdown.SUMMARY - file.tell()))
         except OSError as error:
             print(f"$GITHUB_STEP_SUMMARY: cannot be written: {error.strerror}", file=sys.stderr)
 
