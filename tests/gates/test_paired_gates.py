@@ -71,7 +71,7 @@ def gated(gates: str = DROP, *args: str, top: str = "") -> tuple[int, Report]:
 
 
 def shown(*args: str) -> Done:
-    return run_cli("gate", *args)
+    return run_cli("gate", "--full", *args)
 
 
 # the rule
@@ -262,7 +262,7 @@ def test_under_interval_few_changed_documents_are_no_bound_and_cancelling_change
     base = [nth // 10 not in (0, 1) for nth in range(80)]
     for more in (0, 1):
         lay(base, 10)
-        run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "-o", "base.json", "-q",
+        run_cli("score", "answers", "--full", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "-o", "base.json", "-q",
                 "--gates", "precision=0.01", "--no-default-gates")  # fmt: skip
         lay([nth // 10 not in (2, 3) and nth < 80 - more for nth in range(80)], 10)
         code, report = gated(strict)
@@ -682,7 +682,7 @@ def test_a_suite_without_a_gate_that_compares_is_no_reason_to_warn_where_another
     )
     both_suites(0)
     Path("ragworthy.toml").write_text(policy.format("", '[[gate]]\nmetric = "precision"\nmin = 0.01\n'))
-    assert run_cli("gate", "-o", "base.json").code == 0
+    assert run_cli("gate", "--full", "-o", "base.json").code == 0
     Path("ragworthy.toml").write_text(policy.format('baseline = "base.json"\n', DROP))
     assert "RW-W108" not in shown().out
     Path("ragworthy.toml").write_text(
