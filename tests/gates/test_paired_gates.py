@@ -262,7 +262,7 @@ def test_under_interval_few_changed_documents_are_no_bound_and_cancelling_change
     base = [nth // 10 not in (0, 1) for nth in range(80)]
     for more in (0, 1):
         lay(base, 10)
-        run_cli("score", "answers", "--full", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "-o", "base.json", "-q",
+        run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "-o", "base.json", "-q",
                 "--gates", "precision=0.01", "--no-default-gates")  # fmt: skip
         lay([nth // 10 not in (2, 3) and nth < 80 - more for nth in range(80)], 10)
         code, report = gated(strict)

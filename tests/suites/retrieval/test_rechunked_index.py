@@ -153,7 +153,7 @@ def test_ids_of_one_chunking_do_not_compare_it_with_another(world: World, tmp_pa
     rows = [json.loads(line) for line in (tmp_path / f"{own}.jsonl").read_text(encoding="utf-8").splitlines()]
     gold = of_chunks(tmp_path, rows)
     first = json.loads(gold.read_text(encoding="utf-8").splitlines()[0])["relevant"][0]
-    done = run_cli("index", "diff", tmp_path / "live", tmp_path / "shadow", "--gold", gold)
+    done = run_cli("index", "diff", "--full", tmp_path / "live", tmp_path / "shadow", "--gold", gold)
     assert done.code == 4
     [why] = [line for line in done.out.splitlines() if line.endswith("[RW-G25]")]
     assert f" gold ids are blocks of {own} that {other} cuts differently, e.g. {first}: any part of them " in why
@@ -161,13 +161,15 @@ def test_ids_of_one_chunking_do_not_compare_it_with_another(world: World, tmp_pa
         "say what answers each question as gold_evidence and check it with 'ragworthy gold bind' [RW-G25]"
     )
     report = json.loads(
-        run_cli("index", "diff", tmp_path / "live", tmp_path / "shadow", "--gold", gold, "--format", "json").out
+        run_cli(
+            "index", "diff", "--full", tmp_path / "live", tmp_path / "shadow", "--gold", gold, "--format", "json"
+        ).out
     )
     outcomes = {gate["metric"]: gate["outcome"] for gate in report["gates"]}
     assert outcomes.pop("retrieval.missing") == "pass" and {*outcomes.values()} == {"not_measured"}
     assert "better," not in done.out  # no headline of numbers that mean nothing
     assert report["suites"]["retrieval"]["live"]["canary"]["eligible"] is False
-    same = run_cli("index", "diff", tmp_path / own, tmp_path / own, "--gold", gold)
+    same = run_cli("index", "diff", "--full", tmp_path / own, tmp_path / own, "--gold", gold)
     assert "RW-G25" not in same.out and "RW-G26" not in same.out
 
 
@@ -211,7 +213,7 @@ def test_scores_over_redirects_to_another_chunking_say_so_beside_the_verdict(wor
 
 def test_ids_of_neither_index_are_called_that(world: World, tmp_path: Path) -> None:
     gold = write_jsonl(tmp_path / "gold.jsonl", [{"qid": "1", "question": "bucket", "relevant": ["elsewhere#1"]}])
-    done = run_cli("index", "diff", world.live, world.shadow, "--gold", gold)
+    done = run_cli("index", "diff", "--full", world.live, world.shadow, "--gold", gold)
     assert done.code == 4
     assert "not valid: 1 of 1 gold ids are of neither index, e.g. elsewhere#1 [RW-G13]\n" in done.out
     assert "they are ids of neither index: take the gold set of these documents" in done.out
