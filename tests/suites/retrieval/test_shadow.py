@@ -404,7 +404,7 @@ def score(folder: Path, gold: list[Row], shadow: list[Row], live: list[Row] | No
 def test_the_report_for_people_shows_the_comparison(tmp_path: Path) -> None:
     late = [*({"id": block(99, n)} for n in range(5)), {"id": block(2)}]
     shadow = changed(perfect(4, "b"), "Q2", topk=late, ΔS=[0.7] * 5 + [0.3])
-    done = score(tmp_path, questions(4), shadow, perfect(4, "a"), "-o", tmp_path / "r.md")
+    done = score(tmp_path, questions(4), shadow, perfect(4, "a"), "--full", "-o", tmp_path / "r.md")
     assert done.code == 3
     for text in (done.out, (tmp_path / "r.md").read_text()):
         for wanted in (
@@ -415,7 +415,7 @@ def test_the_report_for_people_shows_the_comparison(tmp_path: Path) -> None:
             "9 of 12 queries identical",
         ):
             assert wanted in text.replace("`", ""), wanted
-    assert done.out.endswith("verdict: INCONCLUSIVE (exit 3)\n")
+    assert done.out.splitlines()[-1].startswith("verdict: INCONCLUSIVE (exit 3): recall@5 ")
 
 
 def test_without_live_a_drop_cannot_be_judged(tmp_path: Path) -> None:
