@@ -68,7 +68,7 @@ def test_invalid_and_inconclusive_say_why() -> None:
     with pytest.raises(AssertionError) as caught:
         scored(RIGHT, evidence="interval").assert_ship()
     assert str(caught.value).startswith("INCONCLUSIVE: answers.precision, ")
-    assert " with 80 % chance takes about " in str(caught.value)
+    assert " with 80 % chance takes about " in scored(RIGHT, evidence="interval").text(full=True)
 
 
 def test_offenders_of_a_failing_gate_come_first(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.names import HARMLESS, Cause
 from ragworthy.report.changes import lead
-from ragworthy.report.headline import decided
+from ragworthy.report.headline import decided, heading
 from ragworthy.report.last import now, short_name, verdict_line
 from ragworthy.report.part import Voices, blamed, partial_notes, steps, to_look
 from ragworthy.report.screen import Piece, Said, Screen, Span
@@ -21,7 +21,6 @@ HEIGHT = 24
 UNLIKE = "how the pipeline does with questions that are not like these"
 _MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "not_measured": "–"}
 _WAIVED, _NOT_JUDGED = "!", "·"
-_NOUNS = {"fail": ("fails", "fail"), "undecided": ("is undecided", "are undecided")}
 
 
 class Around(NamedTuple):
@@ -59,7 +58,7 @@ def render(report: Json, voices: Voices, screen: Screen, around: Around = Around
 
 def _head(report: Json, voices: Voices, screen: Screen, around: Around) -> list[str]:
     verdict = report["verdict"]
-    told = decided(report) if around.named else _decided(report)
+    told = decided(report) if around.named else heading(report).removeprefix(verdict)
     lines = [screen.line(Span(verdict, verdict), Span(told, "head"))]
     if not around.named:
         lines = screen.hung([Span(verdict, verdict)], told, "head", indent=4)
@@ -75,19 +74,6 @@ def _head(report: Json, voices: Voices, screen: Screen, around: Around) -> list[
     if len(reasons) > REASONS:
         lines.append(screen.line(f"  … and {plural(len(reasons) - REASONS, 'more reason')}"))
     return lines
-
-
-def _decided(report: Json) -> str:
-    """How many gates decided; of a run that ships, and of one that nothing was judged of, the usual words."""
-    gates = [gate for gate in report["gates"] if gate.get("judged", True)]
-    outcome = {"NO-SHIP": "fail", "INCONCLUSIVE": "undecided"}.get(report["verdict"])
-    count = sum(gate["outcome"] == outcome and "waiver" not in gate for gate in gates)
-    if outcome is None or not count:
-        return decided(report)
-    waived = sum("waiver" in gate for gate in gates)
-    one, many = _NOUNS[outcome]
-    told = f": {count} of {plural(len(gates), 'gate')} {one if count == 1 else many}"
-    return f"{told}, {waived} waived" if waived else told
 
 
 def _leads(report: Json, voices: Voices, screen: Screen) -> list[str]:
