@@ -184,7 +184,7 @@ def test_a_tie_about_whose_ids_they_are_is_no_verdict(world: World, tmp_path: Pa
         docs = write_jsonl(tmp_path / f"{side}.jsonl", rows)
         assert run_cli("index", "build", "--docs", docs, "--out", tmp_path / side, "--dense", "none").code == 0
     gold = write_jsonl(tmp_path / "gold.jsonl", [{"qid": "1", "question": "bucket", "relevant": ["buckets.md-1"]}])
-    diff = ("index", "diff", tmp_path / "live", tmp_path / "shadow", "--gold", gold)
+    diff = ("index", "diff", "--full", tmp_path / "live", tmp_path / "shadow", "--gold", gold)
     done = run_cli(*diff)
     assert done.code == 4
     assert (
@@ -202,7 +202,7 @@ def test_scores_over_redirects_to_another_chunking_say_so_beside_the_verdict(wor
     run_cli("index", "migrate", world.live, world.shadow, "-o", table)
     assert run_cli("retrieve", "--index", world.shadow, "--gold", gold, "-o", traces, "--seeds", "0").code == 0
     given = ("--gold", gold, "--trace", traces, "--corpus", world.shadow, "--redirects", table)
-    done = run_cli("score", "retrieval", *given, "--gates", "recall@5=0.1", "--no-default-gates")
+    done = run_cli("score", "retrieval", "--full", *given, "--gates", "recall@5=0.1", "--no-default-gates")
     total = len(gold.read_text(encoding="utf-8").splitlines())
     assert done.out.splitlines()[0] == (
         f"SHIP: all 2 gates hold ({total} of {total} gold ids lead to blocks that are cut differently: any part of a "

@@ -84,7 +84,9 @@ def said(code: str, message: str) -> str:
 def cli(folder: Path, questions: list[Row], traces: list[Row], *flags: object) -> Done:
     write_jsonl(folder / "gold.jsonl", questions)
     write_jsonl(folder / "trace.jsonl", traces)
-    return run_cli("score", "retrieval", "--gold", folder / "gold.jsonl", "--trace", folder / "trace.jsonl", *flags)
+    return run_cli(
+        "score", "retrieval", "--full", "--gold", folder / "gold.jsonl", "--trace", folder / "trace.jsonl", *flags
+    )
 
 
 def exact(number: float) -> Fraction:

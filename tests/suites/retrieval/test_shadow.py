@@ -398,7 +398,7 @@ def score(folder: Path, gold: list[Row], shadow: list[Row], live: list[Row] | No
     args: list[object] = ["--gold", folder / "gold.jsonl", "--trace", folder / "shadow.jsonl"]
     if live is not None:
         args += ["--live", write_jsonl(folder / "live.jsonl", live)]
-    return run_cli("score", "retrieval", *args, *flags)
+    return run_cli("score", "retrieval", "--full", *args, *flags)
 
 
 def test_the_report_for_people_shows_the_comparison(tmp_path: Path) -> None:
@@ -1088,7 +1088,7 @@ def test_results_of_live_that_are_gone_are_said(tmp_path: Path) -> None:
     )  # fmt: skip
     shadow = write_jsonl(tmp_path / "shadow.jsonl", [{"qid": "Q1", "topk": [{"id": "d#5"}], "index_hash": "v2"}])
     done = run_cli(
-        "score", "retrieval", "--gold", gold, "--trace", shadow, "--live", live, "--redirects", moves,
+        "score", "retrieval", "--full", "--gold", gold, "--trace", shadow, "--live", live, "--redirects", moves,
         "--gates", "recall@5=0.5", "-o", tmp_path / "r.json",
     )  # fmt: skip
     assert done.code == 0
