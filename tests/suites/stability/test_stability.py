@@ -794,7 +794,7 @@ def test_a_user_sees_all_of_it(tmp_path: Path) -> None:
     assert "seeds 0, 1, 2, 3; jitters none; paraphrases 1" in lines
     assert "limits of each question: acr 0.95, cghc 0.95, css 0.70, ned50 0.20, refusal_rate 0.98" in lines
     assert "fails: q1: acr 0.75, cghc 0.75, css 0.0, ned50 0.2692, iaa 0.1667 (4 runs)" in lines
-    assert lines[-1] == "verdict: NO-SHIP (exit 1)"
+    assert lines[-1] == "verdict: NO-SHIP (exit 1): failing_questions 1 > 0"
     assert run_cli("verify", tmp_path / "r.json").code == 0
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["qid"] for row in rows] == ["q1", "q2"]
