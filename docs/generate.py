@@ -18,10 +18,12 @@ from xml.sax.saxutils import escape
 
 import sources
 
+from ragworthy import glossary
 from ragworthy.cli import layout
 from ragworthy.cli.arguments import EPILOG, parser
 from ragworthy.cli.explain import formats, schema
 from ragworthy.codes import CATALOGUE
+from ragworthy.glossary import Kind
 from ragworthy.metrics.aliases import ALIASES
 from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.kinds import KINDS
@@ -235,7 +237,7 @@ def cli_page() -> str:
         "# Commands",
         "",
         "What `--help` and `ragworthy help COMMAND` print, command by command. `python -m ragworthy` is the same",
-        "program. A name that is not there is an error in one line, with the nearest one that is: `did you mean score?`",
+        "program. A name that is not there is an error in one line, with the nearest one: `did you mean score?`",
         "",
         f"E{EPILOG[1:]}. [verdicts.md](verdicts.md) explains them.",
     ]
@@ -268,6 +270,64 @@ def commands(one: argparse.ArgumentParser, name: str = "ragworthy") -> Iterator[
     for group in groups:
         for word, child in group.choices.items():
             yield from commands(child, f"{name} {word}")
+
+
+# docs/glossary.md
+
+TITLES = {
+    Kind.VERDICT: "Verdicts",
+    Kind.OUTCOME: "Outcomes of a gate",
+    Kind.LABEL: "Labels of a question",
+    Kind.CAUSE: "Causes",
+    Kind.STAGE: "Stages",
+    Kind.FATE: "Fates of a question",
+    Kind.FAILURE: "Failures of a structured answer",
+    Kind.WORD: "Words",
+}
+
+
+def glossary_page() -> str:
+    """Every word that reports use."""
+    lines = [
+        MADE,
+        "# Glossary",
+        "",
+        "What the words of reports and policies mean, each with an example. `ragworthy explain WORD` prints the same.",
+        "Metrics have a [page of their own](metrics.md), and so have [error codes](codes.md).",
+        "",
+    ]
+    for kind, title in TITLES.items():
+        linked = (f"[{one.name}](#{glossary.anchor(one)})" for one in glossary.ENTRIES if one.kind is kind)
+        lines.append(f"- **{title}:** {', '.join(linked)}")
+    for kind, title in TITLES.items():
+        lines += ["", f"## {title}"]
+        for one in glossary.ENTRIES:
+            if one.kind is kind:
+                lines += ["", *_explained(one)]
+    return "\n".join(lines) + "\n"
+
+
+def _explained(one: glossary.Entry) -> list[str]:
+    """One word."""
+    lines = [f"### {glossary.heading(one)}", "", _prose(one.means), "", f"- **Example:** {_prose(one.example)}"]
+    lines += [f"- **What to do:** {_prose(one.do)}"] if one.do else []
+    lines += [f"- **Also:** {', '.join(map(_prose, others))}"] if (others := glossary.others(one)) else []
+    return [*lines, *([f"- **See:** {', '.join(map(_see, one.see))}"] if one.see else [])]
+
+
+def _prose(text: str) -> str:
+    """Plain text as Markdown."""
+    return re.sub(r"([\\`*_{}<>#|\[\]])", r"\\\1", text)
+
+
+def _see(name: str) -> str:
+    """A link to a metric, a page or another word."""
+    if name.startswith("docs/"):
+        page = name.removeprefix("docs/")
+        return f"[{page}]({page})"
+    if (metric := all_metrics().get(name)) is not None:
+        return f"[`{name}`](metrics.md#{_anchor(_full(metric))})"
+    return f"[{name}](#{glossary.anchor(glossary.find(name)[0])})"
 
 
 # docs/policy-keys.md
@@ -405,6 +465,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/packs.md": packs_page,
         "docs/codes.md": codes_page,
         "docs/cli.md": cli_page,
+        "docs/glossary.md": glossary_page,
         "docs/policy-keys.md": keys_page,
         "docs/sources.md": sources.page,
         "docs/picture.svg": picture,

@@ -118,7 +118,8 @@ def test_explain_lists_and_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "schema", "gold.answers"]) == 0
     assert json.loads(capsys.readouterr().out)["$id"] == "ragworthy.gold.answers/1"
     assert main(["explain", "precison"]) == 2
-    assert 'expected a metric, got "precison" (did you mean precision' in capsys.readouterr().err
+    asked = 'expected a metric, a word of reports or a code, got "precison" (did you mean precision'
+    assert asked in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -175,7 +176,7 @@ def test_wrong_usage_exits_two(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("args", "unknown"),
     [
-        (["index", "ask", "INDEX", "Why?", "--k", "3"], "--k"),
+        (["index", "ask", "INDEX", "Why?", "--k", "3"], "--k: did you mean --knob?"),
         (["score", "answers", "--gold", "g", "--trace", "t", "--rec", "r"], "--rec: did you mean --receipt?"),
         (["gate", "--self"], "--self: did you mean --selftest?"),
         (["history", "trend", "a", "b", "--rep"], "--rep: did you mean --repeated?"),
