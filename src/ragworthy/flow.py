@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import DataError, policy_error
+from ragworthy.files import write_whole
 from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin, using_metrics
 from ragworthy.load.sources import Source, open_source
@@ -36,6 +37,7 @@ from ragworthy.suites.summarise import check_must_pass, must_pass, pulled_down, 
 
 if TYPE_CHECKING:
     from ragworthy.differences import Difference
+    from ragworthy.report.html.material import Trend
 
 
 class Run(NamedTuple):
@@ -144,7 +146,8 @@ def _part(request: Request, last: Open | Part, proven: Proven, family: int) -> P
     if isinstance(last, Part):
         return last
     with using_metrics(request.plugins), SUITES[request.suite].named(), last.suite.during():
-        return last.then(settle(last, proven, family))
+        part = last.then(settle(last, proven, family))
+    return part._replace(look=lambda names: look(request, names).shown)
 
 
 def score_suite(suite: Suite, request: Request, progress: Progress | None = None) -> Part:
@@ -382,6 +385,13 @@ def brief(report: dict[str, Any], form: str) -> str:
     return text.brief(report, voice_of)
 
 
-def write(path: Path, run: "Run") -> None:
-    """Write a report, or its rows, in the format of the file's suffix."""
+def write(path: Path, run: "Run", trend: "Trend | None" = None) -> None:
+    """Write a report, or its rows, in the format of the file's suffix; `trend`: with what earlier runs had."""
+    if writing.form_of(path) == "html":
+        from ragworthy.report.html.gather import gather
+        from ragworthy.report.html.page import render as page
+
+        material = gather(run.report, run.parts, voice_of)
+        write_whole(path, page(material._replace(trend=trend or {})).encode())
+        return
     writing.write(path, run.report, run.table if path.suffix == ".csv" else run.rows, voice_of)

@@ -15,6 +15,7 @@ from ragworthy.safe import json_text
 SUFFIXES = {
     ".json": "json",
     ".md": "markdown",
+    ".html": "html",
     ".xml": "junit",
     ".txt": "text",
     ".jsonl": "rows",
@@ -24,8 +25,8 @@ SUFFIXES = {
 
 
 def render(report: dict[str, Any], form: str, voices: Voices, *, colour: bool = False, full: bool = False) -> str:
-    """The report in one of the formats text, json, compact, markdown, junit; `full`: as text with what it cannot
-    show.
+    """The report in one of the formats text, json, compact, markdown, junit, html; `full`: as text with what it cannot
+    show. A page has what the report itself knows of its questions; `flow.write` knows more.
     """
     if form == "json":
         return json_text(report)
@@ -41,6 +42,11 @@ def render(report: dict[str, Any], form: str, voices: Voices, *, colour: bool = 
         from ragworthy.report import junit
 
         return junit.render(report, voices)
+    if form == "html":
+        from ragworthy.report.html.gather import of_report
+        from ragworthy.report.html.page import render as page
+
+        return page(of_report(report, voices))
     if form == "text":
         from ragworthy.report import text
 
