@@ -30,6 +30,7 @@ from ragworthy.suites.evidence import Bound, Evidence, Found
 from ragworthy.suites.made import Beside, provenance, said_by
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
+from ragworthy.suites.ran import targets_of
 from ragworthy.suites.request import Attempts
 from ragworthy.suites.request import Progress as Progress
 from ragworthy.suites.request import Request as Request
@@ -102,6 +103,8 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
         report["provenance"]["plugins"] = [one.told() for one in plugins]
     if packs := packs_of(requests):
         report["provenance"]["packs"] = [one.told() for one in packs]
+    if ran := targets_of(requests, parts):
+        report["provenance"]["ran"] = ran
     run = Run(report, parts)
     return with_attempts(run, requests[0].attempts) if requests and requests[0].attempts is not None else run
 

@@ -186,13 +186,14 @@ def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, byt
 
 def _summary(report: dict[str, Any]) -> None:
     """Add the Markdown report to the job summary of GitHub Actions."""
-    from ragworthy import flow
-
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target:
+        from ragworthy.flow import voice_of
+        from ragworthy.report import markdown
+
         try:
             with Path(target).open("a", encoding="utf-8") as file:
-                file.write(flow.render(report, "markdown"))
+                file.write(markdown.render(report, voice_of, limit=markdown.SUMMARY - file.tell()))
         except OSError as error:
             print(f"$GITHUB_STEP_SUMMARY: cannot be written: {error.strerror}", file=sys.stderr)
 
