@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ragworthy.report import compared
-from ragworthy.report.headline import gate_names
+from ragworthy.report.headline import gate_names, heading
 from ragworthy.report.html.charts.gate import of_report, picture
 from ragworthy.report.html.env import fragment
 from ragworthy.report.html.material import Material
 from ragworthy.report.html.terms import Terms
 from ragworthy.report.part import partial_notes
-from ragworthy.report.show import default_notes, gate_name, gate_notes, plural
+from ragworthy.report.show import default_notes, gate_name, gate_notes
 
 TOLD = 3
 """So many gates stand in the sentence."""
@@ -41,6 +41,8 @@ class GateRow(NamedTuple):
     margin: str
     why: str
     notes: list[str]
+    limit: str
+    """What this many cases cannot show."""
     picture: Markup
 
 
@@ -62,8 +64,8 @@ def banner(material: Material, terms: Terms) -> Markup:
     suites = report["suites"].items()
     return fragment(
         "verdict.html",
-        kind=KINDS[report["verdict"]],
-        verdict=report["verdict"],
+        kind="warn" if "waived" in _head(report)[0] and report["verdict"] == "SHIP" else KINDS[report["verdict"]],
+        verdict=_head(report)[0],
         sentence=sentence(report, terms),
         counts=[(suite, material.voices(suite).counts_line(body["counts"])) for suite, body in suites],
         notes=partial_notes(report, material.voices),
@@ -76,33 +78,24 @@ def banner(material: Material, terms: Terms) -> Markup:
 
 def sentence(report: dict[str, Any], terms: Terms) -> Markup:
     """What decided, with the numbers of the gates that did."""
-    verdict, gates = report["verdict"], [gate for gate in report["gates"] if gate.get("judged", True)]
-    standing = [gate for gate in gates if "waiver" not in gate]
-    if verdict == "INVALID":
-        return Markup("there is not enough valid evidence for a verdict")
-    if not gates:
-        return Markup("everything was scored, and no gate judges it")
-    outcome, one, many = {
-        "SHIP": ("pass", "holds", "hold"),
-        "NO-SHIP": ("fail", "fails", "fail"),
-        "INCONCLUSIVE": ("undecided", "is undecided", "are undecided"),
-    }[verdict]
-    telling = [gate for gate in standing if gate["outcome"] == outcome]
-    every = len(telling) == len(gates)
-    head = f"all {len(gates)} gates {many}" if every and len(gates) > 1 else _of(len(telling), len(gates), one, many)
-    numbers = [_with_number(gate, terms) for gate in telling[:TOLD]]
+    told = _head(report)[1]
+    outcome = {"SHIP": "pass", "NO-SHIP": "fail", "INCONCLUSIVE": "undecided"}.get(report["verdict"])
+    counting = [gate for gate in report["gates"] if "waiver" not in gate and gate.get("judged", True)]
+    telling = [gate for gate in counting if gate["outcome"] == outcome]
+    numbers = Markup(", ").join(_with_number(gate, terms) for gate in telling[:TOLD])
     more = f" and {len(telling) - TOLD} more" if len(telling) > TOLD else ""
-    return Markup("{}{}{}{}").format(head, ": " if numbers else "", Markup(", ").join(numbers), more)
+    return Markup("{}{}{}{}").format(told, ": " if numbers else "", numbers, more)
 
 
-def _of(count: int, total: int, one: str, many: str) -> str:
-    return f"{count} of {plural(total, 'gate')} {one if count == 1 else many}"
+def _head(report: dict[str, Any]) -> tuple[str, str]:
+    """The verdict, with the number of waived gates; and what decided it."""
+    head, _, told = heading(report).partition(": ")
+    return head, told
 
 
 def _with_number(gate: dict[str, Any], terms: Terms) -> Markup:
     shown = gate["shown"]
-    rule = f"needs {shown['rule']}"
-    return Markup("{} <b>{}</b> ({})").format(_named(gate, terms), shown["value"], rule)
+    return Markup("{} <b>{}</b> (needs {})").format(_named(gate, terms), shown["value"], shown["rule"])
 
 
 def _named(gate: dict[str, Any], terms: Terms) -> Markup:
@@ -158,6 +151,7 @@ def _row(gate: dict[str, Any], name: str, terms: Terms) -> GateRow:
         shown["rule"],
         shown["margin"],
         gate["why"] or "",
-        gate_notes(gate),
+        [note for note in gate_notes(gate) if note != gate["note"]],
+        gate["note"] if gate["note"] and gate.get("paired") is None else "",
         picture(of_report(gate)),
     )
