@@ -39,6 +39,8 @@ from ragworthy.suites.summarise import check_must_pass, must_pass, pulled_down, 
 if TYPE_CHECKING:
     from ragworthy.differences import Difference
     from ragworthy.report.html.material import Trend
+    from ragworthy.report.screen import Screen
+    from ragworthy.report.short import Around
 
 
 class Run(NamedTuple):
@@ -372,9 +374,16 @@ def voice_of(suite: str) -> Voice:
     return voice
 
 
-def render(report: dict[str, Any], form: str, *, colour: bool = False, full: bool = False) -> str:
-    """A report in one of the formats text, json, markdown, junit; `full`: as text with what it cannot show."""
-    return writing.render(report, form, voice_of, colour=colour, full=full)
+def render(report: dict[str, Any], form: str, screen: "Screen | None" = None) -> str:
+    """A whole report in one of the formats text, json, markdown, junit; text for a file, unless a screen is named."""
+    return writing.render(report, form, voice_of, screen)
+
+
+def short(report: dict[str, Any], screen: "Screen", around: "Around | None" = None) -> str:
+    """What fits a terminal: the decision with its numbers, the gates, the first offenders, what to do."""
+    from ragworthy.report import short as page
+
+    return page.render(report, voice_of, screen, around or page.Around())
 
 
 def brief(report: dict[str, Any], form: str) -> str:
@@ -383,9 +392,10 @@ def brief(report: dict[str, Any], form: str) -> str:
         from ragworthy.report import markdown
 
         return markdown.brief(report, voice_of)
-    from ragworthy.report import text
+    from ragworthy.report.screen import PIPE, Screen
+    from ragworthy.report.short import Around
 
-    return text.brief(report, voice_of)
+    return short(report, Screen(PIPE), Around(more="text(full=True)"))
 
 
 def write(path: Path, run: "Run", trend: "Trend | None" = None) -> None:
