@@ -9,7 +9,7 @@ import msgspec
 
 from ragworthy import flow
 from ragworthy.comparing.row_files import is_rows, suites_of
-from ragworthy.comparing.texts import Said, of_part, of_report
+from ragworthy.report.texts import Said, of_part, of_report
 from ragworthy.comparison.likeness import Made, told_of
 from ragworthy.errors import Problem, UsageError
 from ragworthy.files import check_readable, read_bytes, sha256_of, shown_path

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from ragworthy import gates as g
 from ragworthy.report import compared
 from ragworthy.report.headline import gate_names, heading
 from ragworthy.report.html.charts.gate import of_report, picture
@@ -136,6 +137,20 @@ def gates(material: Material, terms: Terms) -> Markup:
     return fragment("gates.html", rows=rows, header=header, pairs=pairs, notes=[*alike, *default_notes(listed)])
 
 
+def _open(gate: dict[str, Any]) -> str:
+    """What the picture leaves open, in words: of a gate that compares the loss that is not excluded."""
+    if gate["op"] in g.AGAINST:
+        upper = ((gate.get("paired") or {}).get("shown") or {}).get("upper")
+        return (
+            upper
+            if upper and upper.startswith(compared.BETTER)
+            else f"a loss up to {upper} is not excluded"
+            if upper
+            else ""
+        )
+    return f"95 %: {gate['shown']['interval']}" if gate["shown"]["interval"] else ""
+
+
 def _row(gate: dict[str, Any], name: str, terms: Terms) -> GateRow:
     outcome = "waived" if "waiver" in gate else gate["outcome"] if gate.get("judged", True) else "not judged"
     kind, word = OUTCOMES[outcome]
@@ -147,7 +162,7 @@ def _row(gate: dict[str, Any], name: str, terms: Terms) -> GateRow:
         word,
         shown["value"],
         shown["cases"],
-        shown["interval"],
+        _open(gate),
         shown["rule"],
         shown["margin"],
         gate["why"] or "",

@@ -16,8 +16,8 @@ from ragworthy.report.part import steps
 
 _NONE = ("ERROR", "MISSING", "EMPTY_CLAIM")
 _REFUSED = ("OVER_REFUSAL", "REFUSAL_OK", "UNANSWERABLE")
-COLUMNS = ("answered, right", "answered, wrong", "refused", "no answer")
-GOLD = ("the gold set has an answer", "the gold set has none")
+COLUMNS = ("right", "wrong", "refused", "no answer")
+GOLD = ("answerable", "unanswerable")
 
 
 class Blame(NamedTuple):
