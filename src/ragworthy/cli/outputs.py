@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.cli.say import print, show
+from ragworthy.cli.screen import screen
 from ragworthy.errors import UsageError, usage_error
 from ragworthy.files import check_inside, check_ours, check_readable, check_writable, write_whole
 from ragworthy.policy.declare import Declared, Input
@@ -19,6 +20,8 @@ from ragworthy.suites import SUITES
 if TYPE_CHECKING:
     from ragworthy import flow
     from ragworthy.cli.keep import Keeper
+    from ragworthy.cli.pages import OwnPage
+    from ragworthy.report.html.material import Trend
 
 
 # before anything is scored
@@ -117,24 +120,31 @@ def tell_code(requests: Sequence["flow.Request"]) -> None:
 # scoring and writing
 
 
+class Kept(NamedTuple):
+    """What a gate does besides: it keeps its run, and writes a page where nobody asked for one."""
+
+    keeper: "Keeper"
+    also: Sequence[Path]
+    """What the keeper writes."""
+    page: "OwnPage"
+
+
 def finish(
     given: argparse.Namespace,
     requests: Sequence["flow.Request"],
     receipt: Path | None,
-    keep: "Keeper | None" = None,
-    also: Sequence[Path] = (),
+    kept: Kept | None = None,
 ) -> int:
-    """Score, keep the run, write every file that was asked for, print. `also` is what `keep` writes."""
+    """Score, keep the run, write every file that was asked for, print."""
     from ragworthy import flow
 
-    besides = [one.name for request in requests for one in _besides(request)]
-    signed = [f"{receipt}.sig"] if receipt and given.sign else []
-    proof = [str(receipt) if receipt else None, *signed, given.bundle]
-    outputs = [*given.output, given.rows, *proof, *besides, *map(str, also)]
+    outputs = _outputs(given, requests, receipt, kept)
     if any(outputs):
         guard(given, requests, outputs)
+    if kept is not None:
+        outputs += kept.page.check(requests, outputs)
     run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
-    if keep is not None and (attempts := keep.attempts(run)) is not None:
+    if kept is not None and (attempts := kept.keeper.attempts(run)) is not None:
         requests, run = [one._replace(attempts=attempts) for one in requests], flow.with_attempts(run, attempts)
     made = None
     root = receipt.parent if receipt is not None else Path(given.bundle).parent if given.bundle else None
@@ -145,9 +155,23 @@ def finish(
     _write_besides(requests, run)
     if made is not None:
         _prove(given, run, requests, receipt, made)
-    if keep is not None:
-        keep.rest(run, made)
-    return publish(given, run, (receipt, made) if receipt is not None and made is not None else None)
+    trend: Trend = {}
+    if kept is not None:
+        kept.keeper.rest(run, made)
+        trend = kept.keeper.trend(run) if any(name and Path(name).suffix == ".html" for name in outputs) else {}
+        kept.page.write(run, trend)
+    written = Written([name for name in dict.fromkeys(outputs) if name], trend)
+    return publish(given, run, (receipt, made) if receipt is not None and made is not None else None, written)
+
+
+def _outputs(
+    given: argparse.Namespace, requests: Sequence["flow.Request"], receipt: Path | None, kept: Kept | None
+) -> list[str | None]:
+    """Every file that is written."""
+    besides = [one.name for request in requests for one in _besides(request)]
+    signed = [f"{receipt}.sig"] if receipt and given.sign else []
+    proof = [str(receipt) if receipt else None, *signed, given.bundle]
+    return [*given.output, given.rows, *proof, *besides, *map(str, kept.also if kept is not None else ())]
 
 
 def _prove(
@@ -165,41 +189,67 @@ def _prove(
         bundle.write(Path(given.bundle), made, run, requests, key)
 
 
-def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, bytes] | None = None) -> int:
+class Written(NamedTuple):
+    """What is written, as the report on the screen names it."""
+
+    names: Sequence[str]
+    """Every file."""
+    trend: "Trend | None" = None
+    """What earlier runs had, for pages."""
+
+
+def publish(
+    given: argparse.Namespace,
+    run: "flow.Run",
+    receipt: tuple[Path, bytes] | None = None,
+    written: "Written | None" = None,
+) -> int:
     """Write the reports, rows and receipt that were asked for, and print the report."""
     from ragworthy import flow
 
     report = run.report
-    for name in (*given.output, *([given.rows] if given.rows else [])):
-        flow.write(Path(name), run)
+    asked = [*given.output, *([given.rows] if given.rows else [])]
+    written = written or Written(asked)
+    for name in asked:
+        flow.write(Path(name), run, written.trend)
     if receipt is not None:
         from ragworthy.report import receipt as form
 
         form.write(*receipt)
     _summary(report)
-    if given.quiet and given.format == "text":  # another format is asked for by whoever reads it
-        print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
-    else:
-        show(flow.render(report, given.format, colour=coloured(given), full=given.full))
+    show(_printed(given, report, written.names))
     return int(report["exit_code"])
+
+
+def _printed(given: argparse.Namespace, report: dict[str, Any], written: Sequence[str]) -> str:
+    """The report as stdout gets it."""
+    from ragworthy import flow
+
+    if given.format != "text":  # another format is asked for by whoever reads it
+        return flow.render(report, given.format)
+    if given.quiet:
+        from ragworthy.report.last import verdict_line
+
+        return verdict_line(report, screen(given, full=True)) + "\n"
+    if given.full:
+        return flow.render(report, "text", screen(given, full=True))
+    from ragworthy.report.short import Around
+
+    return flow.short(report, screen(given), Around(written=written, last=screen(given, full=True)))
 
 
 def _summary(report: dict[str, Any]) -> None:
     """Add the Markdown report to the job summary of GitHub Actions."""
-    from ragworthy import flow
-
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target:
+        from ragworthy.flow import voice_of
+        from ragworthy.report import markdown
+
         try:
             with Path(target).open("a", encoding="utf-8") as file:
-                file.write(flow.render(report, "markdown"))
+                file.write(markdown.render(report, voice_of, limit=markdown.SUMMARY - file.tell()))
         except OSError as error:
             print(f"$GITHUB_STEP_SUMMARY: cannot be written: {error.strerror}", file=sys.stderr)
-
-
-def coloured(given: argparse.Namespace) -> bool:
-    """Whether stdout gets colours."""
-    return sys.stdout.isatty() and not given.no_color and not os.environ.get("NO_COLOR")
 
 
 def _progress() -> "flow.Progress":
