@@ -65,7 +65,7 @@ def test_demo_ends_with_a_verdict_and_reports(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_a_second_demo_takes_away_only_the_runs_of_the_first(tmp_path: Path) -> None:
-    from ragworthy.demo import clear
+    from ragworthy.demo.pipeline import clear
 
     for name, file in (("live", "journal.jsonl"), ("latency", "journal.jsonl"), ("shadow", "mine.txt"), ("x", "y")):
         (tmp_path / "runs" / name).mkdir(parents=True)

@@ -43,10 +43,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     _init(command(commands, "init", "a policy for your files, or an example to start from", "start:init"))
 
-    one = command(commands, "demo", "the whole job on the bundled example", "start:demo")
-    one.add_argument("--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)")
-    one.add_argument("--recorded", action="store_true", help="only the recorded runs: no index, no pipeline")
-    quiet(one)
+    _demo(command(commands, "demo", "see it work: a release, a defect, a new index, a report", "demo:demo"))
 
     one = command(commands, "gate", "run every suite of the policy: one verdict", "gate:gate")
     one.add_argument(
@@ -171,6 +168,14 @@ def _compare(one: argparse.ArgumentParser) -> None:
     one.add_argument(
         "--jobs", type=jobs, metavar="N", help="how many processes score traces (default: one for each core)"
     )
+    quiet(one)
+
+
+def _demo(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)")
+    length = one.add_mutually_exclusive_group()
+    length.add_argument("--recorded", action="store_true", help="only what was recorded: no index is built")
+    length.add_argument("--all", action="store_true", help="drive the built-in pipeline too, under load: a minute more")
     quiet(one)
 
 
