@@ -118,8 +118,8 @@ class Stage:
         kinds = ", ".join(f".report.{suffix}" for suffix in acts.SUFFIXES)
         self.says(f"wrote {folder}: for {names} each {kinds} and .receipt.json")
         policy, proof = folder / f"{planted.act.name}.toml", folder / f"{acts.RELEASE}.receipt.json"
-        self.says(f"next: {shell(['ragworthy', 'show', planted.qid, '-c', str(policy)])}")
-        self.says(f"next: {shell(['ragworthy', 'verify', str(proof)])}")
+        for words in (["show", planted.qid, "-c", str(policy)], ["verify", str(proof)]):
+            self._lines(f"next: {shell(['ragworthy', *words])}")  # never broken: it is there to be copied
 
     @contextmanager
     def busy(self) -> Iterator[acts.Told]:
