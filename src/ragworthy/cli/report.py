@@ -1,6 +1,7 @@
 """`report RUN -o FILE`: a run that was scored before, written again in any format."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from ragworthy.history.home import Home, fetched, home_of, is_stored
 from ragworthy.names import Exit
 from ragworthy.policy.kept import BLESSED
 from ragworthy.receipts import files
-from ragworthy.report.html.material import Trend
+from ragworthy.report.html.material import Point, Trend
 from ragworthy.report.write import form_of, render
 from ragworthy.showing import given_run
 
@@ -56,8 +57,8 @@ def _trend(given: argparse.Namespace, home: Home, made: dict[str, Any]) -> Trend
     from ragworthy.history import open_store
     from ragworthy.history.course import course
 
-    found: Trend = {}
+    found: dict[str, Sequence[Point]] = {}
     with warned("history: the trend is not shown"):
         store = open_store(home.place(given.store))
-        found = course(store, made, store.find(given.run.removeprefix(BLESSED)).id)
+        found |= course(store, made, store.find(given.run.removeprefix(BLESSED)).id)
     return found

@@ -17,7 +17,7 @@ from ragworthy.showing import given_run
 
 
 def material_of(path: Path, given: given_run.Given) -> Material:
-    """What a page is made of. Of a receipt everything is scored again; of a report the numbers are those that it has."""
+    """What a page is made of. Of a receipt everything is scored again; a report has its numbers."""
     data = read_bytes(path)
     if msgspec.json.decode(data, type=SchemaOnly).schema != REPORT_SCHEMA:
         run = flow.score_all(given.requests)
