@@ -1,6 +1,6 @@
 """What a page is made of, from what was just scored, or from a report alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from ragworthy.report.sheet import Viewed
 
 MOST = 600
 """So many questions have a page of their own with all texts; of the others the table has a row."""
+MANY = 20_000
+"""From so many questions on a page holds its offenders only: rows are files (`--rows`)."""
 
 
 def write(path: Path, report: dict[str, Any], parts: Sequence[Part], voices: Voices, trend: Trend | None) -> None:
@@ -23,6 +25,8 @@ def write(path: Path, report: dict[str, Any], parts: Sequence[Part], voices: Voi
 
 def gather(report: dict[str, Any], parts: Sequence[Part], voices: Voices) -> Material:
     """Everything that is known of a run that was just scored."""
+    if sum(part.body["counts"].get("gold", 0) for part in parts) > MANY:
+        return of_report(report, voices)
     rows = [row for part in parts for row in _rows(part)]
     share = MOST // max(1, sum(part.look is not None for part in parts))
     sheets: dict[Key, Viewed] = {}
@@ -30,7 +34,19 @@ def gather(report: dict[str, Any], parts: Sequence[Part], voices: Voices) -> Mat
         if part.look is not None:
             names = _worst_first([row for row in rows if row["suite"] == part.suite], part.body)[:share]
             sheets |= {(part.suite, one.sheet.qid): one for one in part.look(names)}
-    return Material(report, voices, rows, sheets)
+    claims = {(part.suite, qid): claim for part in parts for qid, claim in _claims_before(part).items()}
+    return Material(report, voices, rows, sheets, claims=claims)
+
+
+def _claims_before(part: Part) -> Mapping[str, str]:
+    """What was answered in the baseline to questions that changed."""
+    flipped = _flipped(part.body)
+    return part.before(list(flipped)) if part.before is not None and flipped else {}
+
+
+def _flipped(body: dict[str, Any]) -> dict[str, None]:
+    compared = body.get("compared") or {}
+    return dict.fromkeys(one["qid"] for word in ("broken", "fixed", "moved") for one in compared.get(word, ()))
 
 
 def _rows(part: Part) -> Iterator[dict[str, Any]]:
@@ -42,8 +58,7 @@ def _rows(part: Part) -> Iterator[dict[str, Any]]:
 
 def _worst_first(rows: Sequence[dict[str, Any]], body: dict[str, Any]) -> list[str]:
     """The ids of questions: what is wrong, the worst kind first, then what changed, then the rest in gold order."""
-    compared = body.get("compared") or {}
-    flipped = {one["qid"] for word in ("broken", "fixed", "moved") for one in compared.get(word, ())}
+    flipped = _flipped(body)
 
     def rank(row: dict[str, Any]) -> tuple[int, int]:
         label = row["label"]
@@ -66,9 +81,10 @@ def _kept(suite: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
     from ragworthy.rows import decoded
 
     kept = body.get("rows") or {}
-    if "qid" not in kept:
-        return
     offenders = {one["qid"]: one for one in body["offenders"]}
+    if not 0 < len(kept.get("qid", ())) <= MANY:
+        yield from ({**one, "suite": suite, "metrics": {}, "undefined": {}} for one in body["offenders"])
+        return
     rows = decoded(kept)
     for nth, qid in enumerate(rows.qids):
         words = {name: word for name, column in rows.words.items() if not of_nothing(word := column[nth])}

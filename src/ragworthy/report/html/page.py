@@ -40,7 +40,7 @@ def _sections(material: Material, terms: Terms) -> list[Section]:
         Section("gates", "Gates", verdict.gates(material, terms)),
         Section("tested", tested.TITLE, _tested(material)),
         Section("changed", "What changed", changed.changed(material, terms)),
-        Section("wrong", "Where it went wrong", wrong.wrong(material)),
+        Section("wrong", "Where it went wrong", wrong.wrong(material, terms)),
         Section("charts", "Charts", charts),
         Section("numbers", "All numbers", numbers.numbers(material, terms)),
         Section("limits", panel.TITLE, _limits(material)),
@@ -58,5 +58,4 @@ def _limits(material: Material) -> Markup:
 
 
 def _glossary(terms: Terms) -> Markup:
-    used = terms.used()
-    return fragment("glossary.html", used=used) if used else Markup()
+    return fragment("glossary.html", metrics=terms.metrics(), words=terms.words())
