@@ -5,13 +5,13 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from ragworthy.report import panel, tested
-from ragworthy.report.html import changed, drawn, numbers, verdict, wrong
+from ragworthy.report.html import changed, drawn, numbers, questions, verdict, wrong
 from ragworthy.report.html.env import fragment
 from ragworthy.report.html.env import render as filled
 from ragworthy.report.html.material import Material
 from ragworthy.report.html.terms import Terms
 
-SCRIPTS = ("theme.js", "report.js")
+SCRIPTS = ("theme.js", "report.js", "questions.js")
 
 
 class Section(NamedTuple):
@@ -42,6 +42,7 @@ def _sections(material: Material, terms: Terms) -> list[Section]:
         Section("changed", "What changed", changed.changed(material, terms)),
         Section("wrong", "Where it went wrong", wrong.wrong(material, terms)),
         Section("charts", "Charts", charts),
+        Section("questions", "All questions", questions.questions(material)),
         Section("numbers", "All numbers", numbers.numbers(material, terms)),
         Section("limits", panel.TITLE, _limits(material)),
     ]
