@@ -19,7 +19,7 @@ FEW = 9
 COMMANDS: dict[str, tuple[str, ...]] = {
     "start": ("init", "demo", "doctor", "explain", "import", "export"),
     "judge": ("gate", "score", "verify", "sign", "receipt"),
-    "look": ("show", "compare", "history"),
+    "look": ("show", "report", "compare", "history"),
     "measure": ("run", "experiment", "retrieve"),
     "indexes": ("index",),
     "gold": ("gold",),

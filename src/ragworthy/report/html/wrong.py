@@ -17,7 +17,7 @@ from ragworthy.report.part import steps
 
 _NONE = ("ERROR", "MISSING", "EMPTY_CLAIM")
 _REFUSED = ("OVER_REFUSAL", "REFUSAL_OK", "UNANSWERABLE")
-COLUMNS = ("right", "wrong", "refused", "no answer")
+COLUMNS = ("right", "wrong", "refused", "none")
 GOLD = ("answerable", "unanswerable")
 
 
