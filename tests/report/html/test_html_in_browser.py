@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -13,11 +14,11 @@ from pages_laid import lay, page_of
 
 pytestmark = needs_browser
 
-NARROW = {"viewport": {"width": 400, "height": 800}}
-DARK = {"color_scheme": "dark"}
+NARROW: dict[str, Any] = {"viewport": {"width": 400, "height": 800}}
+DARK: dict[str, Any] = {"color_scheme": "dark"}
 UNFOLD = "document.querySelectorAll('main details').forEach(one => { one.open = true; })"
 FOREIGN = "main img, main script:not([type='application/json']), main iframe, main [onerror], main [onload]"
-WAYS = {"wide": {}, "narrow": NARROW, "dark": DARK}
+WAYS: dict[str, dict[str, Any]] = {"wide": {}, "narrow": NARROW, "dark": DARK}
 
 
 @pytest.fixture(scope="module")
