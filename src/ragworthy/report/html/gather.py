@@ -1,6 +1,6 @@
 """What a page is made of, from what was just scored, or from a report alone."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,25 +69,49 @@ def _worst_first(rows: Sequence[dict[str, Any]], body: dict[str, Any]) -> list[s
     return list(dict.fromkeys(row["qid"] for row in sorted(rows, key=rank)))
 
 
-def of_report(report: dict[str, Any], voices: Voices) -> Material:
-    """What a report alone knows: its offenders, and what its rows say of every other question."""
+Look = Callable[[str, Sequence[str]], Sequence[Viewed]]
+"""Everything that is known of some questions of a suite."""
+
+
+def of_report(report: dict[str, Any], voices: Voices, look: Look | None = None) -> Material:
+    """What a report alone knows: its offenders, and what its rows say of every other question. `look` knows more, where
+    the files of the report are at hand.
+    """
     rows = [row for suite, body in report["suites"].items() for row in _kept(suite, body)]
-    return Material(report, voices, rows)
+    sheets: dict[Key, Viewed] = {}
+    for suite, body in report["suites"].items() if look is not None and len(rows) <= MANY else ():
+        names = _worst_first([row for row in rows if row["suite"] == suite], body)[: MOST // len(report["suites"])]
+        sheets |= {(suite, one.sheet.qid): one for one in look(suite, names)} if look is not None else {}
+    return Material(report, voices, [_with_texts(row, sheets.get((row["suite"], row["qid"]))) for row in rows], sheets)
+
+
+def _with_texts(row: dict[str, Any], shown: Viewed | None) -> dict[str, Any]:
+    """A row with what was asked and answered, where that is known."""
+    if shown is None:
+        return row
+    sheet = shown.sheet
+    claim = sheet.answer.claim if sheet.answer is not None else None
+    told = {"stage": sheet.stage, "question": sheet.question, "claim": claim}
+    return row | {key: said for key, said in told.items() if said is not None}
 
 
 def _kept(suite: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The rows that a report holds, with the texts that its offenders have."""
     from ragworthy.metrics.fold import as_number, of_nothing
-    from ragworthy.rows import decoded
+    from ragworthy.rows import UnreadableError, decoded
 
     kept = body.get("rows") or {}
     offenders = {one["qid"]: one for one in body["offenders"]}
-    if not 0 < len(kept.get("qid", ())) <= MANY:
+    try:
+        rows = decoded(kept) if 0 < len(kept.get("qid", ())) <= MANY else None
+    except UnreadableError:
+        rows = None
+    if rows is None:
         yield from ({**one, "suite": suite, "metrics": {}, "undefined": {}} for one in body["offenders"])
         return
-    rows = decoded(kept)
     for nth, qid in enumerate(rows.qids):
-        words = {name: word for name, column in rows.words.items() if not of_nothing(word := column[nth])}
+        there = ((name, column[nth]) for name, column in rows.words.items())
+        words: Any = {name: word for name, word in there if word is not None and not of_nothing(word)}
         told = offenders.get(qid, {})
         yield {
             "qid": qid,

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ragworthy import gates as g
+from ragworthy.glossary import Kind
 from ragworthy.report import compared
 from ragworthy.report.headline import gate_names, heading
 from ragworthy.report.html.charts.gate import of_report, picture
@@ -66,7 +67,7 @@ def banner(material: Material, terms: Terms) -> Markup:
     return fragment(
         "verdict.html",
         kind="warn" if "waived" in _head(report)[0] and report["verdict"] == "SHIP" else KINDS[report["verdict"]],
-        verdict=_head(report)[0],
+        verdict=_verdict(report, terms),
         sentence=sentence(report, terms),
         counts=[(suite, material.voices(suite).counts_line(body["counts"])) for suite, body in suites],
         notes=partial_notes(report, material.voices),
@@ -92,6 +93,12 @@ def _head(report: dict[str, Any]) -> tuple[str, str]:
     """The verdict, with the number of waived gates; and what decided it."""
     head, _, told = heading(report).partition(": ")
     return head, told
+
+
+def _verdict(report: dict[str, Any], terms: Terms) -> Markup:
+    verdict = report["verdict"]
+    head = _head(report)[0]
+    return Markup("{}{}").format(terms.word(verdict, Kind.VERDICT), head.removeprefix(verdict))
 
 
 def _with_number(gate: dict[str, Any], terms: Terms) -> Markup:
