@@ -18,7 +18,7 @@ SRC = Path(ragworthy.__file__).parent
 
 LAYERS: list[tuple[tuple[str, ...], ...]] = [
     (
-        ("names", "threaded"),
+        ("glossary", "names", "threaded"),
         ("text",),
         ("codes", "safe"),
         ("errors", "cited"),
@@ -37,7 +37,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("runner", "reference"),
         ("recorders",),
     ),
-    (("flow",),),
+    (("rendering",), ("flow",)),
     (
         ("history", "selftest", "doctor", "starter", "given", "prefill", "monitor"),
         ("single",),

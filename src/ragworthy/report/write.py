@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SUFFIXES = {
     ".json": "json",
     ".md": "markdown",
+    ".html": "html",
     ".xml": "junit",
     ".txt": "text",
     ".jsonl": "rows",
@@ -25,10 +26,13 @@ SUFFIXES = {
     ".csv": "rows",
 }
 
+PAGE_MARK = b'<meta name="generator" content="ragworthy '
+"""What every page of ours has among its first lines."""
+
 
 def render(report: dict[str, Any], form: str, voices: Voices, screen: "Screen | None" = None) -> str:
-    """The report in one of the formats text, json, compact, markdown, junit. Text is the whole report, for a file
-    unless a screen is named.
+    """The report in one of the formats text, json, compact, markdown, junit, html. Text is the whole report, for a file
+    unless a screen is named. A page has what the report itself knows of its questions; `flow.write` knows more.
     """
     if form == "json":
         return json_text(report)
@@ -44,6 +48,11 @@ def render(report: dict[str, Any], form: str, voices: Voices, screen: "Screen | 
         from ragworthy.report import junit
 
         return junit.render(report, voices)
+    if form == "html":
+        from ragworthy.report.html.gather import of_report
+        from ragworthy.report.html.page import render as page
+
+        return page(of_report(report, voices))
     if form == "text":
         from ragworthy.report import text
         from ragworthy.report.screen import FILE
