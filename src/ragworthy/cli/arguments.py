@@ -207,8 +207,9 @@ def _init(one: argparse.ArgumentParser) -> None:
 def _gold(group: argparse.ArgumentParser) -> None:
     verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
     one = command(verbs, "lint", "what is wrong or doubtful about a gold set", "gold:lint")
-    one.add_argument("gold", metavar="GOLD", help="the gold set")
-    one.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="format of stdout")
+    one.add_argument("gold", nargs="+", metavar="GOLD", help="the gold set; several are looked at one after another")
+    one.add_argument("--format", choices=("text", "json", "sarif", "github"),
+                     help="format (default: by the suffix of -o, .json or .sarif, else text)")  # fmt: skip
     one.add_argument("--short-substr", choices=("reject", "word"), default="word", help="entries under 5 characters")
     one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks: are ids and evidence in it?")
     one.add_argument("--definition", metavar="FILE", help="what a structured answer looks like (default: bundled)")

@@ -14,7 +14,7 @@ from ragworthy.corpus.binding import HOW
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import commands, lint_text
-from ragworthy.gold import lint as rules
+from ragworthy.gold.sarif import sarif
 from ragworthy.load.foreign import check, elsewhere
 from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.questions import BrokenArray
@@ -35,27 +35,41 @@ LONGEST_LABEL = 60
 
 def lint(given: argparse.Namespace) -> int:
     """Print what is wrong or doubtful; exit 1 when there is an error."""
-    try:
-        corpus, definition = (Path(one) if one else None for one in (given.corpus, given.definition))
-        short_words = given.short_substr == "word"
-        linted = lint_text.linted(Path(given.gold), corpus=corpus, definition=definition, short_words=short_words)
-    except BrokenArray as error:
-        source = open_source("gold", given.gold)
-        if elsewhere(source, "lint") is not None:
-            check(source, "Gold", strict=False)
-        linted = commands.Linted(commands.unreadable(error.problems), 0, given.gold)
-    if given.format == "sarif":
-        text = json_text(rules.sarif(linted.findings, linted.label, VERSION))
-    elif given.format == "json":
-        text = json_text(_as_json(linted))
+    form = given.format or _BY_SUFFIX.get(Path(given.output or "").suffix, "text")
+    if form == "json" and len(given.gold) > 1:
+        raise usage_error(f"--format json: expected one gold set, got {len(given.gold)}")
+    several = [_linted(name, given) for name in given.gold]
+    if form == "sarif":
+        text = json_text(sarif(several, VERSION))
+    elif form == "json":
+        text = json_text(_as_json(several[0]))
+    elif form == "github":
+        from ragworthy.cli.placing import annotated
+
+        text = annotated([finding for linted in several for finding in linted.findings])
     else:
-        text = "\n".join(map(terminal, lint_text.lines(linted))) + "\n"
+        text = "".join("\n".join(map(terminal, lint_text.lines(linted))) + "\n" for linted in several)
     if given.output:
-        keep_inputs([given.output], [given.gold, given.corpus, given.definition])
+        keep_inputs([given.output], [*given.gold, given.corpus, given.definition])
         write_whole(Path(given.output), text.encode())
     else:
         show(text)
-    return int(Exit.NO_SHIP if linted.errors else Exit.SHIP)
+    return int(Exit.NO_SHIP if any(linted.errors for linted in several) else Exit.SHIP)
+
+
+_BY_SUFFIX = {".json": "json", ".sarif": "sarif"}
+
+
+def _linted(name: str, given: argparse.Namespace) -> commands.Linted:
+    corpus, definition = (Path(one) if one else None for one in (given.corpus, given.definition))
+    short_words = given.short_substr == "word"
+    try:
+        return lint_text.linted(Path(name), corpus=corpus, definition=definition, short_words=short_words)
+    except BrokenArray as error:
+        source = open_source("gold", name)
+        if elsewhere(source, "lint") is not None:
+            check(source, "Gold", strict=False)
+        return commands.Linted(commands.unreadable(error.problems), 0, name)
 
 
 def _as_json(linted: commands.Linted) -> dict[str, object]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from itertools import pairwise
 from typing import NoReturn
 
 from ragworthy.cli.arguments import parser
@@ -52,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RagworthyError as error:
         for line in error.lines():
             _say(line)
+        if _for_github(words):
+            _annotate(error)
         return int(Exit.USAGE)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -74,6 +77,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(Exit.USAGE)
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a user
         return _defect(error)
+
+
+def _for_github(words: Sequence[str]) -> bool:
+    """Whether GitHub is to show what is wrong beside the lines; the command line itself may be what is wrong."""
+    return "--format=github" in words or ("--format", "github") in pairwise(words)
+
+
+def _annotate(error: RagworthyError) -> None:
+    from ragworthy.cli import placing
+    from ragworthy.cli.say import show
+
+    with suppress(OSError, ValueError):  # as in `_say`
+        show(placing.problems(error), flush=True)
 
 
 def _check_words(words: Sequence[str]) -> None:

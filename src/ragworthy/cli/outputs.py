@@ -225,6 +225,10 @@ def _printed(given: argparse.Namespace, report: dict[str, Any], written: Sequenc
     """The report as stdout gets it."""
     from ragworthy import flow
 
+    if given.format in ("github", "gitlab"):
+        from ragworthy.cli import placing
+
+        return placing.render(report, given.format)
     if given.format != "text":  # another format is asked for by whoever reads it
         return flow.render(report, given.format)
     if given.quiet:
