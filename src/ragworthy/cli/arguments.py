@@ -43,10 +43,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     _init(command(commands, "init", "a policy for your files, or an example to start from", "start:init"))
 
-    one = command(commands, "demo", "the whole job on the bundled example", "start:demo")
-    one.add_argument("--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)")
-    one.add_argument("--recorded", action="store_true", help="only the recorded runs: no index, no pipeline")
-    quiet(one)
+    _demo(command(commands, "demo", "see it work: a release, a defect, a new index, a report", "demo:demo"))
 
     one = command(commands, "gate", "run every suite of the policy: one verdict", "gate:gate")
     one.add_argument(
@@ -181,6 +178,14 @@ def _report(one: argparse.ArgumentParser) -> None:
                      help="where it goes (repeatable); format by suffix: .html .md .json .xml .txt")  # fmt: skip
     one.add_argument("--store", metavar="URL|FILE", help="where the history is kept (also: RAGWORTHY_STORE)")
     one.add_argument("-c", "--config", metavar="FILE", help="the policy that says where the history is kept")
+
+
+def _demo(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)")
+    length = one.add_mutually_exclusive_group()
+    length.add_argument("--recorded", action="store_true", help="only what was recorded: no index is built")
+    length.add_argument("--all", action="store_true", help="drive the built-in pipeline too, under load: a minute more")
+    quiet(one)
 
 
 def _init(one: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ragworthy.cli.driven import policy_of
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.codes import CATALOGUE
@@ -21,7 +22,7 @@ from ragworthy.load.questions import BrokenArray
 from ragworthy.load.sources import open_source
 from ragworthy.names import VERSION, Exit
 from ragworthy.report.show import plural
-from ragworthy.safe import json_text, terminal
+from ragworthy.safe import json_text, shell, terminal
 from ragworthy.text import clip
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 50
 _EXAMPLES = 3
+SIGNED = ("--signer", "YOUR NAME", "--reason", "first set")
+"""What a person has to put in."""
 LONGEST_LABEL = 60
 """So many characters the name of a version may have: it stands in tables."""
 
@@ -48,7 +51,7 @@ def lint(given: argparse.Namespace) -> int:
 
         text = annotated([finding for linted in several for finding in linted.findings])
     else:
-        text = "".join("\n".join(map(terminal, lint_text.lines(linted))) + "\n" for linted in several)
+        text = "".join(_text(name, linted, given) for name, linted in zip(given.gold, several, strict=True))
     if given.output:
         keep_inputs([given.output], [*given.gold, given.corpus, given.definition])
         write_whole(Path(given.output), text.encode())
@@ -70,6 +73,21 @@ def _linted(name: str, given: argparse.Namespace) -> commands.Linted:
         if elsewhere(source, "lint") is not None:
             check(source, "Gold", strict=False)
         return commands.Linted(commands.unreadable(error.problems), 0, name)
+
+
+def _text(gold: str, linted: commands.Linted, given: argparse.Namespace) -> str:
+    *told, last = lint_text.lines(linted)
+    return "\n".join(map(terminal, [*told, *([] if given.output else _after(gold, linted)), last])) + "\n"
+
+
+def _after(gold: str, linted: commands.Linted) -> list[str]:
+    """What to do next: look at the first error, else seal the set, or see that it is still the sealed one."""
+    errors = [finding.problem.code for finding in linted.findings if finding.level == "error"]
+    if errors:
+        return [f"next: ragworthy explain {errors[0]}"]
+    if lock_path(Path(gold)).exists():
+        return [f"next: {shell(['ragworthy', 'gold', 'verify', gold])}"]
+    return [f"next: {shell(['ragworthy', 'gold', 'freeze', gold, *SIGNED])}"]
 
 
 def _as_json(linted: commands.Linted) -> dict[str, object]:
@@ -197,7 +215,16 @@ def freeze(given: argparse.Namespace) -> int:
     print(f"lock: {sealed['path']}")
     for weights in kept:
         print(f"weights: {weights}")
+    print(f"next: {shell(_frozen(given, path))}")
     return int(Exit.SHIP)
+
+
+def _frozen(given: argparse.Namespace, path: Path) -> list[str]:
+    """What to do with a sealed set: hold a run against it, where a policy names it, else look at its seal."""
+    policy = policy_of(given.config, path)
+    if policy is not None:
+        return ["ragworthy", "gate", "-c", policy]
+    return ["ragworthy", "gold", "verify", given.gold, *(["--lock", given.lock] if given.lock else [])]
 
 
 def _label(text: str) -> str:

@@ -9,9 +9,9 @@ from importlib import import_module
 from itertools import pairwise
 from typing import NoReturn
 
+from ragworthy.cli import layout
 from ragworthy.cli.arguments import parser
-from ragworthy.cli.front import bare
-from ragworthy.cli.say import print
+from ragworthy.cli.say import print, show
 from ragworthy.errors import RagworthyError, missing_extra, usage_error
 from ragworthy.files import remembering
 from ragworthy.names import VERSION, Exit
@@ -44,7 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered in words
         if not words:
-            return bare()
+            show(layout.overview(parser(("help",)), layout.width()))
+            return int(Exit.USAGE)  # for a script whose variable is empty, 0 would mean SHIP
         given = parser(tuple(words)).parse_args(words)
         module, _, function = given.handler.partition(":")
         _check_words(words)

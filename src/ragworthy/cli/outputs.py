@@ -134,8 +134,9 @@ def finish(
     requests: Sequence["flow.Request"],
     receipt: Path | None,
     kept: Kept | None = None,
+    following: str = "",
 ) -> int:
-    """Score, keep the run, write every file that was asked for, print."""
+    """Score, keep the run, write every file that was asked for, print. `following` is the next command if it ships."""
     from ragworthy import flow
 
     outputs = _outputs(given, requests, receipt, kept)
@@ -161,7 +162,8 @@ def finish(
         history = kept.keeper.told(run) if any(name and Path(name).suffix == ".html" for name in outputs) else None
         kept.page.write(run, history)
     written = Written([name for name in dict.fromkeys(outputs) if name], history)
-    return publish(given, run, (receipt, made) if receipt is not None and made is not None else None, written)
+    proof = (receipt, made) if receipt is not None and made is not None else None
+    return publish(given, run, proof, written, following)
 
 
 def _outputs(
@@ -203,6 +205,7 @@ def publish(
     run: "flow.Run",
     receipt: tuple[Path, bytes] | None = None,
     written: "Written | None" = None,
+    following: str = "",
 ) -> int:
     """Write the reports, rows and receipt that were asked for, and print the report."""
     from ragworthy import flow
@@ -217,8 +220,20 @@ def publish(
 
         form.write(*receipt)
     _summary(report)
-    show(_printed(given, report, written.names))
+    text = _printed(given, report, written.names)
+    ships = report["exit_code"] == 0 and given.format == "text" and not given.quiet
+    show(_with_next(text, following) if following and ships else text)
     return int(report["exit_code"])
+
+
+def _with_next(text: str, following: str) -> str:
+    """A report with the next command; its last line stays the verdict.
+
+    >>> _with_next("a\\nverdict\\n", "ragworthy gate")
+    'a\\nnext: ragworthy gate\\nverdict\\n'
+    """
+    head, _, last = text.rstrip("\n").rpartition("\n")
+    return f"{head}\nnext: {following}\n{last}\n"
 
 
 def _printed(given: argparse.Namespace, report: dict[str, Any], written: Sequence[str]) -> str:
