@@ -54,7 +54,7 @@
     return label === undefined ? "–" : el(`span.chip.${rank(row) ? "fail" : "pass"}`, linked ? word(label, data.anchors.labels[row[LABEL]]) : safe(label));
   };
 
-  // A word or a metric that the page explains leads there.
+  // What the page explains leads there.
   const word = (said, anchor) =>
     document.getElementById(`def-${anchor}`) ? el("a.term", { href: `#def-${anchor}` }, safe(said)) : safe(said);
 
@@ -214,7 +214,7 @@
     const parts = said.split(new RegExp(`(${words.join("|")})`, "i"));
     return parts.map((part, nth) => (nth % 2 ? el("mark", safe(part)) : safe(part)));
   };
-  // As much of a text as a line of the table could show, and no half of a character.
+  // What a line of the table could show of a text, and no half of a character.
   const start = (said) => said.slice(0, 300).replace(/[\ud800-\udbff]$/, "");
   const line = (nth) => {
     const row = rows[shown[nth]];
@@ -368,7 +368,7 @@
   };
   const reproduce = (row, sheet) => {
     const all = [typed(row), ...((sheet && sheet.go) || [])].filter(Boolean);
-    return all.map((command) => el("pre", safe(command)));
+    return all.map((command) => el("pre.q-go", safe(command)));
   };
   const metrics = (row) => {
     const [told, silent] = data.profiles[row[PROFILE]];
@@ -418,11 +418,11 @@
       sheet && sheet.view ? el("pre.q-view", { dir: "auto" }, safe(plain(sheet.view)), more(Array.isArray(sheet.view) && sheet.view[1])) : null,
       sheet && sheet.view ? null : el("dl.q-facts", facts(row, sheet)),
       block("Texts: retrieved in their order, gold and cited ones marked", texts(row, sheet)),
-      runs ? block("Runs", grid(runs.head, runs.rows), runs.more ? el("p.q-more", `${count(runs.more)} more runs`) : null) : [],
+      runs ? block(runs.head[0] === "who" ? "Votes" : "Runs", grid(runs.head, runs.rows), runs.more ? el("p.q-more", `${count(runs.more)} more runs`) : null) : [],
       block("What the metrics say", metrics(row)),
       sheet && sheet.past ? block("Earlier runs", grid(["run", "when", "label", "cause"], sheet.past)) : [],
       block("Notes", ((sheet && sheet.notes) || []).map((said) => text(said, "p", "text.muted"))),
-      block("See it again, and go on from here", el("div.q-go", reproduce(row, sheet))),
+      block("See it again, and go on from here", reproduce(row, sheet)),
     ];
     detail.replaceChildren(...there(parts));
   };
