@@ -165,7 +165,6 @@ def data_of(material: Material, budget: Budget = BUDGET, lengths: Lengths = LENG
     for row in material.rows:
         key = row["suite"], row["qid"]
         sheet = told.places.get(key, NONE)
-        marks = [facets["slices"].place(one) for one in slices.get(key, ())]
         way = ways.get(key)
         rows.append(
             [
@@ -175,7 +174,7 @@ def data_of(material: Material, budget: Budget = BUDGET, lengths: Lengths = LENG
                 facets["stages"].place(row.get("stage")),
                 facets["causes"].place(row.get("cause")),
                 NONE if way is None else WAYS.index(way),
-                marks,
+                [facets["slices"].place(one) for one in slices.get(key, ())],
                 _profile(row, profiles),
                 sheet,
                 *([] if sheet != NONE else told.row(row)),
