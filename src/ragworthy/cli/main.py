@@ -19,7 +19,9 @@ from ragworthy.safe import SPELLED
 
 PACKAGES = {
     "bm25s": "bm25s",
+    "jinja2": "jinja2",
     "markdown_it": "markdown-it-py",
+    "markupsafe": "markupsafe",
     "msgspec": "msgspec",
     "numpy": "numpy",
     "rapidfuzz": "rapidfuzz",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ragworthy import flow
     from ragworthy.cli.keep import Keeper
     from ragworthy.cli.pages import OwnPage
-    from ragworthy.report.html.material import Trend
+    from ragworthy.report.html.material import History
 
 
 # before anything is scored
@@ -156,12 +156,12 @@ def finish(
     _write_besides(requests, run)
     if made is not None:
         _prove(given, run, requests, receipt, made)
-    trend: Trend = {}
+    history: History | None = None
     if kept is not None:
         kept.keeper.rest(run, made)
-        trend = kept.keeper.trend(run) if any(name and Path(name).suffix == ".html" for name in outputs) else {}
-        kept.page.write(run, trend)
-    written = Written([name for name in dict.fromkeys(outputs) if name], trend)
+        history = kept.keeper.told(run) if any(name and Path(name).suffix == ".html" for name in outputs) else None
+        kept.page.write(run, history)
+    written = Written([name for name in dict.fromkeys(outputs) if name], history)
     proof = (receipt, made) if receipt is not None and made is not None else None
     return publish(given, run, proof, written, following)
 
@@ -196,8 +196,8 @@ class Written(NamedTuple):
 
     names: Sequence[str]
     """Every file."""
-    trend: "Trend | None" = None
-    """What earlier runs had, for pages."""
+    history: "History | None" = None
+    """What earlier runs tell, for pages."""
 
 
 def publish(
@@ -214,7 +214,7 @@ def publish(
     asked = [*given.output, *([given.rows] if given.rows else [])]
     written = written or Written(asked)
     for name in asked:
-        flow.write(Path(name), run, written.trend)
+        flow.write(Path(name), run, written.history)
     if receipt is not None:
         from ragworthy.report import receipt as form
 
