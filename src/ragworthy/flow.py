@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import DataError, policy_error
+from ragworthy.files import write_whole
 from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin, using_metrics
 from ragworthy.load.sources import Source, open_source
@@ -29,6 +30,7 @@ from ragworthy.suites.evidence import Bound, Evidence, Found
 from ragworthy.suites.made import Beside, provenance, said_by
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
+from ragworthy.suites.ran import targets_of
 from ragworthy.suites.request import Attempts
 from ragworthy.suites.request import Progress as Progress
 from ragworthy.suites.request import Request as Request
@@ -36,6 +38,9 @@ from ragworthy.suites.summarise import check_must_pass, must_pass, pulled_down, 
 
 if TYPE_CHECKING:
     from ragworthy.differences import Difference
+    from ragworthy.report.html.material import Trend
+    from ragworthy.report.screen import Screen
+    from ragworthy.report.short import Around
 
 
 class Run(NamedTuple):
@@ -100,6 +105,8 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
         report["provenance"]["plugins"] = [one.told() for one in plugins]
     if packs := packs_of(requests):
         report["provenance"]["packs"] = [one.told() for one in packs]
+    if ran := targets_of(requests, parts):
+        report["provenance"]["ran"] = ran
     run = Run(report, parts)
     return with_attempts(run, requests[0].attempts) if requests and requests[0].attempts is not None else run
 
@@ -144,7 +151,8 @@ def _part(request: Request, last: Open | Part, proven: Proven, family: int) -> P
     if isinstance(last, Part):
         return last
     with using_metrics(request.plugins), SUITES[request.suite].named(), last.suite.during():
-        return last.then(settle(last, proven, family))
+        part = last.then(settle(last, proven, family))
+    return part._replace(look=lambda names: look(request, names).shown)
 
 
 def score_suite(suite: Suite, request: Request, progress: Progress | None = None) -> Part:
@@ -366,9 +374,16 @@ def voice_of(suite: str) -> Voice:
     return voice
 
 
-def render(report: dict[str, Any], form: str, *, colour: bool = False, full: bool = False) -> str:
-    """A report in one of the formats text, json, markdown, junit; `full`: as text with what it cannot show."""
-    return writing.render(report, form, voice_of, colour=colour, full=full)
+def render(report: dict[str, Any], form: str, screen: "Screen | None" = None) -> str:
+    """A whole report in one of the formats text, json, markdown, junit; text for a file, unless a screen is named."""
+    return writing.render(report, form, voice_of, screen)
+
+
+def short(report: dict[str, Any], screen: "Screen", around: "Around | None" = None) -> str:
+    """What fits a terminal: the decision with its numbers, the gates, the first offenders, what to do."""
+    from ragworthy.report import short as page
+
+    return page.render(report, voice_of, screen, around or page.Around())
 
 
 def brief(report: dict[str, Any], form: str) -> str:
@@ -377,11 +392,19 @@ def brief(report: dict[str, Any], form: str) -> str:
         from ragworthy.report import markdown
 
         return markdown.brief(report, voice_of)
-    from ragworthy.report import text
+    from ragworthy.report.screen import PIPE, Screen
+    from ragworthy.report.short import Around
 
-    return text.brief(report, voice_of)
+    return short(report, Screen(PIPE), Around(more="text(full=True)"))
 
 
-def write(path: Path, run: "Run") -> None:
-    """Write a report, or its rows, in the format of the file's suffix."""
+def write(path: Path, run: "Run", trend: "Trend | None" = None) -> None:
+    """Write a report, or its rows, in the format of the file's suffix; `trend`: with what earlier runs had."""
+    if writing.form_of(path) == "html":
+        from ragworthy.report.html.gather import gather
+        from ragworthy.report.html.page import render as page
+
+        material = gather(run.report, run.parts, voice_of)
+        write_whole(path, page(material._replace(trend=trend or {})).encode())
+        return
     writing.write(path, run.report, run.table if path.suffix == ".csv" else run.rows, voice_of)

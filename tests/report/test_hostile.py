@@ -23,6 +23,8 @@ from ragworthy.flow import voice_of
 from ragworthy.report import markdown
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+OURS = re.compile(r"^</?details>$|^<summary>[\w ,():]+</summary>$", re.MULTILINE)
+"""The HTML of a report in Markdown."""
 COMMAND = re.compile(r"^\s*::|##\w*\[", re.MULTILINE)
 
 
@@ -126,7 +128,7 @@ def test_a_report_in_markdown_has_the_structure_of_one_with_harmless_text(
         report = json.loads(scored(world, name, "--format", "json").out)
         written[kind] = markdown.render(report, voice_of, limit=10**9)
     assert "@ann" in written["hostile"]
-    assert "<" not in written["hostile"]
+    assert "<" not in OURS.sub("", written["hostile"])
     for parser in parsers().values():
         harmless, hostile = (skeleton(parser.parse(written[kind])) for kind in ("harmless", "hostile"))
         assert hostile == harmless

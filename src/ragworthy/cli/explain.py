@@ -7,13 +7,13 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragworthy.cli.causes import CAUSES
 from ragworthy.cli.say import print, show
 from ragworthy.codes import CATALOGUE
 from ragworthy.errors import missing_extra, usage_error
 from ragworthy.metrics.aliases import ALIASES, FAMILIES, folded
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.names import Cause, Exit
+from ragworthy.report.causes import CAUSES
 
 if TYPE_CHECKING:
     from ragworthy.policy.packs import Pack

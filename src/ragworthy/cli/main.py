@@ -13,6 +13,7 @@ from ragworthy.cli.say import print
 from ragworthy.errors import RagworthyError, missing_extra, usage_error
 from ragworthy.files import remembering
 from ragworthy.names import VERSION, Exit
+from ragworthy.safe import SPELLED
 
 PACKAGES = {
     "bm25s": "bm25s",
@@ -111,7 +112,7 @@ def entry() -> NoReturn:
         if stream is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
         elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=SPELLED)
     try:
         code = main()
     except SystemExit as ended:  # --help, --version, and a command line that does not parse

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.cli.say import print, show
+from ragworthy.cli.screen import screen
 from ragworthy.errors import UsageError, usage_error
 from ragworthy.files import check_inside, check_ours, check_readable, check_writable, write_whole
 from ragworthy.policy.declare import Declared, Input
@@ -147,7 +148,8 @@ def finish(
         _prove(given, run, requests, receipt, made)
     if keep is not None:
         keep.rest(run, made)
-    return publish(given, run, (receipt, made) if receipt is not None and made is not None else None)
+    written = [name for name in dict.fromkeys(outputs) if name]
+    return publish(given, run, (receipt, made) if receipt is not None and made is not None else None, written)
 
 
 def _prove(
@@ -165,41 +167,59 @@ def _prove(
         bundle.write(Path(given.bundle), made, run, requests, key)
 
 
-def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, bytes] | None = None) -> int:
-    """Write the reports, rows and receipt that were asked for, and print the report."""
+def publish(
+    given: argparse.Namespace,
+    run: "flow.Run",
+    receipt: tuple[Path, bytes] | None = None,
+    written: Sequence[str] | None = None,
+) -> int:
+    """Write the reports, rows and receipt that were asked for, and print the report. `written`: every file that is
+    written, where there are more than reports and rows.
+    """
     from ragworthy import flow
 
     report = run.report
-    for name in (*given.output, *([given.rows] if given.rows else [])):
+    asked = [*given.output, *([given.rows] if given.rows else [])]
+    for name in asked:
         flow.write(Path(name), run)
     if receipt is not None:
         from ragworthy.report import receipt as form
 
         form.write(*receipt)
     _summary(report)
-    if given.quiet and given.format == "text":  # another format is asked for by whoever reads it
-        print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
-    else:
-        show(flow.render(report, given.format, colour=coloured(given), full=given.full))
+    show(_printed(given, report, asked if written is None else written))
     return int(report["exit_code"])
+
+
+def _printed(given: argparse.Namespace, report: dict[str, Any], written: Sequence[str]) -> str:
+    """The report as stdout gets it."""
+    from ragworthy import flow
+
+    if given.format != "text":  # another format is asked for by whoever reads it
+        return flow.render(report, given.format)
+    if given.quiet:
+        from ragworthy.report.last import verdict_line
+
+        return verdict_line(report, screen(given, full=True)) + "\n"
+    if given.full:
+        return flow.render(report, "text", screen(given, full=True))
+    from ragworthy.report.short import Around
+
+    return flow.short(report, screen(given), Around(written=written, last=screen(given, full=True)))
 
 
 def _summary(report: dict[str, Any]) -> None:
     """Add the Markdown report to the job summary of GitHub Actions."""
-    from ragworthy import flow
-
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target:
+        from ragworthy.flow import voice_of
+        from ragworthy.report import markdown
+
         try:
             with Path(target).open("a", encoding="utf-8") as file:
-                file.write(flow.render(report, "markdown"))
+                file.write(markdown.render(report, voice_of, limit=markdown.SUMMARY - file.tell()))
         except OSError as error:
             print(f"$GITHUB_STEP_SUMMARY: cannot be written: {error.strerror}", file=sys.stderr)
-
-
-def coloured(given: argparse.Namespace) -> bool:
-    """Whether stdout gets colours."""
-    return sys.stdout.isatty() and not given.no_color and not os.environ.get("NO_COLOR")
 
 
 def _progress() -> "flow.Progress":

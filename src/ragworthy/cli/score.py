@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from ragworthy import flow
 from ragworthy.cli.flags import depths
-from ragworthy.cli.outputs import besides_of, coloured, finish, guard, keep_inputs, options
+from ragworthy.cli.outputs import besides_of, finish, guard, keep_inputs, options
 from ragworthy.cli.say import print, show
+from ragworthy.cli.screen import coloured
 from ragworthy.cli.taken import check_files, inputs_of, limits_of, suite_settings
 from ragworthy.errors import policy_error, usage_error
 from ragworthy.files import write_whole

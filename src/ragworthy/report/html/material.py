@@ -1,14 +1,15 @@
 """What a page is made of. Callers above the reports fill it; every section only shows it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 from ragworthy.report.part import Voices
 from ragworthy.report.sheet import Viewed
 
 
 class Point(NamedTuple):
-    """A number of one earlier run."""
+    """A number of one run of the history."""
 
     run: str
     """Its id in the history."""
@@ -19,6 +20,12 @@ class Point(NamedTuple):
     high: float | None = None
 
 
+Trend: TypeAlias = Mapping[str, Sequence[Point]]
+"""Runs of the same gold set by metric, oldest first; the last one is the run that is shown."""
+Key: TypeAlias = tuple[str, str]
+"""A question: its suite and its id."""
+
+
 class Material(NamedTuple):
     """A report with everything that stands in a page besides it. What is empty has no section."""
 
@@ -26,8 +33,9 @@ class Material(NamedTuple):
     """`ragworthy.report/1`."""
     voices: Voices
     rows: Sequence[dict[str, Any]] = ()
-    """Every question: rows with texts, as `flow.Run.table` gives them; `suite` is a key where there are several."""
-    sheets: Mapping[tuple[str, str], Viewed] = {}
+    """Every question: rows with texts, as `flow.Run.table` gives them; each says its `suite`."""
+    sheets: Mapping[Key, Viewed] = MappingProxyType({})
     """What is known of single questions, by suite and qid, worst first; of the others there is the row alone."""
-    trend: Mapping[str, Sequence[Point]] = {}
-    """Earlier runs of the same gold set, oldest first, by metric; this run is the last."""
+    trend: Trend = MappingProxyType({})
+    claims: Mapping[Key, str] = MappingProxyType({})
+    """What was answered in the baseline, of questions that changed, where that is known."""
