@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-SCRIPTS = ("theme.js",)
+SCRIPTS = ("theme.js", "report.js")
 LINKS = (("/runs", "Runs"), ("/trend", "Trend"), ("/compare", "Compare"), ("/questions", "Questions"),
          ("/live", "Live"), ("/rollout", "Rollout"))  # fmt: skip
 DEFECT = "a defect of ragworthy: the terminal that it runs in says which"

@@ -106,8 +106,17 @@ def without_exit(line: str) -> str:
     return line.partition(" (exit ")[0]
 
 
+def compared(sign: str) -> str:
+    """A sign of comparison.
+
+    >>> compared(">="), compared("<")
+    ('≥', '<')
+    """
+    return {">=": "≥", "<=": "≤"}.get(sign, sign)
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "css": css, "sign": sign, "short": short, "moment": moment, "value": value, "name": name, "fraction": fraction,
     "plainly": plainly, "percent": percent, "thousands": thousands, "without_exit": without_exit, "live": live,
-    "zipped": zip,
+    "zipped": zip, "compared": compared,
 }  # fmt: skip

@@ -62,7 +62,11 @@ def _kept(suite: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
     offenders = {one["qid"]: one for one in body["offenders"]}
     rows = decoded(kept)
     for nth, qid in enumerate(rows.qids):
-        words = {name: word for name, column in rows.words.items() if not of_nothing(word := column[nth])}
+        words = {
+            name: word
+            for name, column in rows.words.items()
+            if (word := column[nth]) is not None and not of_nothing(word)
+        }
         told = offenders.get(qid, {})
         yield {
             "qid": qid,

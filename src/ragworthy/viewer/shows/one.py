@@ -32,7 +32,7 @@ def page(request: "Request", **more: Any) -> "Response":
         "signers": [one.by for one in store.signatures(run.id) if one.what == "gold"],
         "against": _against(store, run), "has_receipt": store.receipt(run.id) is not None,
         "names": sorted({"main", *(one.name for one in store.blessings())}),
-        "sections": report_parts.sections(store, run, report), "form": {"name": "main"}, "problem": [],
+        "parts": report_parts.parts(store, run, report), "form": {"name": "main"}, "problem": [],
     }  # fmt: skip
     return pages.shown(request, "run.html", more.pop("code", 200), **values | more)
 
