@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import DataError, policy_error
-from ragworthy.files import write_whole
 from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin, using_metrics
 from ragworthy.load.sources import Source, open_source
@@ -19,9 +18,13 @@ from ragworthy.policy.packs import Pack, load_pack
 from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
 from ragworthy.policy.sections import Section, check_settings, paths_of
 from ragworthy.proving import ANYTIME, POINT, Tested
+from ragworthy.rendering import brief as brief
+from ragworthy.rendering import render as render
+from ragworthy.rendering import short as short
+from ragworthy.rendering import voice_of as voice_of
 from ragworthy.report import model
 from ragworthy.report import write as writing
-from ragworthy.report.part import Part, Voice, with_unused
+from ragworthy.report.part import Part, with_unused
 from ragworthy.report.sheet import Viewed
 from ragworthy.suites import SUITES
 from ragworthy.suites.comparing import Differences, baseline_of, differences_of, untested, with_good, with_passed
@@ -39,8 +42,6 @@ from ragworthy.suites.summarise import check_must_pass, must_pass, pulled_down, 
 if TYPE_CHECKING:
     from ragworthy.differences import Difference
     from ragworthy.report.html.material import Trend
-    from ragworthy.report.screen import Screen
-    from ragworthy.report.short import Around
 
 
 class Run(NamedTuple):
@@ -367,44 +368,11 @@ def _request(policy: Policy, section: Section) -> Request:
 # for people
 
 
-def voice_of(suite: str) -> Voice:
-    """What a suite says to people, from the body of its report alone."""
-    SUITES.also([suite])
-    voice: Voice = SUITES[suite].load()
-    return voice
-
-
-def render(report: dict[str, Any], form: str, screen: "Screen | None" = None) -> str:
-    """A whole report in one of the formats text, json, markdown, junit; text for a file, unless a screen is named."""
-    return writing.render(report, form, voice_of, screen)
-
-
-def short(report: dict[str, Any], screen: "Screen", around: "Around | None" = None) -> str:
-    """What fits a terminal: the decision with its numbers, the gates, the first offenders, what to do."""
-    from ragworthy.report import short as page
-
-    return page.render(report, voice_of, screen, around or page.Around())
-
-
-def brief(report: dict[str, Any], form: str) -> str:
-    """The decision, the gates and the first offenders, as text or Markdown."""
-    if form == "markdown":
-        from ragworthy.report import markdown
-
-        return markdown.brief(report, voice_of)
-    from ragworthy.report.screen import PIPE, Screen
-    from ragworthy.report.short import Around
-
-    return short(report, Screen(PIPE), Around(more="text(full=True)"))
-
-
 def write(path: Path, run: "Run", trend: "Trend | None" = None) -> None:
     """Write a report, or its rows, in the format of the file's suffix; `trend`: with what earlier runs had."""
     if writing.form_of(path) == "html":
-        from ragworthy.report.html.gather import gather
-        from ragworthy.report.html.page import render as page
+        from ragworthy.report.html.gather import write as write_page
 
-        material = gather(run.report, run.parts, voice_of)
-        write_whole(path, page(material._replace(trend=trend or {})).encode())
-        return
-    writing.write(path, run.report, run.table if path.suffix == ".csv" else run.rows, voice_of)
+        write_page(path, run.report, run.parts, voice_of, trend)
+    else:
+        writing.write(path, run.report, run.table if path.suffix == ".csv" else run.rows, voice_of)

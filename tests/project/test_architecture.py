@@ -37,7 +37,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("runner", "reference"),
         ("recorders",),
     ),
-    (("flow",),),
+    (("rendering",), ("flow",)),
     (
         ("history", "selftest", "doctor", "starter", "given", "prefill", "monitor"),
         ("single",),

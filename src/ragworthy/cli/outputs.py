@@ -20,6 +20,8 @@ from ragworthy.suites import SUITES
 if TYPE_CHECKING:
     from ragworthy import flow
     from ragworthy.cli.keep import Keeper
+    from ragworthy.cli.pages import OwnPage
+    from ragworthy.report.html.material import Trend
 
 
 # before anything is scored
@@ -118,24 +120,31 @@ def tell_code(requests: Sequence["flow.Request"]) -> None:
 # scoring and writing
 
 
+class Kept(NamedTuple):
+    """What a gate does besides: it keeps its run, and writes a page where nobody asked for one."""
+
+    keeper: "Keeper"
+    also: Sequence[Path]
+    """What the keeper writes."""
+    page: "OwnPage"
+
+
 def finish(
     given: argparse.Namespace,
     requests: Sequence["flow.Request"],
     receipt: Path | None,
-    keep: "Keeper | None" = None,
-    also: Sequence[Path] = (),
+    kept: Kept | None = None,
 ) -> int:
-    """Score, keep the run, write every file that was asked for, print. `also` is what `keep` writes."""
+    """Score, keep the run, write every file that was asked for, print."""
     from ragworthy import flow
 
-    besides = [one.name for request in requests for one in _besides(request)]
-    signed = [f"{receipt}.sig"] if receipt and given.sign else []
-    proof = [str(receipt) if receipt else None, *signed, given.bundle]
-    outputs = [*given.output, given.rows, *proof, *besides, *map(str, also)]
+    outputs = _outputs(given, requests, receipt, kept)
     if any(outputs):
         guard(given, requests, outputs)
+    if kept is not None:
+        outputs += kept.page.check(requests, outputs)
     run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
-    if keep is not None and (attempts := keep.attempts(run)) is not None:
+    if kept is not None and (attempts := kept.keeper.attempts(run)) is not None:
         requests, run = [one._replace(attempts=attempts) for one in requests], flow.with_attempts(run, attempts)
     made = None
     root = receipt.parent if receipt is not None else Path(given.bundle).parent if given.bundle else None
@@ -146,10 +155,23 @@ def finish(
     _write_besides(requests, run)
     if made is not None:
         _prove(given, run, requests, receipt, made)
-    if keep is not None:
-        keep.rest(run, made)
-    written = [name for name in dict.fromkeys(outputs) if name]
+    trend: Trend = {}
+    if kept is not None:
+        kept.keeper.rest(run, made)
+        trend = kept.keeper.trend(run) if any(name and Path(name).suffix == ".html" for name in outputs) else {}
+        kept.page.write(run, trend)
+    written = Written([name for name in dict.fromkeys(outputs) if name], trend)
     return publish(given, run, (receipt, made) if receipt is not None and made is not None else None, written)
+
+
+def _outputs(
+    given: argparse.Namespace, requests: Sequence["flow.Request"], receipt: Path | None, kept: Kept | None
+) -> list[str | None]:
+    """Every file that is written."""
+    besides = [one.name for request in requests for one in _besides(request)]
+    signed = [f"{receipt}.sig"] if receipt and given.sign else []
+    proof = [str(receipt) if receipt else None, *signed, given.bundle]
+    return [*given.output, given.rows, *proof, *besides, *map(str, kept.also if kept is not None else ())]
 
 
 def _prove(
@@ -167,27 +189,35 @@ def _prove(
         bundle.write(Path(given.bundle), made, run, requests, key)
 
 
+class Written(NamedTuple):
+    """What is written, as the report on the screen names it."""
+
+    names: Sequence[str]
+    """Every file."""
+    trend: "Trend | None" = None
+    """What earlier runs had, for pages."""
+
+
 def publish(
     given: argparse.Namespace,
     run: "flow.Run",
     receipt: tuple[Path, bytes] | None = None,
-    written: Sequence[str] | None = None,
+    written: "Written | None" = None,
 ) -> int:
-    """Write the reports, rows and receipt that were asked for, and print the report. `written`: every file that is
-    written, where there are more than reports and rows.
-    """
+    """Write the reports, rows and receipt that were asked for, and print the report."""
     from ragworthy import flow
 
     report = run.report
     asked = [*given.output, *([given.rows] if given.rows else [])]
+    written = written or Written(asked)
     for name in asked:
-        flow.write(Path(name), run)
+        flow.write(Path(name), run, written.trend)
     if receipt is not None:
         from ragworthy.report import receipt as form
 
         form.write(*receipt)
     _summary(report)
-    show(_printed(given, report, asked if written is None else written))
+    show(_printed(given, report, written.names))
     return int(report["exit_code"])
 
 

@@ -26,6 +26,9 @@ SUFFIXES = {
     ".csv": "rows",
 }
 
+PAGE_MARK = b'<meta name="generator" content="ragworthy '
+"""What every page of ours has among its first lines."""
+
 
 def render(report: dict[str, Any], form: str, voices: Voices, screen: "Screen | None" = None) -> str:
     """The report in one of the formats text, json, compact, markdown, junit, html. Text is the whole report, for a file

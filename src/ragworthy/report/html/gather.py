@@ -1,15 +1,24 @@
 """What a page is made of, from what was just scored, or from a report alone."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from ragworthy.files import write_whole
 from ragworthy.names import HARMLESS, SEVERITY, Label
-from ragworthy.report.html.material import Key, Material
+from ragworthy.report.html.material import Key, Material, Trend
 from ragworthy.report.part import Part, Voices
 from ragworthy.report.sheet import Viewed
 
 MOST = 600
 """So many questions have a page of their own with all texts; of the others the table has a row."""
+
+
+def write(path: Path, report: dict[str, Any], parts: Sequence[Part], voices: Voices, trend: Trend | None) -> None:
+    """Write the page of a run that was just scored."""
+    from ragworthy.report.html.page import render
+
+    write_whole(path, render(gather(report, parts, voices)._replace(trend=trend or {})).encode())
 
 
 def gather(report: dict[str, Any], parts: Sequence[Part], voices: Voices) -> Material:
