@@ -52,7 +52,8 @@ def gated(folder: Path, commit: str, worse: Sequence[int] = (), run: str = "") -
     good, bad = records("runs/candidate.jsonl"), records("runs/regressed.jsonl")
     traces = [bad[nth] if nth in worse else one for nth, one in enumerate(good)]
     write_jsonl(folder / "runs/traces.jsonl", [one | {"note": run} for one in traces])
-    done = run_cli("gate", "-q", "-c", folder / "ragworthy.toml", "--commit", commit)
+    kept = ("--store", folder / ".ragworthy/history.db", "--commit", commit)
+    done = run_cli("gate", "-q", "-c", folder / "ragworthy.toml", *kept)
     assert done.code in (0, 1, 3, 4), done.out + done.err
 
 

@@ -12,7 +12,7 @@ PORT = 8765
 def view_flags(one: argparse.ArgumentParser) -> None:
     """Every flag of `view`."""
     one.add_argument("--host", default="127.0.0.1", metavar="ADDRESS",
-                     help="where to listen (default: 127.0.0.1); elsewhere than on this machine a token is asked for")  # fmt: skip
+                     help="where to listen (default: 127.0.0.1); beyond this machine a token is asked for")  # fmt: skip
     one.add_argument("--port", type=lambda text: number(text, 0, 65535), default=PORT, metavar="N",
                      help=f"the port; 0 takes a free one (default: {PORT})")  # fmt: skip
     one.add_argument("--open", action="store_true", help="open it in a browser")
@@ -26,7 +26,7 @@ def view_flags(one: argparse.ArgumentParser) -> None:
                      help="the state of a monitor (default: .ragworthy/monitor.db)")  # fmt: skip
     one.add_argument("--alerts", metavar="FILE", help="the alerts that a monitor writes")
     one.add_argument("--receipt", action="append", default=[], metavar="FILE",
-                     help="what a step of the rollout may rest on (repeatable; default: .ragworthy/receipt.json)")  # fmt: skip
+                     help="what a step of the rollout may rest on (default: .ragworthy/receipt.json)")  # fmt: skip
     one.add_argument("--report", action="append", default=[], metavar="FILE", help="the same for a JSON report")
     log_flags(one)
     ledger_flag(one)

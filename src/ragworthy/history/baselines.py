@@ -73,14 +73,15 @@ def check(wish: Wish) -> None:
 
 def _kept(home: Home, store: "Store", run: str, wish: Wish, found: Ground) -> Blessing:
     """The blessing in the store, with its line beside the last report where the policy names a folder for that."""
-    told = {"name": wish.name, "by": wish.by.strip(), "reason": wish.reason.strip()}
+    name, by, reason = wish.name, wish.by.strip(), wish.reason.strip()
     if home.eval is None:
-        return store.bless(run, **told, runs=found.runs, flips=found.flips)
+        return store.bless(run, name=name, by=by, reason=reason, runs=found.runs, flips=found.flips)
+    told = {"name": name, "by": by, "reason": reason}
     lines = keeping.eval_files(home.policy, home.eval)[-1]
     previous = last_of(lines)
     place = keeping.line_place(home.eval)
     seal = lambda at: sealed(keeping.blessing_of(run, at, told, previous))  # noqa: E731
-    made = store.bless(run, **told, runs=found.runs, flips=found.flips, line=place, seal=seal)
+    made = store.bless(run, name=name, by=by, reason=reason, runs=found.runs, flips=found.flips, line=place, seal=seal)
     keeping.append(lines, keeping.with_ledger(keeping.blessing_of(run, made.at, told, previous), store))
     return made
 

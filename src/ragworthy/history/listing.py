@@ -40,7 +40,7 @@ def listed(store: "Store", runs: Sequence[Run], metrics: Collection[str] = ()) -
         mine = select(a.run, a.number, a.gold_sha256, a.commit_id).where(a.run.in_(ids))
         tried = {one[0]: (one[1], (one[2], one[3])) for one in connection.execute(mine)} if ids else {}
         every = {(gold, commit): count for gold, commit, count in connection.execute(counted)} if ids else {}
-        now = {name: run for name, run in connection.execute(select(b.name, b.run).order_by(b.number))}
+        now = dict(connection.execute(select(b.name, b.run).order_by(b.number)).tuples().all())
     found = []
     for one in runs:
         nth, key = tried.get(one.id, (0, ("", "")))

@@ -1,4 +1,4 @@
-"""What a monitor has kept, for somebody else to look at: its alerts, its rules and its last hour. Nothing is written."""
+"""What a monitor has kept, for others to look at: its alerts, its rules and its last hour. Nothing is written."""
 
 import sqlite3
 from collections.abc import Iterable

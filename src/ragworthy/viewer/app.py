@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragworthy.errors import RagworthyError
 from ragworthy.viewer import pages
+from ragworthy.viewer.door import Refused
 from ragworthy.viewer.shows import live, login, one, pair, question, rollout, runs, trend
 from ragworthy.viewer.site import Site
 
@@ -39,6 +40,7 @@ def application(site: Site, sessions: "Sessions") -> "Starlette":
     ]
     handlers: dict[Any, Any] = {
         RagworthyError: pages.of_error,
+        Refused: pages.of_refused,
         HTTPException: pages.of_status,
         Exception: pages.of_defect,
     }

@@ -1,4 +1,4 @@
-"""The door: what is let in, and with which headers answers leave. Every request comes by here, and no page checks again.
+"""What is let in, and with which headers answers leave. Every request comes by here, and no page checks again.
 
 A browser can be made to ask this server by any page that it has open. So a request must name this server as its host
 (or another site's name could be pointed here), a form must carry the sign that only a page of ours has, and must come
@@ -25,7 +25,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LONGEST_PATH, LONGEST_QUERY, LONGEST_VALUE = 1_024, 4_096, 1_000
 """Bytes of an address, and characters of one value."""
 MOST_VALUES = 30
-LARGEST_BODY = 32 << 10
+LARGEST_HEAD, LARGEST_BODY = 16 << 10, 32 << 10
 PATIENCE = 10.0
 """Seconds for the body of a form."""
 FORM = "application/x-www-form-urlencoded"
@@ -110,7 +110,7 @@ class Door:
         sessions = self.rules.sessions
         given = headers.cookie(sessions.name)
         visit = given if is_visit(given) else ""
-        bearer = self._shows_token(headers)
+        bearer = self._shows_token(headers, scope)
         inside = not sessions.guarded or bearer or sessions.is_open(visit)
         if not inside and scope["path"] != LOGIN:
             if scope["method"] != "GET":
@@ -126,20 +126,19 @@ class Door:
         scope["answer"] = answer
         await self.inner(scope, _empty, answer)
 
-    def _shows_token(self, headers: "_Headers") -> bool:
+    def _shows_token(self, headers: "_Headers", scope: Scope) -> bool:
         """Whether the token is in a header."""
         sessions = self.rules.sessions
         scheme, _, shown = headers.one("authorization").partition(" ")
         if not sessions.guarded or scheme.lower() != "bearer":
             return False
-        if sessions.is_besieged:
-            raise Refused(429, "too many wrong tokens: try again in a minute", more=((b"retry-after", b"60"),))
-        if not sessions.is_token(shown.strip()):
-            sessions.refuse()
+        if not heard(sessions, scope, shown):
             raise Refused(401, "expected the token as Authorization: Bearer …, got another one")
         return True
 
     def _check_address(self, scope: Scope, headers: "_Headers") -> None:
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
+            raise Refused(431, f"expected headers of at most {LARGEST_HEAD >> 10} KiB")
         if scope["method"] not in ("GET", "HEAD", "POST"):
             allow = ((b"allow", b"GET, HEAD, POST"),)
             raise Refused(405, "expected GET, HEAD or POST", more=allow)
@@ -190,6 +189,17 @@ class Door:
         if not is_visit(visit) or not self.rules.sessions.is_signed(visit, fields.pop("sign", "")):
             raise Refused(403, "expected a form of this visit: load the page again, and send it from there")
         return fields
+
+
+def heard(sessions: Sessions, scope: Scope, token: str) -> bool:
+    """Whether a token is the right one; whoever tries too many has to wait."""
+    address = str((scope.get("client") or ("",))[0])
+    if sessions.is_guessing(address):
+        raise Refused(429, "too many wrong tokens: try again in a minute", more=((b"retry-after", b"60"),))
+    if sessions.is_token(token.strip()):
+        return True
+    sessions.refuse(address)
+    return False
 
 
 class _Headers:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragworthy.errors import RagworthyError, UsageError
 from ragworthy.viewer import words
-from ragworthy.viewer.door import Visit
+from ragworthy.viewer.door import Refused, Visit
 from ragworthy.viewer.site import Site
 
 if TYPE_CHECKING:
@@ -80,6 +80,15 @@ def of_status(request: "Request", error: Exception) -> "Response":
     made = shown(request, "plain.html", error.status_code, title=why.capitalize(), lines=[])
     made.headers.update(error.headers or {})
     return made
+
+
+def of_refused(request: "Request", error: Exception) -> "Response":
+    """A page for what the door would not have let in, had it known."""
+    from starlette.responses import HTMLResponse
+
+    assert isinstance(error, Refused)  # noqa: S101 - it is called for these alone
+    more = {name.decode(): value.decode() for name, value in error.more}
+    return HTMLResponse(plain(error.status, error.why), error.status, more)
 
 
 def of_defect(request: "Request", error: Exception) -> "Response":

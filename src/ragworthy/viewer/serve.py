@@ -3,8 +3,10 @@
 import ipaddress
 import os
 import secrets
+import signal
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.errors import missing_extra, usage_error
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 MOST_CONNECTIONS = 100
-LARGEST_HEAD = 16 << 10
-"""Bytes of a request before its body."""
 LEAST_TOKEN = 16
 """Characters of a token that somebody else chose."""
 
@@ -82,12 +82,16 @@ class Listening:
         """Answer until somebody ends it."""
         import uvicorn
 
+        from ragworthy.viewer.door import LARGEST_HEAD
+
         how: dict[str, Any] = {
             "log_config": None, "log_level": "critical", "access_log": False, "lifespan": "off", "ws": "none",
             "http": "h11", "loop": "asyncio", "interface": "asgi3", "server_header": False, "proxy_headers": False,
             "h11_max_incomplete_event_size": LARGEST_HEAD, "limit_concurrency": MOST_CONNECTIONS,
             "timeout_keep_alive": 5, "timeout_graceful_shutdown": 3,
         }  # fmt: skip
+        with suppress(ValueError):  # only the main thread hears signals
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             uvicorn.Server(uvicorn.Config(self._door, **how)).run(sockets=[self.socket])
         except KeyboardInterrupt:  # how it is ended

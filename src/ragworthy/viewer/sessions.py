@@ -8,8 +8,10 @@ from collections import OrderedDict, deque
 
 LONGEST = 256
 """Visits that are open at a time; the oldest one ends."""
-TRIES, WITHIN = 20, 60.0
-"""So many wrong tokens are heard out in so many seconds, whoever shows them."""
+TRIES, WITHIN = 10, 60.0
+"""So many wrong tokens of one address are heard out in so many seconds."""
+ADDRESSES = 1_024
+"""Addresses of which wrong tokens are remembered; then the oldest one is forgotten."""
 _ID = 43
 """Characters of 32 random bytes."""
 
@@ -24,7 +26,7 @@ class Sessions:
         self._token = hashlib.sha256(token.encode()).digest()
         self._secret = secrets.token_bytes(32)
         self._open: OrderedDict[str, None] = OrderedDict()
-        self._wrong: deque[float] = deque(maxlen=TRIES)
+        self._wrong: OrderedDict[str, deque[float]] = OrderedDict()
 
     def is_token(self, given: str) -> bool:
         """Whether it is the token; how long that takes does not tell."""
@@ -58,14 +60,16 @@ class Sessions:
         """Whether a form is one that this visit was given."""
         return hmac.compare_digest(self.sign(visit).encode(), given.encode("utf-8", "replace"))
 
-    def refuse(self) -> None:
+    def refuse(self, address: str) -> None:
         """Note a wrong token."""
-        self._wrong.append(time.monotonic())
+        self._wrong.setdefault(address, deque(maxlen=TRIES)).append(time.monotonic())
+        while len(self._wrong) > ADDRESSES:
+            self._wrong.popitem(last=False)
 
-    @property
-    def is_besieged(self) -> bool:
-        """Whether so many wrong tokens came that none is heard out for a while."""
-        return len(self._wrong) == TRIES and time.monotonic() - self._wrong[0] < WITHIN
+    def is_guessing(self, address: str) -> bool:
+        """Whether so many wrong tokens came from an address that none of it is heard out for a while."""
+        wrong = self._wrong.get(address, ())
+        return len(wrong) == TRIES and time.monotonic() - wrong[0] < WITHIN
 
 
 def is_visit(text: str) -> bool:

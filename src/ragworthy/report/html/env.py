@@ -104,8 +104,8 @@ def island(name: str, value: Any) -> "Markup":
 def content_policy(scripts: Sequence[str]) -> str:
     """What a browser lets the page do: run these scripts, show its own styles and pictures, and nothing else."""
     return (
-        f"default-src 'none'; script-src {script_hashes(scripts)}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
+        f"default-src 'none'; script-src {script_hashes(scripts)}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 

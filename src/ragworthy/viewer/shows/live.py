@@ -20,17 +20,18 @@ def page(request: "Request") -> "Response":
     """What there is; each of the two sources without the other."""
     files = request.app.state.site.files
     kept, held, why = _state(files.monitor)
+    source = files.alerts if kept is None and files.alerts is not None and files.alerts.is_file() else None
     alerts: list[dict[str, Any]] = kept.alerts if kept else []
     firing = dict(kept.firing) if kept else {}
-    if kept is None and files.alerts is not None and files.alerts.is_file():
+    if source is not None:
         try:
             with remembering(Read()):
-                alerts, firing = alerts_of(files.alerts, MOST)
+                alerts, firing = alerts_of(source, MOST)
         except RagworthyError as error:
             why += pages.error_lines(error)
     return pages.shown(
         request, "live.html", kept=kept, held=held, why=why, alerts=alerts, firing=firing, most=MOST,
-        monitor=files.monitor, source=files.alerts if kept is None and files.alerts and files.alerts.is_file() else None,
+        monitor=files.monitor, source=source,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ragworthy.viewer import pages
-from ragworthy.viewer.door import LOGIN, Refused, Visit
+from ragworthy.viewer.door import LOGIN, Visit, heard
 from ragworthy.viewer.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -22,10 +22,7 @@ def enter(request: "Request") -> "Response":
     visit: Visit = request.scope["visit"]
     if not sessions.guarded:
         return pages.gone("/runs")
-    if sessions.is_besieged:
-        raise Refused(429, "too many wrong tokens: try again in a minute", more=((b"retry-after", b"60"),))
-    if not sessions.is_token(visit.fields.get("token", "").strip()):
-        sessions.refuse()
+    if not heard(sessions, request.scope, visit.fields.get("token", "")):
         return pages.shown(request, "login.html", 403, wrong=True)
     request.scope["answer"].set_cookie(sessions.name, sessions.begin())
     return pages.gone("/runs")

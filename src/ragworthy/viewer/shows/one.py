@@ -11,7 +11,7 @@ from ragworthy.history.listing import listed
 from ragworthy.safe import json_text
 from ragworthy.viewer import pages
 from ragworthy.viewer.door import Visit
-from ragworthy.viewer.shows import report_parts
+from ragworthy.viewer.shows.report_parts import material
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 def page(request: "Request", **more: Any) -> "Response":
     """The page of a run; `more` is what came of a form that was sent from it."""
+    from ragworthy.report.html.page import parts
+
     store = request.app.state.site.opened()
     run = store.find(request.path_params["run"])
     report = store.report(run.id)
@@ -32,7 +34,7 @@ def page(request: "Request", **more: Any) -> "Response":
         "signers": [one.by for one in store.signatures(run.id) if one.what == "gold"],
         "against": _against(store, run), "has_receipt": store.receipt(run.id) is not None,
         "names": sorted({"main", *(one.name for one in store.blessings())}),
-        "parts": report_parts.parts(store, run, report), "form": {"name": "main"}, "problem": [],
+        "parts": parts(material(store, run, report)), "form": {"name": "main"}, "problem": [],
     }  # fmt: skip
     return pages.shown(request, "run.html", more.pop("code", 200), **values | more)
 
@@ -84,7 +86,13 @@ def _content(store: "Store", run: Run, name: str) -> tuple[str, bytes]:
         return "application/json", json_text(store.report(run.id)).encode()
     if name == "report.md":
         return "text/markdown; charset=utf-8", flow.render(store.report(run.id), "markdown").encode()
+    if name == "report.html":
+        from ragworthy.report.html.page import render
+
+        return "text/html; charset=utf-8", render(material(store, run, store.report(run.id))).encode()
     receipt = store.receipt(run.id) if name == "receipt.json" else None
     if receipt is None:
-        raise data_error("RW-H07", f"expected report.json, report.md or a receipt, got {name[:60]}", where=run.id)
+        raise data_error(
+            "RW-H07", f"expected report.html, report.json, report.md or a receipt, got {name[:60]}", where=run.id
+        )
     return "application/json", receipt

@@ -3,17 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 from ragworthy import flow
-from ragworthy.history.before import before
+from ragworthy.history.course import course
 from ragworthy.history.entries import Run
 
 if TYPE_CHECKING:
     from ragworthy.history.store import Store
-    from ragworthy.report.html.page import Parts
+    from ragworthy.report.html.material import Material
 
 
-def parts(store: "Store", run: Run, report: dict[str, Any]) -> "Parts":
-    """The verdict and the sections, with what earlier runs had."""
-    from ragworthy.report.html import page
+def material(store: "Store", run: Run, report: dict[str, Any]) -> "Material":
+    """What a report alone knows, with what earlier runs had."""
     from ragworthy.report.html.gather import of_report
 
-    return page.parts(of_report(report, flow.voice_of)._replace(trend=before(store, run)))
+    return of_report(report, flow.voice_of)._replace(trend=course(store, report, run.id))

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 LASTS = (10, 25, 50, 100)
-PICTURES = 4
+PICTURES = 6
 """Metrics that have a picture of their own where none was chosen."""
-WIDTH, WIDE = 520.0, 1100.0
-"""Pixels of a picture among others, and of one alone."""
+WIDE = 1100.0
+"""Pixels of the picture of one metric, on a screen that has them."""
 
 
 class Row(NamedTuple):
@@ -49,7 +49,7 @@ def page(request: "Request") -> "Response":
     lines = [line for line in found.lines if chosen in ("", line.metric)]
     gated = [one for one in gates_of(store, found.reports[-1]) if one in names] or names
     pictured = [line for line in lines if chosen or line.metric in gated[:PICTURES]]
-    figures = [_figure(line, found, WIDE if chosen else WIDTH) for line in pictured]
+    figures = [_figure(line, found, wide=bool(chosen)) for line in pictured]
     rows = [Row(line, *_ends(line), trending.sparkline(line.values)) for line in lines]
     values = common | {"suite": found.suite}
     return pages.shown(
@@ -66,18 +66,17 @@ def _ends(line: trending.Line) -> tuple[str, str]:
     return show.number(there[0], whole=line.whole), show.number(there[-1], whole=line.whole)
 
 
-def _figure(line: trending.Line, found: trending.Trend, width: float) -> tuple[str, "Markup"]:
-    """A metric over the runs as a picture, with its title."""
+def _figure(line: trending.Line, found: trending.Trend, *, wide: bool) -> "tuple[str, Markup, Markup | None]":
+    """A metric over the runs: its title, a picture that a telephone has room for, and a wide one."""
     from ragworthy.report.html.charts import lines
     from ragworthy.report.html.charts.scale import ANY, RATE
 
     values = [None if value is None else float(value) for value in line.values]
     rate = all(0 <= value <= 1 for value in values if value is not None)
     title = f"{name(line.metric)} over {show.plural(len(values), found.noun)}"
-    chart = lines.Lines(
-        title, _places(found.times), [lines.Line(name(line.metric), values)], limits=RATE if rate else ANY
-    )
-    return title, lines.picture(chart, width)
+    drawn = [lines.Line(name(line.metric), values)]
+    chart = lines.Lines(title, _places(found.times), drawn, limits=RATE if rate else ANY)
+    return title, lines.picture(chart), lines.picture(chart, WIDE) if wide else None
 
 
 def _places(times: Sequence[str]) -> list[str]:
