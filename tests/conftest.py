@@ -35,6 +35,8 @@ ABSENT = {
     "make frameworks": "LangChain, LlamaIndex and Haystack and were skipped: make frameworks",
     "make peers": "ragas and DeepEval and were skipped: make peers",
     "make real-model": "a real language model and were skipped: make real-model",
+    "no chromium": "a browser and were skipped: apt-get install chromium",
+    "make browser": "axe-core and were skipped: make browser",
 }
 """What a skip says, and what the last lines of a run say of all of its kind."""
 

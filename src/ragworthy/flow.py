@@ -1,12 +1,15 @@
 """Read this first: load → measure → summarise → judge → report, for one suite and for a whole policy."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import DataError, policy_error
+from ragworthy.files import read_bytes
 from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin, using_metrics
 from ragworthy.load.sources import Source, open_source
@@ -153,7 +156,17 @@ def _part(request: Request, last: Open | Part, proven: Proven, family: int) -> P
         return last
     with using_metrics(request.plugins), SUITES[request.suite].named(), last.suite.during():
         part = last.then(settle(last, proven, family))
-    return part._replace(look=lambda names: look(request, names).shown)
+    before = partial(_before, request, request.baseline) if request.baseline is not None else None
+    return part._replace(look=lambda names: look(request, names).shown, before=before)
+
+
+def _before(request: Request, baseline: Path, names: Sequence[str]) -> dict[str, str]:
+    """What the baseline answered to some questions."""
+    from ragworthy.report.texts import of_report
+
+    body = json.loads(read_bytes(baseline))["suites"].get(request.suite)
+    known = {} if body is None else of_report(request.suite, body, baseline.parent, None)(names)
+    return {qid: said.claims[0] for qid, said in known.items() if said.claims}
 
 
 def score_suite(suite: Suite, request: Request, progress: Progress | None = None) -> Part:

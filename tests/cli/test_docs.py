@@ -67,7 +67,7 @@ PAGES = sorted(
 )
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
 ALL = "\n".join(TEXTS.values())
-GENERATED = {f"docs/{page}.md" for page in ("cli", "codes", "metrics", "packs", "policy-keys", "sources")}
+GENERATED = {f"docs/{page}.md" for page in ("cli", "codes", "glossary", "metrics", "packs", "policy-keys", "sources")}
 BASH = shutil.which("bash") or ""
 
 

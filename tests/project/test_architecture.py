@@ -18,7 +18,7 @@ SRC = Path(ragworthy.__file__).parent
 
 LAYERS: list[tuple[tuple[str, ...], ...]] = [
     (
-        ("names", "threaded"),
+        ("glossary", "names", "threaded"),
         ("text",),
         ("codes", "safe"),
         ("errors", "cited"),

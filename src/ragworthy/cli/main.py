@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from ragworthy.cli.arguments import parser
+from ragworthy.cli.front import bare
 from ragworthy.cli.say import print
 from ragworthy.errors import RagworthyError, missing_extra, usage_error
 from ragworthy.files import remembering
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered in words
+        if not words:
+            return bare()
         given = parser(tuple(words)).parse_args(words)
         module, _, function = given.handler.partition(":")
         _check_words(words)

@@ -172,6 +172,8 @@ class Part(NamedTuple):
     """Texts of each question, for rows as a table that people read."""
     look: Callable[[Sequence[str]], list[Viewed]] | None = None
     """Everything that is known of some questions, from the files once more."""
+    before: Callable[[Sequence[str]], Mapping[str, str]] | None = None
+    """What the run that is compared with answered to some questions, as far as its files are as they were."""
 
     def content(self, key: str, path: Path) -> bytes:
         """What stands in a file that is written besides the report."""

@@ -11,7 +11,7 @@ from ragworthy.report.html.terms import Terms
 from ragworthy.report.part import Table, Voice
 from ragworthy.report.show import plural
 
-SHOWN = 25
+SHOWN = 20
 """So many questions of a kind are listed; the table of all questions has the others."""
 
 
@@ -86,7 +86,9 @@ def _against(
         return Moved(suite, head, notes, (), [], [], [])
     rows, _ = changes.rows_of(compared, every=False)
     header = ("metric", "was", "is", *changes.HEADER[3:])
-    moved = [(terms.link(name), *cells) for name, *cells in rows if any(cells[2:3]) or any(cells[5:])]
+    moved = [
+        (terms.link(name), *cells) for name, *cells in rows if cells[2] not in ("", "0") or {*cells[5:]} - {"", "0"}
+    ]
     below = [*changes.p_lines(compared), *compared["notes"]]
     flips = [_flips(word, compared[word], suite, material, texts) for word in _TITLES if compared[word]]
     return Moved(suite, head, [*notes, *(line for line in below if line not in notes)], header, moved, flips, [])

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from ragworthy.glossary import Kind
 from ragworthy.report.html.env import fragment
 from ragworthy.report.html.material import Material
 from ragworthy.report.html.terms import Terms
 from ragworthy.report.part import Table, Voice
 from ragworthy.report.show import (
     cases,
-    counted,
     grid,
     interval,
     is_rate,
@@ -32,6 +32,7 @@ class Numbers(NamedTuple):
     """All numbers of one suite."""
 
     suite: str
+    labels: list[tuple[Markup, str]]
     lines: list[str]
     grid_header: tuple[str, ...]
     grid: list[Cells]
@@ -61,10 +62,11 @@ def _of_suite(suite: str, body: dict[str, Any], gated: Limits, voice: Voice, ter
         if one["undefined"] is not None:
             reasons.setdefault(one["undefined"], []).append(terms.link(name))
     slice_header, slices = _slices(body, gated, terms)
-    own = [f"labels: {counted(body['labels'])}"] if body["labels"] else []
+    labels = [(terms.word(name, Kind.LABEL), f"{count:,}") for name, count in body["labels"].items()]
     return Numbers(
         suite,
-        [*own, *voice.lines(body)],
+        labels,
+        voice.lines(body),
         header,
         [(terms.link(name.partition("@")[0], terms.name(name)), *cells) for name, *cells in ranked],
         [_metric(name, one, gated.get(name, []), terms) for name, one in measured],

@@ -5,13 +5,13 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from ragworthy.report import panel, tested
-from ragworthy.report.html import changed, drawn, numbers, verdict, wrong
+from ragworthy.report.html import changed, drawn, numbers, questions, verdict, wrong
 from ragworthy.report.html.env import fragment
 from ragworthy.report.html.env import render as filled
 from ragworthy.report.html.material import Material
 from ragworthy.report.html.terms import Terms
 
-SCRIPTS = ("theme.js", "report.js")
+SCRIPTS = ("theme.js", "report.js", "questions.js")
 
 
 class Section(NamedTuple):
@@ -51,8 +51,9 @@ def _sections(material: Material, terms: Terms) -> list[Section]:
         Section("gates", "Gates", verdict.gates(material, terms)),
         Section("tested", tested.TITLE, _tested(material)),
         Section("changed", "What changed", changed.changed(material, terms)),
-        Section("wrong", "Where it went wrong", wrong.wrong(material)),
+        Section("wrong", "Where it went wrong", wrong.wrong(material, terms)),
         Section("charts", "Charts", charts),
+        Section("questions", "All questions", questions.questions(material)),
         Section("numbers", "All numbers", numbers.numbers(material, terms)),
         Section("limits", panel.TITLE, _limits(material)),
     ]
@@ -69,5 +70,4 @@ def _limits(material: Material) -> Markup:
 
 
 def _glossary(terms: Terms) -> Markup:
-    used = terms.used()
-    return fragment("glossary.html", used=used) if used else Markup()
+    return fragment("glossary.html", metrics=terms.metrics(), words=terms.words())

@@ -1,9 +1,10 @@
-"""Words that are explained at the end of the page: metrics, each linked to its definition wherever it is named."""
+"""Words that are explained at the end of the page, each linked to its meaning wherever it is named."""
 
 from typing import Any, NamedTuple
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from ragworthy.glossary import ENTRIES, Entry, Kind, anchor
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.report.html.env import steerless
 
@@ -23,12 +24,13 @@ class Definition(NamedTuple):
 
 
 class Terms:
-    """Which metrics a page has named so far, and the links to what they mean."""
+    """What a page has named so far, and the links to what it means."""
 
     def __init__(self, suites: Any) -> None:
         self._short = len(suites) == 1
-        self._used: dict[str, Metric] = {}
         self._known = all_metrics()
+        self._metrics: set[str] = set()
+        self._words: set[tuple[str, Kind]] = set()
 
     def name(self, metric: str) -> str:
         """A metric as the page names it: without its suite, where there is one suite only."""
@@ -38,15 +40,30 @@ class Terms:
         """A metric by its id, as a link to its definition; plain where nothing defines it."""
         said = steerless(shown if shown is not None else self.name(metric))
         base = metric.partition("@")[0]
-        known = self._known.get(base)
-        if known is None:
-            return Markup('<span class="term">{}</span>').format(said)
-        self._used[base] = known
+        if base not in self._known:
+            return Markup("<span>{}</span>").format(said)
+        self._metrics.add(base)
         return Markup('<a class="term" href="#def-{}">{}</a>').format(base, said)
 
-    def used(self) -> list[Definition]:
-        """What was named, in the order of the registry."""
-        return [_defined(self._known[name]) for name in self._known if name in self._used]
+    def word(self, name: str, kind: Kind, shown: str = "") -> Markup:
+        """A label, a cause, a stage or another word, as a link to what it means; plain where nothing says it."""
+        found = self.entry(name, kind)
+        if found is None:
+            return Markup("<span>{}</span>").format(steerless(shown or name))
+        self._words.add((name, kind))
+        return Markup('<a class="term" href="#def-{}">{}</a>').format(anchor(found), steerless(shown or name))
+
+    def entry(self, name: str, kind: Kind) -> Entry | None:
+        """What the glossary knows of a word."""
+        return next((one for one in ENTRIES if one.name == name and one.kind is kind), None)
+
+    def metrics(self) -> list[Definition]:
+        """The metrics that were named, in the order of the registry."""
+        return [_defined(metric) for name, metric in self._known.items() if name in self._metrics]
+
+    def words(self) -> list[tuple[str, Entry]]:
+        """The other words that were named, each with its place, in the order of the glossary."""
+        return [(anchor(one), one) for one in ENTRIES if (one.name, one.kind) in self._words]
 
 
 def _defined(metric: Metric) -> Definition:
@@ -59,15 +76,3 @@ def _defined(metric: Metric) -> Definition:
         metric.undefined,
         metric.source,
     )
-
-
-def lines(texts: list[str]) -> Markup:
-    """Sentences as a list; nothing where there is none."""
-    if not texts:
-        return Markup()
-    return Markup("<ul>{}</ul>").format(Markup("").join(Markup("<li>{}</li>").format(steerless(one)) for one in texts))
-
-
-def plain(text: str) -> Markup:
-    """A text of somebody else, escaped."""
-    return escape(steerless(text))

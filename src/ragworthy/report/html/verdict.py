@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from ragworthy import gates as g
+from ragworthy.glossary import Kind
 from ragworthy.report import compared
 from ragworthy.report.headline import gate_names, heading
 from ragworthy.report.html.charts.gate import of_report, picture
@@ -65,7 +67,7 @@ def banner(material: Material, terms: Terms) -> Markup:
     return fragment(
         "verdict.html",
         kind="warn" if "waived" in _head(report)[0] and report["verdict"] == "SHIP" else KINDS[report["verdict"]],
-        verdict=_head(report)[0],
+        verdict=_verdict(report, terms),
         sentence=sentence(report, terms),
         counts=[(suite, material.voices(suite).counts_line(body["counts"])) for suite, body in suites],
         notes=partial_notes(report, material.voices),
@@ -91,6 +93,12 @@ def _head(report: dict[str, Any]) -> tuple[str, str]:
     """The verdict, with the number of waived gates; and what decided it."""
     head, _, told = heading(report).partition(": ")
     return head, told
+
+
+def _verdict(report: dict[str, Any], terms: Terms) -> Markup:
+    verdict = report["verdict"]
+    head = _head(report)[0]
+    return Markup("{}{}").format(terms.word(verdict, Kind.VERDICT), head.removeprefix(verdict))
 
 
 def _with_number(gate: dict[str, Any], terms: Terms) -> Markup:
@@ -136,6 +144,20 @@ def gates(material: Material, terms: Terms) -> Markup:
     return fragment("gates.html", rows=rows, header=header, pairs=pairs, notes=[*alike, *default_notes(listed)])
 
 
+def _open(gate: dict[str, Any]) -> str:
+    """What the picture leaves open, in words: of a gate that compares the loss that is not excluded."""
+    if gate["op"] in g.AGAINST:
+        upper = ((gate.get("paired") or {}).get("shown") or {}).get("upper")
+        return (
+            upper
+            if upper and upper.startswith(compared.BETTER)
+            else f"a loss up to {upper} is not excluded"
+            if upper
+            else ""
+        )
+    return f"95 %: {gate['shown']['interval']}" if gate["shown"]["interval"] else ""
+
+
 def _row(gate: dict[str, Any], name: str, terms: Terms) -> GateRow:
     outcome = "waived" if "waiver" in gate else gate["outcome"] if gate.get("judged", True) else "not judged"
     kind, word = OUTCOMES[outcome]
@@ -147,7 +169,7 @@ def _row(gate: dict[str, Any], name: str, terms: Terms) -> GateRow:
         word,
         shown["value"],
         shown["cases"],
-        shown["interval"],
+        _open(gate),
         shown["rule"],
         shown["margin"],
         gate["why"] or "",

@@ -6,24 +6,25 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from ragworthy.names import Cause, Label
+from ragworthy.glossary import Kind
+from ragworthy.names import Label
 from ragworthy.report.blamed import STEPS
-from ragworthy.report.causes import CAUSES
 from ragworthy.report.html.charts import bars, matrix
 from ragworthy.report.html.env import fragment
 from ragworthy.report.html.material import Material
+from ragworthy.report.html.terms import Terms
 from ragworthy.report.part import steps
 
 _NONE = ("ERROR", "MISSING", "EMPTY_CLAIM")
 _REFUSED = ("OVER_REFUSAL", "REFUSAL_OK", "UNANSWERABLE")
-COLUMNS = ("answered, right", "answered, wrong", "refused", "no answer")
-GOLD = ("the gold set has an answer", "the gold set has none")
+COLUMNS = ("right", "wrong", "refused", "none")
+GOLD = ("answerable", "unanswerable")
 
 
 class Blame(NamedTuple):
     """A cause with what it means."""
 
-    cause: str
+    cause: Markup
     cases: int
     means: str
     do: str
@@ -36,37 +37,37 @@ class Wrong(NamedTuple):
     waterfall: Markup
     matrix: Markup
     causes: list[Blame]
-    stages: list[tuple[str, int]]
+    stages: list[tuple[Markup, int]]
     clusters: list[dict[str, Any]]
 
 
-def wrong(material: Material) -> Markup:
+def wrong(material: Material, terms: Terms) -> Markup:
     """What to do next, then suite by suite what is known of the failures."""
     report = material.report
     todo = steps(report, material.voices)
-    found = [one for suite, body in report["suites"].items() if (one := _of_suite(suite, body, material)) is not None]
+    each = (_of_suite(suite, body, material, terms) for suite, body in report["suites"].items())
+    found = [one for one in each if one is not None]
     if not todo and not found:
         return Markup()
     return fragment("wrong.html", steps=todo, suites=found, several=len(report["suites"]) > 1)
 
 
-def _of_suite(suite: str, body: dict[str, Any], material: Material) -> Wrong | None:
-    causes = [Blame(name, count, *_meaning(name)) for name, count in (body.get("causes") or {}).items()]
+def _of_suite(suite: str, body: dict[str, Any], material: Material, terms: Terms) -> Wrong | None:
+    causes = [_blame(name, count, terms) for name, count in (body.get("causes") or {}).items()]
     asked = "refused" in body["counts"]
     refusals = _matrix(suite, [row for row in material.rows if asked and row["suite"] == suite])
     way = _waterfall(suite, body.get("waterfall") or {"steps": []})
     clusters = body.get("clusters") or []
+    stages = [(terms.word(name, Kind.STAGE), count) for name, count in (body.get("stages") or {}).items()]
     if not (causes or refusals or way or clusters):
         return None
-    return Wrong(suite, way, refusals, causes, list((body.get("stages") or {}).items()), clusters)
+    return Wrong(suite, way, refusals, causes, stages, clusters)
 
 
-def _meaning(cause: str) -> tuple[str, str]:
-    """What a cause means, and what to do about it; nothing for one that only a suite of another package has."""
-    try:
-        return CAUSES[Cause(cause)]
-    except (ValueError, KeyError):
-        return "", ""
+def _blame(cause: str, cases: int, terms: Terms) -> Blame:
+    known = terms.entry(cause, Kind.CAUSE)
+    link = terms.word(cause, Kind.CAUSE)
+    return Blame(link, cases, known.means, known.do) if known is not None else Blame(link, cases, "", "")
 
 
 def _waterfall(suite: str, way: dict[str, Any]) -> Markup:

@@ -1,0 +1,299 @@
+"""What the table of all questions is made from: every question once, each text once, within a budget of bytes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ragworthy.names import HARMLESS, SEVERITY, Label
+from ragworthy.report.html.env import island
+from ragworthy.report.html.material import Key, Material
+from ragworthy.report.part import to_look
+from ragworthy.report.sheet import Answered, Passage, Sheet, Viewed
+from ragworthy.report.sheet_text import cell, cut, grouped, values_of
+from ragworthy.rows import UnreadableError, decoded
+from ragworthy.text import clip
+
+Json = dict[str, Any]
+NONE = -1
+"""Stands where a question has no such value."""
+PLACEHOLDER = "RAGWORTHY-QID"
+"""Stands in a command for the id of a question."""
+WAYS = ("broken", "fixed", "moved")
+"""What may have become of a question against the baseline, in the words of a report."""
+
+
+class Budget(NamedTuple):
+    """How many bytes the page may spend on single questions: with 500 of them it stays below 2 MB as a whole."""
+
+    sheets: int = 700_000
+    """On questions, answers and what is said of them."""
+    texts: int = 800_000
+    """On the texts behind ids."""
+    views: int = 100_000
+    """On what only one suite shows of a question."""
+
+
+class Lengths(NamedTuple):
+    """Characters that are shown of a text; `ragworthy show --full` has all of it."""
+
+    question: int = 4_000
+    claim: int = 6_000
+    passage: int = 1_500
+    note: int = 800
+    view: int = 6_000
+    row: int = 1_500
+    """Of a question and a claim that have only a row."""
+
+
+BUDGET, LENGTHS = Budget(), Lengths()
+MANY_ROWS, SHORT_ROW = 1_000, 240
+"""With more questions than that, those that have only a row are cut to fewer characters."""
+MOST_RUNS, MOST_PASSAGES = 20, 30
+
+
+class Listed:
+    """Values that are told once and named by their place from then on."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._places: dict[Any, int] = {}
+
+    def known(self, key: Any) -> int | None:
+        """Where a value stands, if it was told."""
+        return self._places.get(key)
+
+    def place(self, value: Any, key: Any = None) -> int:
+        """Where a value stands; it is added where it is new. None stands nowhere."""
+        if value is None:
+            return NONE
+        key = value if key is None else key
+        if key not in self._places:
+            self._places[key] = len(self.values)
+            self.values.append(value)
+        return self._places[key]
+
+
+class Told:
+    """The data of a page while it is put together."""
+
+    def __init__(self, material: Material, budget: Budget, lengths: Lengths) -> None:
+        self.material, self.lengths = material, lengths
+        self.left = budget
+        self.texts, self.ids = Listed(), Listed()
+        self.sheets: list[Json] = []
+        self.places: dict[Key, int] = {}
+        self.without_texts = 0
+        """Questions of which a text was left out for want of room."""
+
+    def sheet(self, key: Key, shown: Viewed) -> None:
+        """Everything that is known of a question, as far as there is room."""
+        told = _told(shown.sheet, self.lengths)
+        size = _size(told)
+        if size > self.left.sheets:
+            return
+        self.left = self.left._replace(sheets=self.left.sheets - size)
+        told |= self._view(shown) | self._passages(shown.sheet.passages)
+        self.places[key] = len(self.sheets)
+        self.sheets.append(told)
+
+    def _view(self, shown: Viewed) -> Json:
+        if shown.view is None:
+            return {}
+        said = _clipped(shown.view("text", False), self.lengths.view)
+        size = _size(said)
+        if size > self.left.views:
+            return {}
+        self.left = self.left._replace(views=self.left.views - size)
+        return {"view": said}
+
+    def _passages(self, passages: Sequence[Passage]) -> Json:
+        """Ids with their ranks and marks; the text of each once, while there is room."""
+        told: list[list[int]] = []
+        lost = False
+        for one in passages[:MOST_PASSAGES]:
+            place = NONE
+            if one.text is not None:
+                place, fits = self._text(one.id, one.text)
+                lost = lost or not fits
+            told.append([self.ids.place(one.id), one.rank or 0, one.gold + 2 * one.cited, place])
+        self.without_texts += lost
+        more = len(passages) - MOST_PASSAGES
+        return _some({"p": told, "p_more": max(more, 0), "left_out": lost})
+
+    def _text(self, name: str, text: str) -> tuple[int, bool]:
+        """Where a text stands, and whether there was room for it."""
+        key = name, text
+        known = self.texts.known(key)
+        if known is not None:
+            return known, True
+        said = _clipped(text, self.lengths.passage)
+        size = _size(said)
+        if size > self.left.texts:
+            return NONE, False
+        self.left = self.left._replace(texts=self.left.texts - size)
+        return self.texts.place(said, key), True
+
+
+def data_of(material: Material, budget: Budget = BUDGET, lengths: Lengths = LENGTHS) -> Json:
+    """The data of the table and of the pages for single questions; what is wrong comes first where room is short."""
+    told = Told(material, budget, lengths)
+    for key, shown in material.sheets.items():
+        told.sheet(key, shown)
+    facets = {name: Listed() for name in ("suites", "labels", "stages", "causes", "slices")}
+    profiles, ways, slices = Listed(), ways_of(material), _slices_of(material)
+    long = lengths.row if len(material.rows) <= MANY_ROWS else min(lengths.row, SHORT_ROW)
+    rows = []
+    for row in material.rows:
+        key = row["suite"], row["qid"]
+        sheet = told.places.get(key, NONE)
+        texts = [] if sheet != NONE else [clip(row.get(name) or "", long) for name in ("question", "claim")]
+        profile = _profile(row)
+        marks = [facets["slices"].place(one) for one in slices.get(key, ())]
+        way = ways.get(key)
+        rows.append(
+            [
+                facets["suites"].place(row["suite"]),
+                row["qid"],
+                facets["labels"].place(row["label"]),
+                facets["stages"].place(row.get("stage")),
+                facets["causes"].place(row.get("cause")),
+                NONE if way is None else WAYS.index(way),
+                marks,
+                profiles.place(profile, repr(profile)),
+                sheet,
+                *texts,
+            ]
+        )
+    named = {name: one.values for name, one in facets.items()}
+    return {
+        **named,
+        "ranks": [rank_of(label) for label in facets["labels"].values],
+        "show": [to_look(material.report, suite, material.voices, PLACEHOLDER) for suite in named["suites"]],
+        "compared": any(body.get("compared") for body in material.report["suites"].values()),
+        "profiles": profiles.values,
+        "ids": told.ids.values,
+        "texts": told.texts.values,
+        "sheets": told.sheets,
+        "without_texts": told.without_texts,
+        "rows": rows,
+    }
+
+
+def rank_of(label: str | None) -> int:
+    """Where a label stands from worst to best; 0 says that it is as it should be, or that there is none.
+
+    >>> rank_of("OK"), rank_of("HALLUCINATION") > rank_of("OVER_REFUSAL") > rank_of("NEW_LABEL") > 0
+    (0, True)
+    """
+    if label is None or label in HARMLESS:
+        return 0
+    return len(SEVERITY) + 1 - SEVERITY[Label(label)] if label in SEVERITY else 1
+
+
+def ways_of(material: Material) -> dict[Key, str]:
+    """What became of each question against the baseline, of those that changed."""
+    return {
+        (suite, one["qid"]): way
+        for suite, body in material.report["suites"].items()
+        for way in WAYS
+        for one in (body.get("compared") or {}).get(way) or ()
+    }
+
+
+def _slices_of(material: Material) -> dict[Key, Sequence[str]]:
+    """The slices of each question, as far as the report holds rows."""
+    found: dict[Key, Sequence[str]] = {}
+    for suite, body in material.report["suites"].items():
+        try:
+            rows = decoded(body.get("rows"))
+        except UnreadableError:
+            continue  # a report may hold none: it was made without them, or has too many
+        found |= {(suite, qid): rows.slices[nth] for nth, qid in enumerate(rows.qids)}
+    return found
+
+
+def _profile(row: Mapping[str, Any]) -> list[Any]:
+    """What the metrics say of a question, in the words of `ragworthy show`; many questions have the same."""
+    values = [list(one) for one in values_of(row.get("metrics") or {})]
+    return [values, [f"{names}: {why}" for why, names in grouped(row.get("undefined") or {}).items()]]
+
+
+# a question
+
+
+def _told(sheet: Sheet, lengths: Lengths) -> Json:
+    """A question without the texts behind ids."""
+    expected = sheet.expected
+    return _some(
+        {
+            "question": _clipped(sheet.question or "", lengths.question),
+            "refusal": expected.refusal,
+            "expected": _clipped(expected.text, lengths.note),
+            "evidence": [_clipped(one, lengths.note) for one in expected.evidence[:MOST_PASSAGES]],
+            "gold": expected.ids[:MOST_PASSAGES],
+            **_answered(sheet.answer, lengths),
+            "why": _clipped(sheet.why, lengths.note),
+            "remarks": sheet.remarks,
+            "runs": _runs(sheet),
+            "notes": [_clipped(one, lengths.note) for one in sheet.notes],
+            "past": [[one.run, one.when, one.label or "–", one.cause or ""] for one in sheet.past],
+            "go": sheet.commands,
+        }
+    )
+
+
+def _answered(answer: Answered | None, lengths: Lengths) -> Json:
+    if answer is None:
+        return {}
+    claim, more = cut(answer.claim or "", lengths.claim)
+    cited = answer.citations if isinstance(answer.citations, list) else [answer.citations]
+    return {
+        "claim": _pieces(claim, answer.matches),
+        "claim_more": more,
+        "answered": answer.claim is not None,
+        "lacks": [_clipped(one, lengths.note) for one in answer.lacks],
+        "cites": [clip(str(one), lengths.note) for one in cited[:MOST_PASSAGES] if one is not None],
+        "error": _clipped(answer.error or "", lengths.note),
+    }
+
+
+def _pieces(claim: str, matches: Sequence[tuple[int, int]]) -> list[str]:
+    """A claim in pieces: every second one is gold text. Places in characters would not be those of a script.
+
+    >>> _pieces("It is 45 days.", [(6, 13)]), _pieces("no", [])
+    (['It is ', '45 days', '.'], ['no'])
+    """
+    pieces, last = [], 0
+    for begin, end in matches:
+        if end <= len(claim):
+            pieces += [claim[last:begin], claim[begin:end]]
+            last = end
+    return [*pieces, claim[last:]] if claim else []
+
+
+def _runs(sheet: Sheet) -> Json:
+    """Runs or votes as a table."""
+    if not sheet.runs:
+        return {}
+    head = list(sheet.runs[0])
+    body = [[clip(cell(run.get(name)), 200) for name in head] for run in sheet.runs[:MOST_RUNS]]
+    return {"head": head, "rows": body, "more": max(0, len(sheet.runs) - MOST_RUNS)}
+
+
+def _clipped(text: str, most: int) -> str | list[Any]:
+    """A text; where it is cut, with how many characters there are more.
+
+    >>> _clipped("four", 4), _clipped("a word", 4)
+    ('four', ['a wo', 2])
+    """
+    kept, more = cut(text, most)
+    return [kept, more] if more else kept
+
+
+def _some(told: Json) -> Json:
+    """Only what there is something of."""
+    return {name: value for name, value in told.items() if value}
+
+
+def _size(value: Any) -> int:
+    """How many bytes a value takes in the page, escapes with it."""
+    return len(str(island("", value)).encode())
