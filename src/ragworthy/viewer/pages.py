@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from ragworthy.errors import RagworthyError, UsageError
+from ragworthy.report.html.page import SCRIPTS
 from ragworthy.viewer import words
 from ragworthy.viewer.door import Refused, Visit
 from ragworthy.viewer.site import Site
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-SCRIPTS = ("theme.js", "report.js")
 LINKS = (("/runs", "Runs"), ("/trend", "Trend"), ("/compare", "Compare"), ("/questions", "Questions"),
          ("/live", "Live"), ("/rollout", "Rollout"))  # fmt: skip
 DEFECT = "a defect of ragworthy: the terminal that it runs in says which"

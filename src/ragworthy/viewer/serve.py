@@ -115,6 +115,7 @@ def _bound(where: Address) -> socket.socket:
 
 def _door(site: Site, where: Address, token: str, names: Sequence[str], port: int) -> "Door":
     from ragworthy.report.html.env import script_hashes
+    from ragworthy.report.html.page import SCRIPTS
     from ragworthy.viewer import pages
     from ragworthy.viewer.app import application
     from ragworthy.viewer.door import Door, Rules
@@ -122,5 +123,5 @@ def _door(site: Site, where: Address, token: str, names: Sequence[str], port: in
 
     sessions = Sessions(token, f"ragworthy_{port}")
     hosts = {*(LOOPBACK if where.local or where.every else ()), where.host, *names}
-    rules = Rules(sessions, frozenset(one.lower() for one in hosts), where.every, script_hashes(pages.SCRIPTS))
+    rules = Rules(sessions, frozenset(one.lower() for one in hosts), where.every, script_hashes(SCRIPTS))
     return Door(application(site, sessions), rules, pages.plain)

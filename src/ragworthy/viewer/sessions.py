@@ -68,7 +68,7 @@ class Sessions:
 
     def is_guessing(self, address: str) -> bool:
         """Whether so many wrong tokens came from an address that none of it is heard out for a while."""
-        wrong = self._wrong.get(address, ())
+        wrong = self._wrong.get(address, deque())
         return len(wrong) == TRIES and time.monotonic() - wrong[0] < WITHIN
 
 

@@ -89,24 +89,46 @@ def _offender(store: "Store", run: Run, suite: str, qid: str) -> dict[str, Any] 
     return next(({"run": run.id} | one for one in offenders if one["qid"] == qid), None)
 
 
+class Asked(NamedTuple):
+    """Which questions somebody wants to see."""
+
+    find: str
+    """A part of an id, or of a text."""
+    label: str
+
+
 def _chosen(request: "Request", store: "Store", runs: list[Run], common: dict[str, Any]) -> "Response":
-    asked, suite = request.query_params, common["suite"]
-    run = store.find(asked["run"]) if asked.get("run") else next((one for one in runs if suite in one.suites), None)
+    params, suite = request.query_params, common["suite"]
+    run = store.find(params["run"]) if params.get("run") else next((one for one in runs if suite in one.suites), None)
+    asked = Asked(params.get("find", "").strip(), params.get("label", ""))
     rows = store.rows(run.id, suite) if run is not None else None
-    named = asked.get("find", "").strip()
-    label = asked.get("label", "")
-    every = list(enumerate(rows.qids)) if rows is not None else []
-    labels = sorted({one or "–" for one in rows.labels}) if rows is not None else []
-    kept = [
-        nth for nth, qid in every
-        if rows is not None and named.lower() in qid.lower() and label in ("", rows.labels[nth] or "–")
-    ]  # fmt: skip
-    kept.sort(key=lambda nth: rows is not None and is_good(rows.labels[nth]))
-    last = max(0, (len(kept) - 1) // SIZE)
-    at = min(last, number(asked.get("page", "")))
-    shown = [_then(run, rows, nth) for nth in kept[at * SIZE : (at + 1) * SIZE]] if run and rows else []
-    qids = [rows.qids[nth] for nth in kept[at * SIZE : (at + 1) * SIZE]] if rows is not None else []
+    values: dict[str, Any] = {"count": 0, "every": 0, "at": 0, "last": 0, "rows": [], "labels": []}
+    if run is not None and rows is not None:
+        texts = _texts(store, run, suite)
+        kept = _kept(rows, texts, asked)
+        last = max(0, (len(kept) - 1) // SIZE)
+        at = min(last, number(params.get("page", "")))
+        part = kept[at * SIZE : (at + 1) * SIZE]
+        shown = [(rows.qids[nth], _then(run, rows, nth), texts.get(rows.qids[nth], "")) for nth in part]
+        labels = sorted({one or "–" for one in rows.labels})
+        values = {"count": len(kept), "every": len(rows.qids), "at": at, "last": last, "rows": shown, "labels": labels}
     return pages.shown(
-        request, "questions.html", run=run, runs=runs[:MOST], rows=list(zip(qids, shown, strict=True)), find=named,
-        label=label, labels=labels, count=len(kept), every=len(every), at=at, last=last, **common,
-    )  # fmt: skip
+        request, "questions.html", run=run, runs=runs[:MOST], find=asked.find, label=asked.label, **values, **common
+    )
+
+
+def _texts(store: "Store", run: Run, suite: str) -> dict[str, str]:
+    """What was asked, of those questions whose texts a report keeps."""
+    offenders = store.report(run.id, rows=False)["suites"][suite]["offenders"]
+    return {one["qid"]: str(one.get("question") or "") for one in offenders}
+
+
+def _kept(rows: Rows, texts: dict[str, str], asked: Asked) -> list[int]:
+    """Where the questions stand that are wanted; those with something wrong first."""
+    part = asked.find.lower()
+    kept = [
+        nth
+        for nth, qid in enumerate(rows.qids)
+        if asked.label in ("", rows.labels[nth] or "–") and (part in qid.lower() or part in texts.get(qid, "").lower())
+    ]
+    return sorted(kept, key=lambda nth: is_good(rows.labels[nth]))

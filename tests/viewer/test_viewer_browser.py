@@ -10,27 +10,21 @@ import pytest
 
 import rollouts_laid
 import site_laid
+from browser import broken_rules, chromium, needs_axe, needs_browser
 from conftest import run_cli
 from viewer_served import Here, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = Path("/usr/bin/chromium")
+pytestmark = needs_browser
 TOKEN = "a-token-of-our-own-choice"
 
 
 @pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="SKIPPED: the viewer is not tried in a browser: playwright is not installed"
-    )
-    if not CHROMIUM.exists():
-        pytest.skip(f"SKIPPED: the viewer is not tried in a browser: {CHROMIUM} is not on this machine")
-    with playwright.sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+    with chromium() as made:
         yield made
-        made.close()
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +86,11 @@ def test_a_run_is_blessed_in_the_browser_and_stands_in_the_history(
     page = opened(browser, said)
     page.goto(here.url)
     page.click(f"text={run}")
-    page.click("text=Make it a baseline >> nth=-1")
+    page.locator("a.button", has_text="Make it a baseline").click()
     page.fill("input[name=by]", "Grace Hopper")
     page.fill("textarea[name=reason]", "the last of three")
     page.click("text=Bless this run")
-    assert page.locator("[role=status]").inner_text().startswith("✓ Blessed.")
+    assert page.locator(".banner[role=status]").inner_text().startswith("✓ Blessed.")
     assert page.locator("text=baseline main").count() == 1
     told = json.loads(run_cli("history", "list", "--format", "json", "-c", site / "ragworthy.toml").out)
     last = told["blessings"][-1]
@@ -174,3 +168,16 @@ def test_another_page_can_neither_send_a_form_nor_read_an_answer(
     other.wait_for_url(f"{here.url}/**")
     assert "expected a form of this server" in other.content() or "form of this visit" in other.content()
     assert run_cli("history", "list", "--format", "json", "-c", site / "ragworthy.toml").out == before
+
+
+@needs_axe
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_axe_finds_nothing_serious(browser: "Browser", here: Here, width: int, scheme: str) -> None:
+    how: Any = {"viewport": {"width": width, "height": 800}, "bypass_csp": True, "color_scheme": scheme}
+    page = browser.new_context(**how).new_page()
+    pair = "/compare?a=main&b=commit:c3c3c3c3"
+    paths = ["/runs", "/runs/main", "/trend", "/trend?metric=answers.precision", pair, "/questions",
+             "/questions?suite=answers&qid=H030", "/live", "/rollout", "/login", "/nothing"]  # fmt: skip
+    for path in paths:
+        page.goto(here.url + path)
+        assert broken_rules(page) == [], path

@@ -126,8 +126,7 @@ def test_pages_are_there_where_nothing_is_to_be_shown(here: Here) -> None:
 def test_alerts_come_from_the_state_of_a_monitor(folder: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     shutil.copytree(folder, site)
-    poor = {"answer": {"coverage": 0.2}}
-    write_jsonl(site / "live.jsonl", [*live_logs.traffic(0, 10), *live_logs.traffic(11, 30, **poor)])
+    write_jsonl(site / "live.jsonl", [*live_logs.traffic(0, 10), *live_logs.traffic(11, 30, answer={"coverage": 0.2})])
     words = ("--state", site / ".ragworthy/monitor.db", "--alerts", site / "alerts.jsonl", "-q")
     assert run_cli("monitor", site / "live.jsonl", "--once", *words).code == 1
     lines = [json.loads(line) for line in (site / "alerts.jsonl").read_text().splitlines()]
