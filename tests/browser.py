@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
 from places import ROOT
 
@@ -46,13 +46,19 @@ def opened(browser: Browser, path: Path, **options: Any) -> Iterator[Opened]:
     shown = Opened(page, [], [])
     page.on("console", lambda said: shown.errors.append(said.text) if said.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: shown.errors.append(str(error)))
-    page.on("dialog", lambda dialog: shown.errors.append(f"dialog: {dialog.message}") or dialog.dismiss())
+    page.on("dialog", lambda dialog: _refused(dialog, shown.errors))
     page.on("request", lambda request: shown.asked.append(request.url))
     try:
         page.goto(path.resolve().as_uri())
         yield shown
     finally:
         context.close()
+
+
+def _refused(dialog: Dialog, errors: list[str]) -> None:
+    """A page of ours asks nobody anything."""
+    errors.append(f"dialog: {dialog.message}")
+    dialog.dismiss()
 
 
 def broken_rules(page: Page) -> list[str]:

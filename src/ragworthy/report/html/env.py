@@ -54,7 +54,7 @@ def fragment(template: str, **values: Any) -> "Markup":
 
 def _finalised(value: Any) -> Any:
     """Every text that a template shows, with signs that steer shown as escapes."""
-    return steerless(value) if type(value) is str else value
+    return steerless(str(value)) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def steerless(text: str) -> str:

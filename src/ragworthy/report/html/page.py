@@ -53,7 +53,7 @@ def _sections(material: Material, terms: Terms) -> list[Section]:
         Section("changed", "What changed", changed.changed(material, terms)),
         Section("wrong", "Where it went wrong", wrong.wrong(material, terms)),
         Section("charts", "Charts", charts),
-        Section("questions", "All questions", questions.questions(material)),
+        Section("questions", "All questions", questions.questions(material, terms)),
         Section("numbers", "All numbers", numbers.numbers(material, terms)),
         Section("limits", panel.TITLE, _limits(material)),
     ]

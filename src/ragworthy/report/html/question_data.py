@@ -24,10 +24,10 @@ WAYS = ("broken", "fixed", "moved")
 class Budget(NamedTuple):
     """How many bytes the page may spend on single questions: with 500 of them it stays below 2 MB as a whole."""
 
+    all: int = 1_450_000
+    """On everything; the texts behind ids get what the others leave."""
     sheets: int = 700_000
     """On questions, answers and what is said of them."""
-    texts: int = 800_000
-    """On the texts behind ids."""
     views: int = 100_000
     """On what only one suite shows of a question."""
 
@@ -38,6 +38,9 @@ class Lengths(NamedTuple):
     question: int = 4_000
     claim: int = 6_000
     passage: int = 1_500
+    """Of a text behind an id, where the question is wrong."""
+    of_good: int = 500
+    """The same where the question is as it should be."""
     note: int = 800
     view: int = 6_000
     row: int = 1_500
@@ -90,8 +93,8 @@ class Told:
         size = _size(told)
         if size > self.left.sheets:
             return
-        self.left = self.left._replace(sheets=self.left.sheets - size)
-        told |= self._view(shown) | self._passages(shown.sheet.passages)
+        self.left = self.left._replace(sheets=self.left.sheets - size, all=self.left.all - size)
+        told |= self._view(shown)
         self.places[key] = len(self.sheets)
         self.sheets.append(told)
 
@@ -102,34 +105,39 @@ class Told:
         size = _size(said)
         if size > self.left.views:
             return {}
-        self.left = self.left._replace(views=self.left.views - size)
+        self.left = self.left._replace(views=self.left.views - size, all=self.left.all - size)
         return {"view": said}
 
-    def _passages(self, passages: Sequence[Passage]) -> Json:
+    def passages(self, key: Key, sheet: Sheet) -> None:
         """Ids with their ranks and marks; the text of each once, while there is room."""
+        if key in self.places:
+            most = self.lengths.of_good if sheet.good else self.lengths.passage
+            self.sheets[self.places[key]] |= self._listed(sheet.passages, most)
+
+    def _listed(self, passages: Sequence[Passage], most: int) -> Json:
         told: list[list[int]] = []
         lost = False
         for one in passages[:MOST_PASSAGES]:
             place = NONE
             if one.text is not None:
-                place, fits = self._text(one.id, one.text)
+                place, fits = self._text(one.id, one.text, most)
                 lost = lost or not fits
             told.append([self.ids.place(one.id), one.rank or 0, one.gold + 2 * one.cited, place])
         self.without_texts += lost
         more = len(passages) - MOST_PASSAGES
         return _some({"p": told, "p_more": max(more, 0), "left_out": lost})
 
-    def _text(self, name: str, text: str) -> tuple[int, bool]:
+    def _text(self, name: str, text: str, most: int) -> tuple[int, bool]:
         """Where a text stands, and whether there was room for it."""
         key = name, text
         known = self.texts.known(key)
         if known is not None:
             return known, True
-        said = _clipped(text, self.lengths.passage)
+        said = _clipped(text, most)
         size = _size(said)
-        if size > self.left.texts:
+        if size > self.left.all:
             return NONE, False
-        self.left = self.left._replace(texts=self.left.texts - size)
+        self.left = self.left._replace(all=self.left.all - size)
         return self.texts.place(said, key), True
 
 
@@ -138,6 +146,8 @@ def data_of(material: Material, budget: Budget = BUDGET, lengths: Lengths = LENG
     told = Told(material, budget, lengths)
     for key, shown in material.sheets.items():
         told.sheet(key, shown)
+    for key, shown in material.sheets.items():
+        told.passages(key, shown.sheet)
     facets = {name: Listed() for name in ("suites", "labels", "stages", "causes", "slices")}
     profiles, ways, slices = Listed(), ways_of(material), _slices_of(material)
     long = lengths.row if len(material.rows) <= MANY_ROWS else min(lengths.row, SHORT_ROW)
@@ -146,7 +156,6 @@ def data_of(material: Material, budget: Budget = BUDGET, lengths: Lengths = LENG
         key = row["suite"], row["qid"]
         sheet = told.places.get(key, NONE)
         texts = [] if sheet != NONE else [clip(row.get(name) or "", long) for name in ("question", "claim")]
-        profile = _profile(row)
         marks = [facets["slices"].place(one) for one in slices.get(key, ())]
         way = ways.get(key)
         rows.append(
@@ -158,7 +167,7 @@ def data_of(material: Material, budget: Budget = BUDGET, lengths: Lengths = LENG
                 facets["causes"].place(row.get("cause")),
                 NONE if way is None else WAYS.index(way),
                 marks,
-                profiles.place(profile, repr(profile)),
+                _profile(row, profiles),
                 sheet,
                 *texts,
             ]
@@ -168,7 +177,8 @@ def data_of(material: Material, budget: Budget = BUDGET, lengths: Lengths = LENG
         **named,
         "ranks": [rank_of(label) for label in facets["labels"].values],
         "show": [to_look(material.report, suite, material.voices, PLACEHOLDER) for suite in named["suites"]],
-        "compared": any(body.get("compared") for body in material.report["suites"].values()),
+        "compared": bool(ways),
+        "before": _before(material, lengths),
         "profiles": profiles.values,
         "ids": told.ids.values,
         "texts": told.texts.values,
@@ -199,6 +209,19 @@ def ways_of(material: Material) -> dict[Key, str]:
     }
 
 
+def _before(material: Material, lengths: Lengths) -> Json:
+    """What became of questions in the baseline, and what was answered there, by the place of their rows."""
+    told: dict[Key, list[Any]] = {}
+    for suite, body in material.report["suites"].items():
+        for way in WAYS:
+            for one in (body.get("compared") or {}).get(way) or ():
+                claim = one.get("claim_a") or material.claims.get((suite, one["qid"])) or ""
+                label = ": ".join(filter(None, (one["label_a"], one["cause_a"])))
+                told[suite, one["qid"]] = [label, _clipped(claim, lengths.note)]
+    keys = ((row["suite"], row["qid"]) for row in material.rows)
+    return {str(nth): told[key] for nth, key in enumerate(keys) if key in told}
+
+
 def _slices_of(material: Material) -> dict[Key, Sequence[str]]:
     """The slices of each question, as far as the report holds rows."""
     found: dict[Key, Sequence[str]] = {}
@@ -211,10 +234,17 @@ def _slices_of(material: Material) -> dict[Key, Sequence[str]]:
     return found
 
 
-def _profile(row: Mapping[str, Any]) -> list[Any]:
-    """What the metrics say of a question, in the words of `ragworthy show`; many questions have the same."""
-    values = [list(one) for one in values_of(row.get("metrics") or {})]
-    return [values, [f"{names}: {why}" for why, names in grouped(row.get("undefined") or {}).items()]]
+def _profile(row: Mapping[str, Any], profiles: Listed) -> int:
+    """Where it is told what the metrics say of a question, in the words of `ragworthy show`. Many questions have the
+    same, so these words are only looked for once.
+    """
+    metrics, undefined = row.get("metrics") or {}, row.get("undefined") or {}
+    key = tuple(metrics.items()), tuple(undefined.items())
+    known = profiles.known(key)
+    if known is not None:
+        return known
+    silent = [f"{names}: {why}" for why, names in grouped(undefined).items()]
+    return profiles.place([[list(one) for one in values_of(metrics)], silent], key)
 
 
 # a question

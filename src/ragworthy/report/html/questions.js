@@ -18,13 +18,15 @@
 
   const STEERING =
     /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-  const el = (name, given = {}, ...inside) => {
+  // el("p.muted", { dir: "auto" }, inside…): the attributes may be left out, and what is null inside, too.
+  const el = (what, ...inside) => {
+    const [name, ...css] = what.split(".");
     const made = document.createElement(name);
+    if (css.length) made.className = css.join(" ");
+    const given = inside[0]?.constructor === Object ? inside.shift() : {};
     for (const [key, value] of Object.entries(given)) {
-      if (value === undefined || value === false || value === null) continue;
-      if (key === "class") made.className = value;
-      else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-      else made.setAttribute(key, value === true ? "" : value);
+      if (key === "onclick") made.addEventListener("click", value);
+      else if (value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
     }
     made.append(...inside.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== ""));
     return made;
@@ -36,21 +38,25 @@
     for (const found of text.matchAll(STEERING)) {
       const code = found[0].charCodeAt(0).toString(16);
       const sign = code.length > 2 ? "\\u" + code.padStart(4, "0") : "\\x" + code.padStart(2, "0");
-      parts.push(text.slice(last, found.index), el("span", { class: "ctl" }, sign));
+      parts.push(text.slice(last, found.index), el("span.ctl", sign));
       last = found.index + found[0].length;
     }
     return parts.length ? [...parts, text.slice(last)] : [text];
   };
   const plain = (told) => (Array.isArray(told) ? told[0] : told || "");
   const more = (count) =>
-    count ? el("span", { class: "q-more" }, ` … ${count.toLocaleString("en")} more characters`) : null;
+    count ? el("span.q-more", ` … ${count.toLocaleString("en")} more characters`) : null;
   const text = (told, name = "div", css = "text") =>
-    el(name, { class: css, dir: "auto" }, safe(plain(told)), Array.isArray(told) ? more(told[1]) : null);
-  const id = (name) => el("bdi", { class: "id" }, safe(name));
-  const chip = (row) => {
+    el(`${name}.${css}`, { dir: "auto" }, safe(plain(told)), Array.isArray(told) ? more(told[1]) : null);
+  const id = (name) => el("bdi.id", safe(name));
+  const chip = (row, linked) => {
     const label = data.labels[row[LABEL]];
-    return label === undefined ? "–" : el("span", { class: `chip ${rank(row) ? "fail" : "pass"}` }, safe(label));
+    return label === undefined ? "–" : el(`span.chip.${rank(row) ? "fail" : "pass"}`, linked ? word(label, data.anchors.labels[row[LABEL]]) : safe(label));
   };
+
+  // A word or a metric that the page explains leads there.
+  const word = (said, anchor) =>
+    document.getElementById(`def-${anchor}`) ? el("a.term", { href: `#def-${anchor}` }, safe(said)) : safe(said);
 
   // --- what is known of a question
 
@@ -133,7 +139,6 @@
   const read = () => {
     const told = location.hash.slice(1);
     const found = fresh();
-    if (!told.includes("=")) return told === "" || told === "questions" ? found : { ...state, q: null };
     const given = new URLSearchParams(told);
     const q = given.get("q");
     if (q !== null && places.has(q)) found.q = places.get(q);
@@ -171,52 +176,29 @@
 
   // --- the list
 
-  const search = el("input", {
-    type: "search", id: "q-find", autocomplete: "off", spellcheck: "false",
-    placeholder: "question, answer, id, label", "aria-keyshortcuts": "/",
-  });
-  const status = el("span", { role: "status" });
-  const note = el("span", {});
-  const body = el("tbody");
-  const head = el("tr", { "aria-rowindex": "1" });
-  const table = el("table", { "aria-label": "All questions" }, el("thead", {}, head), body);
-  const pane = el("div", { class: "q-window" }, table);
-  const columns = [["Question", "id"], ["Label", "worst"], ["Stage: cause", "where"]];
-  if (data.compared) columns.push(["Baseline", "changed"]);
-  const widths = ["", "w-label", "w-where", "w-way"].slice(0, columns.length);
-  table.prepend(el("colgroup", {}, widths.map((css) => el("col", { class: css }))));
-  for (const [title, sort] of columns) {
-    const button = el("button", { type: "button", onclick: () => sortBy(sort) }, title);
-    head.append(el("th", { scope: "col", "data-sort": sort }, button));
-  }
+  const part = (css) => app.querySelector(css);
+  const [search, status, note, body, head] = ["input", "[role=status]", ".q-note", "tbody", "thead tr"].map(part);
+  const [table, pane, list, detail, clear] = ["table", ".q-window", ".q-list", ".q-detail", ".q-clear"].map(part);
+  for (const th of head.children) th.firstElementChild.addEventListener("click", () => sortBy(th.dataset.sort));
   const selects = fields.map((field) => {
     const options = field.options.map(([value, name]) =>
       el("option", { value }, ...safe(name.slice(0, 80)).map((part) => part.textContent ?? part),
         ` (${field.counts.get(value).toLocaleString("en")})`));
-    const select = el("select", {}, el("option", { value: "" }, "all"), options);
+    const select = el("select", el("option", { value: "" }, "all"), options);
     select.addEventListener("change", () => {
       if (select.value === "") delete state.chosen[field.name];
       else state.chosen[field.name] = select.value;
       refresh();
     });
-    return [field, select, el("label", {}, safe(field.title), select)];
+    return [field, select, el("label", safe(field.title), select)];
   });
-  const clear = el("button", { type: "button", onclick: () => reset() }, "Clear");
+  clear.before(...selects.map(([, , label]) => label));
   const reset = () => {
     state = { ...fresh(), sort: state.sort, down: state.down };
     refresh();
     search.focus();
   };
-  const list = el("div", { class: "q-list" },
-    el("div", { class: "q-controls" },
-      el("label", { class: "q-search" }, "Search", search), selects.map(([, , label]) => label), clear),
-    el("p", { class: "q-status" }, status, note,
-      el("span", { class: "q-keys", "aria-hidden": "true" },
-        el("kbd", {}, "/"), " search ", el("kbd", {}, "↑"), el("kbd", {}, "↓"), " move ",
-        el("kbd", {}, "Enter"), " open ", el("kbd", {}, "Esc"), " back")),
-    pane);
-  const detail = el("article", { class: "q-detail", hidden: true, "aria-label": "One question" });
-  app.append(list, detail);
+  clear.addEventListener("click", reset);
 
   const matching = () => {
     const words = state.find.normalize("NFC").toLowerCase().split(/\s+/).filter(Boolean);
@@ -227,52 +209,38 @@
     return state.down ? found.reverse() : found;
   };
   const marked = (said) => {
-    const words = state.find.toLowerCase().split(/\s+/).filter(Boolean);
-    const lower = said.toLowerCase();
-    if (!words.length || lower.length !== said.length) return safe(said);
-    const parts = [];
-    let last = 0;
-    while (last < said.length) {
-      let begin = -1;
-      let size = 0;
-      for (const word of words) {
-        const at = lower.indexOf(word, last);
-        if (at >= 0 && (begin < 0 || at < begin)) [begin, size] = [at, word.length];
-      }
-      if (begin < 0) break;
-      parts.push(safe(said.slice(last, begin)), el("mark", {}, safe(said.slice(begin, begin + size))));
-      last = begin + size;
-    }
-    return [...parts, safe(said.slice(last))];
+    const words = state.find.split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    if (!words.length) return safe(said);
+    const parts = said.split(new RegExp(`(${words.join("|")})`, "i"));
+    return parts.map((part, nth) => (nth % 2 ? el("mark", safe(part)) : safe(part)));
   };
-  const SHORT = 300; // characters of a text that a line of the table could show
+  // As much of a text as a line of the table could show, and no half of a character.
+  const start = (said) => said.slice(0, 300).replace(/[\ud800-\udbff]$/, "");
   const line = (nth) => {
     const row = rows[shown[nth]];
     const way = WAYS[row[WAY]];
-    const claim = claimOf(row).slice(0, SHORT);
+    const claim = start(claimOf(row));
     const link = el("a", { href: address(state, shown[nth]), tabindex: nth === active ? "0" : "-1" },
-      el("span", { class: "line" }, el("bdi", { class: "id" }, marked(row[QID].slice(0, SHORT))),
-        el("span", { class: "say", dir: "auto" }, marked(questionOf(row).slice(0, SHORT)))),
-      claim ? el("span", { class: "line sub" }, el("span", { class: "say", dir: "auto" }, marked(claim))) : null);
-    const made = el("tr", { class: "q-row", "aria-rowindex": String(nth + 2), "data-nth": String(nth) },
-      el("th", { scope: "row" }, link), el("td", {}, chip(row)), el("td", { class: "where" }, safe(whereOf(row))));
-    if (data.compared)
-      made.append(el("td", { class: "where", title: way && way[1] }, way ? way[0] : ""));
-    return made;
+      el("span.line", el("bdi.id", marked(start(row[QID]))),
+        el("span.say", { dir: "auto" }, marked(start(questionOf(row))))),
+      claim ? el("span.line.sub", el("span.say", { dir: "auto" }, marked(claim))) : null);
+    const where = [data.stages[row[STAGE]], data.causes[row[CAUSE]]].map((said) => said && el("span", safe(said)));
+    return el("tr.q-row", { "aria-rowindex": nth + 2, "data-nth": nth }, el("th", { scope: "row" }, link),
+      el("td", chip(row)), el("td.where", where),
+      data.compared ? el("td.where", { title: way && way[1] }, way && way[0]) : null);
   };
   let height = 0;
   let drawn = [0, 0];
   const space = (size) => {
-    const row = el("tr", { class: "q-space", "aria-hidden": "true" });
+    const row = el("tr.q-space", { "aria-hidden": "true" });
     row.style.height = `${size}px`;
     return row;
   };
   // Draws the rows that can be seen; of the others there is only their height.
   const draw = (force) => {
     if (!shown.length) {
-      const again = el("button", { type: "button", onclick: () => reset() }, "Clear search and filters");
-      body.replaceChildren(el("tr", {}, el("td", { class: "q-none", colspan: String(columns.length) },
-        "No question matches.", again)));
+      const again = el("button", { type: "button", onclick: reset }, "Clear search and filters");
+      body.replaceChildren(el("tr", el("td.q-none", { colspan: "4" }, "No question matches.", again)));
       drawn = [0, 0];
       return;
     }
@@ -324,15 +292,16 @@
       if (th.dataset.sort !== state.sort) th.removeAttribute("aria-sort");
       else th.setAttribute("aria-sort", state.down ? "descending" : "ascending");
       const sign = th.dataset.sort === state.sort ? (state.down ? " ↓" : " ↑") : "";
-      th.firstChild.textContent = th.firstChild.textContent.replace(/ [↑↓]$/, "") + sign;
+      th.firstElementChild.lastElementChild.textContent = sign;
     }
     clear.hidden = !state.find && !Object.keys(state.chosen).length;
-    table.setAttribute("aria-rowcount", String(shown.length + 1));
+    table.setAttribute("aria-rowcount", shown.length + 1);
     const wrong = shown.reduce((sum, nth) => sum + (rank(rows[nth]) > 0), 0);
     const of = shown.length === rows.length ? "" : ` of ${count(rows.length)}`;
     const noun = rows.length === 1 ? "question" : "questions";
-    status.replaceChildren(el("b", {}, count(shown.length)), `${of} ${noun}, ${count(wrong)} wrong`);
-    note.textContent = state.unknown ? `There is no question ${state.unknown.slice(0, 80)} in this report.` : "";
+    status.replaceChildren(el("b", count(shown.length)), `${of} ${noun}, ${count(wrong)} wrong`);
+    note.textContent = ""; // the reader's own address, shown as text
+    if (state.unknown) note.append("There is no question ", ...safe(state.unknown.slice(0, 80)), " in this report.");
     draw(true);
   };
   const sortBy = (name) => {
@@ -345,32 +314,37 @@
 
   const block = (title, ...inside) => {
     const kept = inside.flat(Infinity).filter(Boolean);
-    return kept.length ? [el("h4", {}, title), kept] : [];
+    return kept.length ? [el("h4", title), kept] : [];
   };
   const fact = (name, ...inside) => {
     const kept = inside.flat(Infinity).filter(Boolean);
-    return kept.length ? el("div", {}, el("dt", {}, name), el("dd", {}, kept)) : null;
+    return kept.length ? el("div", el("dt", name), el("dd", kept)) : null;
   };
   const claimed = (sheet) => {
     if (sheet.error) return [];
-    if (!sheet.claim) return sheet.answered ? [el("i", { class: "muted" }, "an empty text")] : [];
-    const pieces = sheet.claim.map((piece, nth) => (nth % 2 ? el("mark", {}, safe(piece)) : safe(piece)));
-    return [el("div", { class: "text", dir: "auto" }, pieces, more(sheet.claim_more))];
+    if (!sheet.claim) return sheet.answered ? [el("i.muted", "an empty text")] : [];
+    const pieces = sheet.claim.map((piece, nth) => (nth % 2 ? el("mark", safe(piece)) : safe(piece)));
+    return [el("div.text", { dir: "auto" }, pieces, more(sheet.claim_more))];
+  };
+  const before = (row) => {
+    const [label, claim] = data.before[rows.indexOf(row)] || [];
+    return label && fact("in the baseline", el("p", safe(label)), plain(claim) ? text(claim) : null);
   };
   const facts = (row, sheet) => {
-    if (!sheet) return [fact("answered", row[CLAIM] ? text(row[CLAIM]) : null)];
+    if (!sheet) return [fact("answered", row[CLAIM] ? text(row[CLAIM]) : null), before(row)];
     const ranks = new Map((sheet.p || []).map(([name, nth]) => [data.ids[name], nth]));
     const gold = (sheet.gold || []).map((name) =>
-      el("p", {}, id(name), " ", el("span", { class: "muted" }, ranks.get(name) ? `rank ${ranks.get(name)}` : "not retrieved")));
-    const marks = (sheet.claim || []).length > 1 ? el("p", { class: "q-more" }, "Marked: what the gold set asks for.") : null;
+      el("p", id(name), " ", el("span.muted", ranks.get(name) ? `rank ${ranks.get(name)}` : "not retrieved")));
+    const marks = (sheet.claim || []).length > 1 ? el("p.q-more", "Marked: what the gold set asks for.") : null;
     return [
-      fact("expected", sheet.refusal ? el("span", {}, "a refusal: the gold set says that there is no answer") : null,
+      fact("expected", sheet.refusal ? el("span", "a refusal: the gold set says that there is no answer") : null,
         sheet.expected ? text(sheet.expected) : null),
       fact("evidence", (sheet.evidence || []).map((one) => text(one))),
       fact("answered", claimed(sheet), marks),
+      before(row),
       fact("error", sheet.error ? text(sheet.error) : null),
       fact("lacks", (sheet.lacks || []).map((one) => text(one))),
-      fact("cites", (sheet.cites || []).map((name) => el("p", {}, id(name)))),
+      fact("cites", (sheet.cites || []).map((name) => el("p", id(name)))),
       fact("gold", gold),
       fact("remarks", (sheet.remarks || []).map((one) => text(one))),
     ];
@@ -378,20 +352,20 @@
   const passage = ([name, nth, flags, place], sheet) => {
     const gold = flags & 1;
     const marks = [
-      gold ? el("span", { class: "chip pass" }, "gold") : null,
-      flags & 2 ? el("span", { class: "chip" }, "cited") : null,
-      nth ? null : el("span", { class: `chip ${gold ? "fail" : ""}` }, "not retrieved"),
+      gold ? el("span.chip.pass", "gold") : null,
+      flags & 2 ? el("span.chip", "cited") : null,
+      nth ? null : el(`span.chip.${gold ? "fail" : "muted"}`, "not retrieved"),
     ];
     const said = place < 0 ? null : data.texts[place];
-    return el("li", { class: gold ? (nth ? "gold" : "lost") : "" },
-      el("p", { class: "head" }, el("span", { class: "rank" }, nth ? `${nth}.` : "–"), id(data.ids[name]), marks),
+    return el(`li.${gold ? (nth ? "gold" : "lost") : ""}`,
+      el("p.head", el("span.rank", nth ? `${nth}.` : "–"), id(data.ids[name]), marks),
       said !== null ? text(said, "p") : null,
-      place < 0 && sheet.left_out ? el("p", { class: "q-more" }, "No room for this text here.") : null);
+      place < 0 && sheet.left_out ? el("p.q-more", "No room for this text here.") : null);
   };
   const grid = (header, body) =>
-    el("div", { class: "scroll", tabindex: "0" }, el("table", {},
-      el("thead", {}, el("tr", {}, header.map((name) => el("th", { scope: "col" }, safe(name))))),
-      el("tbody", {}, body.map((cells) => el("tr", {}, cells.map((said) => el("td", { dir: "auto" }, safe(String(said)))))))));
+    el("div.scroll", { tabindex: "0" }, el("table",
+      el("thead", el("tr", header.map((name) => el("th", { scope: "col" }, safe(name))))),
+      el("tbody", body.map((cells) => el("tr", cells.map((said) => el("td", { dir: "auto" }, safe(String(said)))))))));
   const quoted = (name) => (/^[\w@%+=:,./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\"'\"'")}'`);
   const typed = (row) => {
     const template = data.show[row[SUITE]];
@@ -402,31 +376,32 @@
   };
   const reproduce = (row, sheet) => {
     const all = [typed(row), ...((sheet && sheet.go) || [])].filter(Boolean);
-    return all.map((command) => el("pre", {}, safe(command)));
+    return all.map((command) => el("pre", safe(command)));
   };
   const metrics = (row) => {
     const [told, silent] = data.profiles[row[PROFILE]];
     return [
-      told.length ? el("dl", { class: "q-metrics" }, told.map(([name, value]) =>
-        el("div", {}, el("dt", {}, safe(name)), el("dd", {}, safe(value))))) : null,
-      silent.length ? el("details", {}, el("summary", {}, "Metrics that say nothing of this question"),
-        el("ul", {}, silent.map((why) => el("li", {}, safe(why))))) : null,
+      told.length ? el("dl.q-metrics", told.map(([name, value]) =>
+        el("div", el("dt", word(name, name.split("@")[0])), el("dd", safe(value))))) : null,
+      silent.length ? el("details", el("summary", "Metrics that say nothing of this question"),
+        el("ul", silent.map((why) => el("li", safe(why))))) : null,
     ];
   };
   const texts = (row, sheet) => {
-    if (!sheet) return [el("p", { class: "muted" }, "This page has no more of this question",
+    if (!sheet) return [el("p.muted", "This page has no more of this question",
       typed(row) ? ": the command below shows all of it." : ".")];
     const kept = (sheet.p || []).map((one) => passage(one, sheet));
-    const rest = sheet.p_more ? el("p", { class: "q-more" }, `${count(sheet.p_more)} more are not listed.`) : null;
-    return kept.length ? [el("ol", { class: "q-texts" }, kept), rest] : [];
+    const rest = sheet.p_more ? el("p.q-more", `${count(sheet.p_more)} more are not listed.`) : null;
+    return kept.length ? [el("ol.q-texts", kept), rest] : [];
   };
+  const named = (list, nth) => (nth < 0 ? null : word(data[list][nth], data.anchors[list][nth]));
   const why = (row, sheet) => {
     if (!rank(row)) return null;
-    const where = whereOf(row);
+    const where = [named("stages", row[STAGE]), row[STAGE] >= 0 && row[CAUSE] >= 0 ? ": " : "", named("causes", row[CAUSE])];
     const said = sheet && sheet.why ? text(sheet.why, "p") : null;
     const way = WAYS[row[WAY]];
-    return el("div", { class: "q-why" }, where ? el("p", {}, el("b", {}, safe(where))) : null, said,
-      way ? el("p", { class: "q-more" }, `Against the baseline: ${way[0]} (${way[1]})`) : null);
+    return el("div.q-why", el("p", el("b", where)), said,
+      way ? el("p.q-more", `Against the baseline: ${way[0]} (${way[1]})`) : null);
   };
   const page = (nth) => {
     const row = rows[nth];
@@ -437,25 +412,25 @@
       onclick: () => open(shown[at + by]),
     }, title);
     const runs = sheet && sheet.runs;
-    const slices = row[SLICES].map((one) => el("span", { class: "chip" }, safe(data.slices[one])));
+    const slices = row[SLICES].map((one) => el("span.chip", safe(data.slices[one])));
     const question = sheet ? sheet.question : row[QUESTION];
     const parts = [
-      el("div", { class: "q-bar" },
+      el("div.q-bar",
         el("button", { type: "button", onclick: () => close() }, "← All questions"),
         step(-1, "‹ Previous"), step(1, "Next ›"),
-        at < 0 ? null : el("span", { class: "place" }, `${count(at + 1)} of ${count(shown.length)}`)),
-      el("h3", { tabindex: "-1", id: "q-title" }, id(row[QID]), chip(row),
-        app.dataset.several === "1" ? el("span", { class: "chip" }, data.suites[row[SUITE]]) : null, slices),
-      question ? text(question, "p", "ask text") : null,
+        at < 0 ? null : el("span.place", `${count(at + 1)} of ${count(shown.length)}`)),
+      el("h3", { tabindex: "-1", id: "q-title" }, id(row[QID]), chip(row, true),
+        app.dataset.several === "1" ? el("span.chip", data.suites[row[SUITE]]) : null, slices),
+      question ? text(question, "p", "ask.text") : null,
       why(row, sheet),
-      sheet && sheet.view ? el("pre", { class: "q-view", dir: "auto" }, safe(plain(sheet.view)), Array.isArray(sheet.view) ? more(sheet.view[1]) : null) : null,
-      sheet && sheet.view ? null : el("dl", { class: "q-facts" }, facts(row, sheet).filter(Boolean)),
+      sheet && sheet.view ? el("pre.q-view", { dir: "auto" }, safe(plain(sheet.view)), Array.isArray(sheet.view) ? more(sheet.view[1]) : null) : null,
+      sheet && sheet.view ? null : el("dl.q-facts", facts(row, sheet).filter(Boolean)),
       block("Texts: retrieved in their order, gold and cited ones marked", texts(row, sheet)),
-      runs ? block("Runs", grid(runs.head, runs.rows), runs.more ? el("p", { class: "q-more" }, `${count(runs.more)} more runs`) : null) : [],
+      runs ? block("Runs", grid(runs.head, runs.rows), runs.more ? el("p.q-more", `${count(runs.more)} more runs`) : null) : [],
       block("What the metrics say", metrics(row)),
       sheet && sheet.past ? block("Earlier runs", grid(["run", "when", "label", "cause"], sheet.past)) : [],
-      block("Notes", ((sheet && sheet.notes) || []).map((said) => text(said, "p", "text muted"))),
-      block("See it again, and go on from here", el("div", { class: "q-go" }, reproduce(row, sheet))),
+      block("Notes", ((sheet && sheet.notes) || []).map((said) => text(said, "p", "text.muted"))),
+      block("See it again, and go on from here", el("div.q-go", reproduce(row, sheet))),
     ];
     detail.replaceChildren(...parts.flat(Infinity).filter(Boolean));
   };
@@ -478,8 +453,8 @@
     state.q = null;
     remember(true);
     show();
-    draw(true);
     move(was < 0 ? active : was);
+    app.scrollIntoView({ block: "start" });
   };
 
   // --- what people do
@@ -529,12 +504,13 @@
       search.select();
       app.scrollIntoView({ block: "nearest" });
     } else if (event.key === "Escape" && state.q !== null && !typing) close();
-    else if (state.q !== null && !typing && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
+    else if (state.q !== null && !typing && !event.target.closest(".scroll") && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
       const to = shown[shown.indexOf(state.q) + (event.key === "ArrowLeft" ? -1 : 1)];
       if (to !== undefined && shown.includes(state.q)) open(to);
     }
   });
   const follow = () => {
+    if (!/^$|^#questions$|=/.test(location.hash)) return; // a link to something else on the page
     const before = state.q;
     state = read();
     refresh(true);

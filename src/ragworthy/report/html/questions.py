@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from ragworthy.glossary import Kind, anchor
 from ragworthy.report.html.env import fragment
 from ragworthy.report.html.material import Material
 from ragworthy.report.html.question_data import data_of, rank_of, ways_of
+from ragworthy.report.html.terms import Terms
 from ragworthy.report.part import to_look
 from ragworthy.report.sheet import Sheet
 from ragworthy.text import clip
@@ -16,6 +18,9 @@ SCRIPT, STYLE = "questions.js", "questions.css"
 MOST_LISTED = 60
 """So many questions are listed for print, and for people without a script."""
 LONGEST = 500
+
+
+_KINDS = {"labels": Kind.LABEL, "stages": Kind.STAGE, "causes": Kind.CAUSE}
 
 
 class Wrong(NamedTuple):
@@ -37,12 +42,13 @@ class Wrong(NamedTuple):
     command: str
 
 
-def questions(material: Material) -> Markup:
+def questions(material: Material, terms: Terms) -> Markup:
     """The table of all questions with everything behind it; nothing where no question is known."""
     if not material.rows:
         return Markup()
     wrong = list(_wrong(material))
     data = data_of(material)
+    data["anchors"] = _anchors(data, terms)
     return fragment(
         "questions.html",
         data=data,
@@ -53,6 +59,19 @@ def questions(material: Material) -> Markup:
         without=len(material.rows) - len(data["sheets"]),
         without_texts=data["without_texts"],
     )
+
+
+def _anchors(data: dict[str, Any], terms: Terms) -> dict[str, list[str]]:
+    """Where the page says what each label, stage and cause means; metrics are explained under their own names."""
+    for metric in {name for row in data["profiles"] for name, _ in row[0]}:
+        terms.link(metric)
+    found: dict[str, list[str]] = {}
+    for name, kind in _KINDS.items():
+        known = [(one, terms.entry(one, kind)) for one in data[name]]
+        found[name] = ["" if entry is None else anchor(entry) for _, entry in known]
+        for one, _ in known:
+            terms.word(one, kind)
+    return found
 
 
 def _wrong(material: Material) -> Iterator[Wrong]:
