@@ -22,6 +22,9 @@ os.environ["RAGWORTHY_STORE"] = "off"  # gates keep their runs only where a test
 for _name in VARIABLES:  # a gate says which commit it judged: not that of a build server
     os.environ.pop(_name, None)
 
+for _name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):  # what is printed depends on them
+    os.environ.pop(_name, None)
+
 collect_ignore = [
     "servers/rude_callables.py",
     "frameworks/ways",

@@ -44,7 +44,7 @@ from ragworthy.suites.summarise import check_must_pass, must_pass, pulled_down, 
 
 if TYPE_CHECKING:
     from ragworthy.differences import Difference
-    from ragworthy.report.html.material import Trend
+    from ragworthy.report.html.material import History
 
 
 class Run(NamedTuple):
@@ -381,11 +381,12 @@ def _request(policy: Policy, section: Section) -> Request:
 # for people
 
 
-def write(path: Path, run: "Run", trend: "Trend | None" = None) -> None:
-    """Write a report, or its rows, in the format of the file's suffix; `trend`: with what earlier runs had."""
+def write(path: Path, run: "Run", history: "History | None" = None) -> None:
+    """Write a report, or its rows, in the format of the file's suffix; a page with what earlier runs tell."""
     if writing.form_of(path) == "html":
         from ragworthy.report.html.gather import write as write_page
+        from ragworthy.report.html.material import History
 
-        write_page(path, run.report, run.parts, voice_of, trend)
+        write_page(path, run.report, run.parts, voice_of, history or History())
     else:
         writing.write(path, run.report, run.table if path.suffix == ".csv" else run.rows, voice_of)

@@ -245,6 +245,30 @@ def row(cells: Iterable[str]) -> Markdown:
     return Markdown("| " + " | ".join(map(markdown, cells)) + " |")
 
 
+# workflow commands of GitHub Actions
+
+_WORKFLOW = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_WORKFLOW_VALUE = {**_WORKFLOW, **str.maketrans({":": "%3A", ",": "%2C"})}
+
+
+def workflow_text(text: str) -> str:
+    r"""The message of a workflow command, which the runner unescapes.
+
+    >>> print(workflow_text("50 %\x1b"))
+    50 %25\x1b
+    """
+    return terminal(text).translate(_WORKFLOW)
+
+
+def workflow_value(text: str) -> str:
+    """A property of a workflow command, which ends at a comma or at two colons.
+
+    >>> workflow_value("a,b::c")
+    'a%2Cb%3A%3Ac'
+    """
+    return terminal(text).translate(_WORKFLOW_VALUE)
+
+
 # SARIF
 
 

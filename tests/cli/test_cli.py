@@ -46,40 +46,6 @@ def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert [path.name for path in tmp_path.iterdir()] == ["ragworthy.toml"]
 
 
-def test_demo_ends_with_a_verdict_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--out", str(tmp_path / "d")]) == 0
-    out = capsys.readouterr().out
-    verdicts = "candidate SHIP, regressed NO-SHIP, shadow index SHIP, built-in pipeline NO-SHIP"
-    assert out.splitlines()[-1] == f"verdict: {verdicts} (exit 0)"
-    for name, verdict in (("candidate", "SHIP"), ("regressed", "NO-SHIP"), ("pipeline", "NO-SHIP")):
-        report = json.loads((tmp_path / f"d/{name}.report.json").read_text())
-        assert report["verdict"] == verdict
-        assert verdict in (tmp_path / f"d/{name}.report.md").read_text()
-        assert main(["verify", str(tmp_path / f"d/{name}.receipt.json")]) == 0
-    report = json.loads((tmp_path / "d/pipeline.report.json").read_text())
-    assert list(report["suites"]) == ["answers", "retrieval", "stability", "latency"]
-    assert not [gate for gate in report["gates"] if gate["outcome"] == "not_measured"]
-    assert report["suites"]["latency"]["counts"]["errored"] == 0
-    for suffix, start in (("svg", b"<svg"), ("png", b"\x89PNG")):
-        assert (tmp_path / f"d/latency.{suffix}").read_bytes().startswith(start)
-
-
-def test_a_second_demo_takes_away_only_the_runs_of_the_first(tmp_path: Path) -> None:
-    from ragworthy.demo import clear
-
-    for name, file in (("live", "journal.jsonl"), ("latency", "journal.jsonl"), ("shadow", "mine.txt"), ("x", "y")):
-        (tmp_path / "runs" / name).mkdir(parents=True)
-        (tmp_path / "runs" / name / file).write_text("")
-    clear(tmp_path)
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["shadow", "x"]
-
-
-def test_demo_of_recorded_runs_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--recorded", "-q", "--out", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "verdict: candidate SHIP, regressed NO-SHIP (exit 0)"
-    assert not (tmp_path / "index").exists()
-
-
 def test_bundled_example_is_what_it_says() -> None:
     from ragworthy.starter import example
 

@@ -13,7 +13,7 @@ import pytest
 from conftest import run_cli
 from ragworthy.cli import layout
 from ragworthy.cli.arguments import parser
-from ragworthy.cli.front import BEGIN
+from ragworthy.cli.layout import BEGIN
 
 RAGWORTHY = [sys.executable, "-m", "ragworthy"]
 

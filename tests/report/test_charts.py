@@ -157,6 +157,15 @@ def test_the_waterfall_of_a_report_loses_what_the_report_lost() -> None:
     )
 
 
+def test_a_note_on_a_step_is_told_below_the_bars() -> None:
+    chart = bars.Waterfall(
+        "lost", [bars.Step("asked", 9, 0), bars.Step("in the first 5", 7, 2, "1 of them fine all the same")]
+    )
+    words = said(sound(bars.waterfall(chart)))
+    assert "7 (−2)*" in words
+    assert "* in the first 5: 1 of them fine all the same" in words
+
+
 def test_slices_have_a_panel_for_each_metric() -> None:
     some = [bars.Bar("topic=a", 0.5, (0.2, 0.8)), bars.Bar(HARD[1], None)]
     chart = bars.Slices("slices", ["topic=a", HARD[1]], ["precision", "chr", HARD[0]], [some] * 3, [0.6, None, 0.1])

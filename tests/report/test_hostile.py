@@ -99,6 +99,30 @@ def test_hostile_text_steers_no_terminal_in_any_format(world: World, name: str) 
         assert Path(f"r.{suffix}").read_bytes().decode() == done.out
 
 
+WORKFLOW = re.compile(r"::(error|warning|notice) ((?:\w+=[^,:]*,?)+)::(.*)")
+"""A workflow command as GitHub's runner reads it: properties end at a comma, and the last one at two colons."""
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_annotations_of_hostile_text_are_those_of_harmless_text(
+    worlds: dict[str, World], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for world in worlds.values():
+        monkeypatch.chdir(world.folder)
+        *lines, last = scored(world, name, "--format", "github").out.splitlines()
+        assert last.startswith("verdict: ")
+        parsed = [WORKFLOW.fullmatch(line) for line in lines]
+        assert None not in parsed
+        properties = [[part.partition("=")[0] for part in one[2].split(",")] for one in parsed if one]
+        found.append([(one[1], *names) for one, names in zip(parsed, properties, strict=True) if one])
+        assert CONTROL.findall("".join(lines)) == []
+        assert "##[" not in "".join(lines)
+        issues = json.loads(scored(world, name, "--format", "gitlab").out)
+        assert len({issue["fingerprint"] for issue in issues}) == len(issues)
+    assert found[0] == found[1]
+
+
 def skeleton(tokens: list[Token]) -> list[str]:
     """Every block and every inline thing but plain text and code: headings, links, pictures, HTML, rows, cells."""
     found = []

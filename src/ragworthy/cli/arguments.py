@@ -44,10 +44,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     _init(command(commands, "init", "a policy for your files, or an example to start from", "start:init"))
 
-    one = command(commands, "demo", "the whole job on the bundled example", "start:demo")
-    one.add_argument("--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)")
-    one.add_argument("--recorded", action="store_true", help="only the recorded runs: no index, no pipeline")
-    quiet(one)
+    _demo(command(commands, "demo", "see it work: a release, a defect, a new index, a report", "demo:demo"))
 
     one = command(commands, "gate", "run every suite of the policy: one verdict", "gate:gate")
     one.add_argument(
@@ -188,6 +185,14 @@ def _report(one: argparse.ArgumentParser) -> None:
     one.add_argument("-c", "--config", metavar="FILE", help="the policy that says where the history is kept")
 
 
+def _demo(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)")
+    length = one.add_mutually_exclusive_group()
+    length.add_argument("--recorded", action="store_true", help="only what was recorded: no index is built")
+    length.add_argument("--all", action="store_true", help="drive the built-in pipeline too, under load: a minute more")
+    quiet(one)
+
+
 def _init(one: argparse.ArgumentParser) -> None:
     one.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where (default: here)")
     one.add_argument(
@@ -212,8 +217,9 @@ def _init(one: argparse.ArgumentParser) -> None:
 def _gold(group: argparse.ArgumentParser) -> None:
     verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
     one = command(verbs, "lint", "what is wrong or doubtful about a gold set", "gold:lint")
-    one.add_argument("gold", metavar="GOLD", help="the gold set")
-    one.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="format of stdout")
+    one.add_argument("gold", nargs="+", metavar="GOLD", help="the gold set; several are looked at one after another")
+    one.add_argument("--format", choices=("text", "json", "sarif", "github"),
+                     help="format (default: by the suffix of -o, .json or .sarif, else text)")  # fmt: skip
     one.add_argument("--short-substr", choices=("reject", "word"), default="word", help="entries under 5 characters")
     one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks: are ids and evidence in it?")
     one.add_argument("--definition", metavar="FILE", help="what a structured answer looks like (default: bundled)")

@@ -49,7 +49,7 @@ class Formats(tuple[str, ...]):
         return any(one.name == name for one in installed(REPORTS))
 
 
-FORMATS = Formats(("text", "json", "compact", "markdown", "junit"))
+FORMATS = Formats(("text", "json", "compact", "markdown", "junit", "github", "gitlab"))
 
 
 def plugin(one: argparse.ArgumentParser) -> None:

@@ -21,7 +21,7 @@ from ragworthy.proof.stored import counted
 
 if TYPE_CHECKING:
     from ragworthy.history.store import Added, Store
-    from ragworthy.report.html.material import Trend
+    from ragworthy.report.html.material import History
     from ragworthy.suites.request import Attempts
 
 
@@ -100,14 +100,14 @@ class Keeper:
             print(keeping.line_of(added), file=sys.stderr)
         self._counted = counted(store, added.attempt)
 
-    def trend(self, run: "flow.Run") -> "Trend":
-        """The numbers of the runs up to this one; nothing where it was not kept."""
+    def told(self, run: "flow.Run") -> "History | None":
+        """What the runs before this one tell; nothing where it was not kept."""
         if self._kept is not None:
-            from ragworthy.history.course import course
+            from ragworthy.history.course import history_of
 
-            with warned("history: the trend is not shown"):
-                return course(self._kept[0], run.report, self._kept[1].run)
-        return {}
+            with warned("history: earlier runs are not shown"):
+                return history_of(self._kept[0], run.report, self._kept[1].run)
+        return None
 
     def rest(self, run: "flow.Run", receipt: bytes | None) -> None:
         """Keep the receipt, and write the last report."""

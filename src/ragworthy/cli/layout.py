@@ -16,6 +16,17 @@ COLUMN, NARROW = 30, 14
 FEW = 9
 """Up to so many flags stay in one list: headings would be longer than what is below them."""
 
+WHAT = """\
+Ragworthy decides whether a RAG pipeline may ship. It scores recorded answers and retrievals against a gold set, holds \
+the numbers against the gates of a policy, and ends with one verdict, an exit code and a receipt that anybody can check.
+"""
+BEGIN = (
+    ("ragworthy demo", "a release that ships, a defect that is caught: half a minute"),
+    ("ragworthy init", "a policy for your files, or an example to start from"),
+)
+"""The two commands to begin with."""
+MORE = "ragworthy help lists them with what they do, ragworthy help COMMAND their flags, ragworthy explain WORD a term."
+
 COMMANDS: dict[str, tuple[str, ...]] = {
     "start": ("init", "demo", "doctor", "explain", "import", "export"),
     "judge": ("gate", "score", "verify", "sign", "receipt"),
@@ -69,6 +80,18 @@ def groups_of(one: argparse.ArgumentParser) -> Iterator["argparse._SubParsersAct
     for action in one._actions:
         if isinstance(action, argparse._SubParsersAction):
             yield action
+
+
+def overview(top: argparse.ArgumentParser, columns: int) -> str:
+    """What Ragworthy is, its commands, and where to begin: what somebody sees who types `ragworthy` alone."""
+    column = max(len(name) for name, _ in BEGIN) + 4
+    lines = [*textwrap.wrap(WHAT, columns), "", "begin with:"]
+    lines += [f"{f'  {name}':<{column}}{about}" for name, about in BEGIN]
+    lines += ["", "commands:"]
+    for group in groups_of(top):
+        for title, names in grouped(group.choices):
+            lines += _row(title, ", ".join(names), columns, column)
+    return "\n".join([*lines, "", *textwrap.wrap(MORE, columns)]) + "\n"
 
 
 def page(one: argparse.ArgumentParser, columns: int) -> str:

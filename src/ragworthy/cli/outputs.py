@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ragworthy import flow
     from ragworthy.cli.keep import Keeper
     from ragworthy.cli.pages import OwnPage
-    from ragworthy.report.html.material import Trend
+    from ragworthy.report.html.material import History
 
 
 # before anything is scored
@@ -134,8 +134,9 @@ def finish(
     requests: Sequence["flow.Request"],
     receipt: Path | None,
     kept: Kept | None = None,
+    following: str = "",
 ) -> int:
-    """Score, keep the run, write every file that was asked for, print."""
+    """Score, keep the run, write every file that was asked for, print. `following` is the next command if it ships."""
     from ragworthy import flow
 
     outputs = _outputs(given, requests, receipt, kept)
@@ -155,13 +156,14 @@ def finish(
     _write_besides(requests, run)
     if made is not None:
         _prove(given, run, requests, receipt, made)
-    trend: Trend = {}
+    history: History | None = None
     if kept is not None:
         kept.keeper.rest(run, made)
-        trend = kept.keeper.trend(run) if any(name and Path(name).suffix == ".html" for name in outputs) else {}
-        kept.page.write(run, trend)
-    written = Written([name for name in dict.fromkeys(outputs) if name], trend)
-    return publish(given, run, (receipt, made) if receipt is not None and made is not None else None, written)
+        history = kept.keeper.told(run) if any(name and Path(name).suffix == ".html" for name in outputs) else None
+        kept.page.write(run, history)
+    written = Written([name for name in dict.fromkeys(outputs) if name], history)
+    proof = (receipt, made) if receipt is not None and made is not None else None
+    return publish(given, run, proof, written, following)
 
 
 def _outputs(
@@ -194,8 +196,8 @@ class Written(NamedTuple):
 
     names: Sequence[str]
     """Every file."""
-    trend: "Trend | None" = None
-    """What earlier runs had, for pages."""
+    history: "History | None" = None
+    """What earlier runs tell, for pages."""
 
 
 def publish(
@@ -203,6 +205,7 @@ def publish(
     run: "flow.Run",
     receipt: tuple[Path, bytes] | None = None,
     written: "Written | None" = None,
+    following: str = "",
 ) -> int:
     """Write the reports, rows and receipt that were asked for, and print the report."""
     from ragworthy import flow
@@ -211,20 +214,36 @@ def publish(
     asked = [*given.output, *([given.rows] if given.rows else [])]
     written = written or Written(asked)
     for name in asked:
-        flow.write(Path(name), run, written.trend)
+        flow.write(Path(name), run, written.history)
     if receipt is not None:
         from ragworthy.report import receipt as form
 
         form.write(*receipt)
     _summary(report)
-    show(_printed(given, report, written.names))
+    text = _printed(given, report, written.names)
+    ships = report["exit_code"] == 0 and given.format == "text" and not given.quiet
+    show(_with_next(text, following) if following and ships else text)
     return int(report["exit_code"])
+
+
+def _with_next(text: str, following: str) -> str:
+    """A report with the next command; its last line stays the verdict.
+
+    >>> _with_next("a\\nverdict\\n", "ragworthy gate")
+    'a\\nnext: ragworthy gate\\nverdict\\n'
+    """
+    head, _, last = text.rstrip("\n").rpartition("\n")
+    return f"{head}\nnext: {following}\n{last}\n"
 
 
 def _printed(given: argparse.Namespace, report: dict[str, Any], written: Sequence[str]) -> str:
     """The report as stdout gets it."""
     from ragworthy import flow
 
+    if given.format in ("github", "gitlab"):
+        from ragworthy.cli import placing
+
+        return placing.render(report, given.format)
     if given.format != "text":  # another format is asked for by whoever reads it
         return flow.render(report, given.format)
     if given.quiet:

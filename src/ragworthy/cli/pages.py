@@ -13,7 +13,7 @@ from ragworthy.report.write import PAGE_MARK
 
 if TYPE_CHECKING:
     from ragworthy import flow
-    from ragworthy.report.html.material import Trend
+    from ragworthy.report.html.material import History
 
 HOME, PAGE = ".ragworthy", "report.html"
 NOT_WRITTEN = "page: not written"
@@ -48,10 +48,10 @@ class OwnPage:
             return kept[0].parent / PAGE
         return (self._policy.path or Path()).parent / HOME / PAGE
 
-    def write(self, run: "flow.Run", trend: "Trend") -> None:
+    def write(self, run: "flow.Run", history: "History | None") -> None:
         """Write it, where it has a place."""
         if self._path is not None:
             from ragworthy import flow
 
             with warned(NOT_WRITTEN):
-                flow.write(self._path, run, trend)
+                flow.write(self._path, run, history)

@@ -1,7 +1,6 @@
 """`report RUN -o FILE`: a run that was scored before, written again in any format."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from ragworthy.history.home import Home, fetched, home_of, is_stored
 from ragworthy.names import Exit
 from ragworthy.policy.kept import BLESSED
 from ragworthy.receipts import files
-from ragworthy.report.html.material import Point, Trend
+from ragworthy.report.html.gather import with_history
+from ragworthy.report.html.material import History
 from ragworthy.report.write import form_of, render
 from ragworthy.showing import given_run
 
@@ -45,20 +45,20 @@ def _write(given: argparse.Namespace, path: Path, run: given_run.Given, home: Ho
     material = material_of(path, run)
     for name in given.output:
         if form_of(Path(name)) == "html":
-            trend = _trend(given, home, material.report) if is_stored(given.run) else {}
-            text = page(material._replace(trend=trend))
+            history = _history(given, home, material.report) if is_stored(given.run) else History()
+            text = page(with_history(material, history))
         else:
             text = render(material.report, form_of(Path(name)), flow.voice_of)
         write_whole(Path(name), text.encode())
 
 
-def _trend(given: argparse.Namespace, home: Home, made: dict[str, Any]) -> Trend:
-    """The numbers up to a run of the history."""
+def _history(given: argparse.Namespace, home: Home, made: dict[str, Any]) -> History:
+    """What the runs before a run of the history tell."""
     from ragworthy.history import open_store
-    from ragworthy.history.course import course
+    from ragworthy.history.course import history_of
 
-    found: dict[str, Sequence[Point]] = {}
-    with warned("history: the trend is not shown"):
+    found = [History()]
+    with warned("history: earlier runs are not shown"):
         store = open_store(home.place(given.store))
-        found |= course(store, made, store.find(given.run.removeprefix(BLESSED)).id)
-    return found
+        found.append(history_of(store, made, store.find(given.run.removeprefix(BLESSED)).id))
+    return found[-1]

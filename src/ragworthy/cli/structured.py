@@ -123,7 +123,7 @@ def _others(dev: Dev) -> str:
 def _next(given: argparse.Namespace, job: Job, *, whole: bool) -> str:
     """The command line that scores the outputs: all of them, or those of the dev subset that did not pass."""
     outputs = Path(given.out) / (results.OUTPUTS if whole else results.DEV)
-    if whole and (policy := driven.policy_of(given, outputs)) is not None:
+    if whole and (policy := driven.policy_of(given.config, outputs)) is not None:
         return f"ragworthy gate -c {shlex.quote(policy)}"
     words = ["ragworthy", "score", "structured", "--questions", given.gold, "--outputs", str(outputs)]
     for key in ("prompt", "definition", "subset"):

@@ -4,13 +4,24 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ragworthy.history.points import from_store, last_line
-from ragworthy.report.html.material import Point, Trend
+from ragworthy.report.html.material import History, Point, Trend
 
 if TYPE_CHECKING:
     from ragworthy.history.store import Store
 
 MOST = 30
 """So many runs are shown."""
+LAST = 10
+"""So many of the last runs are looked into for single questions."""
+
+
+def history_of(store: "Store", report: Mapping[str, Any], run: str) -> History:
+    """What the runs before one tell: of the numbers, and of single questions."""
+    from ragworthy.history.past import Told
+
+    runs = store.runs()
+    nth = next((nth for nth, one in enumerate(runs) if one.id == run), len(runs))
+    return History(course(store, report, run), Told(store, runs[max(0, nth - LAST) : nth]).past)
 
 
 def course(store: "Store", report: Mapping[str, Any], run: str) -> Trend:

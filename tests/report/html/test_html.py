@@ -241,6 +241,8 @@ def test_a_trend_is_drawn_from_the_history(tmp_path: Path) -> None:
     second = (folder / ".ragworthy/report.html").read_text(encoding="utf-8")
     assert "precision over 2 runs" not in first
     assert "precision over 2 runs" in second
+    assert '"past":' not in first
+    assert re.search(r'"past":\[\["[0-9a-f]{12}","\d{4}-', second)  # the first run, of a single question
 
 
 # text of others

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from ragworthy.glossary import Kind
 from ragworthy.metrics.facts.distance import BANDS
 from ragworthy.names import HARMLESS
 from ragworthy.report.html.charts import bars, histogram, lines, matrix, scatter, stacked
@@ -156,10 +157,10 @@ def _distances(body: Json, rows: Sequence[Json], terms: Terms) -> Iterator[Figur
         title, histogram.bins_of(values, 0, 1, BINS), bands, "ΔS", "questions", RATE._replace(zero=True)
     )
     caption = Markup("{}: 0 is the same text, 1 has nothing to do with it.")
-    yield Figure(title, histogram.picture(found), caption.format(terms.link(name, "ΔS")))
+    yield Figure(title, histogram.picture(found), caption.format(terms.word("ΔS", Kind.WORD)))
 
 
-_MARKS = {"→": "→ converges", "←": "← comes back", "<>": "<> wavers", "×": "× falls apart"}
+_MARKS = {"→": "→ all cite one section", "←": "← nothing is cited", "<>": "<> some differ", "×": "× all differ"}
 
 
 def _convergence(body: Json, terms: Terms) -> Iterator[Figure]:
@@ -167,11 +168,12 @@ def _convergence(body: Json, terms: Terms) -> Iterator[Figure]:
     marks = told.get("marks") or {}
     if not any(marks.values()):
         return
-    title = "λ: do other wordings lead to the same results?"
+    title = "λ: do other wordings lead to the same section?"
     parts = [_MARKS.get(one, one) for one in marks]
     chart = stacked.Stacked(title, parts, [stacked.Whole("λ", list(marks.values()))])
-    caption = Markup("One mark a question, from its wordings and seeds; {} is the share of runs at →.")
-    yield Figure(title, stacked.picture(chart), caption.format(terms.link("retrieval.convergence")))
+    caption = Markup("{}, from the wordings and seeds of each question; {} is the share of questions at →.")
+    links = terms.word("λ", Kind.WORD), terms.link("retrieval.lambda_rate")
+    yield Figure(title, stacked.picture(chart), caption.format(*links))
 
 
 # latency
@@ -196,8 +198,8 @@ def _frontier(body: Json, gates: Sequence[Json], terms: Terms) -> Iterator[Figur
         title = "Accuracy against latency" + ("" if load is None else f" at {load:g} requests/s")
         chart = scatter.Scatter(title, "P95, ms", "precision", dots, near, least)
         far = f" The gate of P95 is {limit} ms, far to the right." if limit is not None and near is None else ""
-        text = Markup("{} against {}; on the stepped line is what nothing beats in both.{}")
-        caption = text.format(terms.link(y), terms.link(x), far)
+        text = Markup("{} against {}; the stepped line is the {}: what nothing beats in both.{}")
+        caption = text.format(terms.link(y), terms.link(x), terms.word("frontier", Kind.WORD), far)
         yield Figure(title, scatter.picture(chart), caption)
 
 
@@ -245,8 +247,9 @@ def _jitters(suite: str, material: Material, terms: Terms) -> Iterator[Figure]:
     title = "Right answers by how the question was changed"
     drawn = [bars.Bar(one, right[one] / count, shown=f"{right[one]}/{count}") for one, count in sorted(every.items())]
     chart = bars.Bars(title, drawn, noun="share of right runs")
-    text = Markup("Share of runs that are right, of {}; {} says how many are not alike in all of their runs.")
-    caption = text.format(plural(questions, "question"), terms.link("stability.failing_questions"))
+    text = Markup("Share of runs that are right by {}, of {}; {} counts questions whose runs differ too much.")
+    words = terms.word("jitter", Kind.WORD), plural(questions, "question")
+    caption = text.format(*words, terms.link("stability.failing_questions"))
     yield Figure(title, bars.picture(chart), caption)
 
 

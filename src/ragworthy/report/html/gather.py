@@ -6,7 +6,7 @@ from typing import Any
 
 from ragworthy.files import write_whole
 from ragworthy.names import HARMLESS, SEVERITY, Label
-from ragworthy.report.html.material import Key, Material, Trend
+from ragworthy.report.html.material import History, Key, Material
 from ragworthy.report.part import Part, Voices
 from ragworthy.report.sheet import Viewed
 
@@ -16,11 +16,19 @@ MANY = 20_000
 """From so many questions on a page holds its offenders only: rows are files (`--rows`)."""
 
 
-def write(path: Path, report: dict[str, Any], parts: Sequence[Part], voices: Voices, trend: Trend | None) -> None:
+def write(path: Path, report: dict[str, Any], parts: Sequence[Part], voices: Voices, history: History) -> None:
     """Write the page of a run that was just scored."""
     from ragworthy.report.html.page import render
 
-    write_whole(path, render(gather(report, parts, voices)._replace(trend=trend or {})).encode())
+    write_whole(path, render(with_history(gather(report, parts, voices), history)).encode())
+
+
+def with_history(material: Material, history: History) -> Material:
+    """The same with what earlier runs tell: of the numbers, and of single questions."""
+    sheets = material.sheets
+    if history.past is not None:
+        sheets = {key: one.having(past=list(history.past(*key))) for key, one in sheets.items()}
+    return material._replace(trend=history.trend, sheets=sheets)
 
 
 def gather(report: dict[str, Any], parts: Sequence[Part], voices: Voices) -> Material:

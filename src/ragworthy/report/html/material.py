@@ -1,11 +1,11 @@
 """What a page is made of. Callers above the reports fill it; every section only shows it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from ragworthy.report.part import Voices
-from ragworthy.report.sheet import Viewed
+from ragworthy.report.sheet import Earlier, Viewed
 
 
 class Point(NamedTuple):
@@ -22,6 +22,17 @@ class Point(NamedTuple):
 
 Trend: TypeAlias = Mapping[str, Sequence[Point]]
 """Runs of the same gold set by metric, oldest first; the last one is the run that is shown."""
+Past: TypeAlias = Callable[[str, str], Sequence[Earlier]]
+"""What became of a question in earlier runs, by its suite and its id, the newest first."""
+
+
+class History(NamedTuple):
+    """What earlier runs tell."""
+
+    trend: Trend = MappingProxyType({})
+    past: Past | None = None
+
+
 Key: TypeAlias = tuple[str, str]
 """A question: its suite and its id."""
 

@@ -24,12 +24,15 @@ WAYS = ("broken", "fixed", "moved")
 class Budget(NamedTuple):
     """How many bytes the page may spend on single questions: with 500 of them it stays below 2 MB as a whole."""
 
-    all: int = 1_450_000
+    all: int = 1_300_000
     """On everything; the texts behind ids get what the others leave."""
     sheets: int = 700_000
     """On questions, answers and what is said of them."""
     views: int = 100_000
     """On what only one suite shows of a question."""
+    rows: int = 200_000
+    """On questions and answers that have only a row; and `a_row` more for every row."""
+    a_row: int = 100
 
 
 class Lengths(NamedTuple):
@@ -43,13 +46,12 @@ class Lengths(NamedTuple):
     """The same where the question is as it should be."""
     note: int = 800
     view: int = 6_000
-    row: int = 1_500
-    """Of a question and a claim that have only a row."""
+    row: int = 1_000
+    """Of a question and a claim that have only a row, and fewer once the room for these is filled."""
+    short: int = 60
 
 
 BUDGET, LENGTHS = Budget(), Lengths()
-MANY_ROWS, SHORT_ROW = 1_000, 240
-"""With more questions than that, those that have only a row are cut to fewer characters."""
 MOST_RUNS, MOST_PASSAGES = 20, 30
 
 
@@ -80,7 +82,7 @@ class Told:
 
     def __init__(self, material: Material, budget: Budget, lengths: Lengths) -> None:
         self.material, self.lengths = material, lengths
-        self.left = budget
+        self.left = budget._replace(rows=budget.rows + budget.a_row * len(material.rows))
         self.texts, self.ids = Listed(), Listed()
         self.sheets: list[Json] = []
         self.places: dict[Key, int] = {}
@@ -97,6 +99,15 @@ class Told:
         told |= self._view(shown)
         self.places[key] = len(self.sheets)
         self.sheets.append(told)
+
+    def row(self, row: Mapping[str, Any]) -> list[str]:
+        """Question and claim of a question that has only a row."""
+        said = [clip(row.get(name) or "", self.lengths.row) for name in ("question", "claim")]
+        size = _size(said)
+        if size > self.left.rows:
+            return [clip(one, self.lengths.short) for one in said]
+        self.left = self.left._replace(rows=self.left.rows - size)
+        return said
 
     def _view(self, shown: Viewed) -> Json:
         if shown.view is None:
@@ -150,12 +161,10 @@ def data_of(material: Material, budget: Budget = BUDGET, lengths: Lengths = LENG
         told.passages(key, shown.sheet)
     facets = {name: Listed() for name in ("suites", "labels", "stages", "causes", "slices")}
     profiles, ways, slices = Listed(), ways_of(material), _slices_of(material)
-    long = lengths.row if len(material.rows) <= MANY_ROWS else min(lengths.row, SHORT_ROW)
     rows = []
     for row in material.rows:
         key = row["suite"], row["qid"]
         sheet = told.places.get(key, NONE)
-        texts = [] if sheet != NONE else [clip(row.get(name) or "", long) for name in ("question", "claim")]
         marks = [facets["slices"].place(one) for one in slices.get(key, ())]
         way = ways.get(key)
         rows.append(
@@ -169,7 +178,7 @@ def data_of(material: Material, budget: Budget = BUDGET, lengths: Lengths = LENG
                 marks,
                 _profile(row, profiles),
                 sheet,
-                *texts,
+                *([] if sheet != NONE else told.row(row)),
             ]
         )
     named = {name: one.values for name, one in facets.items()}

@@ -11,8 +11,8 @@
     ["moved", "wrong otherwise"],
   ];
   const [SUITE, QID, LABEL, STAGE, CAUSE, WAY, SLICES, PROFILE, SHEET, QUESTION, CLAIM] = Array(11).keys();
-  const OVER = 6; // rows drawn above and below of what can be seen
-  const ALL = 150; // up to so many rows all are drawn: the browser's own search finds them
+  const OVER = 6; // rows drawn beyond those in view
+  const ALL = 150; // so few rows are all drawn: the browser's own search finds them
 
   // --- building the page
 
@@ -28,7 +28,7 @@
       if (key === "onclick") made.addEventListener("click", value);
       else if (value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
     }
-    made.append(...inside.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== ""));
+    made.append(...inside.flat(Infinity).filter((one) => one || one === 0));
     return made;
   };
   // A text of somebody else: signs that steer are shown as what they are.
@@ -44,17 +44,17 @@
     return parts.length ? [...parts, text.slice(last)] : [text];
   };
   const plain = (told) => (Array.isArray(told) ? told[0] : told || "");
-  const more = (count) =>
-    count ? el("span.q-more", ` … ${count.toLocaleString("en")} more characters`) : null;
+  const count = (number) => number.toLocaleString("en");
+  const more = (lost) => (lost ? el("span.q-more", ` … ${count(lost)} more characters`) : null);
   const text = (told, name = "div", css = "text") =>
-    el(`${name}.${css}`, { dir: "auto" }, safe(plain(told)), Array.isArray(told) ? more(told[1]) : null);
+    el(`${name}.${css}`, { dir: "auto" }, safe(plain(told)), more(Array.isArray(told) && told[1]));
   const id = (name) => el("bdi.id", safe(name));
   const chip = (row, linked) => {
     const label = data.labels[row[LABEL]];
     return label === undefined ? "–" : el(`span.chip.${rank(row) ? "fail" : "pass"}`, linked ? word(label, data.anchors.labels[row[LABEL]]) : safe(label));
   };
 
-  // A word or a metric that the page explains leads there.
+  // What the page explains leads there.
   const word = (said, anchor) =>
     document.getElementById(`def-${anchor}`) ? el("a.term", { href: `#def-${anchor}` }, safe(said)) : safe(said);
 
@@ -87,7 +87,7 @@
   // --- filters: each has a name in the address, a title, and what it takes of a row
 
   const fields = [];
-  const fieldNames = [...new Set(data.slices.map((one) => one.slice(0, Math.max(0, one.indexOf("=")))))].filter(Boolean);
+  const fieldNames = new Set(data.slices.map((one) => one.split("=")[0]));
   const values = (list) => list.map((value, nth) => [String(nth), value]);
   const facet = (name, title, options, of) => {
     const counts = new Map();
@@ -170,7 +170,7 @@
       if (push) history.pushState(null, "", address(state));
       else history.replaceState(null, "", address(state));
     } catch {
-      // A viewer that shows the page in a frame may forbid it: the table works all the same, only links do not.
+      // Viewers that show the page in a frame may forbid it: then only links to questions are lost.
     }
   };
 
@@ -183,7 +183,7 @@
   const selects = fields.map((field) => {
     const options = field.options.map(([value, name]) =>
       el("option", { value }, ...safe(name.slice(0, 80)).map((part) => part.textContent ?? part),
-        ` (${field.counts.get(value).toLocaleString("en")})`));
+        ` (${count(field.counts.get(value))})`));
     const select = el("select", el("option", { value: "" }, "all"), options);
     select.addEventListener("change", () => {
       if (select.value === "") delete state.chosen[field.name];
@@ -214,7 +214,7 @@
     const parts = said.split(new RegExp(`(${words.join("|")})`, "i"));
     return parts.map((part, nth) => (nth % 2 ? el("mark", safe(part)) : safe(part)));
   };
-  // As much of a text as a line of the table could show, and no half of a character.
+  // What a line of the table could show of a text, and no half of a character.
   const start = (said) => said.slice(0, 300).replace(/[\ud800-\udbff]$/, "");
   const line = (nth) => {
     const row = rows[shown[nth]];
@@ -236,7 +236,7 @@
     row.style.height = `${size}px`;
     return row;
   };
-  // Draws the rows that can be seen; of the others there is only their height.
+  // Draws the rows in view; of the others there is only their height.
   const draw = (force) => {
     if (!shown.length) {
       const again = el("button", { type: "button", onclick: reset }, "Clear search and filters");
@@ -251,8 +251,8 @@
     }
     const all = shown.length <= ALL;
     const first = all ? 0 : Math.max(0, Math.floor(pane.scrollTop / height) - OVER);
-    const count = Math.ceil((pane.clientHeight || 700) / height) + 2 * OVER;
-    const last = all ? shown.length : Math.min(shown.length, first + count);
+    const room = Math.ceil((pane.clientHeight || 700) / height) + 2 * OVER;
+    const last = all ? shown.length : Math.min(shown.length, first + room);
     if (!force && first === drawn[0] && last === drawn[1]) return;
     const held = body.contains(document.activeElement);
     drawn = [first, last];
@@ -274,7 +274,6 @@
     draw(true);
     linkAt(active)?.focus({ preventScroll: true });
   };
-  const count = (number) => number.toLocaleString("en");
   // Everything of the list follows from the state.
   const refresh = (keep = false) => {
     shown = matching();
@@ -298,10 +297,8 @@
     table.setAttribute("aria-rowcount", shown.length + 1);
     const wrong = shown.reduce((sum, nth) => sum + (rank(rows[nth]) > 0), 0);
     const of = shown.length === rows.length ? "" : ` of ${count(rows.length)}`;
-    const noun = rows.length === 1 ? "question" : "questions";
-    status.replaceChildren(el("b", count(shown.length)), `${of} ${noun}, ${count(wrong)} wrong`);
-    note.textContent = ""; // the reader's own address, shown as text
-    if (state.unknown) note.append("There is no question ", ...safe(state.unknown.slice(0, 80)), " in this report.");
+    status.replaceChildren(el("b", count(shown.length)), `${of} questions, ${count(wrong)} wrong`);
+    note.replaceChildren(...(state.unknown ? ["There is no question ", ...safe(start(state.unknown)), " here."] : []));
     draw(true);
   };
   const sortBy = (name) => {
@@ -312,14 +309,9 @@
 
   // --- the page for one question
 
-  const block = (title, ...inside) => {
-    const kept = inside.flat(Infinity).filter(Boolean);
-    return kept.length ? [el("h4", title), kept] : [];
-  };
-  const fact = (name, ...inside) => {
-    const kept = inside.flat(Infinity).filter(Boolean);
-    return kept.length ? el("div", el("dt", name), el("dd", kept)) : null;
-  };
+  const there = (inside) => inside.flat(Infinity).filter(Boolean);
+  const block = (title, ...inside) => (there(inside).length ? [el("h4", title), inside] : []);
+  const fact = (name, ...inside) => (there(inside).length ? el("div", el("dt", name), el("dd", inside)) : null);
   const claimed = (sheet) => {
     if (sheet.error) return [];
     if (!sheet.claim) return sheet.answered ? [el("i.muted", "an empty text")] : [];
@@ -376,7 +368,7 @@
   };
   const reproduce = (row, sheet) => {
     const all = [typed(row), ...((sheet && sheet.go) || [])].filter(Boolean);
-    return all.map((command) => el("pre", safe(command)));
+    return all.map((command) => el("pre.q-go", safe(command)));
   };
   const metrics = (row) => {
     const [told, silent] = data.profiles[row[PROFILE]];
@@ -423,16 +415,16 @@
         app.dataset.several === "1" ? el("span.chip", data.suites[row[SUITE]]) : null, slices),
       question ? text(question, "p", "ask.text") : null,
       why(row, sheet),
-      sheet && sheet.view ? el("pre.q-view", { dir: "auto" }, safe(plain(sheet.view)), Array.isArray(sheet.view) ? more(sheet.view[1]) : null) : null,
-      sheet && sheet.view ? null : el("dl.q-facts", facts(row, sheet).filter(Boolean)),
+      sheet && sheet.view ? el("pre.q-view", { dir: "auto" }, safe(plain(sheet.view)), more(Array.isArray(sheet.view) && sheet.view[1])) : null,
+      sheet && sheet.view ? null : el("dl.q-facts", facts(row, sheet)),
       block("Texts: retrieved in their order, gold and cited ones marked", texts(row, sheet)),
-      runs ? block("Runs", grid(runs.head, runs.rows), runs.more ? el("p.q-more", `${count(runs.more)} more runs`) : null) : [],
+      runs ? block(runs.head[0] === "who" ? "Votes" : "Runs", grid(runs.head, runs.rows), runs.more ? el("p.q-more", `${count(runs.more)} more runs`) : null) : [],
       block("What the metrics say", metrics(row)),
       sheet && sheet.past ? block("Earlier runs", grid(["run", "when", "label", "cause"], sheet.past)) : [],
       block("Notes", ((sheet && sheet.notes) || []).map((said) => text(said, "p", "text.muted"))),
-      block("See it again, and go on from here", el("div.q-go", reproduce(row, sheet))),
+      block("See it again, and go on from here", reproduce(row, sheet)),
     ];
-    detail.replaceChildren(...parts.flat(Infinity).filter(Boolean));
+    detail.replaceChildren(...there(parts));
   };
   const show = () => {
     const isOpen = state.q !== null;

@@ -205,7 +205,11 @@ def waterfall(chart: Waterfall, width: float = WIDTH) -> Markup:
     numbers = column(words, 0.4 * width)
     most = max((step.left + step.lost for step in chart.steps), default=0) or 1
     begin, end = names + GAP, width - numbers - GAP
-    svg = Svg(width, ROW * len(chart.steps) + 4, chart.title, _of_steps(chart))
+    noted = [f"* {step.name}: {step.note}" for step in chart.steps if step.note]
+    bottom = ROW * len(chart.steps) + 4
+    svg = Svg(width, bottom + (LINE * len(noted) + 4 if noted else 0), chart.title, _of_steps(chart))
+    for nth, note in enumerate(noted):
+        svg.text(Point(0, bottom + LINE * (nth + 1) - 2), note, "tick", room=width)
     for nth, step in enumerate(chart.steps):
         y = 2 + ROW * nth
         left = (end - begin) * step.left / most
@@ -221,11 +225,11 @@ def waterfall(chart: Waterfall, width: float = WIDTH) -> Markup:
 def _lost(step: Step) -> str:
     """What is said of a step.
 
-    >>> _lost(Step("retrieved", 36, 12)), _lost(Step("asked", 48, 0))
-    ('36 (−12)', '48')
+    >>> _lost(Step("retrieved", 36, 12)), _lost(Step("asked", 48, 0)), _lost(Step("cited", 9, 1, "1 of them fine"))
+    ('36 (−12)', '48', '9 (−1)*')
     """
     told = f"{step.left:,} (−{step.lost:,})" if step.lost else f"{step.left:,}"
-    return f"{told} {step.note}".strip()
+    return f"{told}*" if step.note else told
 
 
 def _of_steps(chart: Waterfall) -> str:
