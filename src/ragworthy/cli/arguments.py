@@ -18,7 +18,7 @@ from ragworthy.cli.flags import (
 )
 from ragworthy.cli.parser import Parser, command
 from ragworthy.cli.rolling import mirror_flags, rollouts
-from ragworthy.cli.viewing import view_flags
+from ragworthy.cli.viewing import report_flags, view_flags
 from ragworthy.cli.watching import monitor_flags
 from ragworthy.names import DEFAULT_K, DEFAULT_MODEL, RETRIEVAL_K, VERSION
 from ragworthy.suites import SUITES
@@ -71,7 +71,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         commands, "show", "one question with everything known of it: expected, answered, texts, why", "show:show"
     )
     shown(one, words if words[:1] == ("show",) else ())
-    _report(command(commands, "report", "the page of an earlier run, or its report again", "report:report"))
+    report_flags(command(commands, "report", "the page of an earlier run, or its report again", "report:report"))
 
     run_flags(command(commands, "run", "drive a pipeline over a gold set; resumable", "experiment:run"))
     experiments(command(commands, "experiment", "drive it in seeds, jitters, knobs and loads", None))
@@ -175,14 +175,6 @@ def _compare(one: argparse.ArgumentParser) -> None:
         "--jobs", type=jobs, metavar="N", help="how many processes score traces (default: one for each core)"
     )
     quiet(one)
-
-
-def _report(one: argparse.ArgumentParser) -> None:
-    one.add_argument("run", metavar="RUN", help="a JSON report, a receipt, history:ID, history:NAME or commit:SHA")
-    one.add_argument("-o", "--output", action="append", required=True, metavar="FILE",
-                     help="where it goes (repeatable); format by suffix: .html .md .json .xml .txt")  # fmt: skip
-    one.add_argument("--store", metavar="URL|FILE", help="where the history is kept (also: RAGWORTHY_STORE)")
-    one.add_argument("-c", "--config", metavar="FILE", help="the policy that says where the history is kept")
 
 
 def _demo(one: argparse.ArgumentParser) -> None:
