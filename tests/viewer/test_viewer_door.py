@@ -4,12 +4,13 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import site_laid
-from viewer_served import FORM, SIGN, Here, serving
+from viewer_served import FORM, SIGN, Here, serving, wait_for
 
 SECRET = "a-token-of-our-own-choice"
 
@@ -226,6 +227,18 @@ def test_many_connections_do_not_stop_it(here: Here) -> None:
     try:
         assert here.get("/runs").status == 200
     finally:
+        for one in idle:
+            one.close()
+
+
+def test_connections_that_never_ask_make_room_for_others(folder: Path) -> None:
+    with serving(folder) as here:
+        idle = [socket.create_connection(("127.0.0.1", here.port)) for _ in range(110)]
+        for one in idle[::2]:
+            with suppress(OSError):
+                one.sendall(b"GET /runs HTTP/1.1\r\nHost: local")
+        assert here.get("/runs").status == 503
+        assert wait_for(lambda: here.get("/runs").status == 200, 30)
         for one in idle:
             one.close()
 

@@ -83,10 +83,11 @@ class Listening:
         import uvicorn
 
         from ragworthy.viewer.door import LARGEST_HEAD
+        from ragworthy.viewer.patient import Patient
 
         how: dict[str, Any] = {
             "log_config": None, "log_level": "critical", "access_log": False, "lifespan": "off", "ws": "none",
-            "http": "h11", "loop": "asyncio", "interface": "asgi3", "server_header": False, "proxy_headers": False,
+            "http": Patient, "loop": "asyncio", "interface": "asgi3", "server_header": False, "proxy_headers": False,
             "h11_max_incomplete_event_size": LARGEST_HEAD, "limit_concurrency": MOST_CONNECTIONS,
             "timeout_keep_alive": 5, "timeout_graceful_shutdown": 3,
         }  # fmt: skip
