@@ -241,7 +241,7 @@ def test_sarif_has_a_fingerprint_that_stays_when_lines_move() -> None:
         assert all(list(one["partialFingerprints"]) == ["ragworthyFinding/v1"] for one in results)
         return [one["partialFingerprints"]["ragworthyFinding/v1"] for one in results if one["ruleId"] == "RW-G06"]
 
-    empty = {"gold_citations": [], "gold_claim_substr": []}
+    empty: dict[str, list[str]] = {"gold_citations": [], "gold_claim_substr": []}
     lint(item("a", "How high?", **empty), item("b", "How deep?", **empty), item("b", "How far?", **empty))
     first = prints()
     assert len(set(first)) == 3

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 
 from ragworthy.cli.driving import experiments, model_flags, run_flags
-from ragworthy.cli.earlier import kept_runs, no_history
+from ragworthy.cli.earlier import kept_runs, no_history, reported
 from ragworthy.cli.flags import (
     common,
     count,
@@ -18,7 +18,7 @@ from ragworthy.cli.flags import (
 )
 from ragworthy.cli.parser import Parser, command
 from ragworthy.cli.rolling import mirror_flags, rollouts
-from ragworthy.cli.viewing import report_flags, view_flags
+from ragworthy.cli.viewing import view_flags
 from ragworthy.cli.watching import monitor_flags
 from ragworthy.names import DEFAULT_K, DEFAULT_MODEL, RETRIEVAL_K, VERSION
 from ragworthy.suites import SUITES
@@ -71,7 +71,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         commands, "show", "one question with everything known of it: expected, answered, texts, why", "show:show"
     )
     shown(one, words if words[:1] == ("show",) else ())
-    report_flags(command(commands, "report", "the page of an earlier run, or its report again", "report:report"))
+    reported(command(commands, "report", "the page of an earlier run, or its report again", "report:report"))
 
     run_flags(command(commands, "run", "drive a pipeline over a gold set; resumable", "experiment:run"))
     experiments(command(commands, "experiment", "drive it in seeds, jitters, knobs and loads", None))

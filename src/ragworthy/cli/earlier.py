@@ -27,7 +27,7 @@ def kept_runs(group: argparse.ArgumentParser) -> None:
     one = command(verbs, "show", "one run: numbers, attempts, who signed; or its report again", "history:shown")
     _run(one)
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
-                     help="write its report again (.json .md .xml .txt), or its receipt (receipt.json)")  # fmt: skip
+                     help="write its report (.html .json .md .xml .txt), or its receipt (receipt.json)")  # fmt: skip
     _form(one)
     _no_color(one)
     store(one)
@@ -118,3 +118,12 @@ def _no_color(one: argparse.ArgumentParser) -> None:
 
 def _form(one: argparse.ArgumentParser) -> None:
     one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
+
+
+def reported(one: argparse.ArgumentParser) -> None:
+    """The flags of `report`."""
+    one.add_argument("run", metavar="RUN", help="a JSON report, a receipt, history:ID, history:NAME or commit:SHA")
+    one.add_argument("-o", "--output", action="append", required=True, metavar="FILE",
+                     help="where it goes (repeatable); format by suffix: .html .md .json .xml .txt")  # fmt: skip
+    one.add_argument("--store", metavar="URL|FILE", help="where the history is kept (also: RAGWORTHY_STORE)")
+    one.add_argument("-c", "--config", metavar="FILE", help="the policy that says where the history is kept")

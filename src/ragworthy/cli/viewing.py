@@ -1,4 +1,4 @@
-"""What `view` and `report` take. Imports nothing heavier than the argument parser."""
+"""What `view` takes. Imports nothing heavier than the argument parser."""
 
 import argparse
 
@@ -30,12 +30,3 @@ def view_flags(one: argparse.ArgumentParser) -> None:
     one.add_argument("--report", action="append", default=[], metavar="FILE", help="the same for a JSON report")
     log_flags(one)
     ledger_flag(one)
-
-
-def report_flags(one: argparse.ArgumentParser) -> None:
-    """Every flag of `report`."""
-    one.add_argument("run", metavar="RUN", help="a JSON report, a receipt, history:ID, history:NAME or commit:SHA")
-    one.add_argument("-o", "--output", action="append", required=True, metavar="FILE",
-                     help="where it goes (repeatable); format by suffix: .html .md .json .xml .txt")  # fmt: skip
-    one.add_argument("--store", metavar="URL|FILE", help="where the history is kept (also: RAGWORTHY_STORE)")
-    one.add_argument("-c", "--config", metavar="FILE", help="the policy that says where the history is kept")

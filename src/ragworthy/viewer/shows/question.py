@@ -1,5 +1,6 @@
 """One question through time, and the questions of a run to choose from."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.errors import usage_error
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST = 30
 """Runs of which a question is looked up."""
+RECENT = 10
+"""Runs of the same gold set whose reports are searched for the text of a question."""
 SIZE = 100
 """Questions on a page."""
 
@@ -104,7 +107,8 @@ def _chosen(request: "Request", store: "Store", runs: list[Run], common: dict[st
     rows = store.rows(run.id, suite) if run is not None else None
     values: dict[str, Any] = {"count": 0, "every": 0, "at": 0, "last": 0, "rows": [], "labels": []}
     if run is not None and rows is not None:
-        texts = _texts(store, run, suite)
+        alike = [one for one in runs if suite in one.suites and one.gold_sha256 == run.gold_sha256]
+        texts = _texts(store, [run, *alike[:RECENT]], suite)
         kept = _kept(rows, texts, asked)
         last = max(0, (len(kept) - 1) // SIZE)
         at = min(last, number(params.get("page", "")))
@@ -117,10 +121,13 @@ def _chosen(request: "Request", store: "Store", runs: list[Run], common: dict[st
     )
 
 
-def _texts(store: "Store", run: Run, suite: str) -> dict[str, str]:
-    """What was asked, of those questions whose texts a report keeps."""
-    offenders = store.report(run.id, rows=False)["suites"][suite]["offenders"]
-    return {one["qid"]: str(one.get("question") or "") for one in offenders}
+def _texts(store: "Store", runs: Sequence[Run], suite: str) -> dict[str, str]:
+    """What was asked, of questions that were wrong in one of these runs: a report keeps the texts of no others."""
+    found: dict[str, str] = {}
+    for run in runs:
+        for one in store.report(run.id, rows=False)["suites"][suite]["offenders"]:
+            found.setdefault(one["qid"], str(one.get("question") or ""))
+    return found
 
 
 def _kept(rows: Rows, texts: dict[str, str], asked: Asked) -> list[int]:
