@@ -204,6 +204,8 @@ def test_commands_and_flags_named_anywhere_exist() -> None:
     flags = {flag for command in COMMANDS.values() for action in command._actions for flag in action.option_strings}
     for page, text in TEXTS.items():
         for first, second in re.findall(r"(?:`|^\$ )ragworthy ([a-z]+)(?: ([a-z]+))?", text, re.M):
+            if first == "scroe":  # a slip, to show how it is answered
+                continue
             under = [name for name in COMMANDS if name.startswith(f"ragworthy {first}")]
             assert under, f"{page}: ragworthy {first}"
             if second and any(name.count(" ") == 2 for name in under):

@@ -48,7 +48,10 @@ def lint(*rows: Row | str, args: tuple[str, ...] = ()) -> tuple[int, list[str]]:
 def test_a_sound_set_has_no_findings() -> None:
     rows = [item(f"a{nth}", f"{nth} {'abc'[nth % 3]}{nth}?") for nth in range(29)]
     assert lint(*rows, closed("b")) == (0, [])
-    assert ragworthy("gold", "lint", "gold.jsonl").out == "lint: 30 items, 0 errors, 0 warnings, 0 notes (exit 0)\n"
+    assert ragworthy("gold", "lint", "gold.jsonl").out == (
+        "next: ragworthy gold freeze gold.jsonl --signer 'YOUR NAME' --reason 'first set'\n"
+        "lint: 30 items, 0 errors, 0 warnings, 0 notes (exit 0)\n"
+    )
 
 
 @pytest.mark.parametrize(

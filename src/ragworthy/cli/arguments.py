@@ -3,8 +3,9 @@
 import argparse
 from collections.abc import Iterable, Sequence
 
+from ragworthy.cli.beginning import demo_flags, init_flags
 from ragworthy.cli.driving import experiments, model_flags, run_flags
-from ragworthy.cli.earlier import kept_runs, no_history, reported
+from ragworthy.cli.earlier import kept_runs, no_history
 from ragworthy.cli.flags import (
     common,
     count,
@@ -42,9 +43,9 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"ragworthy {VERSION}", help="the version")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    _init(command(commands, "init", "a policy for your files, or an example to start from", "start:init"))
+    init_flags(command(commands, "init", "a policy for your files, or an example to start from", "start:init"))
 
-    _demo(command(commands, "demo", "see it work: a release, a defect, a new index, a report", "demo:demo"))
+    demo_flags(command(commands, "demo", "see it work: a release, a defect, a new index, a report", "demo:demo"))
 
     one = command(commands, "gate", "run every suite of the policy: one verdict", "gate:gate")
     one.add_argument(
@@ -71,7 +72,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         commands, "show", "one question with everything known of it: expected, answered, texts, why", "show:show"
     )
     shown(one, words if words[:1] == ("show",) else ())
-    reported(command(commands, "report", "the page of an earlier run, or its report again", "report:report"))
+    _report(command(commands, "report", "the page of an earlier run, or its report again", "report:report"))
 
     run_flags(command(commands, "run", "drive a pipeline over a gold set; resumable", "experiment:run"))
     experiments(command(commands, "experiment", "drive it in seeds, jitters, knobs and loads", None))
@@ -177,33 +178,12 @@ def _compare(one: argparse.ArgumentParser) -> None:
     quiet(one)
 
 
-def _demo(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)")
-    length = one.add_mutually_exclusive_group()
-    length.add_argument("--recorded", action="store_true", help="only what was recorded: no index is built")
-    length.add_argument("--all", action="store_true", help="drive the built-in pipeline too, under load: a minute more")
-    quiet(one)
-
-
-def _init(one: argparse.ArgumentParser) -> None:
-    one.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where (default: here)")
-    one.add_argument(
-        "--suite", choices=tuple(SUITES), metavar="SUITE", help="the suite, where the files do not show it"
-    )
-    files = (
-        ("gold", "your gold set: the policy is filled in with what it and the traces show"),
-        ("trace", "traces of your pipeline"),
-        ("runs", "runs of an experiment (stability, latency)"),
-        ("questions", "questions with structured answers"),
-        ("outputs", "what the model wrote for them"),
-        ("provenance", "how the outputs were made"),
-        ("pairs", "votes of two validators"),
-        ("corpus", "the index or its chunks"),
-    )
-    for name, said in files:
-        one.add_argument(f"--{name}", metavar="DIR|FILE" if name == "corpus" else "FILE", help=said)
-    one.add_argument("--adapter", choices=("python", "http", "command", "langchain", "llamaindex", "haystack"),
-                     help="a stub that connects your pipeline to 'ragworthy run'")  # fmt: skip
+def _report(one: argparse.ArgumentParser) -> None:
+    one.add_argument("run", metavar="RUN", help="a JSON report, a receipt, history:ID, history:NAME or commit:SHA")
+    one.add_argument("-o", "--output", action="append", required=True, metavar="FILE",
+                     help="where it goes (repeatable); format by suffix: .html .md .json .xml .txt")  # fmt: skip
+    one.add_argument("--store", metavar="URL|FILE", help="where the history is kept (also: RAGWORTHY_STORE)")
+    one.add_argument("-c", "--config", metavar="FILE", help="the policy that says where the history is kept")
 
 
 def _gold(group: argparse.ArgumentParser) -> None:

@@ -118,12 +118,3 @@ def _no_color(one: argparse.ArgumentParser) -> None:
 
 def _form(one: argparse.ArgumentParser) -> None:
     one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
-
-
-def reported(one: argparse.ArgumentParser) -> None:
-    """The flags of `report`."""
-    one.add_argument("run", metavar="RUN", help="a JSON report, a receipt, history:ID, history:NAME or commit:SHA")
-    one.add_argument("-o", "--output", action="append", required=True, metavar="FILE",
-                     help="where it goes (repeatable); format by suffix: .html .md .json .xml .txt")  # fmt: skip
-    one.add_argument("--store", metavar="URL|FILE", help="where the history is kept (also: RAGWORTHY_STORE)")
-    one.add_argument("-c", "--config", metavar="FILE", help="the policy that says where the history is kept")
