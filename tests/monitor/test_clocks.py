@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from live_logs import NOON, alerts, at, lines, record, run, told, traffic, write
 from ragworthy.live.watch import Watch
 from ragworthy.load.sources import Block
-from ragworthy.monitor.intake import ENOUGH, Intake, Options, Source
+from ragworthy.monitor.intake import ENOUGH, MOST_WAITING, Intake, Options
 from ragworthy.monitor.reading import Reading, closing, now
 from ragworthy.monitor.running import Monitor
+from ragworthy.monitor.source import Source
 from ragworthy.monitor.times import MILLION
 
 
@@ -141,7 +142,7 @@ def in_pieces(data: bytes, cuts: list[int], clocks: list[int]) -> tuple[bytes, l
     begun = 0
     for nth, end in enumerate(ends):
         source = Source.restore(msgspec.json.decode(msgspec.json.encode(source.state())))
-        assert len(source.waiting) < ENOUGH
+        assert len(source.waiting) < MOST_WAITING
         reading = Reading(intake, whole=False, known={"it": source})
         if end > begun:
             intake.take(source, Block(begun, data[begun:end]), clocks[nth % len(clocks)])
