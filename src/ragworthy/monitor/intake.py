@@ -230,7 +230,7 @@ class Intake:
         source.against = source.against if source.waiting else 0
         insort(source.waiting, taken, key=_time)
         self.held += 1
-        if enough(source.waiting):
+        if enough(source.waiting, begun=source.mark is not None):
             source.against = source.refused = 0
             self._settle(source, source.waiting.pop(0))
             self._catch_up(source)
@@ -336,10 +336,12 @@ def _time(taken: Taken) -> int:
     return taken.at
 
 
-def enough(waiting: Sequence[Taken]) -> bool:
-    """Whether the records that wait show that the time of their log jumped; the earliest is the first."""
+def enough(waiting: Sequence[Taken], *, begun: bool) -> bool:
+    """Whether the records that wait show that the time of their log jumped; the earliest is the first. A log that has
+    not begun has nothing to lose.
+    """
     count = len(waiting)
-    return count >= ENOUGH and (count >= MOST_WAITING or waiting[count // 2].at - waiting[0].at >= LASTING)
+    return count >= ENOUGH and (not begun or count >= MOST_WAITING or waiting[count // 2].at - waiting[0].at >= LASTING)
 
 
 def _told(fault: Fault) -> str:

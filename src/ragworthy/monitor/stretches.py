@@ -12,7 +12,7 @@ STRETCH = 1000
 LEAST = 200
 """With fewer records there is no share: no rule has enough of them either."""
 MOST = Fraction(2, 5)
-"""Above this share nothing can be said. One wrong clock of two, or of three, is well away from it: chance does not decide."""
+"""Above this share nothing can be said. One wrong clock of two or three is well away from it: chance does not decide."""
 
 
 class Blind(NamedTuple):
@@ -69,7 +69,8 @@ class Run:
     def look(self, stretch: Stretch) -> None:
         """One more record of a log."""
         if stretch.looked >= STRETCH:
-            self._worst = _worse(self._worst, stretch.blind)
+            if self._going.pop(id(stretch), None) is not None:  # otherwise an earlier run has told it
+                self._worst = _worse(self._worst, stretch.blind)
             stretch.looked, stretch.missed, stretch.first = 0, 0, ""
         stretch.looked += 1
         self._all.looked += 1
