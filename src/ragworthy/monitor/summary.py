@@ -40,6 +40,7 @@ def summary(monitor: Monitor) -> dict[str, Any]:
         "budgets": budgets,
         "webhook": None if monitor.webhook is None else monitor.webhook.counts._asdict(),
         "problems": intake.problems.state(),
+        "blind": None if intake.run.blind is None else intake.run.blind._asdict(),
         "fields": {field: _field(monitor.whole, field) for field in FIELDS if monitor.whole.values[field]},
         "accepted": msgspec.to_builtins(monitor.acceptance.baseline(monitor.whole)),
     } | ({} if monitor.alarms is None else {"alarms": alarming.summary(monitor.alarms)})
