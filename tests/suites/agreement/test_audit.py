@@ -230,7 +230,7 @@ def test_a_spot_check_of_another_file_is_named() -> None:
 
 def test_what_people_read() -> None:
     rows = records()
-    done = audit(rows, filled(draw(rows), rows))
+    done = audit(rows, filled(draw(rows), rows), "--full")
     assert "  looked at again: 4 of 40 records, 4 marked the same\n" in done.out
 
 

@@ -29,7 +29,7 @@ def lab(tmp_path: Path) -> Path:
 
 def test_the_answer_comes_first(lab: Path) -> None:
     """recall@5: (1 + 0 + 0) / 3 before, (1/2 + 1 + 0) / 3 after."""
-    done = compare(lab)
+    done = compare(lab, "--full")
     lines = done.out.splitlines()
     assert done.code == 0, done.out + done.err
     assert lines[0] == "SHIP: all 3 gates hold"
