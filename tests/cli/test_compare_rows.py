@@ -10,7 +10,7 @@ import cases as c
 import ragworthy as rw
 from ragworthy import starter
 from ragworthy.cli.main import main
-from ragworthy.comparing.row_files import ALONE, TAKEN_FOR_GRANTED
+from ragworthy.comparing.row_files import ALONE, LABELS, TAKEN_FOR_GRANTED
 
 NUMBERS = ("a", "b", "difference", "low", "high", "p", "fixed", "broken", "cases", "clusters")
 
@@ -131,3 +131,69 @@ def test_broken_rows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "before_rows.csv", "after_rows.jsonl"]) == 2
     expected = "before_rows.csv: expected rows as .jsonl or .parquet: a table for people is not read again [RW-Y02]"
     assert expected in capsys.readouterr().err
+
+
+def test_rows_that_show_another_k_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["--gold", "gold/answers.jsonl", "--trace", "after.jsonl", "-q"]
+    main(["score", "answers", *files, "--k", "3", "--rows", "k3.jsonl"])
+    for earlier in ("before.json", "before_rows.jsonl"):
+        capsys.readouterr()
+        assert main(["compare", earlier, "k3.jsonl"]) == 4
+        assert "answers: another setting of k (5 and 3)" in capsys.readouterr().out
+    notes = metrics("before_rows.jsonl", "k3.jsonl", allow=["k"])["suites"]["answers"]["notes"]
+    assert "only B has numbers of answers.chr_ceiling@3, answers.hit@3, answers.recall@3" in notes
+    assert "they differ, as asked for: another setting of k (5 and 3)" in notes
+
+
+def changed_rows(name: str, change: Any) -> str:
+    """The rows of the run before, each changed; their file."""
+    rows = [json.loads(line) for line in Path("before_rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    Path(name).write_text("".join(json.dumps(one) + "\n" for one in change(rows)), encoding="utf-8")
+    return name
+
+
+def test_rows_that_show_another_gold_set_are_refused(folder: Path) -> None:
+    fewer = changed_rows("fewer.jsonl", lambda rows: rows[1:])
+    found = rw.compare("before_rows.jsonl", fewer)
+    assert found.unlike == ["answers: another gold set (1 question in one of them only)"]
+    assert found.report["allow"] == ["gold"]
+    assert rw.compare("before_rows.jsonl", fewer, allow=["gold"]).report["suites"]["answers"]["only_a"] == ["H001"]
+
+    def turn(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        refused = rows[0]["metrics"].pop("answers.over_refusal")
+        rows[0]["metrics"]["answers.under_refusal"] = 1.0 - refused
+        return rows
+
+    found = rw.compare("before.json", changed_rows("turned.jsonl", turn))
+    assert found.unlike == ["answers: another gold set (1 question answerable in one of them only)"]
+
+
+def test_rows_without_a_metric_in_common_are_no_comparison(folder: Path) -> None:
+    other = changed_rows("other.jsonl", lambda rows: [one | {"metrics": {"mine.own": 1.0}} for one in rows])
+    assert rw.compare("before_rows.jsonl", other).unlike == ["answers: they have no metric in common"]
+
+
+def test_constraints_that_nobody_checked_are_in_no_table(folder: Path) -> None:
+    main(["score", "answers", "--gold", "gold/answers.jsonl", "--trace", "after.jsonl", "-q", "-o", "unchecked.json"])
+    for a, b in (("before_rows.jsonl", "unchecked.json"), ("unchecked.json", "before_rows.jsonl")):
+        found = metrics(a, b)["suites"]["answers"]
+        assert "answers.scu" not in found["metrics"]
+        assert not [note for note in found["notes"] if note.startswith("only ")]
+
+
+def test_rows_of_several_runs_say_that_labels_decide(folder: Path) -> None:
+    rows = [
+        {"qid": f"q{nth}", "label": "OK", "metrics": {"stability.css": 1.0}, "undefined": {}, "runs": 3}
+        for nth in range(3)
+    ]
+    Path("s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert f"s.jsonl: {LABELS}" in metrics("s.jsonl", "s.jsonl")["suites"]["stability"]["notes"]
+
+
+def test_numbers_of_all_items_at_once_are_named(folder: Path) -> None:
+    voted = [("VALID", "REJECT" if nth % 3 else "VALID") for nth in range(9)]
+    votes = [{"qid": f"q{n}", "scholar": {"label": a}, "auditor": {"label": b}} for n, (a, b) in enumerate(voted)]
+    Path("p.jsonl").write_text("".join(json.dumps(one) + "\n" for one in votes), encoding="utf-8")
+    main(["score", "agreement", "--pairs", "p.jsonl", "-q", "--rows", "v.jsonl"])
+    notes = metrics("v.jsonl", "v.jsonl")["suites"]["agreement"]["notes"]
+    assert "v.jsonl: not in its rows as one number per question: agreement.kappa" in notes

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.comparing.context import in_context
+from ragworthy.comparing.row_files import NO_METRIC, lone_metrics, told_apart
 from ragworthy.comparing.sides import Given, Measured, Side, side_of
 from ragworthy.comparing.texts import Said
 from ragworthy.comparison.compared import Run, Text, Texts, compare, unchecked, values_only
-from ragworthy.comparison.likeness import FREE, HELD, OTHERWISE, Made, change_lines, kept, unlike, unsound
+from ragworthy.comparison.likeness import FREE, HELD, OTHERWISE, Made, Unlike, change_lines, kept, unlike, unsound
 from ragworthy.comparison.records import SCHEMA, Compared, Suite
 from ragworthy.comparison.records import Side as Named
 from ragworthy.errors import Problem, UsageError
@@ -37,10 +38,13 @@ def compared(a: Any, b: Any, asked: Asked) -> Compared:
     names = _common(one, other, asked.given.suite)
     made = {name: (one.suites[name].made, other.suites[name].made) for name in names}
     _check_allowed(asked.allowed, [each for both in made.values() for each in both])
-    refused = {name: kept(unlike(*both, name), asked.allowed) for name, both in made.items()}
+    refused = {name: kept(_unlike(name, one, other), asked.allowed) for name in names}
     reasons = [f"{name}: {reason.text}" for name, found in refused.items() for reason in found]
     suites = {} if reasons else {name: _suite(name, one, other, asked) for name in names}
     reasons += [f"{name}: {NOTHING}" for name, suite in suites.items() if not suite.cases and suite.rowless is None]
+    reasons += [
+        f"{name}: {NO_METRIC}" for name, suite in suites.items() if not suite.metrics and not _known(one, other, name)
+    ]
     suites = {} if reasons else suites
     return Compared(
         schema=SCHEMA,
@@ -54,6 +58,19 @@ def compared(a: Any, b: Any, asked: Asked) -> Compared:
         only_a=_alone(one, other, asked.given.suite),
         only_b=_alone(other, one, asked.given.suite),
     )
+
+
+def _known(one: Side, other: Side, name: str) -> bool:
+    """Whether both sides say how they were made: a file of rows does not."""
+    return one.suites[name].made.known and other.suites[name].made.known
+
+
+def _unlike(name: str, one: Side, other: Side) -> list[Unlike]:
+    """Every reason why two sides cannot be compared, by what they say of themselves, else by their rows."""
+    a, b = one.suites[name], other.suites[name]
+    if _known(one, other, name) or a.rows is None or b.rows is None:
+        return unlike(a.made, b.made, name)
+    return told_apart(a.rows, b.rows)
 
 
 def _alone(side: Side, other: Side, asked: str | None) -> list[str]:
@@ -77,7 +94,8 @@ def _common(a: Side, b: Side, asked: str | None) -> list[str]:
 
 def _check_allowed(allowed: Collection[str], made: Sequence[Made]) -> None:
     """Refuse names of what neither side has: a slip of the pen would go unseen."""
-    known = dict.fromkeys((*ALLOWABLE, *(key for one in made for key in one.settings if key not in FREE)))
+    of_rows = () if all(one.known for one in made) else ("k",)
+    known = dict.fromkeys((*ALLOWABLE, *of_rows, *(key for one in made for key in one.settings if key not in FREE)))
     for name in allowed:
         if name not in known:
             message = f'expected something that may differ ({", ".join(known)}), got "{name}"'
@@ -91,9 +109,11 @@ def _suite(name: str, a: Side, b: Side, asked: Asked) -> Suite:
         why = "; ".join(f"{side.name}: {each.rowless}" for side, each in ((a, one), (b, other)) if each.rows is None)
         found = values_only(one.values, other.values, known, why)
     else:
-        left_out = unchecked(one.made.settings)
+        left_out = unchecked(one.made.settings or other.made.settings)  # of a file of rows nobody knows any
         runs = Run(one.rows, one.values).without(left_out), Run(other.rows, other.values).without(left_out)
         found = compare(*runs, known, _texts(one, other))
+        lone = [] if _known(a, b, name) else lone_metrics(*(run.rows for run in runs))
+        found = msgspec.structs.replace(found, notes=[*found.notes, *lone])
     context = in_context(name, (a, b), asked.corpora) if all(asked.corpora) else None
     return msgspec.structs.replace(found, notes=[*found.notes, *_notes(a, b, name, asked.allowed)], context=context)
 
@@ -101,7 +121,7 @@ def _suite(name: str, a: Side, b: Side, asked: Asked) -> Suite:
 def _notes(a: Side, b: Side, name: str, allowed: Collection[str]) -> list[str]:
     """What was let pass."""
     one, other = a.suites[name].made, b.suites[name].made
-    notes = [f"they differ, as asked for: {each.text}" for each in unlike(one, other, name) if each.what in allowed]
+    notes = [f"they differ, as asked for: {each.text}" for each in _unlike(name, a, b) if each.what in allowed]
     notes += [SAME_ID] if one.gold != other.gold else []
     changed = change_lines(one.told, other.told)
     notes += [f"{OTHERWISE}{'; '.join(changed)}"] if changed else []

@@ -1095,3 +1095,63 @@ def test_results_of_live_that_are_gone_are_said(tmp_path: Path) -> None:
     assert "1 result of live has no block here: its numbers are understated" in done.out
     body = json.loads((tmp_path / "r.json").read_text())["suites"]["retrieval"]["live"]
     assert body["gone"] == 1 and body["deltas"]["retrieval.recall@5"]["live"] == 1
+
+
+# what questions of one document, and of another cut, say of live and shadow
+
+CUTS = {
+    "live": {"a.md": ["one two", "three four"], "b.md": ["five six", "seven eight"]},
+    "shadow": {"a.md": ["one", "two three four"], "b.md": ["five", "six seven eight"]},
+}
+
+
+def cut_corpus(folder: Path, name: str) -> str:
+    chunks = [
+        {"chunk_id": f"{doc}#{nth}", "doc_id": doc, "text": text}
+        for doc, texts in CUTS[name].items()
+        for nth, text in enumerate(texts)
+    ]
+    return str(write_jsonl(folder / f"{name}_chunks.jsonl", chunks))
+
+
+def found(qid: str, ident: str, index: str) -> Row:
+    return {"qid": qid, "query": qid, "topk": [{"id": ident}], "index_hash": index}
+
+
+def judged(folder: Path, gold: list[Row], live: list[Row], shadow: list[Row], *more: str) -> rw.Result:
+    """The verdict on a drop of recall against live, with the corpus of the shadow and whatever else is said."""
+    for name, rows in (("gold", gold), ("live", live), ("shadow", shadow)):
+        write_jsonl(folder / f"{name}.jsonl", rows)
+    top = [line for line in more if not line.startswith("live_corpus")]
+    lines = ["version = 1", "defaults = false", *top, "[retrieval]", 'gold = "gold.jsonl"', 'traces = "shadow.jsonl"']
+    lines += ['live = "live.jsonl"', f'corpus = "{cut_corpus(folder, "shadow")}"', *(set(more) - set(top))]
+    gate = ["[[gate]]", 'metric = "retrieval.recall@5"', "max_drop = 0.1"]
+    (folder / "ragworthy.toml").write_text("\n".join([*lines, *gate]))
+    return rw.gate(folder / "ragworthy.toml")
+
+
+@pytest.mark.parametrize(("cluster", "clusters", "outcome"), [("document", 2, "undecided"), ("question", 16, "fail")])
+def test_questions_of_one_document_are_one_toss_of_a_coin_against_live_too(
+    cluster: str, clusters: int, outcome: str, tmp_path: Path
+) -> None:
+    gold: list[Row] = [
+        {"qid": f"{doc}{nth}", "paraphrases": [f"Which {doc} is {nth}?"], "relevant": [f"{doc}.md#0"]}
+        for doc in "ab"
+        for nth in range(8)
+    ]
+    live = [found(one["qid"], one["relevant"][0], "v1") for one in gold]
+    shadow = [found(one["qid"], "b.md#0", "v2") for one in gold]
+    corpus = f'live_corpus = "{cut_corpus(tmp_path, "live")}"'
+    result = judged(tmp_path, gold, live, shadow, f'cluster = "{cluster}"', corpus)
+    gate = next(one for one in result.report["gates"] if one["metric"] == "retrieval.recall@5")
+    assert (gate["outcome"], gate["paired"]["clusters"], gate["paired"]["worse"]) == (outcome, clusters, 8)
+
+
+def test_evidence_that_was_looked_up_in_the_shadow_says_nothing_of_live_ids(tmp_path: Path) -> None:
+    gold = [{"qid": "Q1", "paraphrases": ["Which?"], "gold_evidence": ["two three"], "gold_source": ["a.md"]}]
+    live, shadow = [found("Q1", "a.md#0", "v1")], [found("Q1", "a.md#1", "v2")]
+    result = judged(tmp_path, gold, live, shadow)
+    assert result.verdict == Verdict.INVALID
+    assert any("give the corpus of the live index, too" in reason for reason in result.report["invalid"])
+    both = judged(tmp_path, gold, live, shadow, f'live_corpus = "{cut_corpus(tmp_path, "live")}"')
+    assert not any("give the corpus" in reason for reason in both.report["invalid"])

@@ -282,6 +282,22 @@ def _other_cuts(arms: Arms) -> list[str]:
     )
 
 
+def read_elsewhere(arms: Arms) -> list[str]:
+    """Why the live results cannot be held against what answers a question: that was looked up in the other index only,
+    and the same id may name another text there.
+    """
+    live, side = arms.live, arms.sides.shadow
+    if live is None or arms.sides.live.its_own or side.corpus is None or side.rules.moves is not None:
+        return []
+    other = [name for name in sorted(live.arm.hashes) if name != side.corpus.index_hash]
+    if not other or not any(one.wanted.named for one in live.arm.asked):
+        return []
+    return [
+        f"the live traces come from the index {other[0]}, and what answers a question was looked up in the corpus of "
+        "the shadow: give the corpus of the live index, too (--live-corpus, live_corpus)"
+    ]
+
+
 def why_moot(arms: Arms) -> str | None:
     """Why no gate can be held against these numbers, though there are some; None where gates can."""
     if _other_cuts(arms):

@@ -15,7 +15,7 @@ from ragworthy.names import Label
 from ragworthy.proving import Tested
 from ragworthy.report.part import Column, Table
 from ragworthy.report.sheet import Viewed
-from ragworthy.suites.clusters import Topic
+from ragworthy.suites.clusters import Topic, clusters_of
 from ragworthy.suites.comparing import tested_alone
 from ragworthy.suites.crowds import Home, home_at
 from ragworthy.suites.damage import Damage
@@ -28,7 +28,7 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import DECLARED, TREC, advice, compared, contract, distances, shadow
-from ragworthy.suites.retrieval.arms import Arms, Side, invalid, open_sides, read_arms, why_moot
+from ragworthy.suites.retrieval.arms import Arms, Side, invalid, open_sides, read_arms, read_elsewhere, why_moot
 from ragworthy.suites.retrieval.cases import case_of, counts_of, established, incomplete, offender_of
 from ragworthy.suites.retrieval.cuts import moot, moot_live
 from ragworthy.suites.retrieval.numbers import BYTES, completed, types_of
@@ -166,7 +166,8 @@ class Retrieval(Suite):
             known_corpus=live_corpus is not None,
             beside="it is the index in use",
         )
-        rows = rows_of(cases, counted(live), [case.qid for case in cases], runs=list(map(self.times_run, cases)))
+        clusters = clusters_of([case.qid for case in cases], self.topics(evidence, cases)).by(request.cluster)
+        rows = rows_of(cases, counted(live), clusters, runs=list(map(self.times_run, cases)))
         live = live._replace(rowless=rows) if isinstance(rows, str) else live._replace(rows=rows)
         made = told_of({"provenance": evidence.provenance["live"]}), told_of({"provenance": evidence.provenance})
         apart = shadow.made_unlike(arms.live.arm, arms.arm, made)
@@ -179,7 +180,7 @@ class Retrieval(Suite):
             same_file=arms.same_file,
             varied=any(one.what in shadow.VARIED for one in apart if one not in refused),
         )
-        unlike += [one.text for one in refused]
+        unlike += [*read_elsewhere(arms), *(one.text for one in refused)]
         not_two = shadow.not_two(arms.live.arm, arms.arm)
         return judged._replace(own=Live(arms.live.arm, live, unlike, allowed, refused, not_two))
 
