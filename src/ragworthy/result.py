@@ -92,7 +92,7 @@ class Result:
 
     def text(self, *, full: bool = False) -> str:
         """The verdict, the gates and the first offenders; `full`: the whole report, as `--full` prints it."""
-        return flow.render(self.report, "text", full=True) if full else flow.brief(self.report, "text")
+        return flow.render(self.report, "text") if full else flow.brief(self.report, "text")
 
     def markdown(self) -> str:
         """The whole report as Markdown, as `write` gives it to a file ending in .md."""

@@ -476,7 +476,7 @@ def test_packs_are_listed_with_title_source_and_gates() -> None:
     assert done.out.count("retrieval.recall@* max_drop 0.02\n") == 1  # of the pack acceptance: at every k
     assert done.out.count("retrieval.recall@5 max_drop 0.02, min_effect 0\n") == 1  # of the pack regression
     one = run_cli("explain", "pack", "canary")
-    assert one.code == 0 and one.out == run_cli("explain", "canary").out
+    assert one.code == 0 and run_cli("explain", "canary").out.endswith(f"\n\n{one.out}")
     assert "  gates     retrieval.coverage ≥ 0.70\n" in one.out and "retrieval.collapsed ≤ 0\n" in one.out
     assert "acr=0.95, cghc=0.95, css=0.70, ned50=0.20, refusal_rate=0.98" in run_cli("explain", "stability").out
     wrong = run_cli("explain", "pack", "canry")

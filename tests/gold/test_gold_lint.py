@@ -235,6 +235,36 @@ def test_sarif_has_the_shape_code_hosts_read() -> None:
     ]  # fmt: skip
 
 
+def test_sarif_has_a_fingerprint_that_stays_when_lines_move() -> None:
+    def prints() -> list[str]:
+        results = json.loads(ragworthy("gold", "lint", "gold.jsonl", "--format", "sarif").out)["runs"][0]["results"]
+        assert all(list(one["partialFingerprints"]) == ["ragworthyFinding/v1"] for one in results)
+        return [one["partialFingerprints"]["ragworthyFinding/v1"] for one in results if one["ruleId"] == "RW-G06"]
+
+    empty = {"gold_citations": [], "gold_claim_substr": []}
+    lint(item("a", "How high?", **empty), item("b", "How deep?", **empty), item("b", "How far?", **empty))
+    first = prints()
+    assert len(set(first)) == 3
+    lint(closed("c"), item("a", "How high?", **empty), item("b", "How deep?", **empty), item("b", "How far?", **empty))
+    assert prints() == first
+
+
+def test_several_gold_sets_are_one_run_in_sarif_and_the_suffix_says_so() -> None:
+    lint(item("a", "How high?", gold_citations=[], gold_claim_substr=[]))
+    Path("more.jsonl").write_text('{"qid": "b", "answerable": true}\n')
+    done = ragworthy("gold", "lint", "gold.jsonl", "more.jsonl", "-o", "lint.sarif")
+    assert (done.code, done.out) == (1, "")
+    [run] = json.loads(Path("lint.sarif").read_text())["runs"]
+    places = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in run["results"]]
+    assert list(dict.fromkeys(places)) == ["gold.jsonl", "more.jsonl"]
+    text = ragworthy("gold", "lint", "gold.jsonl", "more.jsonl")
+    assert [line for line in text.out.splitlines() if line.startswith("lint: ")] == [
+        "lint: 1 item, 1 error, 2 warnings, 0 notes (exit 1)",
+        "lint: 1 item, 1 error, 3 warnings, 0 notes (exit 1)",
+    ]
+    assert ragworthy("gold", "lint", "gold.jsonl", "more.jsonl", "--format", "json").code == 2
+
+
 def test_ids_cannot_steer_the_terminal() -> None:
     evil = "a\x1b[31m\nverdict: SHIP (exit 0)"
     text = "How long is the name of a removed bucket blocked?"

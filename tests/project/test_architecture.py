@@ -18,7 +18,7 @@ SRC = Path(ragworthy.__file__).parent
 
 LAYERS: list[tuple[tuple[str, ...], ...]] = [
     (
-        ("names", "threaded"),
+        ("glossary", "names", "threaded"),
         ("text",),
         ("codes", "safe"),
         ("errors", "cited"),
@@ -37,7 +37,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("runner", "reference"),
         ("recorders",),
     ),
-    (("flow",),),
+    (("rendering",), ("flow",)),
     (
         ("history", "selftest", "doctor", "starter", "given", "prefill", "monitor"),
         ("single",),
@@ -59,7 +59,6 @@ PLACE = {
 PURE = {"comparison", "live", "metrics", "stats", "gates", "paired", "proving", "differences", "loss_tests"}
 LONG_FUNCTIONS = {
     "cli.arguments:parser": "a list of commands",
-    "gold.lint:sarif": "one literal object",
     "metrics.facts.answers:flags_of": "the hot loop: calls cost more than lines",
     "metrics.facts.answers:trace_flags": "holds the hot loop",
     "reference.answers:score": "the sources' scorer in one piece",

@@ -111,7 +111,7 @@ def next_of(given: argparse.Namespace) -> str:
     from ragworthy.gold.commands import suite_of
     from ragworthy.gold.following import flags, items_of
 
-    policy = None if _refusals(given) else policy_of(given, traces(given))
+    policy = None if _refusals(given) else policy_of(given.config, traces(given))
     if policy is not None:
         return f"{_GATE} -c {shlex.quote(policy)}"
     source = open_source("gold", Path(given.gold))
@@ -123,10 +123,10 @@ def next_of(given: argparse.Namespace) -> str:
     return next_line(suite, given.gold, traces(given), "--trace") + more + _refusals(given, policy=True)
 
 
-def policy_of(given: argparse.Namespace, made: Path) -> str | None:
+def policy_of(config: str | None, made: Path) -> str | None:
     """The policy that names what a run wrote: the one that is given, else the one that `gate` would find."""
     try:
-        path = find_policy(given.config)
+        path = find_policy(config)
         return str(path) if _names(load_toml(path), path.parent, made.resolve()) else None
     except RagworthyError:
         return None

@@ -2,7 +2,8 @@
 
 import argparse
 
-from ragworthy.cli.flags import command, quiet, whole
+from ragworthy.cli.flags import quiet, whole
+from ragworthy.cli.parser import command
 
 
 def kept_runs(group: argparse.ArgumentParser) -> None:

@@ -4,40 +4,15 @@ Imports nothing heavier than the argument parser.
 """
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.comparison.likeness import HELD
 from ragworthy.policy.declare import Declared
-from ragworthy.safe import terminal
 
 if TYPE_CHECKING:
     from ragworthy.adapters.model import Adapter
-
-
-class Parser(argparse.ArgumentParser):
-    """The argument parser; what it says of an argument cannot steer the terminal."""
-
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and end."""
-        super().error(terminal(message))
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        """Help and version: a disk that is full is an error, which the usual parser would hide."""
-        if message:
-            (file or sys.stderr).write(message)
-
-
-def command(
-    group: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str, run: str | None
-) -> argparse.ArgumentParser:
-    sentence = summary[:1].upper() + summary[1:] + ("" if summary.endswith("?") else ".")
-    made = group.add_parser(name, help=summary, description=sentence, allow_abbrev=False)
-    if run is not None:
-        made.set_defaults(handler=run)
-    return made
 
 
 def quiet(one: argparse.ArgumentParser) -> None:
@@ -74,7 +49,7 @@ class Formats(tuple[str, ...]):
         return any(one.name == name for one in installed(REPORTS))
 
 
-FORMATS = Formats(("text", "json", "compact", "markdown", "junit"))
+FORMATS = Formats(("text", "json", "compact", "markdown", "junit", "github", "gitlab"))
 
 
 def plugin(one: argparse.ArgumentParser) -> None:

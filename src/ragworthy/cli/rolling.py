@@ -3,7 +3,8 @@
 import argparse
 
 from ragworthy.cli.driving import TARGET, seconds
-from ragworthy.cli.flags import SEVERAL, command, count, jobs, number, quiet, whole
+from ragworthy.cli.flags import SEVERAL, count, jobs, number, quiet, whole
+from ragworthy.cli.parser import command
 
 LEDGER = ".ragworthy/rollout.jsonl"
 

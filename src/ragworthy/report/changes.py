@@ -96,6 +96,17 @@ def lead(body: Json) -> list[str]:
     return [*lines, *(f"  {word}: {_named(suite[word])}" for word in ("broken", "fixed") if suite[word]), *made]
 
 
+def block(body: Json) -> list[str]:
+    """What stands behind the first line of `lead`, for Markdown: the questions that flipped as tables."""
+    suite = body.get("compared")
+    if not suite:
+        return []
+    lines: list[str] = []
+    if suite["rowless"] is None and not suite["unlike"]:
+        lines = [line for word in ("broken", "fixed") for line in _listed(word.capitalize(), suite[word], False)]
+    return [*lines, *(fill("- {}", line) for line in lead(body)[1:] if line.lstrip().startswith(OTHERWISE))]
+
+
 def counts_line(suite: Json) -> str:
     """How many questions changed, and which way."""
     told = f"{len(suite['fixed']):,} fixed, {len(suite['broken']):,} broken"
@@ -309,9 +320,11 @@ def _listed(title: str, flips: Sequence[Json], every: bool) -> list[str]:
         return []
     shown = flips if every else flips[:SHOWN]
     lines: list[str] = [fill("**{}** ({})", title, plural(len(flips), "question")), ""]
-    lines += [row(("qid", "label", "question", "was", "is")), "|---|---|---|---|---|"]
+    claims = {"claim_a": "was", "claim_b": "is"} if any(one["claim_a"] or one["claim_b"] for one in shown) else {}
+    header = ("qid", "label", "question", *claims.values())
+    lines += [row(header), "|---" * len(header) + "|"]
     for one in shown:
-        texts = (clip(one[key] or "", WIDEST) for key in ("question", "claim_a", "claim_b"))
+        texts = (clip(one[key] or "", WIDEST) for key in ("question", *claims))
         lines.append(row((code(one["qid"]), _way(one), *texts)))
     more = len(flips) - len(shown)
     return [*lines, "", *([f"… {more:,} more", ""] if more else [])]
