@@ -9,10 +9,11 @@ FRAMEWORKS := .venv-frameworks
 PEERS := .venv-peers
 MODEL := .real-model
 BROWSER := .browser
+SITE := .venv-site
 PIP := -m pip install --quiet --disable-pip-version-check
 LINTED := src tests benchmarks docs examples release
 
-.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real browser
+.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real browser site
 .PHONY: test-oldest test-newest test-matrix test-smoke dist dist-check sbom audit lock
 
 demo: $(VENV)/.demo
@@ -41,6 +42,11 @@ fuzz: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py
+
+# The pages of docs/ and design/ as a site, in build/site: open build/site/index.html. Nothing is loaded from elsewhere.
+site: $(SITE)/.ready
+	$(SITE)/bin/sphinx-build --quiet --fail-on-warning --keep-going -b html -c docs/site -d build/site-cache . build/site
+	@echo "site: build/site/index.html"
 
 # LangChain, LlamaIndex and Haystack, with this checkout: what tests/frameworks and the examples of these run in.
 frameworks: $(FRAMEWORKS)/.ready
@@ -106,6 +112,11 @@ $(RELEASE)/.ready: requirements-release.txt
 	$(RELEASE)/bin/python $(PIP) -r requirements-release.txt
 	touch $@
 
+$(SITE)/.ready: requirements-site.txt
+	test -x $(SITE)/bin/python || $(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python $(PIP) -r requirements-site.txt
+	touch $@
+
 $(FRAMEWORKS)/.ready: pyproject.toml requirements-runtime.txt requirements-frameworks.txt
 	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python $(PIP) -r requirements-frameworks.txt -e ".[http]"
@@ -125,4 +136,4 @@ $(MODEL)/.ready: examples/real-model/get_model.py
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(FRAMEWORKS) $(PEERS) $(MODEL) $(BROWSER) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(FRAMEWORKS) $(PEERS) $(MODEL) $(BROWSER) $(SITE) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
