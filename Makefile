@@ -10,10 +10,11 @@ PEERS := .venv-peers
 MODEL := .real-model
 BROWSER := .browser
 SITE := .venv-site
+PROMPTFOO := .promptfoo
 PIP := -m pip install --quiet --disable-pip-version-check
 LINTED := src tests benchmarks docs examples release
 
-.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real browser site
+.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real browser site promptfoo
 .PHONY: test-oldest test-newest test-matrix test-smoke dist dist-check sbom audit lock
 
 demo: $(VENV)/.demo
@@ -53,6 +54,9 @@ frameworks: $(FRAMEWORKS)/.ready
 
 # The tools whose users docs/from-ragas.md and docs/from-deepeval.md are for, beside Ragworthy: 1 GB, two minutes.
 peers: $(PEERS)/.ready
+
+# What docs/from-promptfoo.md is tried with: 1.4 GB, a minute; needs npm.
+promptfoo: $(PROMPTFOO)/.ready
 
 # A real chat model for docs/real-model.md: 130 MB, a quarter of a minute.
 real-model: $(MODEL)/.ready
@@ -131,9 +135,13 @@ $(BROWSER)/.ready: Makefile
 	npm install --silent --no-audit --no-fund --no-save --prefix $(BROWSER) axe-core@4.14.0
 	touch $@
 
+$(PROMPTFOO)/.ready:
+	npm install --silent --no-audit --no-fund --prefix $(PROMPTFOO) promptfoo@0.121.20
+	touch $@
+
 $(MODEL)/.ready: examples/real-model/get_model.py
 	$(PYTHON) examples/real-model/get_model.py $(MODEL)
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(FRAMEWORKS) $(PEERS) $(MODEL) $(BROWSER) $(SITE) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(FRAMEWORKS) $(PEERS) $(MODEL) $(BROWSER) $(SITE) $(PROMPTFOO) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,87 @@
+"""The pictures of docs/pictures: `python docs/screenshots.py FOLDER`, where FOLDER is what tests leave of the gallery.
+
+The reports that the commands of docs/gallery.md write (`-o NAME.html`) are opened in Debian's Chromium, light and dark,
+wide and narrow, and kept as PNG with few colours, so that the repository stays small.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from playwright.sync_api import Page, sync_playwright
+
+PICTURES = Path(__file__).parent / "pictures"
+LARGEST = 200_000
+"""Bytes of a picture; all of them together stay below ten times this."""
+
+
+class Shot(NamedTuple):
+    """A picture of a report: which, of what on it, and how."""
+
+    name: str
+    report: str
+    place: str = ""
+    """A selector that is scrolled to the top; empty: the top of the page."""
+    wide: int = 1280
+    tall: int = 800
+    dark: bool = False
+
+
+SHOTS = (
+    Shot("report", "squad.html"),
+    Shot("report-dark", "squad.html", dark=True),
+    Shot("report-narrow", "squad.html", wide=400),
+    Shot("report-narrow-dark", "squad.html", wide=400, dark=True),
+    Shot("squad", "squad.html", tall=620),
+    Shot("drcd", "drcd.html", "#questions", tall=620),
+    Shot("arabic", "ar.html", "#questions", tall=620),
+    Shot("trec", "trec.html", "#changed", tall=620),
+    Shot("prometheus", "prometheus.html", tall=620),
+    Shot("qwen", "qwen.html", "#wrong", tall=620),
+)
+
+
+def taken(page: Page, shot: Shot, folder: Path) -> None:
+    """Open a report and keep what is seen."""
+    page.goto((folder / shot.report).resolve().as_uri())
+    page.wait_for_load_state("networkidle")
+    if shot.place:
+        page.locator(shot.place).first.evaluate("element => element.scrollIntoView({block: 'start'})")
+    page.wait_for_timeout(300)
+    path = PICTURES / f"{shot.name}.png"
+    page.screenshot(path=path)
+    smaller(path)
+
+
+def smaller(path: Path) -> None:
+    """Few colours are enough for text; without pngquant the picture stays as it is."""
+    tool = shutil.which("pngquant")
+    if tool:
+        subprocess.run([tool, "--force", "--output", str(path), "64", str(path)], check=True)
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise SystemExit(f"{path}: {size:,} bytes are more than {LARGEST:,}: install pngquant, or show less")
+
+
+def main(folder: Path) -> None:
+    """Every picture anew."""
+    chromium = shutil.which("chromium")
+    missing = sorted({shot.report for shot in SHOTS if not (folder / shot.report).is_file()})
+    if chromium is None or missing:
+        raise SystemExit(f"expected chromium and reports, got none of: {', '.join(missing) or 'chromium'}")
+    PICTURES.mkdir(exist_ok=True)
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        for shot in SHOTS:
+            page = browser.new_page(
+                viewport={"width": shot.wide, "height": shot.tall}, color_scheme="dark" if shot.dark else "light"
+            )
+            taken(page, shot, folder)
+            page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
